@@ -1,0 +1,314 @@
+"""The declared tables of a trace: one class per table, one field per column.
+
+A table is a frozen dataclass of equally long numpy arrays. The field metadata is the declaration (type, unit,
+nullable, one sentence); ``docs/tables.md``, the polars frames and the self-check are all made from it.
+
+Absent facts: int64 columns hold :data:`NULL`, int32 columns (ids and dictionary codes) hold ``-1`` and float columns
+hold NaN. ``frame()`` turns all three into real nulls; nothing is ever 0 because it was not recorded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+NULL = int(np.iinfo(np.int64).min)
+"""The absent value of every int64 column."""
+
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+I16 = npt.NDArray[np.int16]
+U8 = npt.NDArray[np.uint8]
+F64 = npt.NDArray[np.float64]
+
+
+class Kind(IntEnum):
+    """What a slice is, in words that hold for every framework and vendor."""
+
+    STEP = 0
+    ANNOTATION = 1
+    PYTHON_FRAME = 2
+    HOST_OP = 3
+    RUNTIME_CALL = 4
+    SYNC = 5
+    ALLOCATION = 6
+    COMPILE = 7
+    OVERHEAD = 8
+    KERNEL = 9
+    COLLECTIVE = 10
+    COPY = 11
+    MEMSET = 12
+    DEVICE_WAIT = 13
+    DEVICE_ANNOTATION = 14
+    OTHER = 15
+
+
+DEVICE_BUSY_KINDS = (Kind.KERNEL, Kind.COLLECTIVE, Kind.COPY, Kind.MEMSET)
+"""Slices that occupy a device. A wait, a record or an annotation drawn on a stream never does."""
+
+
+class TrackKind(IntEnum):
+    """What a track holds."""
+
+    HOST_THREAD = 0
+    DEVICE_STREAM = 1
+    OTHER = 2
+
+
+class Direction(IntEnum):
+    """Which way a copy goes."""
+
+    UNKNOWN = 0
+    H2D = 1
+    D2H = 2
+    D2D = 3
+    P2P = 4
+    H2H = 5
+
+
+class MemoryKind(IntEnum):
+    """The kind of memory at one end of a copy."""
+
+    UNKNOWN = 0
+    PAGEABLE = 1
+    PINNED = 2
+    DEVICE = 3
+    MANAGED = 4
+
+
+class FlowKind(IntEnum):
+    """Why two slices are connected."""
+
+    FORWARD_BACKWARD = 0
+    EVENT_WAIT = 1
+
+
+class LaunchBasis(IntEnum):
+    """How a device op was matched to the call that launched it."""
+
+    CORRELATION = 0
+    GRAPH = 1
+
+
+def column(doc: str, *, unit: str = "", nullable: bool = False, labels: type[IntEnum] | None = None,
+           text: bool = False, table: str = "") -> Any:
+    """Declare a column: a sentence, its unit, and whether the value may be absent.
+
+    ``labels`` names the enumeration of a small-integer column, ``text`` marks a dictionary code into
+    ``Trace.strings``, and ``table`` names the table whose row ids the column holds.
+    """
+    return field(metadata={"doc": doc, "unit": unit, "nullable": nullable, "labels": labels, "text": text,
+                           "table": table})
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Equally long, read-only columns."""
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(getattr(self, dataclasses.fields(self)[0].name))
+
+    @classmethod
+    def empty(cls) -> Any:
+        """A table of no rows."""
+        return cls(*(np.empty(0, dtype_of(f)) for f in dataclasses.fields(cls)))
+
+    def frame(self, strings: Sequence[str]) -> pl.DataFrame:
+        """The table as a polars frame: text resolved, labels in lower case, nulls real."""
+        return pl.DataFrame([_series(f, getattr(self, f.name), strings) for f in dataclasses.fields(self)])
+
+
+def dtype_of(declared: dataclasses.Field[Any]) -> np.dtype[Any]:
+    """The numpy type of a declared column."""
+    return np.dtype(_DTYPES[str(declared.type)])
+
+
+_DTYPES = {"I64": np.int64, "I32": np.int32, "I16": np.int16, "U8": np.uint8, "F64": np.float64}
+
+
+def is_null(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which values of a column are absent."""
+    if values.dtype == np.float64:
+        return np.isnan(values)
+    absent = NULL if values.dtype == np.int64 else -1
+    return np.asarray(values == absent)
+
+
+def _series(declared: dataclasses.Field[Any], values: npt.NDArray[Any], strings: Sequence[str]) -> pl.Series:
+    name, meta = declared.name, declared.metadata
+    if meta["labels"] is not None:
+        labels = pl.Enum([member.name.lower() for member in meta["labels"]])
+        return pl.Series(name, values.astype(np.uint32)).cast(labels)
+    absent = is_null(values) if meta["nullable"] else None
+    if meta["text"]:
+        return _text_series(name, values, strings)
+    series = pl.Series(name, values)
+    if absent is None or not absent.any():
+        return series
+    return pl.select(pl.when(pl.Series(~absent)).then(series).alias(name)).to_series()
+
+
+def _text_series(name: str, codes: npt.NDArray[Any], strings: Sequence[str]) -> pl.Series:
+    """Only the strings this column uses become its dictionary."""
+    used, dense = np.unique(codes, return_inverse=True)
+    first = int(used.size > 0 and used[0] < 0)
+    vocabulary = pl.Enum([strings[code] for code in used[first:].tolist()])
+    dense = dense.astype(np.int64) - first
+    series = pl.Series(name, np.where(dense < 0, 0, dense).astype(np.uint32)) if used.size > first else None
+    if series is None:
+        return pl.Series(name, [None] * len(codes), dtype=vocabulary)
+    series = series.cast(vocabulary)
+    return pl.select(pl.when(pl.Series(dense >= 0)).then(series).alias(name)).to_series() if first else series
+
+
+@dataclass(frozen=True, slots=True)
+class Tracks(Table):
+    """A row per host thread, device stream or other lane."""
+
+    kind: U8 = column("What the track holds.", labels=TrackKind)
+    process: I32 = column("Process as the profile names it.", text=True, nullable=True)
+    thread: I32 = column("Thread or stream as the profile names it.", text=True, nullable=True)
+    label: I32 = column("Name for people, where the profile gives one.", text=True, nullable=True)
+    device: I32 = column("Device index of a device track.", nullable=True)
+    stream: I64 = column("Stream of a device track.", nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Slices(Table):
+    """Every event with a duration, sorted by track, start and falling duration."""
+
+    track: I32 = column("Track the slice lies on.", table="tracks")
+    start_ns: I64 = column("Start, from the trace's origin.", unit="ns")
+    dur_ns: I64 = column("Duration.", unit="ns")
+    name: I32 = column("Name as recorded.", text=True)
+    kind: U8 = column("What the slice is.", labels=Kind)
+    category: I32 = column("Category as the profile wrote it.", text=True, nullable=True)
+    depth: I16 = column("Number of slices on the track that enclose this one.")
+    parent: I32 = column("Innermost slice of the track that encloses this one.", table="slices", nullable=True)
+    correlation: I64 = column("Id that a launch and its device ops share.", nullable=True)
+    external_id: I64 = column("Id of the host op a runtime call or device op belongs to.", nullable=True)
+    offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class HostOps(Table):
+    """What host ops add to their slice."""
+
+    slice: I32 = column("The slice.", table="slices")
+    sequence: I64 = column("Autograd sequence number.", nullable=True)
+    forward_thread: I64 = column("Autograd's number of the thread that ran the forward op.", nullable=True)
+    input_dims: I32 = column("Shapes of the inputs, as recorded.", text=True, nullable=True)
+    input_types: I32 = column("Types of the inputs, as recorded.", text=True, nullable=True)
+    concrete_inputs: I32 = column("Values of scalar inputs, as recorded.", text=True, nullable=True)
+    call_stack: I32 = column("Python call stack of the op, innermost first, as recorded.", text=True, nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOps(Table):
+    """What slices that occupy a device add; sorted by device and start."""
+
+    slice: I32 = column("The slice.", table="slices")
+    device: I32 = column("Device index.")
+    stream: I64 = column("Stream.", nullable=True)
+    launch: I32 = column("Runtime call that launched the op.", table="slices", nullable=True)
+    bytes: I64 = column("Bytes moved or set.", unit="bytes", nullable=True)
+    direction: U8 = column("Which way a copy goes.", labels=Direction)
+    source_memory: U8 = column("Memory a copy reads.", labels=MemoryKind)
+    target_memory: U8 = column("Memory a copy writes.", labels=MemoryKind)
+    grid: I32 = column("Grid of blocks, as recorded.", text=True, nullable=True)
+    block: I32 = column("Threads of a block, as recorded.", text=True, nullable=True)
+    registers: I64 = column("Registers per thread.", nullable=True)
+    shared_memory: I64 = column("Shared memory per block.", unit="bytes", nullable=True)
+    occupancy_pct: F64 = column("Occupancy the profiler estimated.", unit="%", nullable=True)
+    graph: I64 = column("Id of the device graph the op ran in.", nullable=True)
+    collective: I32 = column("Collective, as recorded.", text=True, nullable=True)
+    process_group: I32 = column("Process group of a collective.", text=True, nullable=True)
+    dtype: I32 = column("Element type of a collective's message.", text=True, nullable=True)
+    message_elements: I64 = column("Elements a collective takes in.", nullable=True)
+    group_size: I64 = column("Ranks in the process group.", nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWaits(Table):
+    """Device-side waits and event records: never busy time."""
+
+    slice: I32 = column("The slice.", table="slices")
+    device: I32 = column("Device index.", nullable=True)
+    stream: I64 = column("Stream that waits or records.", nullable=True)
+    wait_on_stream: I64 = column("Stream that is waited for.", nullable=True)
+    wait_on_correlation: I64 = column("Correlation of the event record that is waited for.", nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Launches(Table):
+    """Which runtime call launched which device op."""
+
+    call: I32 = column("The runtime call's slice.", table="slices")
+    op: I32 = column("The device op's slice.", table="slices")
+    basis: U8 = column("How the two were matched.", labels=LaunchBasis)
+
+
+@dataclass(frozen=True, slots=True)
+class Flows(Table):
+    """Other connections between slices."""
+
+    kind: U8 = column("Why the two are connected.", labels=FlowKind)
+    source: I32 = column("The earlier slice.", table="slices")
+    target: I32 = column("The later slice.", table="slices")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory(Table):
+    """Allocations and frees, in time order."""
+
+    time_ns: I64 = column("When, from the trace's origin.", unit="ns")
+    track: I32 = column("Thread that allocated or freed.", table="tracks")
+    device_type: I64 = column("Kind of device in the framework's numbering (PyTorch: 0 CPU, 1 CUDA).", nullable=True)
+    device: I64 = column("Device index.", nullable=True)
+    address: I64 = column("Address of the block.", nullable=True)
+    bytes: I64 = column("Bytes allocated, negative when freed.", unit="bytes", nullable=True)
+    allocated: I64 = column("Bytes in use after the event.", unit="bytes", nullable=True)
+    reserved: I64 = column("Bytes held by the allocator after the event.", unit="bytes", nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Counters(Table):
+    """Sampled values."""
+
+    time_ns: I64 = column("When, from the trace's origin.", unit="ns")
+    track: I32 = column("Track of the counter.", table="tracks")
+    name: I32 = column("Name as recorded.", text=True)
+    offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Instants(Table):
+    """Events without a duration that belong to no other table."""
+
+    time_ns: I64 = column("When, from the trace's origin.", unit="ns")
+    track: I32 = column("Track of the event.", table="tracks")
+    name: I32 = column("Name as recorded.", text=True)
+    category: I32 = column("Category as the profile wrote it.", text=True, nullable=True)
+    offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
+
+
+TABLES: dict[str, type[Table]] = {
+    "tracks": Tracks,
+    "slices": Slices,
+    "host_ops": HostOps,
+    "device_ops": DeviceOps,
+    "device_waits": DeviceWaits,
+    "launches": Launches,
+    "flows": Flows,
+    "memory": Memory,
+    "counters": Counters,
+    "instants": Instants,
+}

@@ -1,0 +1,79 @@
+"""Integer nanoseconds and bytes, and the only functions that format them.
+
+Everything inside stepscope counts times in integer nanoseconds and sizes in bytes; text appears at the edge only.
+"""
+
+from __future__ import annotations
+
+NS_PER_US = 1_000
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+
+NOT_RECORDED = "not recorded"
+
+
+def format_ns(ns: int | None) -> str:
+    """Write a duration with three significant digits and the unit a person would choose.
+
+    >>> format_ns(18_642_000), format_ns(950), format_ns(None)
+    ('18.6 ms', '950 ns', 'not recorded')
+    """
+    if ns is None:
+        return NOT_RECORDED
+    size = abs(ns)
+    if size < NS_PER_US:
+        return f"{ns} ns"
+    # Each unit ends a little early, so that rounding never prints "1000 µs".
+    if size < 999_500:
+        return f"{_three_digits(ns / NS_PER_US)} µs"
+    if size < 999_500_000:
+        return f"{_three_digits(ns / NS_PER_MS)} ms"
+    return f"{_three_digits(ns / NS_PER_S)} s"
+
+
+def format_bytes(size: int | None) -> str:
+    """Write a size in binary units.
+
+    >>> format_bytes(19_267_584), format_bytes(512)
+    ('18.4 MiB', '512 B')
+    """
+    if size is None:
+        return NOT_RECORDED
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1023.5:
+            return f"{size} B" if unit == "B" else f"{_three_digits(value)} {unit}"
+        value /= 1024
+    return f"{_three_digits(value)} TiB"
+
+
+def format_share(share: float | None) -> str:
+    """Write a share of one as a percentage; a share too small to show is not rounded to nothing.
+
+    >>> format_share(0.6057), format_share(0.0004), format_share(0.0)
+    ('60.6 %', '<0.1 %', '0 %')
+    """
+    if share is None:
+        return NOT_RECORDED
+    percent = share * 100
+    if percent == 0:
+        return "0 %"
+    if abs(percent) < 0.1:
+        return "<0.1 %"
+    return f"{percent:.1f} %" if abs(percent) < 99.95 else f"{percent:.0f} %"
+
+
+def format_count(count: int | None) -> str:
+    """Write a count with thin grouping.
+
+    >>> format_count(216092)
+    '216,092'
+    """
+    return NOT_RECORDED if count is None else f"{count:,}"
+
+
+def _three_digits(value: float) -> str:
+    size = abs(value)
+    if size >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
