@@ -1,0 +1,56 @@
+"""How slices of one track nest: parents and depths, from times alone.
+
+Crossing slices (a profiler range that starts inside an op and ends after it) are legal: a slice's parent is the
+innermost earlier slice that contains it whole, so a crossing pair becomes siblings under what contains both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from stepscope.trace.tables import I16, I32, I64
+
+
+def nest(track: I32, start: I64, dur: I64, tolerance_ns: int) -> tuple[I32, I16]:
+    """Parent row (-1 for none) and depth of each slice; rows sorted by track, start and falling duration.
+
+    ``tolerance_ns`` is the grain of the recorded times: both ends of a slice were rounded, so a child may seem to
+    end that much after its parent.
+    """
+    return _nest(track, start, dur, tolerance_ns)
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _nest(track: I32, start: I64, dur: I64, tolerance: int) -> tuple[I32, I16]:
+    n = track.size
+    parent = np.full(n, -1, np.int32)
+    depth = np.zeros(n, np.int16)
+    stack = np.empty(64, np.int32)
+    size = 0
+    for i in range(n):
+        if i > 0 and track[i] != track[i - 1]:
+            size = 0
+        # Finished slices leave the stack; one that a longer crossing slice hides leaves when it surfaces.
+        while size > 0 and start[stack[size - 1]] + dur[stack[size - 1]] <= start[i]:
+            top = stack[size - 1]
+            if start[top] == start[i] and dur[top] == 0 and dur[i] == 0:
+                break
+            size -= 1
+        end = start[i] + dur[i]
+        j = size - 1
+        while j >= 0:
+            outer_end = start[stack[j]] + dur[stack[j]]
+            if outer_end + tolerance >= end and (outer_end > start[i] or dur[i] == 0):
+                break
+            j -= 1
+        if j >= 0:
+            parent[i] = stack[j]
+            depth[i] = min(depth[stack[j]] + 1, 32767)
+        if size == stack.size:
+            grown = np.empty(2 * size, np.int32)
+            grown[:size] = stack
+            stack = grown
+        stack[size] = i
+        size += 1
+    return parent, depth

@@ -1,0 +1,114 @@
+"""``Trace``: one process's profile in columns, whatever wrote it. Immutable; only ``TraceBuilder`` makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from stepscope.trace import tables as t
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device as the profile describes it."""
+
+    id: int
+    name: str | None = None
+    memory_bytes: int | None = None
+    multiprocessors: int | None = None
+    compute_capability: tuple[int, int] | None = None
+    kind: str = "gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One way in which the trace is less than the file, or the file less than the run.
+
+    ``lost_events`` and ``lost_bytes`` count input that could not become rows; ``damaged`` says that the file itself
+    was not well formed. All three are falsy for facts that were merely not recorded.
+    """
+
+    code: str
+    count: int
+    text: str
+    first_offset: int | None = None
+    lost_events: int = 0
+    lost_bytes: int = 0
+    damaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """Where every event of the file went."""
+
+    events: int
+    """Events in the file."""
+    rows: Mapping[str, int]
+    """Events per table they became a row of (``metadata`` for those that name processes and threads)."""
+    losses: tuple[Loss, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every byte and event of a well-formed file became a row."""
+        return not any(loss.damaged or loss.lost_events or loss.lost_bytes for loss in self.losses)
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """What is known about the run as a whole; absent facts are None."""
+
+    format: str
+    framework: str | None = None
+    origin_epoch_ns: int | None = None
+    """Unix time of the trace's origin, in ns."""
+    resolution_ns: int = 1
+    """The grain of the recorded times."""
+    devices: tuple[Device, ...] = ()
+    rank: int | None = None
+    world_size: int | None = None
+    process_groups: tuple[Mapping[str, Any], ...] = ()
+    host: str | None = None
+    options: Mapping[str, bool] = field(default_factory=dict)
+    """What the profiler was asked to record (stacks, shapes, memory, flops, modules), where it says so."""
+    header: Mapping[str, Any] = field(default_factory=dict)
+    """Everything else the file says about itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One process's profile: declared tables (``trace.tables``), what is known of the run, and what was lost."""
+
+    info: Info
+    completeness: Completeness
+    strings: tuple[str, ...]
+    tracks: t.Tracks
+    slices: t.Slices
+    host_ops: t.HostOps
+    device_ops: t.DeviceOps
+    device_waits: t.DeviceWaits
+    launches: t.Launches
+    flows: t.Flows
+    memory: t.Memory
+    counters: t.Counters
+    instants: t.Instants
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One table as a polars frame (see ``docs/tables.md`` for the columns).
+
+        Raises KeyError for a name that is not a table.
+        """
+        if name not in t.TABLES:
+            raise KeyError(f"no table {name!r}; there are {', '.join(t.TABLES)}")
+        table: t.Table = getattr(self, name)
+        return table.frame(self.strings)
+
+    def name_of(self, slice_id: int) -> str:
+        """The recorded name of a slice."""
+        return self.strings[int(self.slices.name[slice_id])]
+
+    def end_ns(self, slice_id: int) -> int:
+        """The end of a slice, in ns from the trace's origin."""
+        return int(self.slices.start_ns[slice_id] + self.slices.dur_ns[slice_id])
