@@ -1,0 +1,185 @@
+"""The only way to make a ``Trace``: readers add rows in any order, ``build`` sorts, nests, checks and freezes them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from stepscope.errors import TraceInvariantError
+from stepscope.trace import tables as t
+from stepscope.trace.forest import nest
+from stepscope.trace.trace import Completeness, Info, Trace
+
+TableT = TypeVar("TableT", bound=t.Table)
+
+
+class TraceBuilder:
+    """Collects the tables of one trace.
+
+    Slice ids given to the builder (in ``launches``, ``flows``, ...) are positions in the columns given to
+    ``slices``; ``build`` sorts the slices and renumbers every column declared to hold slice ids.
+    """
+
+    def __init__(self, strings: Sequence[str] = ()) -> None:
+        self._strings = list(strings)
+        self._codes: dict[str, int] = {}
+        self._tracks: list[tuple[Any, ...]] = []
+        self._tables: dict[str, t.Table] = {}
+        self._slices: dict[str, npt.NDArray[Any]] = {}
+
+    def text(self, value: str | None) -> int:
+        """The dictionary code of a text, -1 for None."""
+        if value is None:
+            return -1
+        if not self._codes:
+            self._codes = {text: code for code, text in reversed(list(enumerate(self._strings)))}
+        code = self._codes.setdefault(value, len(self._strings))
+        if code == len(self._strings):
+            self._strings.append(value)
+        return code
+
+    def track(self, kind: t.TrackKind, process: str | None, thread: str | None, *, label: str | None = None,
+              device: int | None = None, stream: int | None = None) -> int:
+        """Add a track; returns its id."""
+        self._tracks.append((kind, self.text(process), self.text(thread), self.text(label),
+                             -1 if device is None else device, t.NULL if stream is None else stream))
+        return len(self._tracks) - 1
+
+    def slices(self, **columns: npt.NDArray[Any]) -> None:
+        """Set the slices: every column of ``tables.Slices`` but depth and parent; nullable ones may be left out."""
+        self._slices = columns
+
+    def table(self, table: t.Table) -> None:
+        """Set any other table, with slice ids as positions in the columns given to ``slices``."""
+        self._tables[type(table).__name__] = table
+
+    def build(self, info: Info, completeness: Completeness) -> Trace:
+        """Sort, nest, renumber, check and freeze.
+
+        Raises TraceInvariantError where the rows contradict their declaration (a defect of the reader).
+        """
+        slices, new_id = self._sorted_slices(info.resolution_ns)
+        made: dict[str, Any] = {"slices": slices, "tracks": self._track_table()}
+        for name, kind in t.TABLES.items():
+            if name not in made:
+                table = self._tables.get(kind.__name__)
+                made[name] = kind.empty() if table is None else _renumbered(table, new_id)
+        made["device_ops"] = _by_device(made["device_ops"], slices)
+        made["memory"] = _in_time_order(made["memory"])
+        for table in made.values():
+            for declared in dataclasses.fields(table):
+                getattr(table, declared.name).setflags(write=False)
+        trace = Trace(info=info, completeness=completeness, strings=tuple(self._strings), **made)
+        check(trace)
+        return trace
+
+    def _track_table(self) -> t.Tracks:
+        columns = list(zip(*self._tracks, strict=True)) or [()] * len(dataclasses.fields(t.Tracks))
+        return t.Tracks(*(np.array(values, t.dtype_of(declared))
+                          for values, declared in zip(columns, dataclasses.fields(t.Tracks), strict=True)))
+
+    def _sorted_slices(self, resolution_ns: int) -> tuple[t.Slices, t.I32]:
+        given = self._slices
+        if not given:
+            return t.Slices.empty(), np.empty(0, np.int32)
+        order = _slice_order(given["track"], given["start_ns"], given["dur_ns"])
+        new_id = np.empty(order.size, np.int32)
+        new_id[order] = np.arange(order.size, dtype=np.int32)
+        columns: dict[str, npt.NDArray[Any]] = {}
+        for declared in dataclasses.fields(t.Slices):
+            dtype = t.dtype_of(declared)
+            if declared.name in given:
+                # Popped, so that a large trace is never held twice.
+                columns[declared.name] = given.pop(declared.name)[order].astype(dtype, copy=False)
+            elif declared.name not in ("depth", "parent"):
+                columns[declared.name] = np.full(order.size, t.NULL if dtype == np.int64 else -1, dtype)
+        tolerance = resolution_ns if resolution_ns > 1 else 1
+        columns["parent"], columns["depth"] = nest(columns["track"], columns["start_ns"], columns["dur_ns"], tolerance)
+        return t.Slices(**{declared.name: columns[declared.name] for declared in dataclasses.fields(t.Slices)}), new_id
+
+
+def _slice_order(track: t.I32, start: t.I64, dur: t.I64) -> npt.NDArray[np.intp]:
+    """Rows by track, start, falling duration; ties keep the file's order."""
+    span = int(start.max()) - int(start.min()) + 1
+    if span * (int(track.max()) + 1) < 1 << 62:
+        # One key instead of three: files are nearly sorted, and a stable sort of one column profits from it.
+        key = track.astype(np.int64) * span + (start - start.min())
+        order = np.argsort(key, kind="stable")
+        tied = np.flatnonzero(np.diff(key[order]) == 0)
+        if tied.size == 0:
+            return order
+        rows = np.union1d(tied, tied + 1)
+        within = order[rows]
+        order[rows] = within[np.lexsort((within, -dur[within], key[within]))]
+        return order
+    return np.lexsort((-dur, start, track))
+
+
+def _renumbered(table: TableT, new_id: t.I32) -> TableT:
+    changed: dict[str, Any] = {}
+    for declared in dataclasses.fields(table):
+        if declared.metadata["table"] == "slices":
+            ids = getattr(table, declared.name)
+            changed[declared.name] = np.where(ids < 0, ids, new_id[ids]).astype(np.int32) if len(ids) else ids
+    return dataclasses.replace(table, **changed)
+
+
+def _reordered(table: TableT, order: npt.NDArray[np.intp]) -> TableT:
+    return type(table)(*(getattr(table, declared.name)[order] for declared in dataclasses.fields(table)))
+
+
+def _by_device(ops: t.DeviceOps, slices: t.Slices) -> t.DeviceOps:
+    return _reordered(ops, np.lexsort((ops.slice, slices.start_ns[ops.slice], ops.device)))
+
+
+def _in_time_order(memory: t.Memory) -> t.Memory:
+    return _reordered(memory, np.argsort(memory.time_ns, kind="stable"))
+
+
+def check(trace: Trace) -> None:
+    """Verify what the rest of stepscope relies on.
+
+    Raises TraceInvariantError naming the first broken promise.
+    """
+    sizes: Mapping[str, int] = {name: len(getattr(trace, name)) for name in t.TABLES}
+    for name, kind in t.TABLES.items():
+        _check_columns(name, getattr(trace, name), kind, sizes, len(trace.strings))
+    slices = trace.slices
+    if len(slices):
+        _require(bool((slices.dur_ns >= 0).all()), "a slice has a negative duration")
+        same = slices.track[1:] == slices.track[:-1]
+        _require(bool((slices.track[1:] >= slices.track[:-1]).all()), "slices are not sorted by track")
+        _require(bool((slices.start_ns[1:] >= slices.start_ns[:-1])[same].all()), "slices are not sorted by start")
+        inner = np.flatnonzero(slices.parent >= 0)
+        outer = slices.parent[inner]
+        _require(bool((slices.track[outer] == slices.track[inner]).all()), "a parent lies on another track")
+        _require(bool((slices.start_ns[outer] <= slices.start_ns[inner]).all()), "a parent starts after its child")
+        _require(bool((slices.depth[inner] == np.minimum(slices.depth[outer] + 1, 32767)).all()),
+                 "a depth does not follow from the parent's")
+
+
+def _check_columns(name: str, table: t.Table, kind: type[t.Table], sizes: Mapping[str, int], strings: int) -> None:
+    for declared in dataclasses.fields(kind):
+        values, meta = getattr(table, declared.name), declared.metadata
+        where = f"{name}.{declared.name}"
+        _require(values.dtype == t.dtype_of(declared), f"{where} has type {values.dtype}")
+        _require(len(values) == sizes[name], f"{where} has {len(values)} rows, not {sizes[name]}")
+        limit = strings if meta["text"] else sizes[meta["table"]] if meta["table"] else None
+        if meta["labels"] is not None:
+            limit = len(meta["labels"])
+        if len(values) == 0:
+            continue
+        if limit is not None:
+            low = -1 if meta["nullable"] else 0
+            _require(int(values.min()) >= low and int(values.max()) < limit, f"{where} is out of range")
+        elif not meta["nullable"]:
+            _require(not t.is_null(values).any(), f"{where} is absent in a row")
+
+
+def _require(holds: bool, complaint: str) -> None:
+    if not holds:
+        raise TraceInvariantError(f"internal error: {complaint}; please report this profile")
