@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from stepscope.errors import TraceInvariantError
 from stepscope.trace import tables as t
-from stepscope.trace.forest import nest
+from stepscope.trace.forest import innermost_at, nest
 from stepscope.trace.trace import Completeness, Info, Trace
 
 TableT = TypeVar("TableT", bound=t.Table)
@@ -30,6 +30,7 @@ class TraceBuilder:
         self._tracks: list[tuple[Any, ...]] = []
         self._tables: dict[str, t.Table] = {}
         self._slices: dict[str, npt.NDArray[Any]] = {}
+        self._flow_points: list[tuple[t.FlowKind, tuple[t.I32, t.I64], tuple[t.I32, t.I64]]] = []
 
     def text(self, value: str | None) -> int:
         """The dictionary code of a text, -1 for None."""
@@ -49,6 +50,10 @@ class TraceBuilder:
                              -1 if device is None else device, t.NULL if stream is None else stream))
         return len(self._tracks) - 1
 
+    def string(self, code: int) -> str:
+        """The text behind a dictionary code."""
+        return self._strings[code]
+
     def slices(self, **columns: npt.NDArray[Any]) -> None:
         """Set the slices: every column of ``tables.Slices`` but depth and parent; nullable ones may be left out."""
         self._slices = columns
@@ -56,6 +61,13 @@ class TraceBuilder:
     def table(self, table: t.Table) -> None:
         """Set any other table, with slice ids as positions in the columns given to ``slices``."""
         self._tables[type(table).__name__] = table
+
+    def flow_points(self, kind: t.FlowKind, source: tuple[t.I32, t.I64], target: tuple[t.I32, t.I64]) -> None:
+        """Add flows between points ``(tracks, times)``, each bound to the innermost slice around it.
+
+        A flow of which an end lies in no slice is left out.
+        """
+        self._flow_points.append((kind, source, target))
 
     def build(self, info: Info, completeness: Completeness) -> Trace:
         """Sort, nest, renumber, check and freeze.
@@ -69,6 +81,7 @@ class TraceBuilder:
                 table = self._tables.get(kind.__name__)
                 made[name] = kind.empty() if table is None else _renumbered(table, new_id)
         made["device_ops"] = _by_device(made["device_ops"], slices)
+        made["flows"] = self._bound_flows(made["flows"], slices)
         made["memory"] = _in_time_order(made["memory"])
         for table in made.values():
             for declared in dataclasses.fields(table):
@@ -76,6 +89,16 @@ class TraceBuilder:
         trace = Trace(info=info, completeness=completeness, strings=tuple(self._strings), **made)
         check(trace)
         return trace
+
+    def _bound_flows(self, flows: t.Flows, slices: t.Slices) -> t.Flows:
+        columns = [[flows.kind], [flows.source], [flows.target]]
+        for kind, source, target in self._flow_points:
+            ends = innermost_at(slices, *source), innermost_at(slices, *target)
+            bound = (ends[0] >= 0) & (ends[1] >= 0)
+            columns[0].append(np.full(int(bound.sum()), kind, np.uint8))
+            columns[1].append(ends[0][bound])
+            columns[2].append(ends[1][bound])
+        return t.Flows(*(np.concatenate(column) for column in columns))
 
     def _track_table(self) -> t.Tracks:
         columns = list(zip(*self._tracks, strict=True)) or [()] * len(dataclasses.fields(t.Tracks))

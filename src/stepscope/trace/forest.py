@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from stepscope.trace.tables import I16, I32, I64
+from stepscope.trace.tables import I16, I32, I64, Slices
 
 
 def nest(track: I32, start: I64, dur: I64, tolerance_ns: int) -> tuple[I32, I16]:
@@ -54,3 +54,25 @@ def _nest(track: I32, start: I64, dur: I64, tolerance: int) -> tuple[I32, I16]:
         stack[size] = i
         size += 1
     return parent, depth
+
+
+def innermost_at(slices: Slices, tracks: I32, times: I64) -> I32:
+    """The innermost slice around each point ``(track, time)``, -1 where none is; ends count as inside."""
+    # Rows are sorted by track and start, so per track one binary search finds the last slice begun by then.
+    found = np.full(times.size, -1, np.int32)
+    for track in np.unique(tracks).tolist():
+        low, high = np.searchsorted(slices.track, [track, track + 1])
+        wanted = np.flatnonzero(tracks == track)
+        found[wanted] = low + np.searchsorted(slices.start_ns[low:high], times[wanted], "right") - 1
+        found[wanted[found[wanted] < low]] = -1
+    return _climb(found, times, slices.start_ns, slices.dur_ns, slices.parent)
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _climb(found: I32, times: I64, start: I64, dur: I64, parent: I32) -> I32:
+    for i in range(found.size):
+        j = found[i]
+        while j >= 0 and start[j] + dur[j] < times[i]:
+            j = parent[j]
+        found[i] = j
+    return found

@@ -47,7 +47,8 @@ class Kind(IntEnum):
     MEMSET = 12
     DEVICE_WAIT = 13
     DEVICE_ANNOTATION = 14
-    OTHER = 15
+    MODULE = 15
+    OTHER = 16
 
 
 DEVICE_BUSY_KINDS = (Kind.KERNEL, Kind.COLLECTIVE, Kind.COPY, Kind.MEMSET)
@@ -145,28 +146,26 @@ def is_null(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 def _series(declared: dataclasses.Field[Any], values: npt.NDArray[Any], strings: Sequence[str]) -> pl.Series:
     name, meta = declared.name, declared.metadata
     if meta["labels"] is not None:
-        labels = pl.Enum([member.name.lower() for member in meta["labels"]])
-        return pl.Series(name, values.astype(np.uint32)).cast(labels)
-    absent = is_null(values) if meta["nullable"] else None
+        return _labelled(name, [member.name.lower() for member in meta["labels"]], values.astype(np.int64))
     if meta["text"]:
-        return _text_series(name, values, strings)
+        # Only the strings this column uses become its dictionary.
+        used, dense = np.unique(values, return_inverse=True)
+        known = used[used >= 0]
+        return _labelled(name, [strings[code] for code in known.tolist()], dense - (used.size - known.size))
     series = pl.Series(name, values)
+    absent = is_null(values) if meta["nullable"] else None
     if absent is None or not absent.any():
         return series
     return pl.select(pl.when(pl.Series(~absent)).then(series).alias(name)).to_series()
 
 
-def _text_series(name: str, codes: npt.NDArray[Any], strings: Sequence[str]) -> pl.Series:
-    """Only the strings this column uses become its dictionary."""
-    used, dense = np.unique(codes, return_inverse=True)
-    first = int(used.size > 0 and used[0] < 0)
-    vocabulary = pl.Enum([strings[code] for code in used[first:].tolist()])
-    dense = dense.astype(np.int64) - first
-    series = pl.Series(name, np.where(dense < 0, 0, dense).astype(np.uint32)) if used.size > first else None
-    if series is None:
-        return pl.Series(name, [None] * len(codes), dtype=vocabulary)
-    series = series.cast(vocabulary)
-    return pl.select(pl.when(pl.Series(dense >= 0)).then(series).alias(name)).to_series() if first else series
+def _labelled(name: str, labels: list[str], codes: npt.NDArray[Any]) -> pl.Series:
+    """Codes as an Enum column, null where negative."""
+    dictionary = pl.Series(name, labels, dtype=pl.Enum(labels))
+    index = pl.Series(np.maximum(codes, 0).astype(np.uint32))
+    if (codes < 0).any():
+        index = pl.select(pl.when(pl.Series(codes >= 0)).then(index)).to_series()
+    return dictionary.gather(index) if labels else pl.Series(name, [None] * len(codes), dtype=dictionary.dtype)
 
 
 @dataclass(frozen=True, slots=True)
