@@ -1,0 +1,117 @@
+"""The backbone: every nanosecond of every device booked exactly once.
+
+Per device the rows tile the time from the first op or marker to the last op, and the categories of each row are
+integers that sum to the row's duration exactly. ``check`` verifies both and is called on every profile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.categories import CATEGORIES, HOST_CAUSES, Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.host import HostActivity
+from stepscope.analysis.idle import Idle, explain_idle
+from stepscope.analysis.steps import Markers, Rows, device_rows
+from stepscope.errors import TraceInvariantError
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I64, Kind, TrackKind
+from stepscope.trace.trace import Trace
+
+
+@dataclass(frozen=True)
+class Account:
+    """One device's time (or the host's, where the profile has no device): rows by category.
+
+    ``parts`` has one row per row of ``rows`` and one column per ``CATEGORIES``, in ns.
+    """
+
+    rows: Rows
+    parts: I64
+    idle: Idle | None
+    between_steps_ns: I64
+    """Per row, idle time in gaps that began where the row began: between the steps, not within one."""
+
+    @property
+    def duration_ns(self) -> I64:
+        """Duration of each row."""
+        return np.diff(self.rows.bounds)
+
+    def step_row(self, step: int) -> int | None:
+        """The row of a step, None where there is none."""
+        return self.rows.steps.index(step) if step in self.rows.steps else None
+
+
+def account_device(trace: Trace, activity: DeviceActivity, host: HostActivity, markers: Markers) -> Account:
+    """Book one device's time."""
+    rows = device_rows(activity, markers)
+    idle = explain_idle(trace, activity, host, int(rows.bounds[0]), int(rows.bounds[-1]))
+    parts = np.zeros((len(rows.steps), len(CATEGORIES)), np.int64)
+    for start, end, codes in (activity.busy_pieces, (idle.pieces.start, idle.pieces.end, idle.pieces.category)):
+        for code in np.unique(codes).tolist():
+            spans: iv.Intervals = start[codes == code], end[codes == code]
+            parts[:, code] += iv.covered_between(spans, rows.bounds[:-1], rows.bounds[1:])
+    account = Account(rows, parts, idle, _idle_at_start(rows, idle))
+    check(account)
+    return account
+
+
+def _idle_at_start(rows: Rows, idle: Idle) -> I64:
+    """Idle time of each row that lies in the gap across its beginning (a row ends where an op ends)."""
+    gaps = idle.gaps
+    starts = rows.bounds[:-1]
+    at = np.searchsorted(gaps.start, starts, "right") - 1
+    inside = (at >= 0) & (gaps.end[at] > starts) if len(gaps) else np.zeros(starts.size, np.bool_)
+    between = np.minimum(gaps.end[at], rows.bounds[1:]) - starts if len(gaps) else starts
+    return np.where(inside, between, 0)
+
+
+def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account | None:
+    """Book the main thread's time where the profile has no device; None where there is no host thread either."""
+    if host.main < 0:
+        return None
+    slices = trace.slices
+    on_host = np.isin(slices.kind, (Kind.OTHER, Kind.OVERHEAD), invert=True)
+    ends = slices.start_ns[on_host] + slices.dur_ns[on_host]
+    bounds = np.append(markers.start, max(int(markers.end[-1]), int(ends.max())))
+    phases, steps = ["step"] * len(markers), [*range(len(markers))]
+    if bounds[-1] > markers.end[-1]:
+        bounds = np.insert(bounds, -1, markers.end[-1])
+        phases, steps = [*phases, "after"], [*steps, None]  # type: ignore[list-item]
+    first = int(slices.start_ns[on_host].min())
+    if first < bounds[0]:
+        bounds, phases, steps = np.insert(bounds, 0, first), ["before", *phases], [None, *steps]  # type: ignore[list-item]
+    rows = Rows(None, bounds, tuple(steps), tuple(phases))
+    parts = np.zeros((len(steps), len(CATEGORIES)), np.int64)
+    rest: iv.Intervals = (bounds[:1], bounds[-1:])
+    for cause, spans in _host_sets(trace, host):
+        taken = iv.intersect(rest, spans)
+        rest = iv.subtract(rest, taken)
+        parts[:, cause.code] += iv.covered_between(taken, bounds[:-1], bounds[1:])
+    parts[:, Category.UNKNOWN_HOST.code] += iv.covered_between(rest, bounds[:-1], bounds[1:])
+    account = Account(rows, parts, None, np.zeros(len(steps), np.int64))
+    check(account)
+    return account
+
+
+def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Intervals]]:
+    """The main thread's causes in order; ops on any thread are the host's computing."""
+    slices = trace.slices
+    ops = (slices.kind == Kind.HOST_OP) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    computing = iv.union(slices.start_ns[ops], slices.start_ns[ops] + slices.dur_ns[ops])
+    sets = [(cause, host.time(host.main, cause)) for cause in HOST_CAUSES if cause is not Category.LAUNCH]
+    return [*sets[:-1], (Category.HOST_COMPUTE, computing), sets[-1]]
+
+
+def check(account: Account) -> None:
+    """Verify that the rows tile and that each row's parts sum to its duration, to the nanosecond.
+
+    Raises TraceInvariantError otherwise.
+    """
+    durations = account.duration_ns
+    if (durations < 0).any() or (account.parts < 0).any():
+        raise TraceInvariantError("internal error: a row or category has negative time; please report this profile")
+    if not np.array_equal(account.parts.sum(axis=1), durations):
+        raise TraceInvariantError("internal error: the categories do not sum to the rows; please report this profile")

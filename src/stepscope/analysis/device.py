@@ -1,0 +1,95 @@
+"""What one device did and who told it to: its ops with categories and launches, and its busy time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stepscope.analysis.categories import BUSY_ON_ONE_RANK, Category
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I32, I64, NULL, U8, Direction, Kind
+from stepscope.trace.trace import Trace
+
+_COPIES = {Direction.H2D: Category.COPY_H2D, Direction.D2H: Category.COPY_D2H, Direction.P2P: Category.COPY_P2P}
+
+
+@dataclass(frozen=True)
+class DeviceActivity:
+    """One device's ops in order of start; all arrays have one value per op."""
+
+    device: int
+    row: I32
+    """Row in ``device_ops``."""
+    slice: I32
+    start: I64
+    end: I64
+    category: U8
+    """Code of the op's ``Category``."""
+    stream: I64
+    call: I32
+    """Slice of the runtime call that launched the op, -1 where none is recorded."""
+    launch: I64
+    """Start of that call, NULL where none is recorded: the launch instant."""
+    launch_end: I64
+    thread: I32
+    """Track of that call, -1 where none is recorded."""
+
+    def __len__(self) -> int:
+        """The number of ops."""
+        return len(self.row)
+
+    @cached_property
+    def launched(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which ops have a recorded launch."""
+        return np.asarray(self.call >= 0)
+
+    @cached_property
+    def busy(self) -> iv.Intervals:
+        """The set of instants at which the device worked."""
+        return iv.union(self.start, self.end)
+
+    @cached_property
+    def busy_pieces(self) -> tuple[I64, I64, U8]:
+        """Busy time partitioned by category: the earliest category of the list wins where streams overlap."""
+        return iv.sweep(self.start, self.end, self.category, len(BUSY_ON_ONE_RANK))
+
+    @cached_property
+    def before_profile(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Ops launched before the profile began: no launch, and they start before the first op that has one."""
+        if not self.launched.any():
+            return np.zeros(len(self), np.bool_)
+        return np.asarray(~self.launched & (self.start < self.start[self.launched.argmax()]))
+
+
+def device_activities(trace: Trace) -> list[DeviceActivity]:
+    """The activity of every device that did anything, by device number."""
+    ops, slices = trace.device_ops, trace.slices
+    categories = _categories(trace)
+    found = []
+    for device in np.unique(ops.device).tolist():
+        low, high = np.searchsorted(ops.device, [device, device + 1])
+        rows = np.arange(low, high, dtype=np.int32)
+        ids, call = ops.slice[rows], ops.launch[rows]
+        known = call >= 0
+        start = slices.start_ns[ids]
+        found.append(DeviceActivity(
+            device=int(device), row=rows, slice=ids, start=start, end=start + slices.dur_ns[ids],
+            category=categories[rows], stream=ops.stream[rows], call=call,
+            launch=np.where(known, slices.start_ns[call], NULL),
+            launch_end=np.where(known, slices.start_ns[call] + slices.dur_ns[call], NULL),
+            thread=np.where(known, slices.track[call], -1).astype(np.int32)))
+    return found
+
+
+def _categories(trace: Trace) -> U8:
+    ops = trace.device_ops
+    kinds = trace.slices.kind[ops.slice]
+    codes = np.full(len(ops), Category.COMPUTE.code, np.uint8)
+    codes[kinds == Kind.COLLECTIVE] = Category.COLLECTIVE.code
+    codes[kinds == Kind.MEMSET] = Category.MEMSET.code
+    codes[kinds == Kind.COPY] = Category.COPY_D2D.code
+    for direction, category in _COPIES.items():
+        codes[(kinds == Kind.COPY) & (ops.direction == direction)] = category.code
+    return codes

@@ -1,0 +1,145 @@
+"""What the host threads did, as sets of time per thread and cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.hosts import HostRole, classify_host_name
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I32, I64, U8, Direction, Kind, MemoryKind, TrackKind
+from stepscope.trace.trace import Trace
+
+DISPATCH_GAP_NS = 1_000_000
+"""Launches, ops, syncs and input ranges at most this far apart are one stretch of dispatching (DESIGN: limit L)."""
+
+_ROLE_CAUSES = {HostRole.PROFILER: Category.PROFILER, HostRole.GC: Category.GC, HostRole.COMPILE: Category.COMPILE,
+                HostRole.CHECKPOINT_IO: Category.CHECKPOINT_IO, HostRole.INPUT: Category.INPUT}
+_NAMED_KINDS = (Kind.ANNOTATION, Kind.STEP, Kind.HOST_OP, Kind.PYTHON_FRAME, Kind.MODULE, Kind.OVERHEAD)
+_CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
+_COVER_KINDS = (Kind.ANNOTATION, Kind.PYTHON_FRAME, Kind.MODULE, Kind.STEP)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Calls in which the host may have waited for the device."""
+
+    slice: I32
+    track: I32
+    start: I64
+    end: I64
+
+
+@dataclass(frozen=True)
+class HostActivity:
+    """The host side of a trace: per thread and cause, the time it covers."""
+
+    trace: Trace
+    main: int
+    """Track of the thread that runs the training loop, -1 where there is no host thread."""
+    causes: U8
+    """Per slice, the code of the cause its name or kind says, 255 for none."""
+    waits: Waits
+    _sets: dict[tuple[int, Category], iv.Intervals] = field(default_factory=dict)
+
+    def time(self, track: int, cause: Category) -> iv.Intervals:
+        """When a thread did something of that cause; ``launch`` is dispatching, ``python`` any cover by a frame."""
+        key = (track, cause)
+        if key not in self._sets:
+            self._sets[key] = self._make(track, cause)
+        return self._sets[key]
+
+    def _make(self, track: int, cause: Category) -> iv.Intervals:
+        slices = self.trace.slices
+        low, high = np.searchsorted(slices.track, [track, track + 1])
+        kinds, causes = slices.kind[low:high], self.causes[low:high]
+        if cause is Category.LAUNCH:
+            chosen = np.isin(kinds, (*_CALL_KINDS, Kind.HOST_OP)) | (causes == Category.INPUT.code)
+            return _closed(self._cover(low, chosen), DISPATCH_GAP_NS)
+        if cause is Category.PYTHON:
+            chosen = np.isin(kinds, _COVER_KINDS)
+        else:
+            chosen = causes == cause.code
+        covered = self._cover(low, chosen)
+        if cause is Category.PROFILER:
+            return iv.union(*(np.concatenate(pair) for pair in zip(covered, self._overhead(cause), strict=True)))
+        return covered
+
+    def _cover(self, low: int, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> iv.Intervals:
+        rows = low + np.flatnonzero(chosen)
+        start = self.trace.slices.start_ns[rows]
+        return iv.union(start, start + self.trace.slices.dur_ns[rows])
+
+    def _overhead(self, cause: Category) -> iv.Intervals:
+        """Profiler overhead holds up whichever thread is in a call; the profile draws it on a row of its own."""
+        chosen = (self.trace.slices.kind == Kind.OVERHEAD) & (self.causes == cause.code)
+        return self._cover(0, chosen)
+
+
+def host_activity(trace: Trace) -> HostActivity:
+    """Classify every host slice by its name, once per distinct name."""
+    return HostActivity(trace, main_thread(trace), _causes(trace), _waits(trace))
+
+
+def main_thread(trace: Trace) -> int:
+    """The track with step markers, else the host thread with most time covered by ops, calls and annotations."""
+    slices = trace.slices
+    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    for kinds in ((Kind.STEP,), (Kind.HOST_OP, Kind.ANNOTATION, Kind.RUNTIME_CALL), (Kind.PYTHON_FRAME,)):
+        rows = np.flatnonzero(np.isin(slices.kind, kinds) & on_host)
+        if rows.size:
+            weight = np.bincount(slices.track[rows], slices.dur_ns[rows])
+            count = np.bincount(slices.track[rows])
+            return int(count.argmax() if Kind.STEP in kinds else weight.argmax())
+    return -1
+
+
+def _causes(trace: Trace) -> U8:
+    slices = trace.slices
+    causes = np.full(len(slices), 255, np.uint8)
+    causes[slices.kind == Kind.ALLOCATION] = Category.ALLOCATOR.code
+    causes[slices.kind == Kind.COMPILE] = Category.COMPILE.code
+    causes[slices.kind == Kind.OVERHEAD] = Category.PROFILER.code
+    for kind in _NAMED_KINDS:
+        rows = np.flatnonzero(slices.kind == kind)
+        names, dense = np.unique(slices.name[rows], return_inverse=True)
+        roles = [classify_host_name(trace.strings[code], kind == Kind.PYTHON_FRAME) for code in names.tolist()]
+        codes = np.array([_ROLE_CAUSES[role].code if role is not None else 255 for role in roles], np.uint8)
+        if rows.size:
+            found = codes[dense]
+            causes[rows[found != 255]] = found[found != 255]
+    return causes
+
+
+def _waits(trace: Trace) -> Waits:
+    """Synchronise calls, blocking copies, and the calls behind copies that return only when the stream reached them.
+
+    A copy to pageable host memory blocks its caller until it is done, one from pageable memory until the stream has
+    reached it and the data is staged (CUDA documentation, "API synchronization behavior"). The time the copy itself
+    takes is the copy's, so the wait ends where the copy begins.
+    """
+    slices, ops = trace.slices, trace.device_ops
+    names, dense = np.unique(slices.name, return_inverse=True)
+    is_blocking_copy = np.array([classify_call(trace.strings[code]).role is CallRole.COPY_BLOCKING
+                                 for code in names.tolist()], np.bool_)
+    blocking = (slices.kind == Kind.SYNC) | (is_blocking_copy[dense] & (slices.kind == Kind.RUNTIME_CALL))
+    end = slices.start_ns + slices.dur_ns
+    pageable = (ops.source_memory == MemoryKind.PAGEABLE) | (ops.target_memory == MemoryKind.PAGEABLE)
+    to_host = (ops.direction == Direction.D2H) & (ops.target_memory != MemoryKind.PINNED)
+    copies = np.flatnonzero((pageable | to_host) & (ops.launch >= 0))
+    calls, begun = ops.launch[copies], slices.start_ns[ops.slice[copies]]
+    blocking[calls] = True
+    end[calls] = np.clip(begun, slices.start_ns[calls], end[calls])
+    rows = np.flatnonzero(blocking & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)).astype(np.int32)
+    return Waits(rows, slices.track[rows], slices.start_ns[rows], end[rows])
+
+
+def _closed(a: iv.Intervals, gap_ns: int) -> iv.Intervals:
+    """A set with the gaps of at most ``gap_ns`` between its members filled."""
+    if len(a[0]) == 0:
+        return a
+    starts, ends = iv.union(a[0], a[1] + gap_ns)
+    return starts, ends - gap_ns

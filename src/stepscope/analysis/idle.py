@@ -1,0 +1,285 @@
+"""Why a device was idle: every gap, attributed through the op that ended it to what the host did meanwhile.
+
+The rules are DESIGN's: the launch instant is the start of the runtime call that launched the op. What lies before it
+inside the gap is the host's time, booked to the first cause that applies; the call itself is launching; after the
+call the device owes an answer. A gap that begins after the launch is the device's own. Host time that only exists
+because a wait for the device had emptied the queue is booked to that wait, up to the lead the wait destroyed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numba import njit
+
+from stepscope.analysis.categories import HOST_CAUSES, Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.host import HostActivity
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I32, I64, NULL, U8, MemoryKind
+from stepscope.trace.trace import Trace
+
+FIRST_COMPUTE_WITHIN_NS = 1_000_000
+"""A copy, memset or collective that ends a gap hands the cause on to a compute op this soon after it (DESIGN: L)."""
+
+LATENCY_CAP_NS = 100_000
+"""No gap time beyond this is booked to the latency between host and device, whatever the trace's own figures."""
+
+LATENCY_QUANTILE = 0.95
+
+_COMPUTE = Category.COMPUTE.code
+_MOVABLE = np.array([Category.LAUNCH.code, Category.PYTHON.code, Category.UNKNOWN_HOST.code], np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """The idle intervals of one device, in time order; one value per gap."""
+
+    start: I64
+    end: I64
+    op: I32
+    """The op that ended the gap (position in the ``DeviceActivity``)."""
+    cause_op: I32
+    """The op through which the gap is explained: ``op``, or the compute op right behind it."""
+    launch: I64
+    """Launch instant of the cause op, NULL where not recorded."""
+    launch_end: I64
+    thread: I32
+    wait: I32
+    """Slice of the host's wait that emptied the queue before the gap, -1 where none did."""
+    lead_ns: I64
+    """How much of the gap that wait is to blame for."""
+
+    def __len__(self) -> int:
+        """The number of gaps."""
+        return len(self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Idle time partitioned by cause, in time order. ``gap`` is the position of the gap each piece belongs to."""
+
+    start: I64
+    end: I64
+    category: U8
+    gap: I32
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Why one device was idle."""
+
+    gaps: Gaps
+    pieces: Pieces
+    latency_ns: int
+    """The most that is booked to launch or device latency per gap."""
+
+
+def explain_idle(trace: Trace, activity: DeviceActivity, host: HostActivity, start: int, end: int) -> Idle:
+    """Attribute every idle nanosecond of a device in ``[start, end)``."""
+    gaps = _find_gaps(activity, start, end)
+    latency = latency_cap(activity, gaps)
+    pieces = [*_queued(trace, activity, gaps, latency), *_unrecorded(gaps), *_host_time(gaps, host),
+              *_in_call(trace, activity, gaps, host), *_after_call(gaps, latency)]
+    merged = _in_order(pieces, gaps)
+    gaps, moved = _blame_waits(activity, gaps, merged, host)
+    return Idle(gaps, _move_to_sync(merged, moved), latency)
+
+
+def _find_gaps(activity: DeviceActivity, start: int, end: int) -> Gaps:
+    gap_start, gap_end = iv.complement(activity.busy, start, end)
+    op = np.searchsorted(activity.start, gap_end, "left").astype(np.int32)
+    cause = _first_compute(activity, op, gap_start)
+    none = np.full(gap_start.size, -1, np.int32)
+    return Gaps(gap_start, gap_end, op, cause, activity.launch[cause], activity.launch_end[cause],
+                activity.thread[cause], none, np.zeros(gap_start.size, np.int64))
+
+
+def _first_compute(activity: DeviceActivity, op: I32, gap_start: I64) -> I32:
+    """The compute op soon behind a copy, memset or collective, if it too was launched only inside the gap."""
+    if op.size == 0:
+        return op
+    is_compute = activity.category == _COMPUTE
+    positions = np.append(np.flatnonzero(is_compute), len(activity))
+    following = positions[np.searchsorted(positions[:-1], op)]
+    known = following < len(activity)
+    safe = np.where(known, following, op)
+    soon = activity.start[safe] - activity.end[op] <= FIRST_COMPUTE_WITHIN_NS
+    inside = (activity.launch[safe] != NULL) & (activity.launch[safe] >= gap_start)
+    return np.where(~is_compute[op] & known & soon & inside, safe, op).astype(np.int32)
+
+
+def latency_cap(activity: DeviceActivity, gaps: Gaps) -> int:
+    """This trace's own p95 of launch-to-start on an idle device, at most ``LATENCY_CAP_NS``."""
+    inside = (gaps.launch != NULL) & (gaps.launch >= gaps.start) & (gaps.cause_op == gaps.op)
+    delays = np.maximum(activity.start[gaps.op[inside]] - gaps.launch_end[inside], 0)
+    if delays.size == 0:
+        return LATENCY_CAP_NS
+    return min(int(np.quantile(delays, LATENCY_QUANTILE, method="higher")), LATENCY_CAP_NS)
+
+
+def _queued(trace: Trace, activity: DeviceActivity, gaps: Gaps, latency: int) -> list[Pieces]:
+    """Gaps that began after the launch: a recorded wait on the stream, else latency, else the device alone knows."""
+    rows = np.flatnonzero((gaps.launch != NULL) & (gaps.launch < gaps.start))
+    whole: iv.Intervals = gaps.start[rows], gaps.end[rows]
+    # A pageable copy that is still inside its call is being staged by the host.
+    staging = _is_pageable(trace, activity, gaps.cause_op[rows])
+    in_call = _kept(whole[0], np.minimum(np.where(staging, gaps.launch_end[rows], gaps.start[rows]), whole[1]))
+    waited = iv.intersect(iv.subtract(whole, in_call), _recorded_waits(trace, activity, gaps, rows))
+    rest = iv.subtract(iv.subtract(whole, in_call), waited)
+    near = iv.intersect(rest, _kept(whole[0], np.minimum(whole[0] + latency, whole[1])))
+    return [_pieces(in_call, Category.COPY_STAGING), _pieces(waited, Category.DEPENDENCY),
+            _pieces(near, Category.DEVICE_LATENCY), _pieces(iv.subtract(rest, near), Category.UNKNOWN_DEVICE)]
+
+
+def _recorded_waits(trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: np.ndarray[tuple[int], np.dtype[np.intp]],
+                    ) -> iv.Intervals:
+    """When a wait for another stream was drawn on the very stream of the op that ended a gap."""
+    waits = trace.device_waits
+    chosen = (waits.device == activity.device) & (waits.wait_on_stream != NULL)
+    start = trace.slices.start_ns[waits.slice[chosen]]
+    end = start + trace.slices.dur_ns[waits.slice[chosen]]
+    stream_of_gap = activity.stream[gaps.cause_op[rows]]
+    found = [iv.intersect(iv.union(start[waits.stream[chosen] == stream], end[waits.stream[chosen] == stream]),
+                          (gaps.start[rows][stream_of_gap == stream], gaps.end[rows][stream_of_gap == stream]))
+             for stream in np.unique(waits.stream[chosen]).tolist()]
+    return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *found, strict=True)))
+
+
+def _unrecorded(gaps: Gaps) -> list[Pieces]:
+    """Gaps whose op has no recorded launch: nothing says what they waited for."""
+    rows = gaps.launch == NULL
+    return [_pieces((gaps.start[rows], gaps.end[rows]), Category.UNKNOWN_DEVICE)]
+
+
+def _host_time(gaps: Gaps, host: HostActivity) -> list[Pieces]:
+    """The part of each gap before the launch call, by what the launching thread did.
+
+    Where that thread did nothing (autograd and data-parallel threads between their bursts), the thread that hands
+    them work tells: the main one.
+    """
+    found = []
+    before_end = np.minimum(gaps.launch, gaps.end)
+    inside = (gaps.launch != NULL) & (gaps.launch > gaps.start)
+    for thread in np.unique(gaps.thread[inside]).tolist():
+        rows = inside & (gaps.thread == thread)
+        rest: iv.Intervals = (gaps.start[rows], before_end[rows])
+        for track in dict.fromkeys((thread, host.main)):
+            for cause in HOST_CAUSES:
+                taken = iv.intersect(rest, host.time(track, cause))
+                rest = iv.subtract(rest, taken)
+                found.append(_pieces(taken, cause))
+        found.append(_pieces(rest, Category.UNKNOWN_HOST))
+    return found
+
+
+def _in_call(trace: Trace, activity: DeviceActivity, gaps: Gaps, host: HostActivity) -> list[Pieces]:
+    """The part of each gap inside the launch call: staging of a pageable copy, what is nested, else launching."""
+    rows = np.flatnonzero((gaps.launch != NULL) & (gaps.launch >= gaps.start))
+    spans = np.minimum(gaps.launch[rows], gaps.end[rows]), np.minimum(gaps.launch_end[rows], gaps.end[rows])
+    staging = _is_pageable(trace, activity, gaps.cause_op[rows])
+    found = [_pieces(_kept(spans[0][staging], spans[1][staging]), Category.COPY_STAGING)]
+    threads = gaps.thread[rows]
+    for thread in np.unique(threads[~staging]).tolist():
+        mine = ~staging & (threads == thread)
+        rest = _kept(spans[0][mine], spans[1][mine])
+        for cause in (Category.PROFILER, Category.COMPILE, Category.ALLOCATOR):
+            taken = iv.intersect(rest, host.time(thread, cause))
+            rest = iv.subtract(rest, taken)
+            found.append(_pieces(taken, cause))
+        found.append(_pieces(rest, Category.LAUNCH))
+    return found
+
+
+def _after_call(gaps: Gaps, latency: int) -> list[Pieces]:
+    """The part of each gap after the launch call: latency up to the cap; beyond it the other party is not recorded."""
+    rows = (gaps.launch != NULL) & (gaps.launch >= gaps.start) & (gaps.launch_end < gaps.end)
+    start, end = gaps.launch_end[rows], gaps.end[rows]
+    near = np.minimum(start + latency, end)
+    return [_pieces(_kept(start, near), Category.LAUNCH_LATENCY), _pieces(_kept(near, end), Category.UNKNOWN_DEVICE)]
+
+
+def _is_pageable(trace: Trace, activity: DeviceActivity, ops: I32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    rows = activity.row[ops]
+    kinds = trace.device_ops.source_memory[rows], trace.device_ops.target_memory[rows]
+    return np.asarray((kinds[0] == MemoryKind.PAGEABLE) | (kinds[1] == MemoryKind.PAGEABLE))
+
+
+def _blame_waits(activity: DeviceActivity, gaps: Gaps, pieces: Pieces, host: HostActivity) -> tuple[Gaps, I64]:
+    """Per gap, the wait that emptied the queue before it and the part of the gap this is to blame for."""
+    movable = np.where(np.isin(pieces.category, _MOVABLE), pieces.end - pieces.start, 0)
+    rest = np.bincount(pieces.gap, movable, len(gaps)).astype(np.int64)
+    threads = [*np.unique(gaps.thread[gaps.thread >= 0]).tolist(), host.main]
+    chosen = np.flatnonzero(np.isin(host.waits.track, threads))
+    chosen = chosen[np.argsort(host.waits.start[chosen], kind="stable")]
+    start, end = host.waits.start[chosen], host.waits.end[chosen]
+    # A wait for work from before the profile is what a profiler does when it starts: no step pays for it.
+    known = ~activity.before_profile
+    blocked = iv.covered_between(iv.union(activity.start[known], activity.end[known]), start, end)
+    moved, wait = _spend_lead(gaps.start, rest, start, blocked)
+    slices = np.append(host.waits.slice[chosen], np.int32(-1))[wait].astype(np.int32)
+    return replace(gaps, wait=slices, lead_ns=moved), moved
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _spend_lead(gap_start: I64, rest: I64, wait_start: I64, blocked: I64) -> tuple[I64, I32]:
+    """Spend the time blocked in each wait on the gaps after it, the latest wait first, each nanosecond once."""
+    moved = np.zeros(gap_start.size, np.int64)
+    wait = np.full(gap_start.size, -1, np.int32)
+    left = blocked.copy()
+    stack = np.empty(wait_start.size, np.int32)
+    size = 0
+    following = 0
+    for g in range(gap_start.size):
+        while following < wait_start.size and wait_start[following] < gap_start[g]:
+            if left[following] > 0:
+                stack[size] = following
+                size += 1
+            following += 1
+        while size > 0 and moved[g] < rest[g]:
+            top = stack[size - 1]
+            if wait[g] < 0:
+                wait[g] = top
+            taken = min(left[top], rest[g] - moved[g])
+            moved[g] += taken
+            left[top] -= taken
+            if left[top] == 0:
+                size -= 1
+    return moved, wait
+
+
+def _move_to_sync(pieces: Pieces, moved: I64) -> Pieces:
+    """Book the first ``moved`` ns of each gap's launch, python and unknown time to ``sync``."""
+    length = np.where(np.isin(pieces.category, _MOVABLE), pieces.end - pieces.start, 0)
+    before = np.cumsum(length) - length
+    first_of_gap = np.searchsorted(pieces.gap, pieces.gap)
+    within = before - before[first_of_gap] if len(before) else before
+    taken = np.clip(moved[pieces.gap] - within, 0, length)
+    cut = pieces.start + taken
+    start = np.stack((pieces.start, cut), 1).ravel()
+    end = np.stack((cut, pieces.end), 1).ravel()
+    sync = np.full(pieces.category.size, Category.SYNC.code, np.uint8)
+    category = np.stack((sync, pieces.category), 1).ravel()
+    gap = np.repeat(pieces.gap, 2)
+    keep = end > start
+    return Pieces(start[keep], end[keep], category[keep], gap[keep])
+
+
+def _pieces(spans: iv.Intervals, category: Category) -> Pieces:
+    size = len(spans[0])
+    return Pieces(spans[0], spans[1], np.full(size, category.code, np.uint8), np.empty(size, np.int32))
+
+
+def _kept(start: I64, end: I64) -> iv.Intervals:
+    keep = end > start
+    return start[keep], end[keep]
+
+
+def _in_order(parts: list[Pieces], gaps: Gaps) -> Pieces:
+    start = np.concatenate([part.start for part in parts])
+    end = np.concatenate([part.end for part in parts])
+    category = np.concatenate([part.category for part in parts])
+    order = np.argsort(start, kind="stable")
+    gap = np.searchsorted(gaps.start, start[order], "right") - 1
+    return Pieces(start[order], end[order], category[order], gap.astype(np.int32))

@@ -1,0 +1,256 @@
+"""Steps: from one source of markers, else inferred, else the whole profile as one window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.device import DeviceActivity
+from stepscope.names.hosts import step_marker
+from stepscope.trace.tables import I32, I64, Kind, TrackKind
+from stepscope.trace.trace import Trace
+
+CYCLE_GAP = 1.0
+"""Markers of which the numbers jump, this many median steps or more apart, lie in different profiler cycles."""
+
+SHORT_LAST_STEP = 0.5
+"""A last step with less than this share of the median launches or host time was cut off by the end of the profile."""
+
+PERIOD_MATCH = 0.95
+"""Share of launches that must repeat one period later for the period to be called a step."""
+
+LONGEST_PERIOD_SEARCH = 2_000_000
+"""Launches looked at when steps are inferred; a longer trace is inferred from its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """Where steps begin and end on the host; arrays have one value per step."""
+
+    start: I64
+    end: I64
+    numbers: tuple[int | None, ...]
+    source: str
+    inferred: bool
+    slices: I32
+    """The marker's slice, -1 for inferred steps."""
+
+    def __len__(self) -> int:
+        """The number of steps."""
+        return len(self.start)
+
+    @property
+    def gap_after(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """After which steps the profiler paused: the numbers jump and the pause is at least a step long."""
+        paused = np.zeros(len(self), np.bool_)
+        if len(self) < 2:
+            return paused
+        median = float(np.median(self.end - self.start))
+        for k in range(len(self) - 1):
+            here, following = self.numbers[k], self.numbers[k + 1]
+            jumps = here is not None and following is not None and following != here + 1
+            paused[k] = jumps and self.start[k + 1] - self.end[k] >= CYCLE_GAP * median
+        return paused
+
+
+def find_markers(trace: Trace, activities: list[DeviceActivity]) -> Markers:
+    """The steps of a trace: the best marker source, else the period of the launches, else one window."""
+    return _recorded(trace) or _repeated(trace, activities) or _whole(trace)
+
+
+def _recorded(trace: Trace) -> Markers | None:
+    """The first source of the marker table with two occurrences, else the first with one."""
+    slices = trace.slices
+    rows = np.flatnonzero((slices.kind == Kind.STEP) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
+    by_source: dict[int, list[tuple[int, int | None]]] = {}
+    known = {code: step_marker(trace.strings[code]) for code in np.unique(slices.name[rows]).tolist()}
+    for row, code in zip(rows.tolist(), slices.name[rows].tolist(), strict=True):
+        marker = known[code]
+        if marker is not None:
+            by_source.setdefault(marker.rank, []).append((row, marker.number))
+    explicit = {rank: found for rank, found in sorted(by_source.items()) if not _ends_step(trace, found)}
+    ranked = [_one_thread(trace, found) for found in explicit.values()]
+    for found in ranked:
+        if len(found) >= 2:
+            return _from_slices(trace, found)
+    if ranked:
+        return _from_slices(trace, ranked[0])
+    ends = [found for found in by_source.values() if len(found) >= 2]
+    return _from_ends(trace, ends[0]) if ends else None
+
+
+def _ends_step(trace: Trace, found: list[tuple[int, int | None]]) -> bool:
+    marker = step_marker(trace.name_of(found[0][0]))
+    return marker is not None and marker.ends_step
+
+
+def _one_thread(trace: Trace, found: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
+    """Markers of the thread that has most of them, outermost where they nest, in time order."""
+    tracks = trace.slices.track[[row for row, _ in found]]
+    values, counts = np.unique(tracks, return_counts=True)
+    main = values[counts.argmax()]
+    kept: list[tuple[int, int | None]] = []
+    reach = np.iinfo(np.int64).min
+    for row, number in sorted((f for f, track in zip(found, tracks, strict=True) if track == main),
+                              key=lambda f: (int(trace.slices.start_ns[f[0]]), -int(trace.slices.dur_ns[f[0]]))):
+        if trace.slices.start_ns[row] >= reach:
+            kept.append((row, number))
+            reach = trace.end_ns(row)
+    return kept
+
+
+def _from_slices(trace: Trace, found: list[tuple[int, int | None]]) -> Markers:
+    rows = np.array([row for row, _ in found], np.int32)
+    start = trace.slices.start_ns[rows]
+    return Markers(start=start, end=start + trace.slices.dur_ns[rows], numbers=tuple(number for _, number in found),
+                   source=trace.name_of(int(rows[0])).split("#")[0].split("(")[0], inferred=False, slices=rows)
+
+
+def _from_ends(trace: Trace, found: list[tuple[int, int | None]]) -> Markers | None:
+    """Steps that end where an optimizer step ends; the last optimizer of an iteration counts."""
+    names = trace.slices.name[[row for row, _ in found]]
+    values, counts = np.unique(names, return_counts=True)
+    rows = [row for row, _ in found if trace.slices.name[row] in values[counts == counts.max()]]
+    last = trace.slices.name[max(rows, key=trace.end_ns)]
+    ends = np.array(sorted(trace.end_ns(row) for row in rows if trace.slices.name[row] == last), np.int64)
+    if ends.size < 2:
+        return None
+    start = np.concatenate(([_first_host_start(trace)], ends[:-1]))
+    return Markers(start=start, end=ends, numbers=(None,) * ends.size, source=trace.strings[int(last)], inferred=True,
+                   slices=np.full(ends.size, -1, np.int32))
+
+
+def _repeated(trace: Trace, activities: list[DeviceActivity]) -> Markers | None:
+    """Steps as the period of the launched ops' names on the device that has most of them."""
+    if not activities:
+        return None
+    activity = max(activities, key=lambda a: int(a.launched.sum()))
+    order = np.flatnonzero(activity.launched)
+    order = order[np.argsort(activity.launch[order], kind="stable")][:LONGEST_PERIOD_SEARCH]
+    names = trace.slices.name[activity.slice[order]]
+    found = period(names)
+    if found is None:
+        return None
+    first, length = found
+    begins = activity.launch[order[np.arange(first, names.size, length)]]
+    last_launch = int(activity.launch_end[order[-1]])
+    return Markers(start=begins, end=np.append(begins[1:], last_launch), numbers=(None,) * begins.size,
+                   source="repetition of the launches", inferred=True, slices=np.full(begins.size, -1, np.int32))
+
+
+def period(names: I32) -> tuple[int, int] | None:
+    """First position and length of a sequence's period, if three or more periods repeat nearly exactly.
+
+    Candidates are the distances between occurrences of the rarest names that occur three times or more.
+    """
+    values, first, counts = np.unique(names, return_index=True, return_counts=True)
+    often = counts >= 3
+    if names.size < 6 or not often.any():
+        return None
+    for value in values[often][np.lexsort((first[often], counts[often]))][:5]:
+        at = np.flatnonzero(names == value)
+        length = int(np.median(np.diff(at)))
+        if length < 2 or names.size < 3 * length:
+            continue
+        if float((names[length:] == names[:-length]).mean()) >= PERIOD_MATCH:
+            start = int(at[0]) % length
+            return (start if start <= names.size - 3 * length else 0), length
+    return None
+
+
+def _whole(trace: Trace) -> Markers:
+    """The whole profile as one window, from the first host activity (or device op) to the end."""
+    busy = np.isin(trace.slices.kind, (Kind.OTHER, Kind.OVERHEAD), invert=True)
+    start = trace.slices.start_ns[busy]
+    begin = int(start.min()) if start.size else 0
+    end = int((start + trace.slices.dur_ns[busy]).max()) if start.size else 0
+    return Markers(start=np.array([begin], np.int64), end=np.array([end], np.int64), numbers=(None,),
+                   source="whole profile", inferred=True, slices=np.array([-1], np.int32))
+
+
+def _first_host_start(trace: Trace) -> int:
+    kinds = (Kind.HOST_OP, Kind.ANNOTATION, Kind.STEP, Kind.RUNTIME_CALL)
+    start = trace.slices.start_ns[np.isin(trace.slices.kind, kinds)]
+    return int(start.min()) if start.size else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows that tile one device's time: row ``i`` is ``[bounds[i], bounds[i+1])``."""
+
+    device: int | None
+    bounds: I64
+    steps: tuple[int | None, ...]
+    """Index of the row's step, None for time before, between and after the steps."""
+    phases: tuple[str, ...]
+    """``step``, ``before``, ``gap`` or ``after``."""
+
+
+def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
+    """The windows of the steps on one device and what lies around them.
+
+    Window k is ``[E(k-1), E(k))``, where E(k) is the largest end among the ops launched in steps up to k: the wait
+    for a late first op belongs to the step that was late, and no window overlaps another. Ops launched before the
+    profile or before the first marker end before the first window.
+    """
+    first_marker, last_end = int(markers.start[0]), int(activity.end.max())
+    origin = min(int(activity.start[0]), first_marker)
+    launched = activity.launched
+    launch, ends = activity.launch[launched], activity.end[launched]
+    early = activity.end[activity.before_profile]
+    if not launched.any():
+        # Nothing says which op belongs to which step: the host's own marks are all there is.
+        launch, ends = activity.start, activity.end
+    step = np.searchsorted(markers.start, launch, "right") - 1
+    after = (step == len(markers) - 1) & (launch >= markers.end[-1])
+    paused = markers.gap_after
+    in_gap = (step >= 0) & paused[step] & (launch >= markers.end[step]) & ~after
+    inside = ~after & ~in_gap
+    before = max([first_marker, *early.tolist(), *ends[inside & (step < 0)].tolist()])
+    bounds, steps, phases = [origin], [None], ["before"]
+    reach = min(before, last_end)
+    for k in range(len(markers)):
+        bounds.append(reach)
+        steps.append(k)  # type: ignore[arg-type]
+        phases.append("step")
+        reach = max(reach, int(ends[inside & (step == k)].max(initial=reach)))
+        if paused[k]:
+            bounds.append(reach)
+            steps.append(None)
+            phases.append("gap")
+            resumed = int(ends[in_gap & (step == k)].max(initial=reach))
+            reach = min(max(reach, int(markers.start[k + 1]), resumed), last_end)
+    bounds += [reach, max(reach, last_end)]
+    return _without_empty_margins(activity.device, bounds, [*steps, None], [*phases, "after"])
+
+
+def _without_empty_margins(device: int, bounds: list[int], steps: list[int | None], phases: list[str]) -> Rows:
+    """Rows of no length are kept for steps (a step without a launch took 0 ns) and dropped elsewhere."""
+    kept = [i for i in range(len(steps)) if phases[i] == "step" or bounds[i + 1] > bounds[i]]
+    tiled = np.array([bounds[i] for i in kept] + [bounds[-1]], np.int64)
+    return Rows(device, tiled, tuple(steps[i] for i in kept), tuple(phases[i] for i in kept))
+
+
+def complete_steps(trace: Trace, markers: Markers, activities: list[DeviceActivity]) -> tuple[bool, ...]:
+    """Which steps are whole: all but a last one with under half the median launches or host time."""
+    complete = [True] * len(markers)
+    if len(markers) < 3:
+        return tuple(complete)
+    host = markers.end - markers.start
+    launches = np.zeros(len(markers), np.int64)
+    for activity in activities:
+        launch = activity.launch[activity.launched]
+        step = np.searchsorted(markers.start, launch, "right") - 1
+        inside = (step >= 0) & (launch < markers.end[step])
+        launches += np.bincount(step[inside], minlength=len(markers))
+    short = host[-1] < SHORT_LAST_STEP * np.median(host[:-1])
+    few = launches[-1] < SHORT_LAST_STEP * np.median(launches[:-1])
+    complete[-1] = not (short or few)
+    return tuple(complete)
+
+
+def used_steps(complete: tuple[bool, ...]) -> tuple[int, ...]:
+    """The steps that statistics are made of: complete ones, without the first and last where four or more remain."""
+    whole = [k for k, is_complete in enumerate(complete) if is_complete]
+    return tuple(whole[1:-1]) if len(whole) >= 4 else tuple(whole)
