@@ -1,0 +1,61 @@
+# Sets stepscope up in .venv and runs it, with nothing prepared but Python 3.11 or later.
+# PYTHON=/path/to/python chooses the interpreter, PROFILE=path another profile for the demo.
+
+PYTHON  ?=
+CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
+PROFILE ?= examples/profiles/cpu_input_bound.json.gz
+
+VENV := .venv
+BIN  := $(VENV)/bin
+# What the environment was made for: a moved checkout or a changed pyproject.toml makes it stale.
+MADE_FOR := $(VENV)/made-for
+# A person's "pip install --user" default cannot work inside an environment.
+export PIP_USER := 0
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types imports docs setup clean
+
+help:  ## show this list
+	@awk -F ':.*##' '/^[a-z]+:.*##/ {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+demo: setup  ## diagnose the profile in examples/
+	@$(BIN)/stepscope diagnose $(PROFILE)
+
+test: setup  ## run the tests
+	@$(BIN)/python -m pytest -m "not slow"
+
+check: lint types imports  ## run every linter
+
+lint: setup  ## ruff
+	@$(BIN)/ruff check .
+
+types: setup  ## mypy --strict
+	@$(BIN)/mypy
+
+imports: setup  ## import directions
+	@$(BIN)/lint-imports
+
+docs: setup  ## write the generated pages of docs/ again
+	@$(BIN)/python docs/generate.py
+
+clean:  ## remove the environment and every cache
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+setup:
+	@made_for=$$(pwd; cat pyproject.toml); \
+	if [ "$$made_for" = "$$(cat $(MADE_FOR) 2>/dev/null)" ] && $(BIN)/python -c '' 2>/dev/null; then exit 0; fi; \
+	for python in $(CANDIDATES); do \
+	  "$$python" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
+	  python=; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "stepscope needs Python 3.11 or later with its venv module (Debian and Ubuntu: apt install" \
+	    "python3-venv); tried: $(CANDIDATES). To choose another: make PYTHON=/path/to/python" >&2; \
+	  exit 1; \
+	fi; \
+	printf 'Installing stepscope into $(VENV) (about 600 MB, a minute or two) ... ' >&2; \
+	"$$python" -m venv --clear $(VENV) && \
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input -e '.[dev]' && \
+	printf '%s\n' "$$made_for" > $(MADE_FOR) && \
+	echo 'done.' >&2
