@@ -1,0 +1,82 @@
+"""The command line: an explicit list of commands, and the one place where an error becomes a sentence."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from stepscope._version import __version__
+from stepscope.cli.diagnose import diagnose
+from stepscope.cli.streams import prepare_streams, say, silence_stdout
+from stepscope.errors import Exit, StepscopeError
+
+COMMANDS: tuple[click.Command, ...] = (diagnose,)
+
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
+"""What a shell reports for a program that SIGINT or SIGPIPE ended."""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="stepscope", message="%(prog)s %(version)s")
+def stepscope() -> None:
+    """Say why each training or inference step takes as long as it does, what to change, and what it saves."""
+
+
+for _command in COMMANDS:
+    if _command.name in stepscope.commands:
+        raise RuntimeError(f"two commands are called {_command.name}")
+    stepscope.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status; every error ends here, as one sentence on stderr."""
+    prepare_streams()
+    try:
+        status = _run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+        return status
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except BrokenPipeError:
+        silence_stdout()
+        return _BROKEN_PIPE
+    except (KeyboardInterrupt, click.Abort):
+        say("interrupted")
+        return _INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001  The boundary: a user gets a sentence, never a traceback.
+        say(_sentence(error))
+        if os.environ.get("STEPSCOPE_DEBUG") == "1":
+            traceback.print_exc()
+        return error.status if isinstance(error, StepscopeError) else Exit.UNREADABLE
+
+
+def _run(arguments: Sequence[str]) -> int:
+    # Not click's own main(): it gives a broken pipe the status of an unreadable input.
+    with stepscope.make_context("stepscope", list(arguments)) as context:
+        return int(stepscope.invoke(context) or Exit.OK)
+
+
+def _sentence(error: Exception) -> str:
+    match error:
+        case StepscopeError():
+            return str(error)
+        case MemoryError():
+            return "not enough memory to analyse this profile"
+        case RecursionError():
+            return "this profile is nested too deeply to analyse"
+        case OSError() if error.strerror:
+            subject = f"{error.filename}: " if error.filename is not None else ""
+            return f"{subject}{error.strerror}"
+        case _:
+            return (
+                f"stepscope itself failed ({type(error).__name__}: {error}); please report this, with what "
+                "the same command says under STEPSCOPE_DEBUG=1"
+            )

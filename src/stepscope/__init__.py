@@ -1,0 +1,30 @@
+"""stepscope: why each training or inference step takes as long as it does.
+
+``open(path)`` reads any profile into a ``Profile``. Names load on first use, so that a training job which
+only annotates its steps never imports what reading profiles needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from stepscope._version import __version__
+
+if TYPE_CHECKING:
+    from stepscope.pipeline import Profile, open
+
+__all__ = ["Profile", "__version__", "open"]
+
+_HOMES = {"Profile": "stepscope.pipeline", "open": "stepscope.pipeline"}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,80 @@
+"""``stepscope diagnose``: why each step takes as long as it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stepscope.cli.progress import ProgressBar
+from stepscope.cli.streams import say, stdout_width, wants_color
+from stepscope.errors import Exit, StepscopeError, UsageError
+
+if TYPE_CHECKING:
+    from stepscope.pipeline import Profile
+
+_FILE_WIDTH = 100
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True,
+    help="How to write the diagnosis; json always holds everything.",
+)  # fmt: skip
+@click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the evidence and every table behind the diagnosis.")
+def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) -> int:
+    """Say why each step takes as long as it does, what to change, and how much that saves.
+
+    PATH is a profile in any format stepscope reads; it is recognised by its content. Each PATH is diagnosed
+    on its own.
+
+    Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged and the report
+    covers what was left of it.
+    """
+    if form == "json" and len(paths) > 1:
+        raise UsageError("--format json is one document of one PATH; several ranks cannot be combined yet")
+    render = _renderer(form, verbose=verbose, to_file=out is not None)
+    statuses: list[Exit] = []
+    reports: list[str] = []
+    for path in paths:
+        try:
+            profile = _open(path)
+        except StepscopeError as error:
+            if len(paths) == 1:
+                raise
+            say(str(error))  # The other profiles are still worth their reports.
+            statuses.append(error.status)
+            continue
+        statuses.append(profile.exit_status)
+        reports.append(render(profile))
+        if out is None:
+            click.echo(("\n" if len(reports) > 1 else "") + reports[-1], nl=False)
+    if out is not None and reports:
+        Path(out).write_text("\n".join(reports), encoding="utf-8", errors="backslashreplace")
+    return min((status for status in statuses if status), default=Exit.OK)
+
+
+def _open(path: str) -> Profile:
+    from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
+
+    with ProgressBar() as progress:
+        return pipeline.open(path, progress=progress)
+
+
+def _renderer(form: str, *, verbose: bool, to_file: bool) -> Callable[[Profile], str]:
+    if form == "json":
+        from stepscope.report import json_
+
+        return lambda profile: json_.render(profile.document())
+    if form == "markdown":
+        from stepscope.report import markdown
+
+        return lambda profile: markdown.render(profile.document(), verbose=verbose)
+    from stepscope.report import terminal
+
+    width, color = (_FILE_WIDTH, False) if to_file else (stdout_width(), wants_color())
+    return lambda profile: terminal.render(profile.document(), width=width, color=color, verbose=verbose)

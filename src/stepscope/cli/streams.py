@@ -1,0 +1,62 @@
+"""Standard output and error: what goes where, and how it looks there."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import shutil
+import sys
+
+_SUBSTITUTES = str.maketrans("█▓▒░·–—…µ×→≥≤", "#=%.|--~ux>><")
+"""ASCII stand-ins of the same width for what a narrow encoding lacks."""
+
+_WIDTH_OF_A_FILE = 100
+
+
+def prepare_streams() -> None:
+    """Let both streams write any text: what their encoding lacks gets a stand-in, never an error."""
+    codecs.register_error("stepscope.stand_in", _stand_in)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="stepscope.stand_in")
+
+
+def _stand_in(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    wrong = error.object[error.start : error.end].translate(_SUBSTITUTES)
+    return wrong.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+def say(sentence: str) -> None:
+    """One sentence for a person, on stderr."""
+    from stepscope.report.names import visible
+
+    print(f"stepscope: {visible(sentence)}", file=sys.stderr)
+
+
+def silence_stdout() -> None:
+    """Whoever read stdout has gone: let the interpreter's last flush go nowhere instead of failing."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):  # Not a real file, as under a test.
+        return
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
+
+def wants_color() -> bool:
+    """Whether stdout is a terminal that shows colour, and nobody asked for none (NO_COLOR, TERM=dumb)."""
+    if os.environ.get("NO_COLOR") or not sys.stdout.isatty():
+        return False
+    from rich.console import Console
+
+    console = Console(file=sys.stdout)
+    return console.color_system is not None and not console.legacy_windows
+
+
+def stdout_width() -> int:
+    """Columns of the terminal; of a file or pipe $COLUMNS, else a width that suits an editor."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
+        return shutil.get_terminal_size().columns
+    return _WIDTH_OF_A_FILE

@@ -1,0 +1,78 @@
+"""Plain words for the frozen names of a report: the only place where they get their labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """How a category is shown: its words, whether the device works in it, and its terminal colour."""
+
+    words: str
+    busy: bool
+    colour: str
+
+
+WIDEST = 24
+"""Characters of the longest words of a category, so that two legends fit side by side in 100 columns."""
+
+CATEGORIES: dict[str, Label] = {
+    "compute": Label("computing (kernels)", True, "green"),
+    "collective": Label("collectives, not hidden", True, "blue"),
+    "collective_transfer": Label("transfer between ranks", True, "blue"),
+    "collective_wait": Label("waiting for a late rank", True, "bright_blue"),
+    "copy_h2d": Label("copying host to device", True, "cyan"),
+    "copy_d2h": Label("copying device to host", True, "bright_cyan"),
+    "copy_d2d": Label("copying on the device", True, "cyan"),
+    "copy_p2p": Label("copying between devices", True, "bright_cyan"),
+    "memset": Label("clearing memory (memset)", True, "bright_green"),
+    "host_compute": Label("computing on the host", True, "green"),
+    "input": Label("waiting for input data", False, "red"),
+    "infeed": Label("waiting for infeed data", False, "red"),
+    "sync": Label("host blocked by a sync", False, "magenta"),
+    "launch": Label("host launching kernels", False, "yellow"),
+    "launch_latency": Label("launch latency", False, "bright_yellow"),
+    "python": Label("Python between ops", False, "bright_magenta"),
+    "compile": Label("compiling", False, "bright_red"),
+    "graph_build": Label("building the graph", False, "bright_red"),
+    "allocator": Label("allocating memory", False, "bright_yellow"),
+    "copy_staging": Label("staging pageable copies", False, "cyan"),
+    "transfer": Label("sending to the server", False, "cyan"),
+    "checkpoint_io": Label("checkpoint reads, writes", False, "bright_red"),
+    "gc": Label("Python garbage collector", False, "bright_magenta"),
+    "profiler": Label("the profiler itself", False, "white"),
+    "dependency": Label("waiting for other stream", False, "bright_blue"),
+    "device_latency": Label("device latency", False, "white"),
+    "unknown_host": Label("host, cause unrecorded", False, "white"),
+    "unknown_device": Label("device, cause unrecorded", False, "white"),
+}
+
+PHASES: dict[str, str] = {
+    "forward": "forward",
+    "loss": "loss",
+    "backward": "backward",
+    "communication": "gradient communication",
+    "optimizer": "optimizer",
+    "between_steps": "between steps",
+    "unknown": "phase not recorded",
+}
+
+BOTTLENECKS: dict[str, str] = {
+    "device": "the device's own work sets the step time",
+    "input": "loading input data sets the step time",
+    "sync": "waits of the host for the device set the step time",
+    "launch": "the host's launching sets the step time",
+    "copy": "copies set the step time",
+    "communication": "communication between ranks sets the step time",
+    "python": "Python code between ops sets the step time",
+    "host": "the host's own work sets the step time",
+    "unknown": "what sets the step time was not recorded",
+}
+
+PREDICTION_BASES: dict[str, str] = {"first_order": "first-order", "replay": "replayed"}
+
+
+def bottleneck(name: str) -> str:
+    """Plain words for a bottleneck; a name this version does not know stands for itself."""
+    return BOTTLENECKS.get(name, f"{name} sets the step time")

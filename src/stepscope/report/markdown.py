@@ -1,0 +1,153 @@
+"""A report for a pull request or an issue, in GitHub's Markdown.
+
+Names of a profile are untrusted: outside code everything that Markdown, HTML or GitHub (mentions, issue
+numbers, links) would act on is escaped, and code fences are always longer than any run of backticks within.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from stepscope.report import bar, phrases
+from stepscope.report.names import code_spans, shorten, visible
+from stepscope.report.phrases import Document
+from stepscope.report.sections import Section, sections
+from stepscope.units import format_ns, format_share
+
+_BAR_WIDTH = 80
+_NAME_WIDTH = 100
+_BREAK = "<!-- -->"
+"""Invisible; keeps GitHub from seeing a mention, an issue number or a link."""
+_ACTIVE = re.compile(r"([\\`*_\[\]<>&|~$])")
+_REFERENCE = re.compile(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)")
+_LINE_START = re.compile(r"^(\s*)(?=[#=]|[+\-]+(\s|$)|\d+[.)](\s|$))")
+
+
+def render(document: Document, *, verbose: bool = False) -> str:
+    """The report as Markdown; ``verbose`` adds the reasons, the evidence and every table, folded away."""
+    lines = list(_top(document))
+    told = [finding for finding in document["findings"] if finding["not_determined"] is None]
+    untold = [finding for finding in document["findings"] if finding["not_determined"] is not None]
+    if not told:
+        lines += [text(phrases.healthy(document["summary"])), ""]
+    for number, finding in enumerate(told, 1):
+        lines += _finding(number, finding, document["summary"], verbose=verbose)
+    lines += _notices(document["profile"]["notices"], untold)
+    if verbose:
+        for section in sections(document):
+            lines += _folded(section)
+    version = document["tool"]["version"]
+    lines.append(f"<sub>stepscope {text(version)}</sub>")
+    doubled = [line == "" == before for before, line in pairwise(["", *lines])]
+    return "\n".join(line for line, again in zip(lines, doubled, strict=True) if not again) + "\n"
+
+
+def text(raw: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return _LINE_START.sub(rf"\1{_BREAK}", _REFERENCE.sub(_BREAK, _ACTIVE.sub(r"\\\1", visible(raw))))
+
+
+def code(raw: str, *, in_table: bool = False) -> str:
+    """A code span; in a table a bar needs a backslash even inside code."""
+    shown = visible(raw)
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    pad = " " if shown[:1] in "` " or shown[-1:] in "` " else ""
+    span = f"{fence}{pad}{shown}{pad}{fence}"
+    return span.replace("|", "\\|") if in_table else span
+
+
+def prose(line: str) -> str:
+    """A line of prose whose `backticks` mark code."""
+    return "".join(code(piece) if is_code else text(piece) for piece, is_code in code_spans(line))
+
+
+def _top(document: Document) -> Iterator[str]:
+    summary = document["summary"]
+    first, *rest = phrases.header(document)
+    yield f"### {prose(summary['verdict'])}"
+    yield ""
+    damage = phrases.damage(document)
+    if damage:
+        yield f"> **{text(damage)}**"
+        yield ""
+    yield " · ".join([code(first), *map(text, rest)])
+    yield ""
+    parts = bar.parts_of(summary)
+    if parts:
+        widths = bar.cells([part.ns for part in parts], _BAR_WIDTH)
+        drawn = "".join(part.glyph * count for part, count in zip(parts, widths, strict=True))
+        yield from ["```text", drawn, "```", ""]
+        yield from ["|   | part of the step | time | share |", "| --- | --- | ---: | ---: |"]
+        for part in parts:
+            side = "works" if part.busy else "waits"
+            words = f"{code(part.glyph)} {text(part.words)}"
+            yield f"| {side} | {words} | {format_ns(part.ns)} | {format_share(part.share)} |"
+        yield ""
+    for name, value in [("step time", phrases.step_time(summary)), *phrases.headlines(summary)]:
+        yield f"- {name}: {text(value)}"
+    yield ""
+
+
+def _finding(number: int, finding: dict[str, Any], summary: dict[str, Any], *, verbose: bool) -> list[str]:
+    lines = [f"#### {number}. {prose(finding['title'])}", ""]
+    lines += [f"**{text(phrases.saving(finding, summary))}** ({text(phrases.trust(finding))})", ""]
+    if verbose:
+        lines += [*map(prose, finding["why"].splitlines()), ""]
+    places = [place for place in map(phrases.where, finding["where"]) if place]
+    lines += [f"- {code(place)}" for place in places[: None if verbose else 3]]
+    if len(places) > 3 and not verbose:
+        lines.append(f"- and {len(places) - 3} more places")
+    lines += ["", *_fix(finding["fix"]), ""]
+    if verbose and finding["evidence"]:
+        lines.append("Seen:")
+        lines.append("")
+        for item in finding["evidence"]:
+            name = code(shorten(item["name"], _NAME_WIDTH))
+            lines.append(f"- {format_ns(item['dur_ns'])} {name} at {format_ns(item['start_ns'])}")
+        lines.append("")
+    return lines
+
+
+def _fix(fix: str) -> list[str]:
+    """The remedy; runs of lines that start with four spaces become fenced code."""
+    out: list[str] = []
+    block: list[str] = []
+    for line in [*fix.rstrip().splitlines(), ""]:
+        if line.startswith("    "):
+            block.append(visible(line[4:]))
+            continue
+        if block:
+            runs = (len(run) for run in re.findall("`+", "\n".join(block)))
+            fence = "`" * max(3, 1 + max(runs, default=0))
+            out += ["", "\n".join([fence, *block, fence]), ""]
+            block = []
+        out.append(prose(line))
+    return out[:-1]
+
+
+def _notices(notices: list[dict[str, Any]], untold: list[dict[str, Any]]) -> list[str]:
+    lines = [f"- ⚠ {prose(phrases.notice(item))}" for item in notices]
+    lines += [
+        f"- ? {prose(item['title'])}: not determined. {prose(item['not_determined'])}" for item in untold
+    ]
+    return [*lines, ""] if lines else []
+
+
+def _folded(section: Section) -> list[str]:
+    title = _REFERENCE.sub(_BREAK, html.escape(visible(section.title), quote=False))
+    lines = ["<details>", f"<summary>{title}</summary>", ""]
+    if section.note:
+        lines += [text(section.note), ""]
+    lines.append("| " + " | ".join(text(column.title) or " " for column in section.columns) + " |")
+    lines.append("| " + " | ".join("---:" if column.numeric else "---" for column in section.columns) + " |")
+    for row in section.rows:
+        cells = (
+            code(shorten(value, _NAME_WIDTH), in_table=True) if column.name else text(value)
+            for column, value in zip(section.columns, row, strict=True)
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return [*lines, "", "</details>", ""]

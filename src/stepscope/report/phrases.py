@@ -1,0 +1,153 @@
+"""The sentences of a report, made from the document's figures and shared by terminal and markdown.
+
+Text is raw here: each renderer makes names safe for its own medium.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+from stepscope.report import labels
+from stepscope.units import format_bytes, format_count, format_ns, format_share
+
+Document = dict[str, Any]
+
+
+def header(document: Document) -> list[str]:
+    """What was read, in short pieces: files, framework, devices, ranks, steps."""
+    profile, summary = document["profile"], document["summary"]
+    pieces = [
+        _files(profile["files"]),
+        profile["framework"] or profile["format"],
+        _devices(profile["devices"]),
+    ]
+    ranks = [rank for rank in profile["ranks"] if rank is not None]
+    if len(ranks) == 1:
+        world = profile.get("world_size")
+        pieces.append(f"rank {ranks[0]} of {world}" if world else f"rank {ranks[0]}")
+    elif ranks:
+        pieces.append(f"{len(ranks)} ranks")
+    pieces.append(_steps(len(document["steps"]), summary))
+    return pieces
+
+
+def _files(files: list[dict[str, Any]]) -> str:
+    first = os.path.basename(files[0]["path"]) or files[0]["path"]
+    return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
+
+
+def _devices(devices: list[dict[str, Any]]) -> str:
+    if not devices:
+        return "no device recorded"
+    names = Counter(device["name"] or device["kind"] or "device" for device in devices)
+    return ", ".join(f"{count} × {name}" if count > 1 else name for name, count in names.items())
+
+
+def _steps(count: int, summary: dict[str, Any]) -> str:
+    if not count:
+        return "no steps"
+    noun = "step" if count == 1 else "steps"
+    used = "" if summary["steps_used"] == count else f", {summary['steps_used']} used"
+    return f"{count} {'inferred ' if summary['inferred'] else ''}{noun}{used}"
+
+
+def step_time(summary: dict[str, Any]) -> str:
+    """The step time with its spread, or why there is none."""
+    median, p95 = summary["step_time_ns"]["median"], summary["step_time_ns"]["p95"]
+    if median is None:
+        return "not recorded"
+    used = summary["steps_used"]
+    spread = f"95 % of the steps under {format_ns(p95)} (p95)" if p95 is not None else ""
+    if not spread and used:
+        spread = "a single step" if used == 1 else f"median of {used} steps, too few for a p95"
+    where = {"device": "on the device", "host": "on the host"}.get(summary["step_basis"], "")
+    return ", ".join(piece for piece in (f"{format_ns(median)} {where}".strip(), spread) if piece)
+
+
+def headlines(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """The three numbers people look at first, each as (name, value)."""
+    busy, without = summary["device_busy_share"], summary["device_busy_share_without_collectives"]
+    busy_text = format_share(busy)
+    if busy is not None:
+        busy_text += " of the step time"
+        if without is not None and without != busy:
+            busy_text += f" ({format_share(without)} without collectives)"
+    return [
+        ("device busy", busy_text),
+        ("ops on device", two_shares(summary["device_ops_share"])),
+        ("16-bit kernels", two_shares(summary["low_precision_share"])),
+    ]
+
+
+def two_shares(shares: dict[str, Any]) -> str:
+    """A share by count and by time."""
+    by_count, by_time = shares["by_count"], shares["by_time"]
+    pieces = []
+    if by_time is not None:
+        pieces.append(f"{format_share(by_time)} by time")
+    if by_count is not None:
+        pieces.append(f"{format_share(by_count)} by count")
+    return ", ".join(pieces) or "not recorded"
+
+
+def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
+    """What a fix saves of the step time, and what the step would then take."""
+    saved, predicted = finding["saving_ns_per_step"], finding["predicted_step_ns"]
+    median = summary["step_time_ns"]["median"]
+    if saved is None:
+        cost = finding["cost_ns_per_step"]
+        return "saving not known" if cost is None else f"costs {format_ns(cost)} per step, saving not known"
+    text = f"saves {format_ns(saved)}"
+    if median is not None:
+        text += f" of {format_ns(median)} per step"
+    return text if predicted is None else f"{text}, leaving {format_ns(predicted)}"
+
+
+def trust(finding: dict[str, Any]) -> str:
+    """What the saving rests on."""
+    prediction = labels.PREDICTION_BASES.get(finding["prediction_basis"] or "")
+    confidence = f"{finding['confidence']} confidence"
+    return f"{prediction}, {confidence}" if prediction else confidence
+
+
+def where(place: dict[str, Any] | None) -> str:
+    """One place as a line of text, most exact locator first; empty where nothing of it was recorded."""
+    if place is None:
+        return ""
+    pieces = []
+    if place["file"] is not None:
+        line = "" if place["line"] is None else f":{place['line']}"
+        function = "" if place["function"] is None else f" in {place['function']}"
+        pieces.append(f"{place['file']}{line}{function}")
+    elif place["function"] is not None:
+        pieces.append(f"in {place['function']}")
+    for key, word in (("op", "op"), ("module", "module"), ("annotation", "annotated")):
+        if place[key] is not None:
+            pieces.append(f"{word} {place[key]}")
+    return " · ".join(pieces)
+
+
+def damage(document: Document) -> str | None:
+    """What to say first of a profile that could not be read whole."""
+    if document["profile"]["complete"]:
+        return None
+    return "Part of this profile could not be read: this covers the rest, and the notices say what was lost."
+
+
+def notice(item: dict[str, Any]) -> str:
+    """A notice as one line, with its count where it has one."""
+    count = item["count"]
+    return item["text"] if count is None or count == 1 else f"{item['text']} ({format_count(count)}×)"
+
+
+def healthy(summary: dict[str, Any]) -> str:
+    """What to say when there is nothing to fix."""
+    bound = labels.bottleneck(summary["bottleneck"])
+    return f"Nothing to fix was found: {bound}."
+
+
+def file_line(item: dict[str, Any]) -> str:
+    """One input file with its size and events."""
+    return f"{item['path']}, {format_bytes(item['bytes'])}, {format_count(item['events'])} events"

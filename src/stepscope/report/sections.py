@@ -1,0 +1,350 @@
+"""The tables of the long report as neutral rows of text, which the terminal and markdown renderers share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stepscope.report import labels, phrases
+from stepscope.report.phrases import Document
+from stepscope.units import format_bytes, format_count, format_ns, format_share
+
+MOST_ROWS = 20
+"""Rows of a table in the long report; the JSON report holds them all."""
+
+_ABSENT = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column's title, and how it is laid out: numbers to the right, names shortened where they must be."""
+
+    title: str
+    numeric: bool = False
+    name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled table, with a line of text above it where one helps."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[str, ...]]
+    note: str = ""
+
+
+def sections(document: Document) -> list[Section]:
+    """Every table of the long report that has rows."""
+    analyses = document["analyses"]
+    made = [
+        _steps(document["steps"]),
+        *[_breakdown(entry, document) for entry in analyses.get("breakdown", [])],
+        _outside(document["accounting"]),
+        _phases(document["summary"]["phases_ns_per_step"]),
+        *_idle(analyses.get("idle")),
+        _syncs(analyses.get("syncs", [])),
+        _copies(analyses.get("copies", [])),
+        _launch_delay(analyses.get("launch_delay", [])),
+        _precision(analyses.get("precision"), analyses.get("placement")),
+        _kernels(analyses.get("kernels", [])),
+        _files(document["profile"]),
+    ]
+    silent = {"device"} if len(document["profile"]["devices"]) < 2 else set()
+    return [_without_silent_columns(section, silent) for section in made if section.rows]
+
+
+def _without_silent_columns(section: Section, silent: set[str]) -> Section:
+    """Leave out columns that tell nothing: absent in every row, or the device of a profile that has one."""
+    told = [
+        at
+        for at, column in enumerate(section.columns)
+        if column.title not in silent and any(row[at] != _ABSENT for row in section.rows)
+    ]
+    columns = tuple(section.columns[at] for at in told)
+    return replace(section, columns=columns, rows=[tuple(row[at] for at in told) for row in section.rows])
+
+
+def _number(title: str) -> Column:
+    return Column(title, numeric=True)
+
+
+def _name(title: str) -> Column:
+    return Column(title, name=True)
+
+
+def _text(value: object) -> str:
+    return _ABSENT if value is None else str(value)
+
+
+def _rate(value: float | None) -> str:
+    return _ABSENT if value is None else f"{value:.4g}"
+
+
+def _yes(value: bool | None) -> str:
+    return _ABSENT if value is None else "yes" if value else "no"
+
+
+def _cut(rows: Iterable[tuple[str, ...]], total: int) -> tuple[list[tuple[str, ...]], str]:
+    """The first rows, and a remark on the ones left out."""
+    kept = [row for row, _ in zip(rows, range(MOST_ROWS), strict=False)]
+    note = (
+        f"the first {MOST_ROWS} of {format_count(total)}; --format json has all" if total > MOST_ROWS else ""
+    )
+    return kept, note
+
+
+def _steps(steps: list[dict[str, Any]]) -> Section:
+    rows, note = _cut(
+        (
+            (
+                _text(step["number"] if step["number"] is not None else step["index"]),
+                _text(step["rank"]),
+                format_ns(step["dur_ns"]),
+                format_ns(step["host_dur_ns"]),
+                step["basis"],
+                _yes(step["complete"]),
+            )
+            for step in steps
+        ),
+        len(steps),
+    )
+    columns = (
+        _number("step"),
+        _number("rank"),
+        _number("step time"),
+        _number("host time"),
+        Column("measured on"),
+        Column("complete"),
+    )
+    return Section("Steps", columns, rows, note)
+
+
+def _breakdown(entry: dict[str, Any], document: Document) -> Section:
+    where = "Host" if entry["device"] is None else _device_title(entry["device"], document)
+    rank = (
+        "" if entry["rank"] is None or len(document["profile"]["ranks"]) < 2 else f" of rank {entry['rank']}"
+    )
+    rows = [
+        (
+            labels.CATEGORIES[part["category"]].words,
+            "works" if part["busy"] else "waits",
+            format_ns(part["ns_per_step"]),
+            format_share(part["share"]),
+        )
+        for part in entry["parts"]
+        if part["ns_per_step"]
+    ]
+    note = f"{format_ns(entry['step_ns'])} per step, mean of {entry['steps']} steps"
+    columns = (Column("part"), Column(""), _number("per step"), _number("share"))
+    return Section(f"{where}{rank}: where each step's time goes", columns, rows, note)
+
+
+def _device_title(device: int, document: Document) -> str:
+    names = {entry["id"]: entry["name"] for entry in document["profile"]["devices"]}
+    name = names.get(device)
+    return f"Device {device}, {name}" if name else f"Device {device}"
+
+
+_OUTSIDE = {
+    "before": "before the first step",
+    "after": "after the last step",
+    "gap": "between two profiler cycles",
+}
+
+
+def _outside(accounting: list[dict[str, Any]]) -> Section:
+    found = [row for row in accounting if row["phase"] != "step" and row["dur_ns"]]
+    rows, note = _cut(
+        (
+            (
+                _text(row["device"]),
+                _OUTSIDE[row["phase"]],
+                format_ns(row["start_ns"]),
+                format_ns(row["dur_ns"]),
+            )
+            for row in found
+        ),
+        len(found),
+    )
+    return Section(
+        "Time outside the steps",
+        (_number("device"), Column("when"), _number("at"), _number("time")),
+        rows,
+        note,
+    )
+
+
+def _phases(phases: dict[str, int] | None) -> Section:
+    rows = [(labels.PHASES.get(name, name), format_ns(ns)) for name, ns in (phases or {}).items() if ns]
+    return Section("Device time by phase", (Column("phase"), _number("per step")), rows)
+
+
+def _idle(idle: dict[str, Any] | None) -> list[Section]:
+    if idle is None:
+        return []
+    totals = [
+        (
+            _text(entry["device"]),
+            format_ns(entry["total_ns"]),
+            format_ns(entry["between_steps_ns"]),
+            format_ns(entry["within_steps_ns"]),
+        )
+        for entry in idle["per_device"]
+    ]
+    columns = (_number("device"), _number("idle in all"), _number("between steps"), _number("within steps"))
+    rows, cut = _cut(map(_gap, idle["gaps"]), len(idle["gaps"]))
+    crosses = "+ crosses a step boundary" if any(gap["crosses_step"] for gap in idle["gaps"]) else ""
+    gap_columns = (
+        _number("device"),
+        _number("step"),
+        _number("at"),
+        _number("idle"),
+        Column("mostly"),
+        _name("first op after it"),
+        _name("where"),
+    )
+    note = "; ".join(filter(None, (crosses, cut)))
+    return [Section("Idle time", columns, totals), Section("Longest idle gaps", gap_columns, rows, note)]
+
+
+def _gap(gap: dict[str, Any]) -> tuple[str, ...]:
+    cause = max(gap["parts"], key=lambda name: gap["parts"][name], default=None)
+    mostly = labels.CATEGORIES[cause].words if cause else _ABSENT
+    step = _text(gap["step"]) + ("+" if gap["crosses_step"] else "")
+    place = phrases.where(gap["where"]) or gap["blocking"] or gap["launch"] or _ABSENT
+    return (
+        _text(gap["device"]),
+        step,
+        format_ns(gap["start_ns"]),
+        format_ns(gap["dur_ns"]),
+        mostly,
+        _text(gap["op"]),
+        place,
+    )
+
+
+def _syncs(syncs: list[dict[str, Any]]) -> Section:
+    rows, note = _cut(
+        (
+            (
+                _text(sync["op"] if sync["op"] is not None else sync["call"]),
+                _rate(sync["per_step"]),
+                format_ns(sync["blocked_ns_per_step"]),
+                format_ns(sync["cost_ns_per_step"]),
+                phrases.where(sync["where"]) or _ABSENT,
+            )
+            for sync in syncs
+        ),
+        len(syncs),
+    )
+    columns = (
+        _name("host waits in"),
+        _number("per step"),
+        _number("host blocked"),
+        _number("device idle for it"),
+        _name("where"),
+    )
+    return Section("Waits of the host for the device (synchronisation), per step", columns, rows, note)
+
+
+def _copies(copies: list[dict[str, Any]]) -> Section:
+    rows, note = _cut(
+        (
+            (
+                copy["direction"],
+                f"{copy['source_memory']} → {copy['target_memory']}",
+                _text(copy["op"]) + (" (nearest)" if copy["launch_link"] == "heuristic" else ""),
+                _rate(copy["per_step"]),
+                format_bytes(copy["bytes_per_step"]),
+                format_ns(copy["exposed_ns_per_step"]),
+                _yes(copy["every_step"]),
+            )
+            for copy in copies
+        ),
+        len(copies),
+    )
+    columns = (
+        Column("copy"),
+        Column("memory"),
+        _name("from op"),
+        _number("per step"),
+        _number("bytes"),
+        _number("exposed"),
+        Column("every step"),
+    )
+    return Section("Copies, per step", columns, rows, note)
+
+
+def _launch_delay(delays: list[dict[str, Any]]) -> Section:
+    rows = [
+        (
+            _text(delay["device"]),
+            format_count(delay["count"]),
+            format_ns(delay["median_ns"]),
+            format_ns(delay["p95_ns"]),
+            format_share(delay["waiting_share"]),
+        )
+        for delay in delays
+    ]
+    columns = (
+        _number("device"),
+        _number("launches"),
+        _number("median"),
+        _number("p95"),
+        _number("step time spent waiting"),
+    )
+    return Section("From launch to start", columns, rows)
+
+
+def _precision(precision: dict[str, Any] | None, placement: dict[str, Any] | None) -> Section:
+    rows = []
+    if precision is not None:
+        cores = precision["tensor_core_share"]
+        shares = ", ".join(f"{answer} {format_share(share)}" for answer, share in cores.items())
+        rows.append(("16-bit kernels", phrases.two_shares(precision["low_precision_share"])))
+        rows.append(("tensor cores used, by kernel time", shares))
+        rows.append(
+            ("could use them and does not, per step", format_ns(precision["eligible_unused_ns_per_step"]))
+        )
+    if placement is not None:
+        rows.append(("ops on the host", format_count(placement["host_ops"])))
+        rows.append(("ops on the device", format_count(placement["device_ops"])))
+    return Section("Precision and placement", (Column("what"), Column("value")), rows)
+
+
+def _kernels(kernels: list[dict[str, Any]]) -> Section:
+    rows, note = _cut(
+        (
+            (
+                kernel["name"],
+                format_ns(kernel["total_ns"]),
+                format_share(kernel["share"]),
+                format_count(kernel["count"]),
+                _text(kernel["precision"]),
+                kernel["tensor_core"],
+            )
+            for kernel in kernels
+        ),
+        len(kernels),
+    )
+    columns = (
+        _name("kernel"),
+        _number("time"),
+        _number("share"),
+        _number("count"),
+        Column("precision"),
+        Column("tensor cores"),
+    )
+    return Section("Kernels by time", columns, rows, note)
+
+
+def _files(profile: dict[str, Any]) -> Section:
+    rows = [
+        (entry["path"], format_bytes(entry["bytes"]), format_count(entry["events"]))
+        for entry in profile["files"]
+    ]
+    read = "read whole" if profile["complete"] else "not read whole: see the notices"
+    note = ", ".join([profile["format"], read] + ([f"host {profile['host']}"] if profile["host"] else []))
+    return Section("What was read", (_name("file"), _number("size"), _number("events")), rows, note)

@@ -1,0 +1,334 @@
+"""A report for a terminal: the diagnosis on one screen, or with every table behind it.
+
+Nothing is computed here beyond the bar's cells. Names of a profile are untrusted: they only ever become
+``rich.text.Text`` after :func:`names.visible`, never markup.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from stepscope.report import bar, phrases
+from stepscope.report.names import code_spans, shorten, shorten_path, visible
+from stepscope.report.phrases import Document
+from stepscope.report.sections import Column, Section, sections
+from stepscope.units import format_ns, format_share
+
+_FINDINGS_IN_FULL = 3
+_NOTICES_SHORT = 4
+_FIX_LINES_SHORT = 5
+_WIDEST_TEXT = 110
+"""Sentences wrap here on very wide terminals: longer lines are hard to read."""
+_LEAST_NAME = 20
+"""Cells a name column needs at the least; below, rows are stacked instead."""
+_TWO_COLUMNS = 92
+"""From this width on the bar's legend puts working and waiting side by side."""
+
+
+def render(document: Document, *, width: int = 100, color: bool = False, verbose: bool = False) -> str:
+    """The report as text ``width`` cells wide, with ANSI styles only where ``color`` is set."""
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer,
+        width=max(width, 40),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    parts = _verbose(document, console.width) if verbose else _short(document, console.width)
+    for part in parts:
+        console.print(part)
+    # rich fills cells up with spaces, which are a nuisance in a file or a pasted log.
+    return "".join(f"{line.rstrip()}\n" for line in buffer.getvalue().splitlines())
+
+
+def _short(document: Document, width: int) -> Iterator[RenderableType]:
+    yield from _top(document, width)
+    told = [finding for finding in document["findings"] if finding["not_determined"] is None]
+    if not told:
+        yield Text("")
+        yield _paragraph(
+            phrases.healthy(document["summary"]), "green" if document["profile"]["complete"] else ""
+        )
+    for number, finding in enumerate(told[:_FINDINGS_IN_FULL], 1):
+        yield Text("")
+        yield _finding(number, finding, document["summary"], verbose=False)
+    yield from _more_findings(told[_FINDINGS_IN_FULL:], document["summary"])
+    yield from _short_notices(document)
+    yield Text("")
+    yield Text("-v shows everything behind this; --format json or markdown writes it down", style="dim")
+
+
+def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
+    yield from _top(document, width)
+    told = [finding for finding in document["findings"] if finding["not_determined"] is None]
+    untold = [finding for finding in document["findings"] if finding["not_determined"] is not None]
+    if not told:
+        yield Text("")
+        yield _paragraph(phrases.healthy(document["summary"]))
+    for number, finding in enumerate(told, 1):
+        yield Text("")
+        yield _finding(number, finding, document["summary"], verbose=True)
+    if untold:
+        yield _heading("Could not be told from this profile")
+        for finding in untold:
+            yield _coded("?", f"{finding['title']}: {finding['not_determined']}", finding["id"])
+    notices = document["profile"]["notices"]
+    if notices:
+        yield _heading("Notices")
+        for item in notices:
+            yield _coded("!", phrases.notice(item), item["code"])
+    for section in sections(document):
+        yield from _section(section, width)
+
+
+def _top(document: Document, width: int) -> Iterator[RenderableType]:
+    summary = document["summary"]
+    first, *rest = phrases.header(document)
+    yield _text(" · ".join([shorten_path(first, max(20, width // 2)), *rest]), "dim")
+    damage = phrases.damage(document)
+    if damage:
+        yield _paragraph(f"! {damage}", "bold red")
+    yield _paragraph(summary["verdict"], "bold")
+    yield Text("")
+    yield _pair("step time", phrases.step_time(summary))
+    parts = bar.parts_of(summary)
+    if parts:
+        yield _bar(parts, width)
+        yield _legend(parts, width)
+    for name, value in phrases.headlines(summary):
+        yield _pair(name, value)
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(visible(text), style=style, overflow="fold")
+
+
+def _paragraph(text: str, style: str = "") -> RenderableType:
+    return _Narrow(_prose(text, style))
+
+
+def _prose(text: str, style: str = "") -> Text:
+    """One line of prose, wrapped, in which `backticks` mark code."""
+    out = Text(style=style, overflow="fold")
+    for piece, is_code in code_spans(visible(text)):
+        out.append(piece, style="cyan" if is_code else "")
+    return out
+
+
+class _Narrow:
+    """Holds text to a readable width on very wide terminals."""
+
+    def __init__(self, body: RenderableType) -> None:
+        self.body = body
+
+    def __rich_console__(self, console: Console, options: Any) -> Iterator[RenderableType]:
+        yield Padding(self.body, (0, max(0, options.max_width - _WIDEST_TEXT), 0, 0))
+
+
+def _pair(name: str, value: str) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=14)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(name, style="dim"), _text(value, "bold" if name == "step time" else ""))
+    return grid
+
+
+def _bar(parts: list[bar.Part], width: int) -> Text:
+    out = Text()
+    for part, count in zip(parts, bar.cells([part.ns for part in parts], width), strict=True):
+        out.append(part.glyph * count, style=part.colour)
+    return out
+
+
+def _legend(parts: list[bar.Part], width: int) -> RenderableType:
+    columns = [
+        _legend_side(title, [part for part in parts if part.busy is busy])
+        for title, busy in (("works", True), ("waits", False))
+        if any(part.busy is busy for part in parts)
+    ]
+    if width < _TWO_COLUMNS or len(columns) < 2:
+        return Group(*columns)
+    grid = Table.grid(padding=(0, 4, 0, 0))
+    grid.add_row(*columns)
+    return grid
+
+
+def _legend_side(title: str, parts: list[bar.Part]) -> Table:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=5)
+    grid.add_column()
+    grid.add_column(overflow="fold")
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True)
+    for at, part in enumerate(parts):
+        look = Text(part.glyph * 2, style=part.colour)
+        head = Text("" if at else title, style="dim")
+        grid.add_row(head, look, Text(part.words), Text(format_ns(part.ns)), Text(format_share(part.share)))
+    return grid
+
+
+def _finding(
+    number: int, finding: dict[str, Any], summary: dict[str, Any], *, verbose: bool
+) -> RenderableType:
+    saving = _text(phrases.saving(finding, summary), "bold green")
+    saving.append(f" ({phrases.trust(finding)})", style="not bold dim")
+    body: list[RenderableType] = [saving]
+    if verbose:
+        body += [_paragraph(line) for line in finding["why"].splitlines()]
+    body += _places(finding["where"], None if verbose else 2)
+    if finding["fix"]:
+        body.append(_fix(finding["fix"], None if verbose else _FIX_LINES_SHORT))
+    if verbose:
+        body += _evidence(finding["evidence"])
+        body.append(_text(f"finding {finding['id']}, {finding['basis']}", "dim"))
+    return _marked(f"{number}.", Group(_prose(finding["title"], "bold"), *body))
+
+
+def _marked(mark: str, body: RenderableType) -> RenderableType:
+    """A body that hangs behind its mark: a number, ``!`` or ``?``."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(mark, style="bold"), body)
+    return grid
+
+
+def _places(places: list[dict[str, Any]], most: int | None) -> list[RenderableType]:
+    lines = [line for line in map(phrases.where, places) if line]
+    shown = lines[:most]
+    if len(lines) > len(shown):
+        shown[-1] += f", and {len(lines) - len(shown)} more"
+    return [_hanging("where" if at == 0 else "", _text(line)) for at, line in enumerate(shown)]
+
+
+def _fix(fix: str, most: int | None) -> RenderableType:
+    """The remedy; lines that start with four spaces are code and keep their shape."""
+    lines = fix.rstrip().splitlines()
+    shown = lines[:most]
+    body: list[RenderableType] = [
+        Padding(_text(line[4:], "cyan"), (0, 0, 0, 4)) if line.startswith("    ") else _paragraph(line)
+        for line in shown
+    ]
+    if len(lines) > len(shown):
+        body.append(Text("… (-v shows the rest)", style="dim"))
+    return _hanging("fix", Group(*body))
+
+
+def _hanging(name: str, body: RenderableType) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=5)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(name, style="dim"), body)
+    return grid
+
+
+def _coded(mark: str, text: str, code: str) -> RenderableType:
+    out = _prose(text)
+    out.append(f" ({visible(code)})", style="dim")
+    return _marked(mark, _Narrow(out))
+
+
+def _evidence(evidence: list[dict[str, Any]]) -> list[RenderableType]:
+    lines = []
+    for item in evidence[:5]:
+        places = [item["track"], f"step {item['step']}" if item["step"] is not None else None]
+        where = "".join(f", {place}" for place in places if place)
+        name = shorten(item["name"], 60)
+        lines.append(f"{format_ns(item['dur_ns'])} {name} at {format_ns(item['start_ns'])}{where}")
+    if len(evidence) > 5:
+        lines[-1] += f", and {len(evidence) - 5} more"
+    return [_hanging("seen" if at == 0 else "", _text(line)) for at, line in enumerate(lines)]
+
+
+def _more_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> Iterator[RenderableType]:
+    if not findings:
+        return
+    yield Text("")
+    for number, finding in enumerate(findings[:5], _FINDINGS_IN_FULL + 1):
+        line = _prose(finding["title"])
+        line.append(f", {phrases.saving(finding, summary)}", style="green")
+        yield _marked(f"{number}.", line)
+    if len(findings) > 5:
+        yield Text(f"and {len(findings) - 5} smaller findings", style="dim")
+
+
+def _short_notices(document: Document) -> Iterator[RenderableType]:
+    untold = [finding for finding in document["findings"] if finding["not_determined"] is not None]
+    notices = document["profile"]["notices"]
+    if untold or notices:
+        yield Text("")
+    for item in notices[:_NOTICES_SHORT]:
+        yield _marked("!", _paragraph(phrases.notice(item), "yellow"))
+    if len(notices) > _NOTICES_SHORT:
+        yield Text(f"! and {len(notices) - _NOTICES_SHORT} more notices", style="yellow")
+    for finding in untold[:_NOTICES_SHORT]:
+        yield _marked(
+            "?", _paragraph(f"{finding['title']}: not determined. {finding['not_determined']}", "dim")
+        )
+
+
+def _heading(title: str) -> RenderableType:
+    return Group(Text(""), _text(title, "bold underline"))
+
+
+def _section(section: Section, width: int) -> Iterator[RenderableType]:
+    yield _heading(section.title)
+    if section.note:
+        yield _text(section.note, "dim")
+    room = _name_room(section, width)
+    yield _table(section, room) if room >= _LEAST_NAME else _stacked(section, width)
+
+
+def _table(section: Section, room: int) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    for column in section.columns:
+        table.add_column(
+            Text(column.title),
+            justify="right" if column.numeric else "left",
+            no_wrap=column.numeric,
+            overflow="fold",
+        )
+    for row in section.rows:
+        table.add_row(
+            *(_cell(column, value, room) for column, value in zip(section.columns, row, strict=True))
+        )
+    return table
+
+
+def _cell(column: Column, value: str, room: int) -> Text:
+    return Text(shorten(value, room)) if column.name else _text(value)
+
+
+def _name_room(section: Section, width: int) -> int:
+    """Cells for each name column once the others have what they need; all of them where there is none."""
+    named = sum(column.name for column in section.columns)
+    taken = sum(
+        2 + max(cell_len(column.title), *(cell_len(row[at]) for row in section.rows))
+        for at, column in enumerate(section.columns)
+        if not column.name
+    )
+    return (width - taken) // named - 2 if named else width
+
+
+def _stacked(section: Section, width: int) -> Group:
+    """Where a table would squeeze its names: each row as its names with the figures below."""
+    lines: list[RenderableType] = []
+    for row in section.rows:
+        pairs = list(zip(section.columns, row, strict=True))
+        lines += [Text(shorten(value, width)) for column, value in pairs if column.name]
+        figures = ", ".join(f"{column.title} {value}" for column, value in pairs if not column.name)
+        lines.append(Padding(_text(figures, "dim"), (0, 0, 0, 3)))
+    return Group(*lines)
