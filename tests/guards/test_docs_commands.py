@@ -1,0 +1,180 @@
+"""The documentation's commands run, and print what the documentation shows.
+
+In README.md, docs/ and examples/README.md a block fenced as ``console`` holds commands, each on a line that
+starts with ``$ ``, and below each command, where it helps, what it prints on standard output (``...`` alone
+on a line stands for any lines). A page is run from top to bottom in a copy of the repository, on a terminal
+DOCUMENTED_WIDTH columns wide. A ``python`` block is run the same way, as one script.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+DOCUMENTED_WIDTH = 100
+SECONDS = 120
+
+# Commands that are shown but not run here, by how they begin, with the reason.
+NOT_RUN = {
+    "pip install": "needs the network; tests/packaging installs the wheel",
+    "make demo": "installs from the network; tests/packaging runs it in a fresh checkout",
+    "make test": "is what runs this test",
+    "make check": ".ci/run runs the linters",
+    "git clone": "needs the network",
+    "cd": "the commands of a page run from the repository's root",
+    "python capture_demo.py": "needs PyTorch; tests/guards/test_examples.py ties the profiles to the script",
+}
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    page
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "examples" / "README.md")
+    if "```" in page.read_text(encoding="utf-8")
+]
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    body: str
+    line: int
+
+    def commands(self) -> Iterator[tuple[str, str]]:
+        """Each command of a console block with the output shown below it."""
+        first, *rest = re.split(r"^\$ ", self.body, flags=re.MULTILINE)
+        assert not first.strip(), f"line {self.line}: output before the first command"
+        for part in rest:
+            command, shown = re.match(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)", part, re.DOTALL).groups()  # type: ignore[union-attr]
+            yield command, shown
+
+
+def blocks(text: str) -> list[Block]:
+    """The fenced blocks of a page, without their indentation."""
+    found = []
+    for match in FENCE.finditer(text):
+        body = re.sub(rf"^{match['indent']}", "", match["body"], flags=re.MULTILINE)
+        found.append(Block(match["language"], body, text.count("\n", 0, match.start()) + 1))
+    return found
+
+
+@pytest.fixture
+def copy(root: Path, repository_files: list[Path], tmp_path: Path) -> Path:
+    """A copy of the repository's files."""
+    for path in repository_files:
+        target = tmp_path / "stepscope" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(root / path, target)
+    return tmp_path / "stepscope"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_page_does_what_it_shows(page: Path, copy: Path) -> None:
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.language == "python":
+            run([sys.executable, "-c", block.body], copy, f"{page.name}:{block.line}")
+        elif block.language == "console":
+            for command, shown in block.commands():
+                if not is_not_run(command):
+                    printed = run(["bash", "-c", command], copy, f"{page.name}:{block.line}: {command}")
+                    if shown.strip():
+                        assert_shown(printed, shown, f"{page.name}:{block.line}: {command}")
+
+
+def is_not_run(command: str) -> bool:
+    """Whether the command is one of the list, with any arguments."""
+    return any(command == shown or command.startswith(f"{shown} ") for shown in NOT_RUN)
+
+
+def run(command: list[str], folder: Path, place: str) -> str:
+    """Run a command of a page; its standard output."""
+    binaries = Path(sys.executable).parent
+    environment = {
+        **os.environ,
+        "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": str(DOCUMENTED_WIDTH),
+    }
+    ran = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert ran.returncode == 0, f"{place}: exit status {ran.returncode}\n{ran.stdout}{ran.stderr}"
+    return ran.stdout
+
+
+def assert_shown(printed: str, shown: str, place: str) -> None:
+    """The page shows what the command prints; lines of only ``...`` stand for any lines."""
+    actual = "\n".join(line.rstrip() for line in printed.strip().splitlines())
+    expected = "\n".join(line.rstrip() for line in shown.strip().splitlines())
+    pattern = r"(?:.*\n)*?".join(
+        re.escape(part) for part in re.split(r"^\.\.\.(?:\n|$)", expected, flags=re.MULTILINE)
+    )
+    assert re.fullmatch(pattern, f"{actual}\n" if expected.endswith("...") else actual), (
+        f"{place} prints something else than the page shows:\n{actual}"
+    )
+
+
+def test_every_shown_command_can_be_run() -> None:
+    """A command in a block of another language would escape the test above."""
+    escaped = [
+        f"{page.name}:{block.line}"
+        for page in PAGES
+        for block in blocks(page.read_text(encoding="utf-8"))
+        if block.language in ("", "sh", "bash", "shell", "text")
+        and re.search(r"^(?:\$ )?(?:stepscope|make) ", block.body, re.MULTILINE)
+    ]
+    assert escaped == []
+
+
+def test_the_pages_show_the_main_commands() -> None:
+    """Guards against a runner that finds nothing to run."""
+    commands = [
+        command
+        for page in PAGES
+        for block in blocks(page.read_text(encoding="utf-8"))
+        if block.language == "console"
+        for command, _ in block.commands()
+    ]
+    for main in ("make demo", "make test", "stepscope diagnose"):
+        assert any(command.startswith(main) for command in commands), f"no page shows {main}"
+
+
+def test_a_page_is_read_as_written(tmp_path: Path) -> None:
+    page = "Text\n\n  ```console\n  $ echo a \\\n      b\n  a b\n  $ true\n  ```\n\n```json\n{}\n```\n"
+    console, other = blocks(page)
+    assert list(console.commands()) == [("echo a \\\n    b", "a b\n"), ("true", "")]
+    assert (console.line, other.language) == (3, "json")
+    assert run(["bash", "-c", "echo a \\\n b"], tmp_path, "") == "a b\n"
+
+
+def test_what_is_shown_is_compared() -> None:
+    assert_shown("a\nb  \nc\n\n", "a\n...\nc\n", "")
+    assert_shown("a\nb\nc\n", "...\nc\n", "")
+    assert_shown("a\nb\nc\n", "a\n...\n", "")
+    assert_shown("a\nc\n", "a\n...\nc", "")
+    for shown in ("a\nb\n", "a\nx\nc", "...\nb\n", "b\n..."):
+        with pytest.raises(AssertionError, match="something else"):
+            assert_shown("a\nb\nc\n", shown, "")
+
+
+def test_a_failing_command_fails(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="exit status 3"):
+        run(["bash", "-c", "exit 3"], tmp_path, "page:1")

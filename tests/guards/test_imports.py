@@ -1,0 +1,51 @@
+"""Imports point one way, nothing inside imports the public names, and the public names are light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+HEAVY = ("numpy", "polars", "numba", "llvmlite", "msgspec", "isal", "rich", "click")
+
+
+def test_import_directions_hold(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(root)
+    status = lint_imports(cache_dir=None)
+    assert status == 0, capsys.readouterr().out
+
+
+def test_nothing_inside_imports_the_public_names(modules: list[Path], root: Path) -> None:
+    package = root / "src" / "stepscope"
+    inner = {path.stem for path in package.iterdir()}
+    wrong = []
+    for path in modules:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import) and any(alias.name == "stepscope" for alias in node.names):
+                wrong.append(f"{path.relative_to(root)}:{node.lineno}")
+            if isinstance(node, ast.ImportFrom) and node.module == "stepscope":
+                wrong += [
+                    f"{path.relative_to(root)}:{node.lineno} {alias.name}"
+                    for alias in node.names
+                    if alias.name not in inner
+                ]
+    assert wrong == []
+
+
+def test_importing_stepscope_loads_nothing_heavy() -> None:
+    """A training job pays for what it imports; see sys.modules of a fresh interpreter."""
+    script = f"import stepscope, sys; print(*(set({HEAVY!r}) & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert ran.stdout.split() == []
+
+
+def test_the_heavy_list_names_real_modules() -> None:
+    """A misspelt name would make the test above pass whatever happens."""
+    script = f"import importlib, sys; [importlib.import_module(name) for name in {HEAVY!r}]"
+    subprocess.run([sys.executable, "-c", script], check=True)

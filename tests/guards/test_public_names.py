@@ -1,0 +1,65 @@
+"""What is public is documented, in the code and in the documentation."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import stepscope
+
+
+def test_every_public_name_exists_and_is_documented(root: Path) -> None:
+    pages = "\n".join(
+        page.read_text(encoding="utf-8") for page in (root / "README.md", *(root / "docs").glob("*.md"))
+    )
+    for name in stepscope.__all__:
+        value = getattr(stepscope, name)
+        assert isinstance(value, str) or value.__doc__, f"stepscope.{name} has no docstring"
+        if name.startswith("__"):
+            continue
+        assert re.search(rf"\b{name}\b", pages), f"stepscope.{name} is in neither README.md nor docs/"
+
+
+def test_dir_lists_the_public_names() -> None:
+    assert set(stepscope.__all__) <= set(dir(stepscope))
+
+
+def test_every_module_class_and_public_function_has_a_docstring(modules: list[Path], root: Path) -> None:
+    missing = []
+    for path in modules:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        # An empty __init__.py has nothing to say.
+        if tree.body and not ast.get_docstring(tree):
+            missing.append(str(path.relative_to(root)))
+        missing += [f"{path.relative_to(root)}: {name}" for name in undocumented(tree)]
+    assert missing == []
+
+
+def undocumented(tree: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[str]:
+    """Public functions, classes and methods without a docstring."""
+    for node in tree.body:
+        if not isinstance(
+            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        ) or node.name.startswith("_"):
+            continue
+        if not ast.get_docstring(node) and not is_overload(node):
+            yield prefix + node.name
+        if isinstance(node, ast.ClassDef):
+            yield from undocumented(node, f"{prefix}{node.name}.")
+
+
+def is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Whether the function only declares one of several signatures."""
+    return any("overload" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def test_the_measure_sees_methods_and_skips_private_names() -> None:
+    tree = ast.parse('class A:\n  """A."""\n  def f(self): ...\n  def _g(self): ...\ndef h(): ...\n')
+    assert list(undocumented(tree)) == ["A.f", "h"]
+
+
+def test_the_changelog_knows_this_version(root: Path) -> None:
+    headings = re.findall(r"^## (\S+)", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == stepscope.__version__
