@@ -17,7 +17,7 @@ _VALIDATOR = jsonschema.Draft202012Validator(schema.load())
 
 
 def check(document: Document) -> Document:
-    """The document, after validating it and checking what a schema cannot say: sums, ids and whole numbers."""
+    """The document, after validating it and checking what a schema cannot: sums, ids and whole numbers."""
     _VALIDATOR.validate(document)
     for row in document["accounting"]:
         assert sum(row["parts"].values()) == row["dur_ns"]

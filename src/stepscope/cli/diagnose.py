@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +53,8 @@ def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) 
         statuses.append(profile.exit_status)
         reports.append(render(profile))
         if out is None:
-            click.echo(("\n" if len(reports) > 1 else "") + reports[-1], nl=False)
+            # Not click.echo: it writes UTF-8 where the user asked for ASCII.
+            sys.stdout.write(("\n" if len(reports) > 1 else "") + reports[-1])
     if out is not None and reports:
         Path(out).write_text("\n".join(reports), encoding="utf-8", errors="backslashreplace")
     return min((status for status in statuses if status), default=Exit.OK)

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 
-_SUBSTITUTES = str.maketrans("█▓▒░·–—…µ×→≥≤", "#=%.|--~ux>><")
+_SUBSTITUTES = str.maketrans("█▓▒░·–—…µ×→⚠", "#=%.|--~ux>!")
 """ASCII stand-ins of the same width for what a narrow encoding lacks."""
 
 _WIDTH_OF_A_FILE = 100

@@ -24,7 +24,7 @@ _BREAK = "<!-- -->"
 """Invisible; keeps GitHub from seeing a mention, an issue number or a link."""
 _ACTIVE = re.compile(r"([\\`*_\[\]<>&|~$])")
 _REFERENCE = re.compile(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)")
-_LINE_START = re.compile(r"^(\s*)(?=[#=]|[+\-]+(\s|$)|\d+[.)](\s|$))")
+_LINE_START = re.compile(r"^(\s*\d+(?=[.)](?:\s|$))|\s*(?=[#=+\-]))")
 
 
 def render(document: Document, *, verbose: bool = False) -> str:
@@ -48,7 +48,7 @@ def render(document: Document, *, verbose: bool = False) -> str:
 
 def text(raw: str) -> str:
     """Text that Markdown shows as it is, on one line."""
-    return _LINE_START.sub(rf"\1{_BREAK}", _REFERENCE.sub(_BREAK, _ACTIVE.sub(r"\\\1", visible(raw))))
+    return _LINE_START.sub(r"\1\\", _REFERENCE.sub(_BREAK, _ACTIVE.sub(r"\\\1", visible(raw))))
 
 
 def code(raw: str, *, in_table: bool = False) -> str:

@@ -1,0 +1,186 @@
+"""The command line as a process: terminals, pipes, narrow encodings, and what importing it loads."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_RUN = """
+import sys, time
+from types import ModuleType, SimpleNamespace
+from tests.report import documents
+from stepscope.errors import Exit
+import stepscope
+
+def open_(path, *, progress):
+    {before}
+    return SimpleNamespace(document=documents.ALL[path], exit_status=Exit.OK)
+
+fake = ModuleType("stepscope.pipeline")
+fake.open = open_
+sys.modules["stepscope.pipeline"] = stepscope.pipeline = fake
+from stepscope.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def _command(*arguments: str, before: str = "pass") -> list[str]:
+    return [sys.executable, "-c", _RUN.format(before=before), *arguments]
+
+
+def _environment(**changes: str) -> dict[str, str]:
+    decides_looks = ("NO_COLOR", "COLUMNS", "FORCE_COLOR")
+    kept = {key: value for key, value in os.environ.items() if key not in decides_looks}
+    return kept | {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color"} | changes
+
+
+def _on_a_terminal(command: list[str], **environment: str) -> tuple[str, str]:
+    """What a command writes to stdout and to stderr where each is a terminal of 100 columns."""
+    pty = pytest.importorskip("pty", reason="needs pseudo-terminals")
+    import fcntl
+    import struct
+    import termios
+
+    pairs = [pty.openpty() for _ in range(2)]
+    for _, slave in pairs:
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    ends = {"stdout": pairs[0][1], "stderr": pairs[1][1]}
+    process = subprocess.Popen(command, env=_environment(**environment), **ends)
+    for _, slave in pairs:
+        os.close(slave)
+    written = [_drain(master) for master, _ in pairs]
+    assert process.wait(60) == 0, written
+    return written[0], written[1]
+
+
+def _drain(descriptor: int) -> str:
+    chunks = []
+    while True:
+        try:
+            chunk = os.read(descriptor, 65536)
+        except OSError:  # Linux reports the end of a pseudo-terminal as an error.
+            chunk = b""
+        if not chunk:
+            os.close(descriptor)
+            return b"".join(chunks).decode()
+        chunks.append(chunk)
+
+
+def test_a_terminal_gets_colour_at_its_width():
+    out, err = _on_a_terminal(_command("diagnose", "input_bound"))
+    assert "\x1b[1mThe device waits for input data" in out
+    assert "\x1b[31m░" in out
+    bar = next(line for line in out.splitlines() if "█" * 20 in line)
+    assert len(re.sub(r"\x1b\[[0-9;]*m", "", bar)) == 100
+    assert err == ""
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_nobody_who_asks_for_none_gets_colour(environment: dict[str, str]):
+    out, _ = _on_a_terminal(_command("diagnose", "hostile", "-v"), **environment)
+    assert "\x1b" not in out
+    assert "█" * 20 in out
+
+
+def test_a_pipe_gets_plain_text():
+    done = subprocess.run(
+        _command("diagnose", "hostile", "-v"), capture_output=True, env=_environment(), check=True, timeout=60
+    )
+    assert b"\x1b" not in done.stdout
+    assert done.stderr == b""
+
+
+def test_slow_work_shows_progress_on_stderr_and_leaves_nothing_behind():
+    before = "progress('read', 1, 4); time.sleep(1.1); progress('read', 3, 4); time.sleep(0.3)"
+    out, err = _on_a_terminal(_command("diagnose", "healthy", before=before))
+    assert "reading" in err
+    assert "75%" in err
+    assert err.endswith("\x1b[2K")
+    assert "reading" not in out
+
+
+def test_quick_work_shows_none():
+    _, err = _on_a_terminal(_command("diagnose", "healthy", before="progress('read', 3, 4)"))
+    assert err == ""
+
+
+def test_compiling_is_announced_at_once():
+    _, err = _on_a_terminal(_command("diagnose", "healthy", before="progress('compile', 0, 0)"))
+    assert "compiling (first run only" in err
+
+
+def test_no_progress_where_stderr_is_no_terminal():
+    before = "progress('compile', 0, 0); time.sleep(1.1); progress('read', 3, 4)"
+    done = subprocess.run(
+        _command("diagnose", "healthy", before=before), capture_output=True, env=_environment(), timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGPIPE")
+def test_a_reader_who_leaves_is_not_an_error():
+    with subprocess.Popen(
+        _command("diagnose", *["hostile"] * 40, "-v"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(),
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 141
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+@pytest.mark.parametrize("arguments", [["-v"], ["--format", "json"], ["--format", "markdown"]])
+def test_a_narrow_encoding_gets_stand_ins(encoding: str, arguments: list[str]):
+    done = subprocess.run(
+        _command("diagnose", "input_bound", *arguments),
+        capture_output=True, env=_environment(PYTHONIOENCODING=encoding), check=True, timeout=60,
+    )  # fmt: skip
+    text = done.stdout.decode(encoding)
+    if "json" not in arguments:
+        assert "#" * 40 in text
+        assert "\\u" not in text
+
+
+def _modules_after(code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules, sep='\\n')"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    return set(done.stdout.split())
+
+
+HEAVY = {"numpy", "polars", "numba", "rich", "msgspec", "click"}
+
+
+def test_importing_stepscope_loads_nothing_heavy():
+    loaded = _modules_after("import stepscope; stepscope.__version__; dir(stepscope)")
+    assert "stepscope" in loaded
+    assert not loaded & HEAVY
+
+
+def test_the_version_is_told_without_loading_the_reader():
+    loaded = _modules_after("from stepscope.cli import main; main(['--version'])")
+    assert not loaded & (HEAVY - {"click"})
+
+
+def test_public_names_are_exactly_these():
+    code = "import stepscope; assert dir(stepscope) == ['Profile', '__version__', 'open'], dir(stepscope)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    code = "import stepscope; stepscope.no_such_name"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "AttributeError: module 'stepscope' has no attribute 'no_such_name'" in done.stderr
+
+
+def test_python_m_stepscope_is_the_command():
+    command = [sys.executable, "-m", "stepscope", "--version"]
+    assert subprocess.check_output(command, text=True, timeout=60).startswith("stepscope ")

@@ -1,0 +1,212 @@
+"""The terminal report, read as a person would: what it says, where it fits, and what it never does."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rich.cells import cell_len
+from tests.report import documents
+
+from stepscope.report import terminal
+
+WIDTHS = (60, 80, 100, 200)
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def _lines(document: documents.Document, **options: object) -> list[str]:
+    return terminal.render(documents.check(document), **options).splitlines()  # type: ignore[arg-type]
+
+
+def _block(lines: list[str], first: str) -> list[str]:
+    """The lines from the one that starts with ``first`` to the next empty one."""
+    at = next(at for at, line in enumerate(lines) if line.startswith(first))
+    return lines[at : at + lines[at:].index("")] if "" in lines[at:] else lines[at:]
+
+
+def test_the_top_says_what_was_read_the_verdict_and_the_step_time():
+    lines = _lines(documents.input_bound())
+    assert lines[:4] == [
+        "resnet50.pt.trace.json.gz · PyTorch 2.4.0 · NVIDIA H100 80GB HBM3 · 6 steps, 4 used",
+        "The device waits for input data 27.7 % of each step: loading data sets the step time.",
+        "",
+        "step time       199 ms on the device, median of 4 steps, too few for a p95",
+    ]
+
+
+def test_the_bar_and_its_legend():
+    lines = _lines(documents.input_bound())
+    assert lines[4] == "█" * 59 + "▓▒" + "░" * 28 + "·" * 7 + "---" + "~"
+    assert len(lines[4]) == 100
+    assert re.search(r"^works ██ computing \(kernels\) +118 ms 59\.3 %    waits ░░ waiting for input data", lines[5])
+    assert "~~ other (3 small parts)  1.18 ms  0.6 %" in lines[8]
+
+
+def test_the_three_headline_numbers():
+    lines = _lines(documents.healthy())
+    at = lines.index("device busy     97.0 % of the step time (91.0 % without collectives)")
+    assert lines[at + 1 : at + 3] == [
+        "ops on device   87.5 % by time, 62.0 % by count",
+        "16-bit kernels  73.1 % by time, 41.2 % by count",
+    ]
+
+
+def test_absent_numbers_are_not_recorded_never_zero():
+    lines = _lines(documents.no_steps())
+    for name in ("step time", "device busy", "ops on device", "16-bit kernels"):
+        assert f"{name:<16}not recorded" in lines
+    assert not any("0 %" in line or "█" in line for line in lines)
+
+
+def test_a_finding_says_saving_place_and_remedy():
+    assert _block(_lines(documents.input_bound()), "1. ") == [
+        "1. The device waits for the DataLoader",
+        "   saves 55.3 ms of 199 ms per step, leaving 144 ms (first-order, high confidence)",
+        "   where  /home/ana/train.py:42 in train_one_epoch · op",
+        "          enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ · annotated load",
+        "   fix    Load batches in worker processes, ahead of the step that needs them:",
+        "              DataLoader(dataset, num_workers=8, pin_memory=True, persistent_workers=True)",
+    ]
+
+
+def test_findings_keep_their_order_and_the_later_ones_take_a_line():
+    lines = _lines(documents.input_bound())
+    numbered = [line for line in lines if re.match(r"\d\. ", line)]
+    assert [line[:2] for line in numbered] == ["1.", "2.", "3.", "4."]
+    assert numbered[3] == (
+        "4. Copies from pageable memory hold the device up, saves 2.20 ms of 199 ms per step"
+    )
+
+
+def test_what_could_not_be_told_and_the_notices_are_said():
+    lines = _lines(documents.input_bound())
+    assert "! Only 4 complete steps: the spread is not known." in lines
+    assert "? Tensor cores: not determined. Record shapes (record_shapes=True)." in lines
+
+
+def test_a_replayed_prediction_is_told_from_a_first_order_one():
+    document = documents.input_bound()
+    document["findings"][0]["prediction_basis"] = "replay"
+    assert _block(_lines(document), "1. ")[1].endswith("leaving 144 ms (replayed, high confidence)")
+
+
+def test_nothing_found_says_what_bounds_the_step():
+    said = "Nothing to fix was found: the device's own work sets the step time."
+    assert said in _lines(documents.healthy())
+    assert "Nothing to fix" not in "\n".join(_lines(documents.input_bound()))
+
+
+def test_a_damaged_profile_says_so_before_the_verdict_and_what_was_lost():
+    lines = _lines(documents.damaged())
+    assert lines[1:3] == [
+        "! Part of this profile could not be read: this covers the rest, and the notices say what was lost.",
+        "The device computes most of the time: nothing holds it up.",
+    ]
+    text = "\n".join(lines)
+    assert "at byte 1,230,001; 1 event and 212 bytes were lost." in text
+    assert "A name is not UTF-8, first at byte 991. (3×)" in text
+
+
+def test_the_short_report_of_a_typical_profile_fits_a_screen():
+    document = documents.input_bound()
+    document["findings"] = document["findings"][:2]
+    document["plan"] = []
+    assert len(_lines(document)) <= 30
+
+
+def test_devices_and_ranks_are_counted():
+    first = _lines(documents.many_devices(), width=120)[0]
+    assert " · 8 × NVIDIA H100 80GB HBM3 · rank 3 of 8 · 6 steps, 4 used" in first
+
+
+def test_inferred_steps_and_p95():
+    document = documents.base({"compute": 10_000_000}, steps=40)
+    document["summary"] |= {"inferred": True, "step_time_ns": {"median": 10_000_000, "p95": 12_000_000}}
+    lines = _lines(document)
+    assert lines[0].endswith("40 inferred steps, 38 used")
+    assert lines[3] == "step time       10.0 ms on the device, 95 % of the steps under 12.0 ms (p95)"
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", documents.ALL)
+def test_every_line_fits_and_none_ends_in_spaces(name: str, width: int, verbose: bool):
+    for line in _lines(documents.ALL[name](), width=width, verbose=verbose):
+        assert cell_len(line) <= width
+        assert line == line.rstrip()
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("name", documents.ALL)
+def test_without_colour_there_is_not_one_control_character(name: str, verbose: bool):
+    text = terminal.render(documents.ALL[name](), verbose=verbose)
+    assert text.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("name", documents.ALL)
+def test_colour_adds_styles_and_changes_nothing_else(name: str, verbose: bool):
+    document = documents.ALL[name]()
+    coloured = terminal.render(document, color=True, verbose=verbose)
+    stripped = "\n".join(line.rstrip() for line in ANSI.sub("", coloured).split("\n"))
+    assert stripped == terminal.render(document, verbose=verbose)
+    assert ANSI.search(coloured)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_hostile_names_are_text(width: int):
+    text = terminal.render(documents.hostile(), width=width, color=True, verbose=True)
+    assert not ANSI.sub("", text).replace("\n", "").count("\x1b")
+    assert "\u202e" not in text
+    joined = re.sub(r"\s+", "", ANSI.sub("", text))
+    assert joined.count("[red]x[/red]\\x1b[31m\\u202e|") > 20
+
+
+def test_the_long_report_has_every_table_with_its_figures():
+    lines = _lines(documents.input_bound(), verbose=True, width=120)
+    text = "\n".join(lines)
+    for title in (
+        "Could not be told from this profile", "Notices", "Steps",
+        "Device 0, NVIDIA H100 80GB HBM3: where each step's time goes", "Idle time", "Longest idle gaps",
+        "Waits of the host for the device (synchronisation), per step", "Copies, per step",
+        "From launch to start", "Precision and placement", "Kernels by time", "What was read",
+    ):  # fmt: skip
+        assert title in lines
+    assert re.search(r"2\+ +401 ms +61\.0 ms +waiting for input data +at::native::vec", text)
+    assert re.search(r"aten::item +1 +61\.0 ms +7\.15 ms +/home/ana/train\.py:57", text)
+    assert re.search(r"h2d +pageable → device +aten::copy_ +2 +36\.8 MiB +2\.41 ms +yes", text)
+    assert re.search(r"7,224 +8\.40 µs +31\.0 µs +8\.0 %", text)
+    assert re.search(r"at::native::vectorized\S+<…> +90\.0 ms +13\.0 % +964 +fp32 +no", text)
+    assert re.search(r"resnet50\.pt\.trace\.json\.gz +1\.18 MiB +40,123", text)
+
+
+def test_the_long_report_has_the_reason_evidence_and_id_of_each_finding():
+    block = _block(_lines(documents.input_bound(), verbose=True), "1. ")
+    assert any("loads in the training" in line for line in block)
+    assert any(line.startswith("   seen   61.2 ms enumerate(DataLoader)#") for line in block)
+    assert block[-1] == "   finding input_bound.1, measured"
+
+
+def test_long_tables_are_cut_and_say_so():
+    lines = _lines(documents.base({"compute": 5_000_000}, steps=300), verbose=True)
+    at = lines.index("Steps")
+    assert lines[at + 1] == "the first 20 of 300; --format json has all"
+    assert lines[at + 3 : lines.index("", at)][-1].split()[0] == "29"
+
+
+def test_a_narrow_table_stacks_its_names():
+    lines = _lines(documents.input_bound(), verbose=True, width=60)
+    at = lines.index("Kernels by time")
+    assert lines[at + 4 : at + 7] == [
+        "at::native::vectorized_elementwise_kernel<…>",
+        "   time 90.0 ms, share 13.0 %, count 964, precision fp32,",
+        "   tensor cores no",
+    ]
+
+
+def test_time_outside_the_steps_is_listed():
+    document = documents.healthy()
+    row = {**document["accounting"][0], "step": None, "phase": "before", "dur_ns": 7_000_000}
+    document["accounting"].insert(0, {**row, "parts": {"compute": 7_000_000}})
+    block = _block(_lines(document, verbose=True), "Time outside the steps")
+    assert re.fullmatch(r"before the first step +0 ns +7\.00 ms", block[2])
