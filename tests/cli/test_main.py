@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 import pytest
-from tests.report import documents
 
 import stepscope
 from stepscope import cli
 from stepscope.errors import Exit, InputError
+from tests.report import documents
 
 
 @dataclass

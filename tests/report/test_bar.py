@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.report import documents
 
 from stepscope.report import bar
+from tests.report import documents
 
 
 @given(st.lists(st.integers(1, 10**12), min_size=1, max_size=12), st.integers(12, 200))

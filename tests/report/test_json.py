@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.report import documents
 
 from stepscope.report import json_, schema
+from tests.report import documents
 
 
 @pytest.mark.parametrize("name", documents.ALL)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from tests.report import documents
 
 from stepscope.report import markdown
+from tests.report import documents
 
 _PARSER = MarkdownIt("commonmark").enable("table").enable("strikethrough")
 _OWN_HTML = ("<details>", "</details>", "<summary>", "</summary>", "<sub>", "</sub>", "<!-- -->")
@@ -76,7 +76,7 @@ def test_hostile_names_become_neither_html_nor_links_nor_headings(verbose: bool)
 
 @pytest.mark.parametrize(
     "name",
-    ["a|b", "``` x", "`", "<img src=x>", "*a* _b_ ~~c~~", "[x](http://y)", "# h", "1. x", "- x", "a\\|b", "# <b>"],
+    ["a|b", "``` x", "`", "<img src=x>", "*a* _b_ ~~c~~", "[x](http://y)", "1. x", "- x", "a\\|b", "# <b>"],
 )
 def test_a_name_is_read_back_as_it_was(name: str):
     def content(text: str) -> str:

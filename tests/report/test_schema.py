@@ -8,10 +8,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.report import documents
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.report import labels, schema
+from tests.report import documents
 
 Document = dict[str, Any]
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 from rich.cells import cell_len
-from tests.report import documents
 
 from stepscope.report import terminal
+from tests.report import documents
 
 WIDTHS = (60, 80, 100, 200)
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -38,7 +38,7 @@ def test_the_bar_and_its_legend():
     lines = _lines(documents.input_bound())
     assert lines[4] == "█" * 59 + "▓▒" + "░" * 28 + "·" * 7 + "---" + "~"
     assert len(lines[4]) == 100
-    assert re.search(r"^works ██ computing \(kernels\) +118 ms 59\.3 %    waits ░░ waiting for input data", lines[5])
+    assert re.search(r"^works ██ computing \(kernels\) +118 ms .*waits ░░ waiting for input data", lines[5])
     assert "~~ other (3 small parts)  1.18 ms  0.6 %" in lines[8]
 
 
