@@ -43,7 +43,7 @@ def test_the_bar_is_as_long_as_it_says():
 def test_details_are_folded_and_only_there_when_asked_for():
     short, long = (markdown.render(documents.input_bound(), verbose=verbose) for verbose in (False, True))
     assert "<details>" not in short
-    assert long.count("<details>") == long.count("</details>") == 10
+    assert long.count("<details>") == long.count("</details>") == 11
     assert "| `aten::item` | 1 | 61.0 ms | 7.15 ms | `/home/ana/train.py:57` |" in long
     assert "loads in the training process" in long
     assert "loads in the training process" not in short

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
+from stepscope.analysis.phases import PHASES
 from stepscope.report import labels, schema
 from tests.report import documents
 
@@ -30,6 +31,11 @@ def test_the_schema_is_a_valid_schema_and_names_its_version():
 def test_categories_are_the_frozen_names_everywhere():
     assert schema.load()["$defs"]["category"]["enum"] == [category.value for category in CATEGORIES]
     assert set(labels.CATEGORIES) == set(CATEGORIES)
+
+
+def test_phases_are_the_same_everywhere():
+    required = schema.load()["$defs"]["summary"]["properties"]["phases_ns_per_step"]["anyOf"][1]["required"]
+    assert set(required) == set(labels.PHASES) == {*PHASES, "between_steps"}
 
 
 def test_labels_agree_on_what_is_work():

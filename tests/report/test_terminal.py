@@ -90,6 +90,25 @@ def test_a_replayed_prediction_is_told_from_a_first_order_one():
     assert _block(_lines(document), "1. ")[1].endswith("leaving 144 ms (replayed, high confidence)")
 
 
+def test_a_finding_whose_saving_is_not_known_is_still_a_finding():
+    document = documents.healthy()
+    document["findings"] = [
+        documents.finding(
+            "tensor_cores_unused",
+            "Matrix work does not use the tensor cores",
+            cost_ns_per_step=9_000_000,
+            not_determined="the device's peaks are not known to stepscope",
+        )
+    ]
+    lines = _lines(document)
+    assert _block(lines, "1. ") == [
+        "1. Matrix work does not use the tensor cores",
+        "   costs 9.00 ms per step, saving not known: the device's peaks are not known to stepscope (high",
+        "   confidence)",
+    ]
+    assert not any(line.startswith("?") for line in lines)
+
+
 def test_nothing_found_says_what_bounds_the_step():
     said = "Nothing to fix was found: the device's own work sets the step time."
     assert said in _lines(documents.healthy())
@@ -166,12 +185,13 @@ def test_the_long_report_has_every_table_with_its_figures():
     lines = _lines(documents.input_bound(), verbose=True, width=120)
     text = "\n".join(lines)
     for title in (
-        "Could not be told from this profile", "Notices", "Steps",
+        "Could not be told from this profile", "Notices", "Costs too little to be a finding", "Steps",
         "Device 0, NVIDIA H100 80GB HBM3: where each step's time goes", "Idle time", "Longest idle gaps",
         "Waits of the host for the device (synchronisation), per step", "Copies, per step",
         "From launch to start", "Precision and placement", "Kernels by time", "What was read",
     ):  # fmt: skip
         assert title in lines
+    assert re.search(r"Copies from device to host that nothing hides +31\.0 µs +/home/ana/train\.py:70", text)
     assert re.search(r"2\+ +401 ms +61\.0 ms +waiting for input data +at::native::vec", text)
     assert re.search(r"aten::item +1 +61\.0 ms +7\.15 ms +/home/ana/train\.py:57", text)
     assert re.search(r"h2d +pageable → device +aten::copy_ +2 +36\.8 MiB +2\.41 ms +yes", text)

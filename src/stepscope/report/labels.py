@@ -66,6 +66,11 @@ BOTTLENECKS: dict[str, str] = {
     "copy": "copies set the step time",
     "communication": "communication between ranks sets the step time",
     "python": "Python code between ops sets the step time",
+    "compile": "compilation sets the step time",
+    "allocator": "allocating memory sets the step time",
+    "checkpoint_io": "checkpoints set the step time",
+    "gc": "Python's garbage collector sets the step time",
+    "profiler": "the profiler itself sets the step time",
     "host": "the host's own work sets the step time",
     "unknown": "what sets the step time was not recorded",
 }

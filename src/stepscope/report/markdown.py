@@ -30,8 +30,7 @@ _LINE_START = re.compile(r"^(\s*\d+(?=[.)](?:\s|$))|\s*(?=[#=+\-]))")
 def render(document: Document, *, verbose: bool = False) -> str:
     """The report as Markdown; ``verbose`` adds the reasons, the evidence and every table, folded away."""
     lines = list(_top(document))
-    told = [finding for finding in document["findings"] if finding["not_determined"] is None]
-    untold = [finding for finding in document["findings"] if finding["not_determined"] is not None]
+    told, untold = phrases.told_and_untold(document)
     if not told:
         lines += [text(phrases.healthy(document["summary"])), ""]
     for number, finding in enumerate(told, 1):

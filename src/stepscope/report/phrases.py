@@ -97,12 +97,22 @@ def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
     saved, predicted = finding["saving_ns_per_step"], finding["predicted_step_ns"]
     median = summary["step_time_ns"]["median"]
     if saved is None:
-        cost = finding["cost_ns_per_step"]
-        return "saving not known" if cost is None else f"costs {format_ns(cost)} per step, saving not known"
+        cost, missing = finding["cost_ns_per_step"], finding["not_determined"]
+        unknown = "saving not known" if missing is None else f"saving not known: {missing}"
+        return unknown if cost is None else f"costs {format_ns(cost)} per step, {unknown}"
     text = f"saves {format_ns(saved)}"
     if median is not None:
         text += f" of {format_ns(median)} per step"
     return text if predicted is None else f"{text}, leaving {format_ns(predicted)}"
+
+
+def told_and_untold(document: Document) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Findings whose cost is known, and those of which the profile could not tell whether they hold."""
+    told, untold = [], []
+    for item in document["findings"]:
+        known = item["not_determined"] is None or item["cost_ns_per_step"] is not None
+        (told if known else untold).append(item)
+    return told, untold
 
 
 def trust(finding: dict[str, Any]) -> str:

@@ -39,6 +39,7 @@ def sections(document: Document) -> list[Section]:
     """Every table of the long report that has rows."""
     analyses = document["analyses"]
     made = [
+        _minor(analyses.get("minor_findings", [])),
         _steps(document["steps"]),
         *[_breakdown(entry, document) for entry in analyses.get("breakdown", [])],
         _outside(document["accounting"]),
@@ -93,6 +94,19 @@ def _cut(rows: Iterable[tuple[str, ...]], total: int) -> tuple[list[tuple[str, .
         f"the first {MOST_ROWS} of {format_count(total)}; --format json has all" if total > MOST_ROWS else ""
     )
     return kept, note
+
+
+def _minor(findings: list[dict[str, Any]]) -> Section:
+    rows = [
+        (
+            item["title"],
+            format_ns(item["cost_ns_per_step"]),
+            next(filter(None, map(phrases.where, item["where"])), _ABSENT),
+        )
+        for item in findings
+    ]
+    columns = (_name("what"), _number("per step"), _name("where"))
+    return Section("Costs too little to be a finding", columns, rows)
 
 
 def _steps(steps: list[dict[str, Any]]) -> Section:

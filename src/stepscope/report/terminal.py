@@ -56,7 +56,7 @@ def render(document: Document, *, width: int = 100, color: bool = False, verbose
 
 def _short(document: Document, width: int) -> Iterator[RenderableType]:
     yield from _top(document, width)
-    told = [finding for finding in document["findings"] if finding["not_determined"] is None]
+    told, untold = phrases.told_and_untold(document)
     if not told:
         yield Text("")
         yield _paragraph(
@@ -66,15 +66,14 @@ def _short(document: Document, width: int) -> Iterator[RenderableType]:
         yield Text("")
         yield _finding(number, finding, document["summary"], verbose=False)
     yield from _more_findings(told[_FINDINGS_IN_FULL:], document["summary"])
-    yield from _short_notices(document)
+    yield from _short_notices(document["profile"]["notices"], untold)
     yield Text("")
     yield Text("-v shows everything behind this; --format json or markdown writes it down", style="dim")
 
 
 def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
     yield from _top(document, width)
-    told = [finding for finding in document["findings"] if finding["not_determined"] is None]
-    untold = [finding for finding in document["findings"] if finding["not_determined"] is not None]
+    told, untold = phrases.told_and_untold(document)
     if not told:
         yield Text("")
         yield _paragraph(phrases.healthy(document["summary"]))
@@ -265,9 +264,7 @@ def _more_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> I
         yield Text(f"and {len(findings) - 5} smaller findings", style="dim")
 
 
-def _short_notices(document: Document) -> Iterator[RenderableType]:
-    untold = [finding for finding in document["findings"] if finding["not_determined"] is not None]
-    notices = document["profile"]["notices"]
+def _short_notices(notices: list[dict[str, Any]], untold: list[dict[str, Any]]) -> Iterator[RenderableType]:
     if untold or notices:
         yield Text("")
     for item in notices[:_NOTICES_SHORT]:
