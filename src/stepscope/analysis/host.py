@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stepscope.analysis.categories import Category
+from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, U8, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
-
-DISPATCH_GAP_NS = 1_000_000
-"""Launches, ops, syncs and input ranges at most this far apart are one stretch of dispatching (DESIGN: limit L)."""
 
 _ROLE_CAUSES = {HostRole.PROFILER: Category.PROFILER, HostRole.GC: Category.GC, HostRole.COMPILE: Category.COMPILE,
                 HostRole.CHECKPOINT_IO: Category.CHECKPOINT_IO, HostRole.INPUT: Category.INPUT}

@@ -1,6 +1,6 @@
 """Why a device was idle: every gap, attributed through the op that ended it to what the host did meanwhile.
 
-The rules are DESIGN's: the launch instant is the start of the runtime call that launched the op. What lies before it
+The launch instant is the start of the runtime call that launched the op. What lies before it
 inside the gap is the host's time, booked to the first cause that applies; the call itself is launching; after the
 call the device owes an answer. A gap that begins after the launch is the device's own. Host time that only exists
 because a wait for the device had emptied the queue is booked to that wait, up to the lead the wait destroyed.
@@ -8,7 +8,7 @@ because a wait for the device had emptied the queue is booked to that wait, up t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
@@ -16,17 +16,10 @@ from numba import njit
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
+from stepscope.limits import FIRST_COMPUTE_WITHIN_NS, LATENCY_CAP_NS, LATENCY_QUANTILE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, U8, MemoryKind
 from stepscope.trace.trace import Trace
-
-FIRST_COMPUTE_WITHIN_NS = 1_000_000
-"""A copy, memset or collective that ends a gap hands the cause on to a compute op this soon after it (DESIGN: L)."""
-
-LATENCY_CAP_NS = 100_000
-"""No gap time beyond this is booked to the latency between host and device, whatever the trace's own figures."""
-
-LATENCY_QUANTILE = 0.95
 
 _COMPUTE = Category.COMPUTE.code
 _MOVABLE = np.array([Category.LAUNCH.code, Category.PYTHON.code, Category.UNKNOWN_HOST.code], np.uint8)
@@ -46,10 +39,6 @@ class Gaps:
     """Launch instant of the cause op, NULL where not recorded."""
     launch_end: I64
     thread: I32
-    wait: I32
-    """Slice of the host's wait that emptied the queue before the gap, -1 where none did."""
-    lead_ns: I64
-    """How much of the gap that wait is to blame for."""
 
     def __len__(self) -> int:
         """The number of gaps."""
@@ -67,11 +56,22 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True)
+class Blame:
+    """Which waits for the device which gaps are due to; one value per pair. A gap's pairs sum to its ``sync`` time."""
+
+    gap: I32
+    wait: I32
+    """Slice of the host's wait that had emptied the queue."""
+    ns: I64
+
+
+@dataclass(frozen=True, slots=True)
 class Idle:
     """Why one device was idle."""
 
     gaps: Gaps
     pieces: Pieces
+    blame: Blame
     latency_ns: int
     """The most that is booked to launch or device latency per gap."""
 
@@ -83,17 +83,17 @@ def explain_idle(trace: Trace, activity: DeviceActivity, host: HostActivity, sta
     pieces = [*_queued(trace, activity, gaps, latency), *_unrecorded(gaps), *_host_time(gaps, host),
               *_in_call(trace, activity, gaps, host), *_after_call(gaps, latency)]
     merged = _in_order(pieces, gaps)
-    gaps, moved = _blame_waits(activity, gaps, merged, host)
-    return Idle(gaps, _move_to_sync(merged, moved), latency)
+    blame = _blame_waits(activity, gaps, merged, host)
+    moved = np.bincount(blame.gap, blame.ns, len(gaps)).astype(np.int64)
+    return Idle(gaps, _move_to_sync(merged, moved), blame, latency)
 
 
 def _find_gaps(activity: DeviceActivity, start: int, end: int) -> Gaps:
     gap_start, gap_end = iv.complement(activity.busy, start, end)
     op = np.searchsorted(activity.start, gap_end, "left").astype(np.int32)
     cause = _first_compute(activity, op, gap_start)
-    none = np.full(gap_start.size, -1, np.int32)
     return Gaps(gap_start, gap_end, op, cause, activity.launch[cause], activity.launch_end[cause],
-                activity.thread[cause], none, np.zeros(gap_start.size, np.int64))
+                activity.thread[cause])
 
 
 def _first_compute(activity: DeviceActivity, op: I32, gap_start: I64) -> I32:
@@ -206,8 +206,12 @@ def _is_pageable(trace: Trace, activity: DeviceActivity, ops: I32) -> np.ndarray
     return np.asarray((kinds[0] == MemoryKind.PAGEABLE) | (kinds[1] == MemoryKind.PAGEABLE))
 
 
-def _blame_waits(activity: DeviceActivity, gaps: Gaps, pieces: Pieces, host: HostActivity) -> tuple[Gaps, I64]:
-    """Per gap, the wait that emptied the queue before it and the part of the gap this is to blame for."""
+def _blame_waits(activity: DeviceActivity, gaps: Gaps, pieces: Pieces, host: HostActivity) -> Blame:
+    """The waits that had emptied the queue before each gap, and the part of the gap each is to blame for.
+
+    A wait destroys at most the lead the host would have gained in the time it was blocked while the device worked;
+    each nanosecond of that is spent once.
+    """
     movable = np.where(np.isin(pieces.category, _MOVABLE), pieces.end - pieces.start, 0)
     rest = np.bincount(pieces.gap, movable, len(gaps)).astype(np.int64)
     threads = [*np.unique(gaps.thread[gaps.thread >= 0]).tolist(), host.main]
@@ -217,17 +221,19 @@ def _blame_waits(activity: DeviceActivity, gaps: Gaps, pieces: Pieces, host: Hos
     # A wait for work from before the profile is what a profiler does when it starts: no step pays for it.
     known = ~activity.before_profile
     blocked = iv.covered_between(iv.union(activity.start[known], activity.end[known]), start, end)
-    moved, wait = _spend_lead(gaps.start, rest, start, blocked)
-    slices = np.append(host.waits.slice[chosen], np.int32(-1))[wait].astype(np.int32)
-    return replace(gaps, wait=slices, lead_ns=moved), moved
+    gap, wait, ns = _spend_lead(gaps.start, rest, start, blocked)
+    return Blame(gap, host.waits.slice[chosen][wait], ns)
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _spend_lead(gap_start: I64, rest: I64, wait_start: I64, blocked: I64) -> tuple[I64, I32]:
+def _spend_lead(gap_start: I64, rest: I64, wait_start: I64, blocked: I64) -> tuple[I32, I32, I64]:
     """Spend the time blocked in each wait on the gaps after it, the latest wait first, each nanosecond once."""
-    moved = np.zeros(gap_start.size, np.int64)
-    wait = np.full(gap_start.size, -1, np.int32)
     left = blocked.copy()
+    # Every entry but the last of a gap empties a wait, so there are at most this many.
+    out_gap = np.empty(gap_start.size + wait_start.size, np.int32)
+    out_wait = np.empty_like(out_gap)
+    out_ns = np.empty(out_gap.size, np.int64)
+    count = 0
     stack = np.empty(wait_start.size, np.int32)
     size = 0
     following = 0
@@ -237,16 +243,17 @@ def _spend_lead(gap_start: I64, rest: I64, wait_start: I64, blocked: I64) -> tup
                 stack[size] = following
                 size += 1
             following += 1
-        while size > 0 and moved[g] < rest[g]:
+        owed = rest[g]
+        while size > 0 and owed > 0:
             top = stack[size - 1]
-            if wait[g] < 0:
-                wait[g] = top
-            taken = min(left[top], rest[g] - moved[g])
-            moved[g] += taken
+            taken = min(left[top], owed)
+            out_gap[count], out_wait[count], out_ns[count] = g, top, taken
+            count += 1
+            owed -= taken
             left[top] -= taken
             if left[top] == 0:
                 size -= 1
-    return moved, wait
+    return out_gap[:count], out_wait[:count], out_ns[:count]
 
 
 def _move_to_sync(pieces: Pieces, moved: I64) -> Pieces:

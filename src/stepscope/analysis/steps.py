@@ -7,18 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
+from stepscope.limits import CYCLE_GAP_STEPS, PERIOD_MATCH, SHORT_LAST_STEP
 from stepscope.names.hosts import step_marker
 from stepscope.trace.tables import I32, I64, Kind, TrackKind
 from stepscope.trace.trace import Trace
-
-CYCLE_GAP = 1.0
-"""Markers of which the numbers jump, this many median steps or more apart, lie in different profiler cycles."""
-
-SHORT_LAST_STEP = 0.5
-"""A last step with less than this share of the median launches or host time was cut off by the end of the profile."""
-
-PERIOD_MATCH = 0.95
-"""Share of launches that must repeat one period later for the period to be called a step."""
 
 LONGEST_PERIOD_SEARCH = 2_000_000
 """Launches looked at when steps are inferred; a longer trace is inferred from its start."""
@@ -50,7 +42,7 @@ class Markers:
         for k in range(len(self) - 1):
             here, following = self.numbers[k], self.numbers[k + 1]
             jumps = here is not None and following is not None and following != here + 1
-            paused[k] = jumps and self.start[k + 1] - self.end[k] >= CYCLE_GAP * median
+            paused[k] = jumps and self.start[k + 1] - self.end[k] >= CYCLE_GAP_STEPS * median
         return paused
 
 

@@ -14,17 +14,17 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from stepscope.limits import FAR_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import step_marker
 from stepscope.names.kernels import describe
 from stepscope.readers import kineto_schema as schema
 from stepscope.readers.events import ArgumentKeys, RawEvents
+from stepscope.readers.scan import read_events
+from stepscope.readers.source import Source
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.trace import Completeness, Device, Info, Loss, Trace
-
-FAR_NS = 86_400_000_000_000
-"""Events a day away from the median of the file carry no usable time (zeroed or overflowed stamps, mixed epochs)."""
 
 Bools = npt.NDArray[np.bool_]
 
@@ -456,3 +456,16 @@ def _number(raw: str) -> float:
         return float(raw)
     except ValueError:
         return float("nan")
+
+
+def recognise(head: bytes) -> bool:
+    """Whether a file begins like Chrome-trace JSON: an object or a list, after blanks or a byte-order mark."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+
+
+def read(source: Source, progress: Callable[[int, int], None] | None = None) -> Trace:
+    """Read a Kineto profile.
+
+    Raises InputError where the content is no trace JSON at all.
+    """
+    return to_trace(read_events(source, progress))

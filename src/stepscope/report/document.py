@@ -207,6 +207,7 @@ def _kernels(facts: Facts) -> list[dict[str, Any]]:
 
 def _precision(facts: Facts) -> dict[str, Any]:
     found = precision_of(facts.kernels)
-    return {"low_by_count": found.low_by_count, "low_by_time": found.low_by_time, "known_by_time": found.known_by_time,
-            "tensor_core": found.tensor_core_by_time,
+    return {"low_precision_share": {"by_count": found.low_by_count, "by_time": found.low_by_time},
+            "known_by_time": found.known_by_time,
+            "tensor_core_share": found.tensor_core_by_time or {"yes": None, "no": None, "unknown": None},
             "eligible_unused_ns_per_step": facts.per_step(found.eligible_unused_ns)}

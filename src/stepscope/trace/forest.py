@@ -76,3 +76,17 @@ def _climb(found: I32, times: I64, start: I64, dur: I64, parent: I32) -> I32:
             j = parent[j]
         found[i] = j
     return found
+
+
+def inherit(values: I32, parent: I32) -> I32:
+    """Give each slice without a value (negative) that of the innermost enclosing slice with one."""
+    return _inherit(values.copy(), parent)
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _inherit(values: I32, parent: I32) -> I32:
+    # A parent's row comes before its children's, so one pass carries values all the way down.
+    for i in range(values.size):
+        if values[i] < 0 and parent[i] >= 0:
+            values[i] = values[parent[i]]
+    return values

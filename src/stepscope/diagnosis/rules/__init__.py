@@ -1,0 +1,17 @@
+"""The one list of rules. A rule is a function from facts to findings; each lives in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.rules import exposed_copy, input_bound, launch_bound, sync_bound, tensor_cores
+
+RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
+    input_bound.find,
+    sync_bound.find,
+    launch_bound.find,
+    exposed_copy.find,
+    tensor_cores.find,
+)

@@ -1,0 +1,141 @@
+"""Everything the analyses found out about one trace, computed once and read by rules and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.accounting import Account, account_device, account_host
+from stepscope.analysis.copies import Copies, find_copies
+from stepscope.analysis.device import DeviceActivity, device_activities
+from stepscope.analysis.host import HostActivity, host_activity
+from stepscope.analysis.kernels import KernelTable, kernel_table
+from stepscope.analysis.launches import LaunchDelay, launch_delay
+from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
+from stepscope.analysis.placement import Placement, place_ops
+from stepscope.analysis.sampling import Sampling, sampling_of
+from stepscope.analysis.steps import Markers, complete_steps, find_markers, used_steps
+from stepscope.analysis.syncs import Sync, find_syncs
+from stepscope.trace.tables import I64
+from stepscope.trace.trace import Trace
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about one trace. Lists per device run parallel to ``activities``."""
+
+    trace: Trace
+    activities: list[DeviceActivity]
+    host: HostActivity
+    markers: Markers
+    complete: tuple[bool, ...]
+    used: tuple[int, ...]
+    """Steps that statistics are made of."""
+    accounts: list[Account]
+    """One per device; where there is no device, one for the host (none without host threads)."""
+    step_ns: I64
+    """Duration of each step: its longest device window, else its host period."""
+    host_step_ns: I64
+    sampling: Sampling
+    syncs: list[list[Sync]]
+    copies: list[list[Copies]]
+    delays: list[LaunchDelay]
+    phases: list[dict[Phase, int]]
+    """Busy time of the used steps by phase."""
+    kernels: KernelTable
+    placement: Placement | None
+
+    @property
+    def basis(self) -> str:
+        """Whether step times are the device's or the host's."""
+        return "device" if self.activities else "host"
+
+    @property
+    def used_ns(self) -> int:
+        """Total duration of the used steps."""
+        return int(self.step_ns[list(self.used)].sum())
+
+    def used_rows(self, account: Account) -> list[int]:
+        """The rows of the used steps in an account."""
+        rows = (account.step_row(step) for step in self.used)
+        return [row for row in rows if row is not None]
+
+    def per_step(self, total_ns: int) -> int:
+        """A total over the used steps as a whole number of ns per step."""
+        return round(total_ns / len(self.used)) if self.used else 0
+
+    @property
+    def median_step_ns(self) -> int | None:
+        """Median duration of the used steps."""
+        return int(np.median(self.step_ns[list(self.used)])) if self.used else None
+
+
+def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
+    """Run every analysis on a trace."""
+    tick = progress or (lambda stage, done, total: None)
+    tick("accounting", 0, 4)
+    activities = device_activities(trace)
+    host = host_activity(trace)
+    markers = find_markers(trace, activities)
+    complete = complete_steps(trace, markers, activities)
+    used = used_steps(complete)
+    accounts = [account_device(trace, activity, host, markers) for activity in activities]
+    if not activities:
+        accounts = [account for account in (account_host(trace, host, markers),) if account is not None]
+    tick("accounting", 1, 4)
+    bounds = [_bounds(account, used) for account in accounts] if activities else []
+    syncs = [find_syncs(trace, activity, account, host, markers, used)
+             for activity, account in zip(activities, accounts, strict=False)]
+    copies = [find_copies(trace, activity, account, markers, used, host.main)
+              for activity, account in zip(activities, accounts, strict=False)]
+    tick("accounting", 2, 4)
+    phases = [phase_time(activity, device_phases(trace, activity), window)
+              for activity, window in zip(activities, bounds, strict=True)]
+    kernels = kernel_table(trace, activities, bounds)
+    tick("accounting", 3, 4)
+    facts = Facts(
+        trace=trace, activities=activities, host=host, markers=markers, complete=complete, used=used,
+        accounts=accounts, step_ns=_step_durations(markers, accounts), host_step_ns=_host_periods(markers),
+        sampling=sampling_of(trace, activities), syncs=syncs, copies=copies,
+        delays=[launch_delay(a, account, [r for r in (account.step_row(s) for s in used) if r is not None])
+                for a, account in zip(activities, accounts, strict=False)],
+        phases=phases, kernels=kernels, placement=_placement(trace, markers, used))
+    tick("accounting", 4, 4)
+    return facts
+
+
+def _bounds(account: Account, used: tuple[int, ...]) -> tuple[I64, I64]:
+    rows = [row for row in (account.step_row(step) for step in used) if row is not None]
+    return account.rows.bounds[rows], account.rows.bounds[np.array(rows, np.int64) + 1]
+
+
+def _step_durations(markers: Markers, accounts: list[Account]) -> I64:
+    found = np.zeros(len(markers), np.int64)
+    if not accounts:
+        return _host_periods(markers)
+    for account in accounts:
+        for row, step in enumerate(account.rows.steps):
+            if step is not None:
+                found[step] = max(found[step], account.duration_ns[row])
+    return found
+
+
+def _host_periods(markers: Markers) -> I64:
+    """From the start of a step to the start of the next one of its cycle; the last takes its own length."""
+    period = markers.end - markers.start
+    follows = np.flatnonzero(~markers.gap_after[:-1])
+    period[follows] = markers.start[follows + 1] - markers.start[follows]
+    return period
+
+
+def _placement(trace: Trace, markers: Markers, used: tuple[int, ...]) -> Placement | None:
+    if not used:
+        return None
+    return place_ops(trace, int(markers.start[used[0]]), int(markers.end[used[-1]]))
+
+
+__all__ = ["PHASES", "Facts", "Phase", "analyse"]

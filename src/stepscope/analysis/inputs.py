@@ -1,0 +1,83 @@
+"""The input pipeline as the training thread sees it: what ran inside its input ranges, by stage."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.host import HostActivity
+from stepscope.analysis.steps import Markers
+from stepscope.trace.forest import inherit
+from stepscope.trace.tables import I32, I64
+from stepscope.trace.trace import Trace
+
+# What a name inside an input range says about the stage; the innermost name that says something decides.
+STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("collate", re.compile(r"collate|aten::stack\b|torch\.stack|aten::cat\b", re.IGNORECASE)),
+    ("decode", re.compile(r"decode|imread|PIL/|\bImage\b|jpeg|png|tokeniz", re.IGNORECASE)),
+    ("read", re.compile(r"\bopen\b|\bread|fromfile|\bload\b|h5py|lmdb|pyarrow|posixpath|\bio\.", re.IGNORECASE)),
+    ("transform", re.compile(r"transform|augment|normalize|resize|crop|flip|aten::(div|sub|mul|add|index|permute)",
+                             re.IGNORECASE)),
+    ("pin", re.compile(r"pin_memory", re.IGNORECASE)),
+    ("wait for workers", re.compile(r"_try_get_data|_get_data|queues?\.py|\bpoll\b|select\.py|acquire", re.IGNORECASE)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class InputRanges:
+    """The input ranges of the used steps: outermost slices, and the main thread's time inside by stage."""
+
+    slices: tuple[int, ...]
+    loader: str
+    """Name of the range that takes most time."""
+    total_ns: int
+    stages: tuple[tuple[str, int], ...]
+    """(stage, ns), longest first; ``not recorded`` is time in which nothing inside the range was recorded."""
+
+
+def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...]) -> InputRanges | None:
+    """What the used steps' input ranges on the main thread hold; None where there are none."""
+    slices = trace.slices
+    own = np.where(host.causes == Category.INPUT.code, np.arange(len(slices), dtype=np.int32), np.int32(-1))
+    outermost = (own >= 0) & ((slices.parent < 0) | (inherit(own, slices.parent)[slices.parent] < 0))
+    step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
+    rows = np.flatnonzero(outermost & (slices.track == host.main) & np.isin(step, used))
+    if rows.size == 0:
+        return None
+    names, dense = np.unique(slices.name[rows], return_inverse=True)
+    longest = int(np.bincount(dense, slices.dur_ns[rows]).argmax())
+    return InputRanges(tuple(rows.tolist()), trace.strings[int(names[longest])], int(slices.dur_ns[rows].sum()),
+                       _stages(trace, own, rows.astype(np.int32)))
+
+
+def _stages(trace: Trace, own: I32, outermost: I32) -> tuple[tuple[str, int], ...]:
+    slices = trace.slices
+    chosen = np.full(len(slices), -1, np.int32)
+    chosen[outermost] = outermost
+    inside = np.flatnonzero(inherit(chosen, slices.parent) >= 0)
+    codes = {code: _stage_of(trace.strings[code]) for code in np.unique(slices.name[inside]).tolist()}
+    stage = np.full(len(slices), -1, np.int32)
+    stage[inside] = [codes[code] for code in slices.name[inside].tolist()]
+    stage[own >= 0] = -1
+    stage = inherit(stage, slices.parent)
+    itself = _self_time(slices.dur_ns, slices.parent, inside)
+    totals = {name: int(itself[inside][stage[inside] == at].sum()) for at, (name, _) in enumerate(STAGES)}
+    bare = np.isin(inside, outermost)
+    totals["other"] = int(itself[inside][(stage[inside] < 0) & ~bare].sum())
+    totals["not recorded"] = int(itself[inside][(stage[inside] < 0) & bare].sum())
+    return tuple(sorted(((name, ns) for name, ns in totals.items() if ns > 0), key=lambda pair: -pair[1]))
+
+
+def _self_time(dur: I64, parent: I32, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> I64:
+    """Duration without what is nested directly inside."""
+    itself = dur.copy()
+    inner = rows[parent[rows] >= 0]
+    np.subtract.at(itself, parent[inner], dur[inner])
+    return np.maximum(itself, 0)
+
+
+def _stage_of(name: str) -> int:
+    return next((at for at, (_, pattern) in enumerate(STAGES) if pattern.search(name)), -1)

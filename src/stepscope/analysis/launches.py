@@ -1,0 +1,41 @@
+"""How long a device takes to answer a launch, and how much of the step it waits for launches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.trace import intervals as iv
+
+QUEUE_CALLS = (Category.LAUNCH, Category.LAUNCH_LATENCY)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchDelay:
+    """Launch-to-start delays of one device, over ops launched while it was idle: others wait for the queue."""
+
+    device: int
+    count: int
+    median_ns: int | None
+    p95_ns: int | None
+    waiting_ns: int
+    """Time of the used steps in which the device waited for launches."""
+
+
+def launch_delay(activity: DeviceActivity, account: Account, used_rows: list[int]) -> LaunchDelay:
+    """The delays from the start of the launch call to the start of the op."""
+    known = activity.launched
+    launch = activity.launch[known]
+    idle = iv.covered_between(activity.busy, launch, launch + 1) == 0
+    delay = activity.start[known][idle] - launch[idle]
+    delay = delay[delay >= 0]
+    waiting = sum(int(account.parts[used_rows, cause.code].sum()) for cause in QUEUE_CALLS)
+    return LaunchDelay(activity.device, delay.size, _quantile(delay, 0.5), _quantile(delay, 0.95), waiting)
+
+
+def _quantile(values: np.ndarray[tuple[int], np.dtype[np.int64]], share: float) -> int | None:
+    return int(np.quantile(values, share, method="nearest")) if values.size else None

@@ -1,0 +1,82 @@
+"""Device time by phase of the training step, from where each op was launched."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.trace import intervals as iv
+from stepscope.trace.forest import inherit
+from stepscope.trace.tables import I64, U8, FlowKind, Kind
+from stepscope.trace.trace import Trace
+
+
+class Phase(StrEnum):
+    """Phases of a step, in the order in which they win where streams overlap (communication only where exposed)."""
+
+    FORWARD = "forward"
+    LOSS = "loss"
+    BACKWARD = "backward"
+    OPTIMIZER = "optimizer"
+    COMMUNICATION = "communication"
+    UNKNOWN = "unknown"
+
+
+PHASES = tuple(Phase)
+
+# Patterns for the names that enclose a launch: annotations, modules, ops and Python frames.
+_NAMES = (
+    (Phase.OPTIMIZER, re.compile(r"^Optimizer\.(step|zero_grad)#|(^|\W)optimizer(\W|$)|optim/\w+\.py\(\d+\): (step|_\w*)",
+                                 re.IGNORECASE)),
+    (Phase.BACKWARD, re.compile(r"^autograd::engine::|Backward\d*$|(^|\W)backward(\W|$)|_tensor\.py\(\d+\): backward",
+                                re.IGNORECASE)),
+    (Phase.LOSS, re.compile(r"loss\b|cross_entropy|nll_loss|(^|\W)criterion", re.IGNORECASE)),
+    (Phase.FORWARD, re.compile(r"(^|\W)forward(\W|$)|^nn\.Module: ", re.IGNORECASE)),
+)
+
+
+def device_phases(trace: Trace, activity: DeviceActivity) -> U8:
+    """The phase (index in ``PHASES``) of each device op.
+
+    Evidence, strongest first: collectives are communication; the op's launch lies in something named an optimizer
+    step, backward or autograd range, loss or forward; its outermost op is the start of a forward-backward flow
+    (forward). Anything else is unknown.
+    """
+    of_slice = _slice_phases(trace)
+    known = activity.call >= 0
+    phases = np.where(known, of_slice[activity.call], phase_code(Phase.UNKNOWN)).astype(np.uint8)
+    phases[activity.category == Category.COLLECTIVE.code] = phase_code(Phase.COMMUNICATION)
+    return phases
+
+
+def phase_code(phase: Phase) -> int:
+    """The place of a phase in ``PHASES``."""
+    return PHASES.index(phase)
+
+
+def phase_time(activity: DeviceActivity, phases: U8, bounds: tuple[I64, I64]) -> dict[Phase, int]:
+    """Busy time of a device by phase inside windows ``(starts, ends)``, each nanosecond once."""
+    start, end, codes = iv.sweep(activity.start, activity.end, phases, len(PHASES))
+    return {phase: int(iv.covered_between((start[codes == code], end[codes == code]), *bounds).sum())
+            for code, phase in enumerate(PHASES)}
+
+
+def _slice_phases(trace: Trace) -> U8:
+    """Per slice, the phase its own name or the innermost enclosing name says."""
+    slices = trace.slices
+    by_name = np.array([_phase_of_name(text) for text in trace.strings], np.int32)
+    named = np.isin(slices.kind, (Kind.HOST_OP, Kind.ANNOTATION, Kind.PYTHON_FRAME, Kind.MODULE))
+    phases = np.where(named, by_name[slices.name], -1).astype(np.int32)
+    flows = trace.flows
+    forward = flows.source[flows.kind == FlowKind.FORWARD_BACKWARD]
+    phases[forward[phases[forward] < 0]] = phase_code(Phase.FORWARD)
+    phases = inherit(phases, slices.parent)
+    return np.where(phases < 0, phase_code(Phase.UNKNOWN), phases).astype(np.uint8)
+
+
+def _phase_of_name(name: str) -> int:
+    return next((phase_code(phase) for phase, pattern in _NAMES if pattern.search(name)), -1)

@@ -1,0 +1,67 @@
+"""Was the trace sampled or filtered? Then costs per step cannot be told from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.device import DeviceActivity
+from stepscope.limits import CORRELATION_HOLE, CORRELATION_HOLE_SHARE, FEWEST_CALLS, UNMATCHED_SHARE
+from stepscope.names.calls import CallRole, classify_call
+from stepscope.trace.tables import NULL, Kind
+from stepscope.trace.trace import Trace
+
+_LAUNCHING = (CallRole.LAUNCH, CallRole.GRAPH_LAUNCH, CallRole.COPY, CallRole.MEMSET)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What is missing inside the profile; shares are of the ops or launches that should have a partner."""
+
+    ops_without_launch: float
+    launches_without_op: float
+    correlation_holes: float
+
+    @property
+    def sampled(self) -> bool:
+        """Whether enough is missing to distrust sums."""
+        return (self.ops_without_launch > UNMATCHED_SHARE or self.launches_without_op > UNMATCHED_SHARE
+                or self.correlation_holes > CORRELATION_HOLE_SHARE)
+
+
+def sampling_of(trace: Trace, activities: list[DeviceActivity]) -> Sampling:
+    """Measure what has no partner between the first and the last matched launch."""
+    ops = unmatched = 0
+    for activity in activities:
+        if activity.launched.any():
+            inside = np.arange(len(activity)) >= int(activity.launched.argmax())
+            ops += int(inside.sum())
+            unmatched += int((inside & ~activity.launched).sum())
+    return Sampling(unmatched / ops if ops else 0.0, _launches_without_op(trace), _holes(trace))
+
+
+def _launches_without_op(trace: Trace) -> float:
+    slices, calls = trace.slices, trace.launches.call
+    if len(calls) == 0:
+        return 0.0
+    names, dense = np.unique(slices.name, return_inverse=True)
+    roles = np.array([classify_call(trace.strings[code]).role in _LAUNCHING for code in names.tolist()])
+    times = slices.start_ns[calls]
+    launching = (slices.kind == Kind.RUNTIME_CALL) & roles[dense] & (slices.correlation != NULL)
+    launching &= (slices.start_ns >= times.min()) & (slices.start_ns <= times.max())
+    matched = np.zeros(len(slices), np.bool_)
+    matched[calls] = True
+    total = int(launching.sum())
+    return int((launching & ~matched).sum()) / total if total else 0.0
+
+
+def _holes(trace: Trace) -> float:
+    """Share of calls whose correlation id lies far from the previous one: the calls between were taken out.
+
+    CUDA numbers every API call; the cheap queries that Kineto leaves out make holes of up to a few dozen ids.
+    """
+    slices = trace.slices
+    ids = np.unique(slices.correlation[np.isin(slices.kind, (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION))])
+    steps = np.diff(ids[ids != NULL])
+    return float((steps > CORRELATION_HOLE).mean()) if steps.size >= FEWEST_CALLS else 0.0

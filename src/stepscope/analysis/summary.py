@@ -1,0 +1,98 @@
+"""The few numbers people look at first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import BUSY, CATEGORIES, Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.phases import Phase
+from stepscope.limits import P95_STEPS
+
+COLLECTIVES = (Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER)
+
+
+def account_parts(facts: Facts, account: Account) -> dict[Category, int]:
+    """One account's categories over the used steps, in ns."""
+    totals = account.parts[facts.used_rows(account)].sum(axis=0)
+    return {CATEGORIES[code]: int(totals[code]) for code in np.flatnonzero(totals).tolist()}
+
+
+def total_parts(facts: Facts) -> dict[Category, int]:
+    """All devices' categories over the used steps, in ns."""
+    found: dict[Category, int] = {}
+    for account in facts.accounts:
+        for category, ns in account_parts(facts, account).items():
+            found[category] = found.get(category, 0) + ns
+    return found
+
+
+def mean_parts(facts: Facts) -> dict[Category, int]:
+    """Mean ns per used step and device by category; whole numbers that sum to the rounded mean of the rows."""
+    rows = sum(len(facts.used_rows(account)) for account in facts.accounts)
+    return apportion(total_parts(facts), rows)
+
+
+def apportion(parts: dict[Category, int], count: int) -> dict[Category, int]:
+    """Divide parts by a count so that the whole numbers still sum to the divided total (largest remainder)."""
+    if not count:
+        return {}
+    whole = {category: ns // count for category, ns in parts.items()}
+    missing = sum(parts.values()) // count - sum(whole.values())
+    for category in sorted(parts, key=lambda c: -(parts[c] % count))[:missing]:
+        whole[category] += 1
+    return whole
+
+
+def shares(parts: dict[Category, int]) -> dict[Category, float]:
+    """Parts as fractions of their sum."""
+    total = sum(parts.values())
+    return {category: ns / total for category, ns in parts.items()} if total else {}
+
+
+def busy_share(facts: Facts, *, collectives: bool) -> float | None:
+    """Share of the used steps' rows in which devices worked; None without a device."""
+    if not facts.activities:
+        return None
+    of = shares(total_parts(facts))
+    return min(1.0, sum(of.get(c, 0.0) for c in BUSY if collectives or c not in COLLECTIVES))
+
+
+def step_time(facts: Facts) -> tuple[int | None, int | None]:
+    """Median and p95 of the used steps; no p95 under ``P95_STEPS`` steps."""
+    times = facts.step_ns[list(facts.used)]
+    p95 = int(np.quantile(times, 0.95, method="nearest")) if times.size >= P95_STEPS else None
+    return facts.median_step_ns, p95
+
+
+def idle_per_step(facts: Facts) -> tuple[int, int] | None:
+    """Median idle time between and within the used steps, over devices; None without a device."""
+    if not facts.activities or not facts.used:
+        return None
+    idle_codes = [c.code for c in CATEGORIES if c not in BUSY and c is not Category.HOST_COMPUTE]
+    between, within = [], []
+    for account in facts.accounts:
+        for row in facts.used_rows(account):
+            idle = int(account.parts[row, idle_codes].sum())
+            between.append(int(account.between_steps_ns[row]))
+            within.append(idle - between[-1])
+    return round(float(np.median(between))), round(float(np.median(within)))
+
+
+def phases_per_step(facts: Facts) -> dict[str, int] | None:
+    """Mean busy time per step by phase over devices, and idle time between steps; None where no phase is known."""
+    told = {phase: sum(times[phase] for times in facts.phases) for phase in Phase} if facts.phases else {}
+    if not any(ns for phase, ns in told.items() if phase is not Phase.UNKNOWN):
+        return None
+    count = len(facts.used) * len(facts.activities)
+    between = sum(int(account.between_steps_ns[facts.used_rows(account)].sum()) for account in facts.accounts)
+    return {**{str(phase): round(ns / count) for phase, ns in told.items()}, "between_steps": round(between / count)}
+
+
+def launch_wait_share(facts: Facts) -> float | None:
+    """Share of the used steps in which devices waited for launches; None without a device."""
+    if not facts.activities:
+        return None
+    of = shares(total_parts(facts))
+    return of.get(Category.LAUNCH, 0.0) + of.get(Category.LAUNCH_LATENCY, 0.0)

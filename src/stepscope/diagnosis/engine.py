@@ -1,0 +1,126 @@
+"""Runs the rules, ranks what they find by what it saves, and says in one sentence what bounds the step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.summary import mean_parts
+from stepscope.diagnosis.evidence import capture_slows_host
+from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.diagnosis.rules import RULES, profile
+from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE
+from stepscope.units import format_ns, format_share
+
+HOST_BOUND_RULES = ("input_bound", "sync_bound", "launch_bound")
+
+_SAMPLED = "The profile was sampled: record whole steps (no sampling, no event filter) to have costs per step."
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What the rules say of one trace. ``minor`` costs too little to be a finding and shows under ``-v`` only."""
+
+    findings: tuple[Finding, ...]
+    minor: tuple[Finding, ...]
+    notices: tuple[Notice, ...]
+    verdict: str
+    bottleneck: str
+
+    @property
+    def plan(self) -> tuple[str, ...]:
+        """Ids in the order one should work: findings that say what they save, largest first."""
+        return tuple(f.id for f in self.findings if f.saving_ns_per_step is not None)
+
+
+def diagnose(facts: Facts) -> Diagnosis:
+    """Apply every rule."""
+    found = [_qualified(facts, finding) for rule in RULES for finding in rule(facts)]
+    found = _numbered(sorted(found, key=_rank))
+    step = facts.median_step_ns or 0
+    worth = [f for f in found if (f.cost_ns_per_step or 0) >= max(FINDING_SHARE * step, FINDING_NS)
+             or f.not_determined is not None and f.cost_ns_per_step is None]
+    minor = tuple(f for f in found if f not in worth)
+    verdict, bottleneck = _verdict(facts)
+    return Diagnosis(tuple(worth), minor, tuple(profile.notices(facts)), verdict, bottleneck)
+
+
+def _rank(finding: Finding) -> tuple[bool, int]:
+    saving = finding.saving_ns_per_step
+    return saving is None, -(saving if saving is not None else finding.cost_ns_per_step or 0)
+
+
+def _numbered(found: list[Finding]) -> list[Finding]:
+    seen: dict[str, int] = {}
+    numbered = []
+    for finding in found:
+        seen[finding.rule] = seen.get(finding.rule, 0) + 1
+        numbered.append(replace(finding, id=f"{finding.rule}.{seen[finding.rule]}"))
+    return numbered
+
+
+def _qualified(facts: Facts, finding: Finding) -> Finding:
+    """Lower what a finding claims where the profile does not carry it."""
+    if facts.sampling.sampled:
+        return replace(finding, cost_ns_per_step=None, saving_ns_per_step=None, prediction_basis=None,
+                       confidence="low", not_determined=_SAMPLED)
+    recorded = capture_slows_host(facts)
+    if finding.rule in HOST_BOUND_RULES and recorded is not None:
+        finding = replace(finding, confidence="low" if finding.confidence == "low" else "medium",
+                          why=f"{finding.why} Part of this is the capture's own: recording {recorded} slows the host.")
+    if facts.markers.source == "whole profile" and finding.confidence == "high":
+        finding = replace(finding, confidence="medium")
+    return finding
+
+
+# What bounds the step: groups of categories, each with the words for a sentence.
+_GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
+    "input": ((Category.INPUT, Category.INFEED), "waits for input data"),
+    "sync": ((Category.SYNC,), "waits for a host that was itself held up waiting for the device"),
+    "launch": ((Category.LAUNCH, Category.LAUNCH_LATENCY), "waits for the host to launch work"),
+    "copy": ((Category.COPY_H2D, Category.COPY_D2H, Category.COPY_P2P, Category.COPY_STAGING), "does nothing but copy"),
+    "communication": ((Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER),
+                      "communicates with other ranks, which nothing hides"),
+    "python": ((Category.PYTHON,), "waits for Python code that launches nothing"),
+    "compile": ((Category.COMPILE, Category.GRAPH_BUILD), "waits for compilation or loading of code"),
+    "allocator": ((Category.ALLOCATOR,), "waits for memory to be allocated"),
+    "checkpoint_io": ((Category.CHECKPOINT_IO,), "waits for checkpoints"),
+    "gc": ((Category.GC,), "waits for Python's garbage collector"),
+    "profiler": ((Category.PROFILER,), "waits for the profiler itself"),
+    "unknown": ((Category.UNKNOWN_HOST, Category.UNKNOWN_DEVICE, Category.DEPENDENCY, Category.DEVICE_LATENCY),
+                "is idle for reasons the profile does not record"),
+}
+
+
+def _verdict(facts: Facts) -> tuple[str, str]:
+    """One sentence, and the name of what bounds the step."""
+    step = facts.median_step_ns
+    if step is None or not facts.accounts:
+        return "Nothing in this profile says how long a step takes.", "unknown"
+    parts = mean_parts(facts)
+    total = sum(parts.values()) or 1
+    shares = {name: sum(parts.get(c, 0) for c in causes) / total for name, (causes, _) in _GROUPS.items()}
+    worst = max(shares, key=lambda name: shares[name])
+    window = "of the profile" if facts.markers.source == "whole profile" else "of each step"
+    if not facts.activities:
+        return _host_verdict(parts, total, worst, shares[worst], window)
+    busy = sum(parts.get(c, 0) for c in (Category.COMPUTE, Category.MEMSET, Category.COPY_D2D)) / total
+    if shares[worst] < BOTTLENECK_SHARE:
+        return (f"The device sets the pace: it computes {format_share(busy)} {window}, and nothing else takes "
+                f"{format_share(BOTTLENECK_SHARE)} or more.", "device")
+    lost = round(shares[worst] * step)
+    return (f"For {format_share(shares[worst])} {window} ({format_ns(lost)} of {format_ns(step)}) the device "
+            f"{_GROUPS[worst][1]}; it computes {format_share(busy)}.", worst)
+
+
+def _host_verdict(parts: dict[Category, int], total: int, worst: str, share: float, window: str) -> tuple[str, str]:
+    computing = format_share(parts.get(Category.HOST_COMPUTE, 0) / total)
+    if share >= BOTTLENECK_SHARE and worst == "input":
+        return (f"No device was recorded; the training thread waits for input data {format_share(share)} {window} and "
+                f"computes {computing}.", "input")
+    if share >= BOTTLENECK_SHARE:
+        words = {"python": "runs Python code outside any op", "unknown": "does what the profile does not record"}
+        return (f"No device was recorded; the training thread {words.get(worst, 'spends ' + worst + ' time')} "
+                f"{format_share(share)} {window} and computes {computing}.", worst)
+    return f"No device was recorded; the host computes {computing} {window}.", "host"

@@ -1,0 +1,54 @@
+"""How rules show what they found: slices as evidence, and sums of cost over the used steps."""
+
+from __future__ import annotations
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.finding import Evidence
+from stepscope.trace.trace import Trace
+
+SHOWN = 5
+"""Pieces of evidence and places shown per finding: the longest ones."""
+
+
+def booked(facts: Facts, account: Account, *causes: Category) -> int:
+    """Time the account books to some causes, as a mean per used step in ns."""
+    rows = facts.used_rows(account)
+    return facts.per_step(sum(int(account.parts[rows, cause.code].sum()) for cause in causes))
+
+
+def track_name(trace: Trace, track: int) -> str | None:
+    """The name people know a track by, None where nothing is recorded."""
+    tracks = trace.tracks
+    codes = (int(tracks.label[track]), int(tracks.thread[track]))
+    return next((trace.strings[code] for code in codes if code >= 0), None)
+
+
+def slices_as_evidence(facts: Facts, slices: list[int], *, device: int | None = None) -> tuple[Evidence, ...]:
+    """The longest of some slices, in order of time."""
+    trace = facts.trace
+    longest = sorted(slices, key=lambda s: -int(trace.slices.dur_ns[s]))[:SHOWN]
+    return tuple(Evidence(trace.name_of(s), int(trace.slices.start_ns[s]), int(trace.slices.dur_ns[s]),
+                          track_name(trace, int(trace.slices.track[s])), device, step_at(facts, trace.slices.start_ns[s]))
+                 for s in sorted(longest, key=lambda s: int(trace.slices.start_ns[s])))
+
+
+def step_at(facts: Facts, time_ns: int) -> int | None:
+    """The step on the host at an instant, None outside the steps."""
+    step = int(facts.markers.start.searchsorted(time_ns, "right")) - 1
+    return step if step >= 0 and time_ns < facts.markers.end[step] else None
+
+
+def capture_slows_host(facts: Facts) -> str | None:
+    """What was recorded that slows the host itself, in words; None where nothing was."""
+    recorded = [name for name in ("stacks", "shapes", "memory") if facts.trace.info.options.get(name)]
+    if not recorded and len(facts.trace.slices) and _has_frames(facts):
+        recorded = ["stacks"]
+    return " and ".join(recorded) or None
+
+
+def _has_frames(facts: Facts) -> bool:
+    from stepscope.trace.tables import Kind
+
+    return bool((facts.trace.slices.kind == Kind.PYTHON_FRAME).any())

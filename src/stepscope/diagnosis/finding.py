@@ -1,0 +1,57 @@
+"""What a diagnosis consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from stepscope.analysis.where import Where
+
+Basis = Literal["measured", "modelled", "heuristic"]
+Confidence = Literal["high", "medium", "low"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A slice or an interval that shows what a finding says."""
+
+    name: str
+    start_ns: int
+    dur_ns: int
+    track: str | None = None
+    device: int | None = None
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that costs time in every step, where, and what to do about it.
+
+    ``cost_ns_per_step`` is what the accounting books to the cause. ``saving_ns_per_step`` is what the fix gains: to
+    first order (``prediction_basis``) the cost itself, as if nothing else moved. Both are means over the used
+    steps, None where not determined; ``not_determined`` then says what to record.
+    """
+
+    rule: str
+    title: str
+    why: str
+    fix: str
+    cost_ns_per_step: int | None
+    saving_ns_per_step: int | None
+    basis: Basis = "measured"
+    confidence: Confidence = "high"
+    device: int | None = None
+    where: tuple[Where, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    prediction_basis: Literal["first_order", "replay"] | None = "first_order"
+    not_determined: str | None = None
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something about the profile itself that a reader of the report must know."""
+
+    code: str
+    text: str
+    count: int | None = None

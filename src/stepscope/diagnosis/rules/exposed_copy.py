@@ -1,0 +1,87 @@
+"""exposed_copy: copies between host and device during which the device does nothing else.
+
+Statement: time of a direction's copies that no kernel hides, plus the time the host stages pageable memory while the
+device idles. Copies within the device are work and not reported here.
+"""
+
+from __future__ import annotations
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
+from stepscope.analysis.copies import Copies
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
+from stepscope.diagnosis.finding import Finding
+from stepscope.limits import RECURS_SHARE
+from stepscope.units import format_bytes, format_ns
+
+_WORDS = {Category.COPY_H2D: "from host to device", Category.COPY_D2H: "from device to host",
+          Category.COPY_P2P: "between devices"}
+
+_FIX_PAGEABLE = """\
+Pin the batches and do not wait for the copy, so that it runs beside the kernels of the step before:
+    DataLoader(..., pin_memory=True)
+    batch = batch.to(device, non_blocking=True)"""
+
+_FIX_PINNED = """\
+Copy the next batch on a stream of its own while this step computes (prefetching), with `non_blocking=True`."""
+
+_FIX_D2H = """\
+Keep results on the device and fetch them every N steps, into pinned memory with `non_blocking=True`."""
+
+_FIX_P2P = """\
+Keep the tensors of one layer on one device, and start the transfer before the compute that does not need it."""
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device and direction."""
+    found = []
+    for account, copies in zip(facts.accounts, facts.copies, strict=False):
+        for category in _WORDS:
+            mine = [c for c in copies if c.category is category and c.exposed_ns > 0 and _recurs(facts, c)]
+            if mine:
+                found.append(_finding(facts, account, category, mine))
+    return found
+
+
+def _recurs(facts: Facts, copies: Copies) -> bool:
+    return len(copies.steps) >= RECURS_SHARE * len(facts.used)
+
+
+def _finding(facts: Facts, account: Account, category: Category, copies: list[Copies]) -> Finding:
+    exposed = facts.per_step(sum(c.exposed_ns for c in copies))
+    staging = booked(facts, account, Category.COPY_STAGING) if category is Category.COPY_H2D else 0
+    pageable = [c for c in copies if "pageable" in (c.source_memory, c.target_memory)]
+    guessed = any(not c.launch_recorded for c in copies)
+    return Finding(
+        rule="exposed_copy", device=account.rows.device,
+        title=f"Copies {_WORDS[category]} that nothing hides",
+        cost_ns_per_step=exposed + staging, saving_ns_per_step=exposed + staging,
+        why=_why(facts, copies, exposed, staging, bool(pageable)),
+        fix=_fix(category, bool(pageable)),
+        basis="heuristic" if guessed else "measured", confidence="medium" if guessed else "high",
+        where=tuple(dict.fromkeys(c.where for c in copies if c.where))[:SHOWN],
+        evidence=slices_as_evidence(facts, [s for c in copies for s in c.slices], device=account.rows.device))
+
+
+def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int, pageable: bool) -> str:
+    count = sum(c.count for c in copies) / len(facts.used)
+    sizes = [c.bytes for c in copies]
+    known = [size for size in sizes if size is not None]
+    size = f", {format_bytes(sum(known) // len(facts.used))}" if len(known) == len(sizes) else ""
+    text = f"{count:.3g} copies per step{size}: for {format_ns(exposed)} per step the device does nothing but copy."
+    if staging:
+        text += f" Another {format_ns(staging)} it waits for the host to stage the data."
+    if pageable:
+        text += " The host memory is pageable, which makes the copy slower and blocks the host."
+    if any(not c.launch_recorded for c in copies):
+        text += " The launches were not recorded: the op is the one nearest in time."
+    return text
+
+
+def _fix(category: Category, pageable: bool) -> str:
+    if category is Category.COPY_D2H:
+        return _FIX_D2H
+    if category is Category.COPY_P2P:
+        return _FIX_P2P
+    return _FIX_PAGEABLE if pageable else _FIX_PINNED

@@ -1,0 +1,72 @@
+"""input_bound: the device (or the training thread) waits for the next batch.
+
+Statement: the accounting books idle time to ``input``, that is, the thread that launches the next op was inside a
+data loader's ``next`` or a framework's equivalent. Limit: the general one of findings.
+"""
+
+from __future__ import annotations
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.inputs import InputRanges, input_ranges
+from stepscope.analysis.where import Locator
+from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
+from stepscope.diagnosis.finding import Finding
+from stepscope.units import format_ns, format_share
+
+SINGLE_PROCESS = "_SingleProcessDataLoaderIter"
+MULTI_PROCESS = "_MultiProcessingDataLoaderIter"
+
+_FIX_NO_WORKERS = """\
+The loader prepares batches in the training process itself (num_workers=0). Let worker processes do it ahead of time:
+    DataLoader(dataset, num_workers=4, pin_memory=True, persistent_workers=True, prefetch_factor=2)
+Verify with a synthetic batch that is reused in every step: if the step time does not fall, the cause lies elsewhere."""
+
+_FIX_WORKERS = """\
+The worker processes do not keep up. Give them less to do or add some (they are not part of this profile):
+    DataLoader(dataset, num_workers=<number of cores>, prefetch_factor=4, persistent_workers=True, pin_memory=True)
+Decode and augment ahead of time or on the device if the cores are already busy."""
+
+_FIX_OTHER = """\
+Prepare the next batch while the device works on this one: a background thread or process that stays a few batches
+ahead. Verify with a synthetic batch that is reused in every step."""
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device that waits for input."""
+    ranges = input_ranges(facts.trace, facts.host, facts.markers, facts.used)
+    found = []
+    for account in facts.accounts:
+        cost = booked(facts, account, Category.INPUT)
+        if cost and ranges is not None:
+            found.append(_finding(facts, account.rows.device, cost, ranges))
+    return found
+
+
+def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -> Finding:
+    subject = "The device waits" if device is not None else "The training thread waits"
+    locator = Locator(facts.trace)
+    places = dict.fromkeys(locator.where(s) for s in ranges.slices)
+    return Finding(
+        rule="input_bound", device=device,
+        title=f"{subject} for input data",
+        cost_ns_per_step=cost, saving_ns_per_step=cost,
+        why=_why(facts, cost, ranges),
+        fix=_fix(ranges.loader),
+        where=tuple(place for place in places if place)[:SHOWN],
+        evidence=slices_as_evidence(facts, list(ranges.slices), device=device))
+
+
+def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
+    share = format_share(cost * len(facts.used) / facts.used_ns) if facts.used_ns else "part"
+    text = (f"{format_ns(cost)} of each step ({share}) pass inside `{ranges.loader}` with nothing else to do.")
+    stages = [f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.stages if name != "not recorded"][:3]
+    if stages:
+        text += f" Inside it, per step: {', '.join(stages)}."
+    return text
+
+
+def _fix(loader: str) -> str:
+    if SINGLE_PROCESS in loader:
+        return _FIX_NO_WORKERS
+    return _FIX_WORKERS if MULTI_PROCESS in loader else _FIX_OTHER

@@ -1,0 +1,89 @@
+"""launch_bound: the device finishes each kernel before the host has launched the next.
+
+Statement: short gaps (each under ``LAUNCH_GAP_NS``) booked to ``launch`` and ``launch_latency`` take at least
+``LAUNCH_SHARE`` of the step, ``LAUNCH_SHARE_RECORDED`` where the capture recorded what slows the host.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.where import Where
+from stepscope.diagnosis.evidence import SHOWN, capture_slows_host
+from stepscope.diagnosis.finding import Evidence, Finding
+from stepscope.limits import LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
+from stepscope.trace.forest import inherit
+from stepscope.trace.tables import I64, Kind
+from stepscope.units import format_count, format_ns
+
+_FIX = """\
+Let one launch run many kernels, largest effect first:
+    model = torch.compile(model, mode="reduce-overhead")   # fuses kernels and replays them as one graph
+    optimizer = torch.optim.AdamW(params, fused=True)      # or foreach=True: one kernel for many parameters
+A larger batch (or sequence) gives each launch more work where memory allows."""
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device that waits for launches."""
+    found = []
+    for activity, account in zip(facts.activities, facts.accounts, strict=True):
+        per_gap = _launch_time(facts, account)
+        cost = facts.per_step(int(per_gap.sum()))
+        limit = LAUNCH_SHARE if capture_slows_host(facts) is None else LAUNCH_SHARE_RECORDED
+        if facts.used and cost * len(facts.used) >= limit * max(facts.used_ns, 1):
+            found.append(_finding(facts, activity, account, per_gap, cost))
+    return found
+
+
+def _launch_time(facts: Facts, account: Account) -> I64:
+    """Per gap, time waited for a launch: only in the used steps and only in short gaps."""
+    assert account.idle is not None
+    gaps, pieces = account.idle.gaps, account.idle.pieces
+    waiting = np.isin(pieces.category, [Category.LAUNCH.code, Category.LAUNCH_LATENCY.code])
+    per_gap = np.bincount(pieces.gap[waiting], (pieces.end - pieces.start)[waiting], len(gaps)).astype(np.int64)
+    row = np.searchsorted(account.rows.bounds, gaps.start, "right") - 1
+    counted = np.isin(row, facts.used_rows(account)) & (gaps.end - gaps.start <= LAUNCH_GAP_NS)
+    return np.where(counted, per_gap, 0)
+
+
+def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: I64, cost: int) -> Finding:
+    assert account.idle is not None
+    gaps = account.idle.gaps
+    waiting = np.flatnonzero(per_gap > 0)
+    longest = np.sort(waiting[np.argsort(-per_gap[waiting], kind="stable")][:SHOWN])
+    median = int(np.median(activity.end - activity.start))
+    pause = int(np.median(per_gap[waiting]))
+    return Finding(
+        rule="launch_bound", device=activity.device,
+        title="The device waits for the host to launch kernels",
+        cost_ns_per_step=cost, saving_ns_per_step=cost,
+        why=(f"{format_count(waiting.size // len(facts.used))} times per step the device runs dry before the next "
+             f"launch: half of its ops take under {format_ns(median)}, and half of these waits take over "
+             f"{format_ns(pause)}."),
+        fix=_FIX,
+        where=_places(facts, gaps.cause_op[waiting], activity, per_gap[waiting]),
+        evidence=tuple(Evidence(facts.trace.name_of(int(activity.slice[gaps.op[g]])), int(gaps.start[g]),
+                                int(gaps.end[g] - gaps.start[g]), None, activity.device) for g in longest.tolist()))
+
+
+def _places(facts: Facts, ops: np.ndarray[tuple[int], np.dtype[np.int32]], activity: DeviceActivity,
+            weight: I64) -> tuple[Where, ...]:
+    """The annotations or modules in which most of the waiting is launched: a line per op would say nothing."""
+    slices = facts.trace.slices
+    ids = np.arange(len(slices), dtype=np.int32)
+    calls = activity.call[ops]
+    places: list[Where] = []
+    for kind, part in ((Kind.ANNOTATION, "annotation"), (Kind.MODULE, "module")):
+        nearest = inherit(np.where(slices.kind == kind, ids, np.int32(-1)), slices.parent)[calls]
+        known = (nearest >= 0) & (calls >= 0)
+        names, dense = np.unique(slices.name[nearest[known]], return_inverse=True)
+        total = np.bincount(dense, weight[known], names.size)
+        for at in np.argsort(-total, kind="stable")[:2].tolist():
+            if total[at] >= 0.1 * weight.sum():
+                name = facts.trace.strings[int(names[at])].removeprefix("nn.Module: ")
+                places.append(Where(**{part: name}))
+    return tuple(places)

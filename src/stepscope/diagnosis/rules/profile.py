@@ -1,0 +1,134 @@
+"""profile_*: what about the profile itself a reader must know. These are notices, never findings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.evidence import booked, capture_slows_host
+from stepscope.diagnosis.finding import Notice
+from stepscope.limits import AHEAD_SHARE, FEW_STEPS, PROFILER_SHARE, WARM_UP_FACTOR
+from stepscope.trace.tables import Kind
+from stepscope.units import format_ns, format_share
+
+
+def notices(facts: Facts) -> list[Notice]:
+    """All notices, in the order in which one should read them."""
+    found = [Notice(_code(loss.code, loss.damaged), _sentence(loss.text, loss.first_offset, loss.damaged), loss.count)
+             for loss in facts.trace.completeness.losses if loss.damaged or loss.lost_events or loss.code != "flow_open"]
+    for rule in (_steps, _few_steps, _warm_up, _device_missing, _sampled, _before_profile, _host_ran_ahead,
+                 _capture, _profiler, _collectives):
+        notice = rule(facts)
+        if notice is not None:
+            found.append(notice)
+    return found
+
+
+def _code(code: str, damaged: bool) -> str:
+    return f"damaged_{code}" if damaged else f"profile_{code}"
+
+
+def _sentence(text: str, offset: int | None, damaged: bool) -> str:
+    place = f", first at byte {offset:,}" if offset is not None and damaged else ""
+    return f"{text[:1].upper()}{text[1:]}{place}."
+
+
+def _steps(facts: Facts) -> Notice | None:
+    if not facts.markers.inferred:
+        return None
+    if facts.markers.source == "whole profile":
+        return Notice("profile_no_steps", "No step markers: the whole profile is treated as one step. Call "
+                      "`prof.step()` once per iteration to have steps.")
+    return Notice("profile_steps_inferred", f"No step markers: steps are inferred from {facts.markers.source}.")
+
+
+def _few_steps(facts: Facts) -> Notice | None:
+    if facts.markers.source == "whole profile" or len(facts.used) >= FEW_STEPS:
+        return None
+    count = len(facts.used)
+    return Notice("profile_few_steps", f"Only {count} complete {'step' if count == 1 else 'steps'}: how much steps vary "
+                  "is not known. Record five or more.", count)
+
+
+def _warm_up(facts: Facts) -> Notice | None:
+    whole = [k for k, complete in enumerate(facts.complete) if complete]
+    if len(whole) < FEW_STEPS:
+        return None
+    first, rest = int(facts.step_ns[whole[0]]), float(np.median(facts.step_ns[whole[1:]]))
+    if first < WARM_UP_FACTOR * rest:
+        return None
+    return Notice("profile_warm_up", f"The first step took {format_ns(first)}, the others about {format_ns(round(rest))}: "
+                  "it looks like warm-up. Let the profiler wait a few steps longer.")
+
+
+def _device_missing(facts: Facts) -> Notice | None:
+    if facts.activities:
+        return None
+    slices = facts.trace.slices
+    launched = int(((slices.kind == Kind.RUNTIME_CALL) & (slices.correlation >= 0)).sum())
+    if launched:
+        return Notice("profile_device_missing", "Device calls were recorded but no device activity: the device side of "
+                      "this profile is missing. On NVIDIA check CUPTI's permissions (NVreg_RestrictProfilingToAdminUsers) "
+                      "and that no other profiler is attached.", launched)
+    return Notice("profile_no_device", "No device activity was recorded: times are the host's. If the job uses a GPU, "
+                  "record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`.")
+
+
+def _sampled(facts: Facts) -> Notice | None:
+    if not facts.sampling.sampled:
+        return None
+    return Notice("profile_sampled", "Events are missing inside this profile (it was sampled or filtered): shares are "
+                  "those of what is left, and costs per step are not determined.")
+
+
+def _before_profile(facts: Facts) -> Notice | None:
+    count = sum(int(activity.before_profile.sum()) for activity in facts.activities)
+    if not count:
+        return None
+    return Notice("profile_launched_before", "Device ops were launched before the profile began; no step is charged "
+                  "for them.", count)
+
+
+def _host_ran_ahead(facts: Facts) -> Notice | None:
+    """The device still has much to do when the host has launched the last step: host times are queue filling."""
+    median = facts.median_step_ns
+    backlog = 0
+    for activity, account in zip(facts.activities, facts.accounts, strict=True):
+        last = max((row for row, phase in enumerate(account.rows.phases) if phase == "step"), default=None)
+        if last is not None and activity.launched.any():
+            inside = activity.launched & (activity.launch < facts.markers.end[-1])
+            end = int(activity.launch_end[inside].max(initial=0))
+            backlog = max(backlog, int(account.rows.bounds[last + 1]) - end)
+    if median is None or not facts.activities or backlog < AHEAD_SHARE * median:
+        return None
+    return Notice("host_ran_ahead", f"The host runs ahead of the device: at the end of the steps {format_ns(backlog)} of "
+                  "work was still queued. Host time per step is then not the step's time.")
+
+
+def _capture(facts: Facts) -> Notice | None:
+    recorded = capture_slows_host(facts)
+    if recorded is None:
+        return None
+    return Notice("capture_slows_host", f"Recording {recorded} slows the host itself: time the device waits for the host "
+                  "is smaller without it.")
+
+
+def _profiler(facts: Facts) -> Notice | None:
+    if not facts.used_ns:
+        return None
+    own = max((booked(facts, account, Category.PROFILER) for account in facts.accounts), default=0)
+    share = own * len(facts.used) / facts.used_ns
+    if share < PROFILER_SHARE:
+        return None
+    return Notice("profile_overhead", f"The profiler's own work takes {format_ns(own)} of each step ({format_share(share)}).")
+
+
+def _collectives(facts: Facts) -> Notice | None:
+    world = facts.trace.info.world_size
+    if world is None or world < 2 or not facts.activities:
+        return None
+    if any((activity.category == Category.COLLECTIVE.code).any() for activity in facts.activities):
+        return None
+    return Notice("profile_no_collectives", f"The job has {world} ranks but no collective was recognised on the device: "
+                  "communication is not told apart here.")

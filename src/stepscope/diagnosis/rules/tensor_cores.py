@@ -1,0 +1,103 @@
+"""tensor_cores_unused and low_precision_share: matrix work that runs on slower units or in wider numbers than needed.
+
+Statements: (1) kernels of matrix multiplications, convolutions or attention certainly (by name) do not use the
+device's tensor cores; unknown kernels never count. (2) fewer than ``LOW_PRECISION_SHARE`` of kernel time is in 16
+bits or fewer, and matrix kernels run in fp32 or tf32 on tensor cores. The saving is the ratio of the device's peaks
+(``hardware``), which is the most the change can gain; without known peaks it is not determined.
+"""
+
+from __future__ import annotations
+
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.kernels import KernelUse, Precision, precision_of
+from stepscope.diagnosis.finding import Finding
+from stepscope.hardware.devices import lookup
+from stepscope.hardware.peaks import DevicePeaks
+from stepscope.limits import LOW_PRECISION_SHARE
+from stepscope.names.kernels import Tri
+from stepscope.units import format_ns, format_share
+
+WIDE = frozenset({"fp32", "tf32"})
+SHOWN = 3
+
+_FIX_AMP = """\
+Run matrix work in 16 bits where the model allows it:
+    with torch.autocast("cuda", dtype=torch.{dtype}):
+        loss = loss_fn(model(x), y)"""
+
+_FIX_SCALER = "\nWith float16 scale the loss: `torch.amp.GradScaler()`."
+_FIX_TF32 = "\nOr keep fp32 and let the tensor cores take it: `torch.set_float32_matmul_precision(\"high\")`."
+_FIX_DIMS = "\nFor 16-bit kernels that miss them, make sizes multiples of 8 (fp16, bf16) or 16 (fp8)."
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device and statement; the second only where the first does not hold."""
+    found = []
+    for device in [activity.device for activity in facts.activities]:
+        uses = tuple(use for use in facts.kernels.uses if use.device == device)
+        peaks = _peaks(facts, device)
+        if peaks is not None and not peaks.has_tensor_cores:
+            continue
+        unused = [use for use in uses if use.traits.eligible and use.traits.tensor_core is Tri.NO]
+        precision = precision_of(type(facts.kernels)(uses))
+        if unused:
+            found.append(_unused(facts, device, unused, peaks))
+        elif precision.low_by_time is not None and precision.low_by_time < LOW_PRECISION_SHARE:
+            wide = [use for use in uses if use.traits.eligible and use.precision in WIDE]
+            if wide:
+                found.append(_wide(facts, device, wide, precision, peaks))
+    return found
+
+
+def _peaks(facts: Facts, device: int) -> DevicePeaks | None:
+    described = next((d for d in facts.trace.info.devices if d.id == device), None)
+    if described is None or described.name is None:
+        return None
+    return lookup(described.name, described.compute_capability)
+
+
+def _unused(facts: Facts, device: int, uses: list[KernelUse], peaks: DevicePeaks | None) -> Finding:
+    cost = facts.per_step(sum(use.total_ns for use in uses))
+    names = ", ".join(f"`{use.name[:60]}`" for use in uses[:SHOWN])
+    return _finding(facts, device, uses, peaks, cost, rule="tensor_cores_unused",
+                    title="Matrix work does not use the tensor cores",
+                    why=(f"{format_ns(cost)} per step run in kernels that could use tensor cores and do not: {names} "
+                         f"({uses[0].traits.tensor_core_reason})."))
+
+
+def _wide(facts: Facts, device: int, uses: list[KernelUse], precision: Precision, peaks: DevicePeaks | None) -> Finding:
+    cost = facts.per_step(sum(use.total_ns for use in uses))
+    return _finding(facts, device, uses, peaks, cost, rule="low_precision_share",
+                    title="Matrix work runs in 32 bits",
+                    why=(f"Only {format_share(precision.low_by_time)} of kernel time is in 16 bits or fewer; "
+                         f"{format_ns(cost)} per step are matrix kernels in {uses[0].precision} "
+                         f"({uses[0].precision_reason})."))
+
+
+def _finding(facts: Facts, device: int, uses: list[KernelUse], peaks: DevicePeaks | None, cost: int, *, rule: str,
+             title: str, why: str) -> Finding:
+    dtype = "bf16" if peaks is None or peaks.supports("bf16") else "fp16"
+    saving = None if peaks is None else _saving(facts, uses, peaks, dtype)
+    missing = None if saving is not None else "the device's peaks are not known to stepscope, so no saving is given"
+    fix = _FIX_AMP.format(dtype={"bf16": "bfloat16", "fp16": "float16"}[dtype])
+    fix += _FIX_SCALER if dtype == "fp16" else ""
+    fix += _FIX_TF32 if peaks is not None and peaks.supports("tf32") else ""
+    fix += _FIX_DIMS if any(use.precision in ("fp16", "bf16", "fp8") for use in uses) else ""
+    why += "" if saving is None else " The saving assumes the ratio of the device's peaks: it is the most to expect."
+    return Finding(rule=rule, device=device, title=title, why=why, fix=fix, basis="modelled", confidence="low",
+                   cost_ns_per_step=cost, saving_ns_per_step=saving,
+                   prediction_basis=None if saving is None else "first_order", not_determined=missing)
+
+
+def _saving(facts: Facts, uses: list[KernelUse], peaks: DevicePeaks, dtype: str) -> int | None:
+    """Time the kernels would save at the device's peak for ``dtype``; None where a peak is not known."""
+    target = peaks.matrix_flops(dtype)
+    saved = 0.0
+    for use in uses:
+        own = use.precision or "fp32"
+        on_matrix = use.traits.tensor_core is Tri.YES
+        now = peaks.matrix_flops(own) if on_matrix else peaks.vector_flops(own)
+        if target is None or now is None:
+            return None
+        saved += use.total_ns * max(0.0, 1 - now / target)
+    return facts.per_step(round(saved))

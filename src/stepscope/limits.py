@@ -1,0 +1,93 @@
+"""Every threshold of stepscope, in one frozen place apart from the code that applies them.
+
+Times are ns, shares are fractions of one. Each says where it comes from.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# --- accounting ---------------------------------------------------------------------------------------------------
+
+DISPATCH_GAP_NS: Final = 1_000_000
+"""Launches, ops, syncs and input ranges at most this far apart are one stretch of dispatching; a longer stretch is
+Python's. Chosen on twenty real traces: dispatch between two launches takes 5-100 µs, callbacks and logging take ms."""
+
+FIRST_COMPUTE_WITHIN_NS: Final = 1_000_000
+"""A copy, memset or collective that ends a gap hands the cause on to a compute op that starts this soon after it."""
+
+LATENCY_CAP_NS: Final = 100_000
+"""No more of a gap than this is latency, whatever the trace's own figures: real launches take 2-20 µs to start."""
+
+LATENCY_QUANTILE: Final = 0.95
+"""Below the cap, latency is limited to this quantile of the trace's own uncontended launch-to-start delays."""
+
+SHORT_WAIT_NS: Final = 20_000
+"""A wait in which the device worked less than this blocked nobody; it is listed only if it cost something."""
+
+# --- steps --------------------------------------------------------------------------------------------------------
+
+CYCLE_GAP_STEPS: Final = 1.0
+"""Markers whose numbers jump, this many median steps or more apart, lie in different profiler cycles."""
+
+SHORT_LAST_STEP: Final = 0.5
+"""A last step with less than this share of the median launches or host time was cut off by the profile's end."""
+
+PERIOD_MATCH: Final = 0.95
+"""Share of launches that must repeat one period later for the period to be called a step."""
+
+P95_STEPS: Final = 20
+"""Fewer steps than this have no p95: it would be the maximum in disguise."""
+
+# --- completeness -------------------------------------------------------------------------------------------------
+
+FAR_NS: Final = 86_400_000_000_000
+"""Events a day away from the median of the file carry no usable time (zeroed or overflowed stamps, mixed epochs)."""
+
+UNMATCHED_SHARE: Final = 0.05
+"""More ops without launch, or launches without op, than this inside the profile: it was sampled or filtered."""
+
+CORRELATION_HOLE: Final = 64
+"""Neighbouring correlation ids further apart than this have calls taken out between them: in 12 of 12 unfiltered
+CUDA traces Kineto's own omissions leave at most 57, but for one-time initialisation."""
+
+CORRELATION_HOLE_SHARE: Final = 0.05
+FEWEST_CALLS: Final = 100
+"""With fewer calls than this the spacing of their ids says nothing."""
+
+# --- findings -----------------------------------------------------------------------------------------------------
+
+FINDING_SHARE: Final = 0.01
+FINDING_NS: Final = 50_000
+"""A finding costs at least both of these per step; less is shown under ``-v`` only."""
+
+LAUNCH_SHARE: Final = 0.05
+"""Waiting for launches is a finding from this share of the step. XProf says moderate from 3 %, high from 15 %."""
+
+LAUNCH_SHARE_RECORDED: Final = 0.10
+"""The same where stacks, shapes or memory were recorded: recording them doubles to triples the host's time per op
+(measured on PyTorch 2.13: 1.6-2.3 times), so half of what is seen may be the capture's own."""
+
+LAUNCH_GAP_NS: Final = 1_000_000
+"""A gap longer than this is not launch-bound work but one long call (initialisation, a host op)."""
+
+LOW_PRECISION_SHARE: Final = 0.10
+"""Below this share of kernel time in 16 bits or fewer, precision is worth a finding (XProf uses the same 10 %)."""
+
+BOTTLENECK_SHARE: Final = 0.10
+"""A cause is called what bounds the step from this share of it; below, the device's own work does."""
+
+WARM_UP_FACTOR: Final = 2.0
+"""A first step this many times the median of the others is warm-up."""
+
+FEW_STEPS: Final = 3
+"""Fewer used steps than this cannot show what varies from step to step."""
+
+AHEAD_SHARE: Final = 0.10
+"""The host ran ahead where the device still works this share of a step after the last launch of the steps."""
+
+PROFILER_SHARE: Final = 0.02
+"""The profiler's own overhead is worth a notice from this share of the steps."""
+
+RECURS_SHARE: Final = 0.5
+"""A copy or sync belongs to every step if it occurs in at least this share of them."""

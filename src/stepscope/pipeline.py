@@ -1,0 +1,110 @@
+"""open -> analyse -> diagnose -> report: the public API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from stepscope.analysis.facts import Facts, analyse
+from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.errors import Exit
+from stepscope.readers import registry
+from stepscope.readers.scan import read_arguments
+from stepscope.readers.source import Source
+from stepscope.report import document
+from stepscope.report.labels import CATEGORIES
+from stepscope.trace.trace import Trace
+
+Progress = Callable[[str, int, int], None]
+
+
+class Profile:
+    """One process's profile, read and diagnosed.
+
+    ``trace`` holds the declared tables; ``steps`` and ``accounting`` are polars frames; ``findings`` are ranked by
+    what their fix saves; ``document()`` is everything as one JSON-ready dict.
+    """
+
+    def __init__(self, source: Source, trace: Trace, progress: Progress | None = None) -> None:
+        self.source = source
+        self.trace = trace
+        self._progress = progress
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Everything the analyses found."""
+        return analyse(self.trace, self._progress)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """Everything the rules say."""
+        return diagnose(self.facts)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What costs time, largest saving first."""
+        return self.diagnosis.findings
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What one must know of the profile itself."""
+        return self.diagnosis.notices
+
+    @property
+    def verdict(self) -> str:
+        """The diagnosis in one sentence."""
+        return self.diagnosis.verdict
+
+    @cached_property
+    def steps(self) -> pl.DataFrame:
+        """One row per step; times in ns."""
+        return pl.DataFrame(self.document()["steps"], schema=_STEP_COLUMNS)
+
+    @cached_property
+    def accounting(self) -> pl.DataFrame:
+        """One row per device and step (and the time around steps), one column of ns per category."""
+        rows = [{**row, **{name: row["parts"].get(name, 0) for name in CATEGORIES}}
+                for row in self.document()["accounting"]]
+        return pl.DataFrame(rows, schema=_ROW_COLUMNS | dict.fromkeys(CATEGORIES, pl.Int64))
+
+    def arguments(self, slice_ids: Sequence[int]) -> list[dict[str, Any]]:
+        """Everything the file says about some slices (``args``), read again from the file."""
+        return read_arguments(self.source, [int(self.trace.slices.offset[s]) for s in slice_ids])
+
+    def document(self) -> dict[str, Any]:
+        """The report as one JSON-ready dict (schema ``stepscope.report/1``)."""
+        return self._document
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        file = document.File(str(self.source.path), self.source.size, self.trace.completeness.events)
+        return document.make(self.facts, self.diagnosis, [file])
+
+    @property
+    def exit_status(self) -> Exit:
+        """``OK``, or ``PARTIAL`` where bytes or events of the input could not become rows."""
+        return Exit.OK if self.trace.completeness.complete else Exit.PARTIAL
+
+
+_STEP_COLUMNS = {"rank": pl.Int64, "index": pl.Int64, "number": pl.Int64, "start_ns": pl.Int64, "dur_ns": pl.Int64,
+                 "host_dur_ns": pl.Int64, "basis": pl.String, "inferred": pl.Boolean, "complete": pl.Boolean}
+_ROW_COLUMNS = {"rank": pl.Int64, "device": pl.Int64, "step": pl.Int64, "phase": pl.String, "start_ns": pl.Int64,
+                "dur_ns": pl.Int64}
+
+
+def open(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Profile:
+    """Read a profile, in any format stepscope knows; analyses run when their results are first asked for.
+
+    Raises InputError where the path cannot be read or holds no profile.
+    """
+    source = Source(os.fspath(path))
+    reading = (lambda done, total: progress("reading", done, total)) if progress else None
+    return Profile(source, registry.read(source, reading), progress)
+
+
+__all__ = ["Profile", "open"]
