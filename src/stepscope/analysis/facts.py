@@ -50,6 +50,11 @@ class Facts:
     placement: Placement | None
 
     @property
+    def devices(self) -> list[tuple[DeviceActivity, Account]]:
+        """Each device with its account; none where the host was booked instead."""
+        return list(zip(self.activities, self.accounts, strict=False))
+
+    @property
     def basis(self) -> str:
         """Whether step times are the device's or the host's."""
         return "device" if self.activities else "host"

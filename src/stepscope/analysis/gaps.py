@@ -40,7 +40,7 @@ class Gap:
 def longest_gaps(facts: Facts, count: int = SHOWN) -> list[Gap]:
     """The longest idle intervals over all devices, longest first."""
     found = []
-    for activity, account in zip(facts.activities, facts.accounts, strict=True):
+    for activity, account in facts.devices:
         assert account.idle is not None
         gaps = account.idle.gaps
         length = gaps.end - gaps.start

@@ -18,7 +18,7 @@ _ROLE_CAUSES = {HostRole.PROFILER: Category.PROFILER, HostRole.GC: Category.GC, 
                 HostRole.CHECKPOINT_IO: Category.CHECKPOINT_IO, HostRole.INPUT: Category.INPUT}
 _NAMED_KINDS = (Kind.ANNOTATION, Kind.STEP, Kind.HOST_OP, Kind.PYTHON_FRAME, Kind.MODULE, Kind.OVERHEAD)
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
-_COVER_KINDS = (Kind.ANNOTATION, Kind.PYTHON_FRAME, Kind.MODULE, Kind.STEP)
+_COVER_KINDS = (Kind.ANNOTATION, Kind.PYTHON_FRAME, Kind.MODULE)
 
 
 @dataclass(frozen=True, slots=True)

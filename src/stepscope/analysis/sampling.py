@@ -12,7 +12,8 @@ from stepscope.names.calls import CallRole, classify_call
 from stepscope.trace.tables import NULL, Kind
 from stepscope.trace.trace import Trace
 
-_LAUNCHING = (CallRole.LAUNCH, CallRole.GRAPH_LAUNCH, CallRole.COPY, CallRole.MEMSET)
+# Not copies and sets: those of no bytes leave no device op behind.
+_LAUNCHING = (CallRole.LAUNCH, CallRole.GRAPH_LAUNCH)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I64, Kind
 from stepscope.units import format_count, format_ns
 
+PLACE_SHARE = 0.05
+"""A place is named from this share of the waiting."""
+
 _FIX = """\
 Let one launch run many kernels, largest effect first:
     model = torch.compile(model, mode="reduce-overhead")   # fuses kernels and replays them as one graph
@@ -30,7 +33,7 @@ A larger batch (or sequence) gives each launch more work where memory allows."""
 def find(facts: Facts) -> list[Finding]:
     """One finding per device that waits for launches."""
     found = []
-    for activity, account in zip(facts.activities, facts.accounts, strict=True):
+    for activity, account in facts.devices:
         per_gap = _launch_time(facts, account)
         cost = facts.per_step(int(per_gap.sum()))
         limit = LAUNCH_SHARE if capture_slows_host(facts) is None else LAUNCH_SHARE_RECORDED
@@ -83,7 +86,7 @@ def _places(facts: Facts, ops: np.ndarray[tuple[int], np.dtype[np.int32]], activ
         names, dense = np.unique(slices.name[nearest[known]], return_inverse=True)
         total = np.bincount(dense, weight[known], names.size)
         for at in np.argsort(-total, kind="stable")[:2].tolist():
-            if total[at] >= 0.1 * weight.sum():
+            if total[at] >= PLACE_SHARE * weight.sum():
                 name = facts.trace.strings[int(names[at])].removeprefix("nn.Module: ")
                 places.append(Where(**{part: name}))
     return tuple(places)

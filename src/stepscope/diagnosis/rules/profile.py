@@ -48,7 +48,7 @@ def _few_steps(facts: Facts) -> Notice | None:
         return None
     count = len(facts.used)
     return Notice("profile_few_steps", f"Only {count} complete {'step' if count == 1 else 'steps'}: how much steps vary "
-                  "is not known. Record five or more.", count)
+                  "is not known. Record five or more.")
 
 
 def _warm_up(facts: Facts) -> Notice | None:
@@ -94,7 +94,7 @@ def _host_ran_ahead(facts: Facts) -> Notice | None:
     """The device still has much to do when the host has launched the last step: host times are queue filling."""
     median = facts.median_step_ns
     backlog = 0
-    for activity, account in zip(facts.activities, facts.accounts, strict=True):
+    for activity, account in facts.devices:
         last = max((row for row, phase in enumerate(account.rows.phases) if phase == "step"), default=None)
         if last is not None and activity.launched.any():
             inside = activity.launched & (activity.launch < facts.markers.end[-1])
