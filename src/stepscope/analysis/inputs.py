@@ -11,7 +11,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.trace.forest import inherit
-from stepscope.trace.tables import I32, I64
+from stepscope.trace.tables import I32, I64, Kind
 from stepscope.trace.trace import Trace
 
 # What a name inside an input range says about the stage; the innermost name that says something decides.
@@ -28,11 +28,11 @@ STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class InputRanges:
-    """The input ranges of the used steps: outermost slices, and the main thread's time inside by stage."""
+    """The input ranges of the used steps, and the main thread's time inside them by stage."""
 
     slices: tuple[int, ...]
     loader: str
-    """Name of the range that takes most time."""
+    """Name of the annotated range (``enumerate(DataLoader)#...``) that takes most time, else of the frame."""
     total_ns: int
     stages: tuple[tuple[str, int], ...]
     """(stage, ns), longest first; ``not recorded`` is time in which nothing inside the range was recorded."""
@@ -47,9 +47,13 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
     rows = np.flatnonzero(outermost & (slices.track == host.main) & np.isin(step, used))
     if rows.size == 0:
         return None
-    names, dense = np.unique(slices.name[rows], return_inverse=True)
-    longest = int(np.bincount(dense, slices.dur_ns[rows]).argmax())
-    return InputRanges(tuple(rows.tolist()), trace.strings[int(names[longest])], int(slices.dur_ns[rows].sum()),
+    # A profile with stacks has the loader's frames around its annotation; the annotation names the loader.
+    annotated = np.flatnonzero((own >= 0) & (slices.kind == Kind.ANNOTATION) & (slices.track == host.main)
+                               & np.isin(step, used))
+    named = annotated if annotated.size else rows
+    names, dense = np.unique(slices.name[named], return_inverse=True)
+    longest = int(np.bincount(dense, slices.dur_ns[named]).argmax())
+    return InputRanges(tuple(named.tolist()), trace.strings[int(names[longest])], int(slices.dur_ns[rows].sum()),
                        _stages(trace, own, rows.astype(np.int32)))
 
 
