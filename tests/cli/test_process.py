@@ -98,7 +98,7 @@ def test_a_pipe_gets_plain_text():
 
 
 def test_slow_work_shows_progress_on_stderr_and_leaves_nothing_behind():
-    before = "progress('read', 1, 4); time.sleep(1.1); progress('read', 3, 4); time.sleep(0.3)"
+    before = "progress('reading', 1, 4); time.sleep(1.1); progress('reading', 3, 4); time.sleep(0.3)"
     out, err = _on_a_terminal(_command("diagnose", "healthy", before=before))
     assert "reading" in err
     assert "75%" in err
@@ -106,8 +106,17 @@ def test_slow_work_shows_progress_on_stderr_and_leaves_nothing_behind():
     assert "reading" not in out
 
 
+def test_analyses_that_run_late_show_progress_too():
+    late = "lambda: (time.sleep(1.1), progress('analysing', 1, 2), documents.healthy())[2]"
+    before = f"documents.ALL['late'] = {late}"
+    out, err = _on_a_terminal(_command("diagnose", "late", before=before))
+    assert "analysing" in err
+    assert err.endswith("\x1b[2K")
+    assert "Nothing to fix" in out
+
+
 def test_quick_work_shows_none():
-    _, err = _on_a_terminal(_command("diagnose", "healthy", before="progress('read', 3, 4)"))
+    _, err = _on_a_terminal(_command("diagnose", "healthy", before="progress('reading', 3, 4)"))
     assert err == ""
 
 
@@ -117,7 +126,7 @@ def test_compiling_is_announced_at_once():
 
 
 def test_no_progress_where_stderr_is_no_terminal():
-    before = "progress('compile', 0, 0); time.sleep(1.1); progress('read', 3, 4)"
+    before = "progress('compile', 0, 0); time.sleep(1.1); progress('reading', 3, 4)"
     done = subprocess.run(
         _command("diagnose", "healthy", before=before), capture_output=True, env=_environment(), timeout=60
     )

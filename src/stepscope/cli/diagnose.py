@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from stepscope.cli.streams import say, stdout_width, wants_color
 from stepscope.errors import Exit, StepscopeError, UsageError
 
 if TYPE_CHECKING:
-    from stepscope.pipeline import Profile
+    from stepscope.report.phrases import Document
 
 _FILE_WIDTH = 100
 
@@ -43,15 +44,15 @@ def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) 
     reports: list[str] = []
     for path in paths:
         try:
-            profile = _open(path)
+            document, status = _document(path)
         except StepscopeError as error:
             if len(paths) == 1:
                 raise
             say(str(error))  # The other profiles are still worth their reports.
             statuses.append(error.status)
             continue
-        statuses.append(profile.exit_status)
-        reports.append(render(profile))
+        statuses.append(status)
+        reports.append(render(document))
         if out is None:
             # Not click.echo: it writes UTF-8 where the user asked for ASCII.
             sys.stdout.write(("\n" if len(reports) > 1 else "") + reports[-1])
@@ -60,23 +61,24 @@ def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) 
     return min((status for status in statuses if status), default=Exit.OK)
 
 
-def _open(path: str) -> Profile:
+def _document(path: str) -> tuple[Document, Exit]:
     from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
 
     with ProgressBar() as progress:
-        return pipeline.open(path, progress=progress)
+        profile = pipeline.open(path, progress=progress)
+        return profile.document(), profile.exit_status  # Analyses run when the document asks for them.
 
 
-def _renderer(form: str, *, verbose: bool, to_file: bool) -> Callable[[Profile], str]:
+def _renderer(form: str, *, verbose: bool, to_file: bool) -> Callable[[Document], str]:
     if form == "json":
         from stepscope.report import json_
 
-        return lambda profile: json_.render(profile.document())
+        return json_.render
     if form == "markdown":
         from stepscope.report import markdown
 
-        return lambda profile: markdown.render(profile.document(), verbose=verbose)
+        return partial(markdown.render, verbose=verbose)
     from stepscope.report import terminal
 
     width, color = (_FILE_WIDTH, False) if to_file else (stdout_width(), wants_color())
-    return lambda profile: terminal.render(profile.document(), width=width, color=color, verbose=verbose)
+    return partial(terminal.render, width=width, color=color, verbose=verbose)

@@ -12,15 +12,14 @@ if TYPE_CHECKING:
 
 _SHOW_AFTER_S = 1.0
 
-_STAGES = {"read": "reading", "analyse": "analysing", "diagnose": "looking for causes"}
 _COMPILE = "compiling (first run only, a few seconds) …"
 
 
 class ProgressBar:
     """Shows calls of ``progress(stage, done, total)``; nothing where stderr is no terminal or work is quick.
 
-    Used as a context manager around the work. ``compile`` is a stage of its own: it happens in a first run
-    only, and is announced at once, since nothing can be counted while it lasts.
+    Used as a context manager around the work. A stage is a word for people ("reading"). ``compile`` happens in a
+    first run only and is announced at once, since nothing can be counted while it lasts.
     """
 
     def __init__(self) -> None:
@@ -48,12 +47,9 @@ class ProgressBar:
             self._bar = _start()
         task = self._tasks.get(stage)
         if task is None:
-            task = self._tasks[stage] = self._bar.add_task(_words(stage), total=total or None)
+            words = _COMPILE if stage == "compile" else stage
+            task = self._tasks[stage] = self._bar.add_task(words, total=total or None)
         self._bar.update(task, completed=done, total=total or None)
-
-
-def _words(stage: str) -> str:
-    return _COMPILE if stage == "compile" else _STAGES.get(stage, stage)
 
 
 def _start() -> Progress:

@@ -72,7 +72,8 @@ def cells(weights: Sequence[int], width: int) -> list[int]:
         return [1 if at < width else 0 for at in range(len(weights))]
     total = sum(weights)
     counts = [max(1, weight * width // total) for weight in weights]
-    by_remainder = sorted(range(len(weights)), key=lambda at: -(weights[at] * width % total))
+    owed = [at for at, weight in enumerate(weights) if weight * width >= total]  # The others got more than due.
+    by_remainder = sorted(owed, key=lambda at: -(weights[at] * width % total))
     for at in by_remainder[: max(0, width - sum(counts))]:
         counts[at] += 1
     while sum(counts) > width:
