@@ -1,0 +1,94 @@
+"""What a runtime or driver call does, from its name: CUDA, HIP, Level Zero and SYCL (XPU), MTIA.
+
+Sources: the CUDA runtime and driver API references, the HIP API reference, the Unified Runtime and Level Zero
+specifications, and the MTIA calls of public profiles.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+_LONGEST = 512
+
+
+class CallRole(StrEnum):
+    """What a call is for, in words that hold for every vendor."""
+
+    LAUNCH = "launch"
+    GRAPH_LAUNCH = "graph_launch"
+    COPY = "copy"
+    COPY_BLOCKING = "copy_blocking"
+    MEMSET = "memset"
+    SYNC = "sync"
+    STREAM_WAIT = "stream_wait"
+    EVENT_RECORD = "event_record"
+    QUERY = "query"
+    ALLOCATION = "allocation"
+    FREE = "free"
+    MODULE_LOAD = "module_load"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class CallTraits:
+    """What a call's name says."""
+
+    role: CallRole
+
+    @property
+    def waits_for_device(self) -> bool:
+        """Whether the caller is blocked until the device got somewhere, whatever the arguments."""
+        return self.role in (CallRole.SYNC, CallRole.COPY_BLOCKING)
+
+
+def classify_call(name: str) -> CallTraits:
+    """The role of a runtime or driver call.
+
+    Only the name is known here: an asynchronous copy of pageable memory also blocks its caller, and
+    ``cudaFree`` waits for the device although its role is ``free``.
+
+    >>> classify_call("cudaStreamWaitEvent").role.value, classify_call("cudaMemcpy").role.value
+    ('stream_wait', 'copy_blocking')
+    """
+    text = _SUFFIX.sub("", name.strip()[:_LONGEST])
+    for role, pattern in _ROLES:
+        if pattern.search(text):
+            return CallTraits(role)
+    return CallTraits(CallRole.OTHER)
+
+
+_SUFFIX = re.compile(r"(?:_(?:v\d+|ptsz|ptds|spt))+$")
+"""CUPTI and the driver append the version and the kind of default stream."""
+
+_R = CallRole
+_ROLES = tuple((role, re.compile("|".join(patterns))) for role, *patterns in (
+    (_R.GRAPH_LAUNCH, r"^(?:cuda|cu|hip)GraphLaunch", r"^urCommandBufferEnqueue|^urEnqueueCommandBuffer"),
+    (_R.LAUNCH, r"^(?:cuda|cu|hip[A-Za-z]*?)Launch(?!HostFunc)[A-Za-z]*$", r"^runFunction\b",
+     r"^(?:ur|pi)Enqueue(?:Cooperative)?KernelLaunch|^zeCommandListAppendLaunch\w*Kernel"),
+    (_R.STREAM_WAIT, r"^(?:cuda|cu|hip)Stream(?:WaitEvent|WaitValue|BatchMemOp)", r"^enqueueCommand wait",
+     r"^urEnqueueEventsWait|^zeCommandListAppend(?:WaitOnEvents|Barrier)"),
+    (_R.SYNC, r"^(?:cuda|cu|hip)\w*Synchronize$", r"^synchronize(?:Stream)?$",
+     r"^(?:ur|pi)(?:EventWait|EventsWait|QueueFinish)$|^ze\w*Synchronize$"),
+    (_R.EVENT_RECORD, r"^(?:cuda|cu|hip)EventRecord", r"^recordEvent$", r"^zeCommandListAppendSignalEvent"),
+    (_R.QUERY, r"^(?:cuda|cu|hip)(?:Event|Stream)(?:Query|ElapsedTime|IsCapturing|GetCaptureInfo)",
+     r"^zeEventQueryStatus$"),
+    # Copies between devices return at once even without "Async" (CUDA: API synchronization behavior).
+    (_R.COPY, r"^(?:cuda|cu|hip)Memcpy(?:\w*Async|(?:3D)?Peer|DtoD)$", r"^(?:cuda|cu|hip)MemPrefetchAsync$",
+     r"^enqueueCommand memcpy", r"^zeCommandListAppendMemoryCopy",
+     r"^(?:urEnqueue|piEnqueue|piextUSMEnqueue)\w*(?:Memcpy|Copy|Read|Write)"),
+    (_R.COPY_BLOCKING, r"^(?:cuda|cu|hip)Memcpy"),
+    (_R.MEMSET, r"^(?:cuda|cu|hip)Memset", r"^(?:urEnqueue|piEnqueue|piextUSMEnqueue)\w*(?:Memset|Fill)",
+     r"^zeCommandListAppendMemoryFill"),
+    (_R.FREE, r"^(?:cuda|cu|hip)(?:Free|MemFree|MemRelease|MemUnmap|MemAddressFree|HostFree|HostUnregister)",
+     r"^(?:ur|piext)USMFree|^zeMemFree"),
+    (_R.ALLOCATION, r"^(?:cuda|hip)(?:Ext)?(?:Malloc|HostAlloc|HostMalloc|HostRegister)",
+     r"^cu(?:MemAlloc|MemHostAlloc|MemHostRegister)", r"^(?:ur|piext)USM\w*Alloc|^zeMemAlloc",
+     r"^(?:cu|hip)Mem(?:Create|Map|AddressReserve|SetAccess)$"),
+    (_R.MODULE_LOAD, r"^(?:cu|hip)Module(?:Load|GetFunction)",
+     r"^(?:cuda|cu)Library(?:Load|Get(?:Kernel|Module))",
+     r"^(?:cu|hiprtc)Link(?:Create|Add|Complete)", r"^(?:nv|hip)rtcCompileProgram",
+     r"^(?:ur|pi)Program(?:Build|Compile|Link|CreateWith)|^zeModuleCreate",
+     r"^(?:Lazy Function Loading|Runtime Triggered Module Loading)$"),
+))

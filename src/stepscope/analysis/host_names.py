@@ -1,0 +1,262 @@
+"""What the host does, from the names of annotations, host ops and Python frames.
+
+PyTorch writes a Python frame as ``path(line): function`` and a C function as ``<built-in function name>`` or
+``<built-in method name of type object at 0x...>``; paths begin at the package. A range counts as a whole,
+with everything inside it, so a name is taken only where all that runs under it serves the role: not the
+wrapper through which compiled code runs, nor the activation checkpointing of ``torch.utils.checkpoint``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+_LONGEST = 2_048
+
+
+class HostRole(StrEnum):
+    """What a stretch of host time is for, where its name tells."""
+
+    INPUT = "input"
+    COMPILE = "compile"
+    GC = "gc"
+    CHECKPOINT_IO = "checkpoint_io"
+    PROFILER = "profiler"
+
+
+def classify_host_name(name: str, is_python: bool) -> HostRole | None:
+    """The role of an annotation, host op or (``is_python``) Python frame; None for ordinary work."""
+    text = name[:_LONGEST]
+    if not is_python:
+        return next((role for role, pattern in _RANGES if pattern.search(text)), None) or _spelled(text)
+    frame = _FRAME.match(text)
+    if frame is None:
+        return next((role for role, pattern in _BUILT_INS if pattern.search(text)), None)
+    path, function = frame["path"].replace("\\", "/"), frame["function"]
+    for role, where, functions in _FRAMES:
+        if where.search(path) and functions.match(function):
+            return role
+    return None
+
+
+_FRAME = re.compile(r"(?P<path>[^()]+)\(\d+\): (?P<function>.+)$")
+_ANY = r".+"
+
+
+def _frame(role: HostRole, path: str, functions: str) -> tuple[HostRole, re.Pattern[str], re.Pattern[str]]:
+    return role, re.compile(rf"(?:^|/){path}"), re.compile(rf"(?:{functions})$")
+
+
+_R = HostRole
+_FRAMES = tuple(_frame(role, path, "|".join(functions)) for role, path, *functions in (
+    (_R.PROFILER, r"torch/profiler/(?:profiler|_memory_profiler)\.py$", _ANY),
+    # The same file holds record_function, whose __enter__ and __exit__ are the user's annotations.
+    (_R.PROFILER, r"torch/autograd/profiler\.py$", r"_start_trace|_prepare_trace|increment_step",
+     r"_parse_kineto\w*|export_\w+|key_averages|toggle_\w+"),
+    (_R.PROFILER, r"jax/_src/profiler\.py$", r"start_trace|stop_trace|save_device_memory_profile"),
+    (_R.PROFILER, r"tensorflow/python/profiler/profiler_v2\.py$", r"start|stop"),
+    (_R.COMPILE, r"torch/_dynamo/(?:convert_frame|symbolic_convert|output_graph)\.py$", _ANY),
+    (_R.COMPILE, r"torch/_dynamo/eval_frame\.py$", r"catch_errors"),
+    (_R.COMPILE, r"torch/_inductor/compile_fx\w*\.py$", r"\w*(?:compile|codegen)\w*"),
+    (_R.COMPILE, r"torch/_inductor/(?:codecache|async_compile)\.py$", r"\w*(?:compile|load|write|save)\w*",
+     r"wait|triton"),
+    (_R.COMPILE, r"torch/_inductor/runtime/triton_heuristics\.py$", r"_?precompile\w*|benchmark\w*",
+     r"autotune_to_\w+|coordinate_descent\w*"),
+    (_R.COMPILE, r"torch/_functorch/aot_autograd\.py$", r"create_aot_dispatcher\w*|aot_module\w*"),
+    (_R.COMPILE, r"torch/utils/cpp_extension\.py$", r"load|load_inline|_jit_compile"),
+    (_R.COMPILE, r"triton/compiler/(?:compiler|code_generator)\.py$", r"compile|make_ir|ast_to_ttir"),
+    (_R.COMPILE, r"triton/backends/\w+/compiler\.py$", r"make_\w+"),
+    (_R.COMPILE, r"triton/runtime/jit\.py$", r"_do_compile|warmup|preload"),
+    (_R.COMPILE, r"triton/runtime/autotuner\.py$", r"_bench|benchmark|do_bench"),
+    (_R.COMPILE, r"jax/_src/(?:compiler|interpreters/(?:pxla|mlir))\.py$", r"\w*(?:compile|lower)\w*"),
+    (_R.CHECKPOINT_IO, r"torch/serialization\.py$", r"_?(?:legacy_)?(?:save|load)"),
+    (_R.CHECKPOINT_IO, r"torch/distributed/checkpoint/", _ANY),
+    (_R.CHECKPOINT_IO, r"safetensors/\w+\.py$", r"(?:save|load)\w*"),
+    (_R.CHECKPOINT_IO, r"orbax/checkpoint/", _ANY),
+    (_R.CHECKPOINT_IO, r"flax/training/checkpoints\.py$", r"(?:save|restore)\w*"),
+    (_R.CHECKPOINT_IO, r"transformers/(?:trainer|modeling_utils)\.py$", r"_save\w*|save_\w+",
+     r"_load_from_checkpoint"),
+    (_R.CHECKPOINT_IO, r"(?:pytorch_)?lightning/.*(?:model_checkpoint|checkpoint_connector)\.py$",
+     r"_?(?:save|dump|restore)\w*"),
+    (_R.CHECKPOINT_IO, r"(?:megatron|deepspeed|torchtitan|accelerate)/.*\.py$",
+     r"(?:save|load)_(?:checkpoint|state)\w*"),
+    (_R.CHECKPOINT_IO, r"tensorflow/python/checkpoint/\w+\.py$", r"save|write|restore|read"),
+    (_R.INPUT, r"torch/utils/data/", _ANY),
+    (_R.INPUT, r"(?:torchdata|webdataset|grain|petastorm|litdata|tensorflow_datasets)/", _ANY),
+    (_R.INPUT, r"(?:streaming/base|ffcv/loader|nvidia/dali/plugin)/", r"__next__|__iter__|__getitem__|next",
+     r"_get_\w+"),
+    (_R.INPUT, r"datasets/(?:arrow_dataset|iterable_dataset)\.py$", r"__iter__|__getitems?__|_getitem|iter"),
+    (_R.INPUT, r"accelerate/data_loader\.py$", r"__iter__|__next__|_fetch_batches"),
+    (_R.INPUT, r"(?:pytorch_)?lightning/.*(?:fetchers|combined_loader)\.py$", r"__next__|__iter__"),
+    (_R.INPUT, r"tensorflow/python/data/ops/iterator_ops\.py$", r"__next__|_next_internal|next|get_next"),
+    (_R.INPUT, r"keras/src/trainers/data_adapters/", _ANY),
+    (_R.INPUT, r"transformers/tokenization_\w+\.py$", r"__call__|_call_one|\w*encode(?:_plus)?|pad",
+     r"apply_chat_template|prepare_for_model"),
+    (_R.INPUT, r"transformers/(?:models/\w+/)?(?:(?:image_|video_)?processing|feature_extraction)_\w+\.py$",
+     r"__call__|_?preprocess"),
+))
+_BUILT_INS = (
+    # gc.collect is a function of its module, so its repr has no owner; methods named collect have one.
+    (_R.GC, re.compile(r"^<built-in function collect>$")),
+    (_R.PROFILER, re.compile(
+        r"^<built-in (?:function|method) (?:_(?:en|dis)able_profiler\w*|_prepare_profiler|_kineto_step"
+        r"|_add_metadata_json|kineto_available)\b")),
+)
+_RANGES = (
+    (_R.COMPILE, re.compile(
+        r"\(dynamo_timed\)$|^(?:entire_frame_compile|entire_backward_compile|backend_compile|inductor_compile"
+        r"|compile_attempt_\d+|_compile\.compile_inner|create_aot_dispatcher_function|compile_fx_inner)\b"
+        r"|^XlaCompile\b|(?:^|::)XlaCompilationCache::|\w*Client::Compile\b|^\w+Compiler::"
+        r"|^(?:Lazy Function Loading|Runtime Triggered Module Loading)$")),
+    (_R.PROFILER, re.compile(r"^(?:Activity Buffer Request|Buffer Flush|Instrumentation|Resource)$")),
+    (_R.GC, re.compile(r"^(?:Python )?(?:GC|gc|gc[._]collect|garbage[ _]collect(?:ion)?)$")),
+    (_R.CHECKPOINT_IO, re.compile(r"^(?:SaveV2|RestoreV2|MergeV2Checkpoints)\b")),
+    (_R.INPUT, re.compile(
+        r"^enumerate\(\w+\)#|(?:^|[:/])(?:\w*IteratorGetNext|QueueDequeue|\w*Infeed(?:Enqueue|Dequeue))"
+        r"|^Iterator::|^infeed\b")),
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SPELLED = (
+    (_R.CHECKPOINT_IO, re.compile(
+        r"\b(?:sav|load|writ|restor|dump)(?:e|ing)? (?:the |model )?checkpoint\b"
+        r"|\bcheckpoint (?:sav|load|writ|restor)(?:e|ing)?\b|\bmodel checkpoint\b")),
+    (_R.INPUT, re.compile(r"\bdata ?load(?:ing|er)?(?: next| iter| wait| fetch)?$"
+                          r"|\b(?:load|next|get|fetch|wait for) (?:next )?batch$")),
+)
+
+
+def _spelled(text: str) -> HostRole | None:
+    """Annotations whose words say it: ``## load_batch ##``, ``DataLoading``, ``save_checkpoint``."""
+    words = " ".join(_WORDS.findall(text)).lower()
+    return next((role for role, pattern in _SPELLED if pattern.search(words)), None)
+
+
+class StepMarker(NamedTuple):
+    """A name that marks a step: the rank of its source (lower is preferred) and the step's number if any."""
+
+    rank: int
+    number: int | None
+    ends_step: bool = False
+    """The range stands at the end of a step instead of spanning it."""
+
+
+def step_marker(name: str) -> StepMarker | None:
+    """What a name says of steps, by the one ordered table of marker sources.
+
+    >>> step_marker("ProfilerStep#551")
+    StepMarker(rank=0, number=551, ends_step=False)
+    """
+    text = name[:_LONGEST]
+    for source in STEP_SOURCES:
+        match = source.pattern.match(text)
+        if match:
+            number = match["number"] if "number" in source.pattern.groupindex else None
+            return StepMarker(source.rank, int(number) if number else None, source.ends_step)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class StepSource:
+    """A source of step markers."""
+
+    rank: int
+    title: str
+    pattern: re.Pattern[str]
+    ends_step: bool = False
+
+
+RANK_STEP_NUM = 2
+"""Ranges with the arguments ``_r`` and ``step_num`` (XLA, ``StepTraceAnnotation``): no name tells them."""
+RANK_TPU_STEPS = 9
+"""The Steps line of a TPU: a line's name tells it."""
+
+_N = r"(?P<number>\d{1,15})"
+STEP_SOURCES = tuple(StepSource(rank, title, re.compile(f"{form}$"), ends) for rank, title, form, ends in (
+    (0, "torch.profiler", rf"ProfilerStep#{_N}", False),
+    (1, "stepscope", rf"stepscope\.step#{_N}", False),
+    (3, "Lightning batches", r"\[pl\]\[profile\]run_training_batch", False),
+    (4, "Lightning training steps", r"\[pl\]\[profile\].*\btraining_step", False),
+    (5, "Lightning evaluation steps", r"\[pl\]\[profile\].*\b(?:validation|test|predict)_step", False),
+    (6, "Keras batches", rf"Profiled batch(?: {_N})?", False),
+    (7, "named steps", rf"(?:train|test|predict|TraceContext|(?:[Tt]rain|Training)[_ ]step)[ #]{_N}", False),
+    (10, "vLLM iterations", r"execute_(?:\d+_)?(?:context|generation|new|model)(?:[_(].*)?", False),
+    (11, "SGLang iterations", r"step\[[A-Z_]+(?: .*)?\]", False),
+    (20, "optimizer steps", r"Optimizer\.step#\w+\.step", True),
+))
+"""Preferred first. One source is chosen per trace; ranges of others are annotations."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncHint:
+    """Why a host op waits for the device, and what to write instead.
+
+    ``always``: on a device tensor the op waits in every case; otherwise it depends on its arguments.
+    """
+
+    cause: str
+    alternatives: tuple[str, ...]
+    always: bool = True
+
+
+def sync_hint(op_name: str) -> SyncHint | None:
+    """What is known of a host op that makes the host wait for the device (``aten::nonzero``), else None."""
+    return _SYNC_HINTS.get(op_name[:_LONGEST])
+
+
+_SIZE = "the output's size depends on the input's values, which the host must read from the device first"
+_SCALAR = "a value is read from the device into a Python number"
+_KEEP = "keep the value on the device and read it every N steps"
+_MASK = SyncHint(_SIZE, (
+    "torch.where(mask, x, other), which keeps the shape",
+    "multiply by the mask and divide by mask.sum()",
+    "ignore_index of F.cross_entropy instead of selecting targets",
+))
+_NONZERO = SyncHint(_SIZE, (
+    "torch.where(mask, x, other) or arithmetic with the mask, which keep the shape",
+    "torch.nonzero_static(x, size=n) where the count is known",
+    "compute the indices in the data loader, on the host",
+))
+_UNIQUE = SyncHint(_SIZE, (
+    "sort and compare neighbours (torch.sort, torch.diff), which keep the shape",
+    "compute the unique values in the data loader, on the host",
+))
+_ITEM = SyncHint(_SCALAR, (
+    f"{_KEEP} (log a detached tensor)",
+    "use the tensor itself in the computation instead of a Python number",
+))
+_BOOL = SyncHint("a tensor is used as a Python condition, so the host must know its value", (
+    "torch.where instead of if",
+    f"{_KEEP}: check for NaN or overflow only now and then",
+))
+_COPY = SyncHint("a copy to or from pageable host memory blocks the host until the device got there", (
+    "pin the host memory (pin_memory=True) and copy with non_blocking=True",
+    f"{_KEEP}: one copy for many values",
+    "create the tensor on the device (device=...) instead of moving it",
+), always=False)
+_INDEX = SyncHint("indexing with a boolean mask becomes nonzero: " + _SIZE, _MASK.alternatives, always=False)
+_REPEAT = SyncHint(_SIZE, ("pass output_size= to repeat_interleave",), always=False)
+_BINCOUNT = SyncHint(_SIZE, ("torch.zeros(n).scatter_add_(0, x, ones) with a known number of bins",))
+_COMPARE = SyncHint("the result is a Python bool, so the host must read it", (
+    "(a == b).all() kept as a tensor and read every N steps", "compare outside the training loop"))
+_CHECK = SyncHint("the host reads the solver's error code", (
+    "the _ex variant (torch.linalg.inv_ex, cholesky_ex) with check_errors=False",), always=False)
+_ONE_HOT = SyncHint("without num_classes the host reads the largest value", (
+    "pass num_classes= to F.one_hot",), always=False)
+
+_SYNC_HINTS = {f"aten::{op}": hint for hint, ops in (
+    (_ITEM, ("item", "_local_scalar_dense")),
+    (_BOOL, ("is_nonzero",)),
+    (_NONZERO, ("nonzero", "nonzero_numpy", "argwhere")),
+    (_MASK, ("masked_select",)),
+    (_INDEX, ("index", "index_put_", "_index_put_impl_")),
+    (_UNIQUE, ("unique", "_unique", "_unique2", "unique_dim", "unique_consecutive",
+               "unique_dim_consecutive")),
+    (_REPEAT, ("repeat_interleave",)),
+    (_BINCOUNT, ("bincount",)),
+    (_COMPARE, ("equal", "allclose")),
+    (_COPY, ("_to_copy", "to", "copy_", "cpu", "tolist")),
+    (_CHECK, ("_linalg_check_errors",)),
+    (_ONE_HOT, ("one_hot",)),
+) for op in ops}

@@ -1,0 +1,59 @@
+"""The function a kernel's name stands for, whether the profile wrote it demangled, mangled or plain."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 16_384
+"""Characters of a name that are read; real names end earlier, and hostile ones must not cost time."""
+
+ANONYMOUS = re.compile(r"\(anonymous namespace\)::|<unnamed>::")
+_OPENING = {">": "<", ")": "(", "]": "[", "}": "{"}
+_LENGTH = re.compile(r"(\d{1,4})")
+_WRAPPER = re.compile(r"(?:^|::)(?:kentry|device_kernel|kernel2?|kernel_entry)$")
+
+
+def base_name(text: str) -> str:
+    """The qualified function name: no return type, template arguments or parameters.
+
+    >>> base_name("void at::native::reduce_kernel<512, 1, float>(float)"), base_name("_ZN2ck4gemmILi1EEE")
+    ('at::native::reduce_kernel', 'ck::gemm')
+    """
+    if text.startswith("_ZN"):
+        return _mangled_base(text)
+    if text.startswith(("Memcpy ", "Memset ")):
+        return text
+    opened: list[str] = []
+    outside: list[str] = []
+    for char in ANONYMOUS.sub("", text):
+        if char in "<([{":
+            opened.append(char)
+        elif char not in _OPENING:
+            if not opened:
+                outside.append(char)
+        elif char != ">" or (opened and opened[-1] == "<"):
+            # A ">" inside parentheses is a comparison; other brackets also close what was left open inside.
+            while opened and opened.pop() != _OPENING[char]:
+                pass
+    words = "".join(outside).split()
+    return words[-1] if words else text
+
+
+def subject(text: str) -> str:
+    """The part of a name that tells what the kernel does, in lower case.
+
+    That is its function, but of a wrapper (``cutlass::Kernel2<...>``) the template arguments too.
+    """
+    base = base_name(text).lower()
+    return text.lower() if _WRAPPER.search(base) else base
+
+
+def _mangled_base(text: str) -> str:
+    """The nested name of an Itanium-mangled symbol, as far as its plain identifiers go."""
+    parts: list[str] = []
+    at = len("_ZN")
+    while match := _LENGTH.match(text, at):
+        begin = match.end()
+        at = begin + int(match[1])
+        parts.append(text[begin:at])
+    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N"))
