@@ -50,6 +50,15 @@ def test_small_parts_are_folded_and_their_time_kept():
     assert (parts[-1].folded, parts[-1].ns) == (3, 910_000 + 204_000 + 64_000)
 
 
+def test_the_largest_part_of_a_side_keeps_its_name_however_small():
+    summary = documents.base({"compute": 3, "memset": 2, "copy_h2d": 1, "launch": 1_000_000})["summary"]
+    assert [part.words for part in bar.parts_of(summary)] == [
+        "computing (kernels)",
+        "other (2 small parts)",
+        "host launching kernels",
+    ]
+
+
 def test_one_small_part_keeps_its_name():
     summary = documents.base({"compute": 1_000_000, "memset": 10, "gc": 10})["summary"]
     assert [part.words for part in bar.parts_of(summary)] == [

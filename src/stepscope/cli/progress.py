@@ -18,8 +18,8 @@ _COMPILE = "compiling (first run only, a few seconds) …"
 class ProgressBar:
     """Shows calls of ``progress(stage, done, total)``; nothing where stderr is no terminal or work is quick.
 
-    Used as a context manager around the work. A stage is a word for people ("reading"). ``compile`` happens in a
-    first run only and is announced at once, since nothing can be counted while it lasts.
+    Used as a context manager around the work. A stage is a word for people ("reading"). ``compile`` happens
+    in a first run only and is announced at once, since nothing can be counted while it lasts.
     """
 
     def __init__(self) -> None:

@@ -47,7 +47,8 @@ def parts_of(summary: dict[str, Any]) -> list[Part]:
 
 
 def _side(entries: list[tuple[labels.Label, int, float]], glyphs: str, smallest: int) -> list[Part]:
-    shown = [entry for entry in entries if entry[1] >= smallest][: len(glyphs) - 1]
+    large = sum(entry[1] >= smallest for entry in entries)
+    shown = entries[: min(max(large, 1), len(glyphs) - 1)]  # The largest keeps its name however small it is.
     small = entries[len(shown) :]
     if len(small) == 1:  # Folding a single part would hide its name and save nothing.
         shown, small = entries, []
@@ -72,7 +73,7 @@ def cells(weights: Sequence[int], width: int) -> list[int]:
         return [1 if at < width else 0 for at in range(len(weights))]
     total = sum(weights)
     counts = [max(1, weight * width // total) for weight in weights]
-    owed = [at for at, weight in enumerate(weights) if weight * width >= total]  # The others got more than due.
+    owed = [at for at, weight in enumerate(weights) if weight * width >= total]  # The rest got more.
     by_remainder = sorted(owed, key=lambda at: -(weights[at] * width % total))
     for at in by_remainder[: max(0, width - sum(counts))]:
         counts[at] += 1

@@ -32,7 +32,7 @@ def render(document: Document, *, verbose: bool = False) -> str:
     lines = list(_top(document))
     told, untold = phrases.told_and_untold(document)
     if not told:
-        lines += [text(phrases.healthy(document["summary"])), ""]
+        lines += [text(phrases.without_findings(document["summary"])), ""]
     for number, finding in enumerate(told, 1):
         lines += _finding(number, finding, document["summary"], verbose=verbose)
     lines += _notices(document["profile"]["notices"], untold)
@@ -130,9 +130,7 @@ def _fix(fix: str) -> list[str]:
 
 def _notices(notices: list[dict[str, Any]], untold: list[dict[str, Any]]) -> list[str]:
     lines = [f"- ⚠ {prose(phrases.notice(item))}" for item in notices]
-    lines += [
-        f"- ? {prose(item['title'])}: not determined. {prose(item['not_determined'])}" for item in untold
-    ]
+    lines += [f"- ? {prose(reason)}" for reason in phrases.reasons(untold)]
     return [*lines, ""] if lines else []
 
 

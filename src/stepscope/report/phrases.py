@@ -152,10 +152,23 @@ def notice(item: dict[str, Any]) -> str:
     return item["text"] if count is None or count == 1 else f"{item['text']} ({format_count(count)}×)"
 
 
-def healthy(summary: dict[str, Any]) -> str:
-    """What to say when there is nothing to fix."""
+def without_findings(summary: dict[str, Any]) -> str:
+    """What to say when no rule found anything: good news only where the device sets the pace."""
     bound = labels.bottleneck(summary["bottleneck"])
-    return f"Nothing to fix was found: {bound}."
+    return f"{'Nothing to fix' if is_healthy(summary) else 'No remedy'} was found: {bound}."
+
+
+def is_healthy(summary: dict[str, Any]) -> bool:
+    """Whether the device's own work sets the step time."""
+    return bool(summary["bottleneck"] == "device")
+
+
+def reasons(untold: list[dict[str, Any]]) -> list[str]:
+    """What could not be told, with what to record; findings that lack the same thing share a sentence."""
+    titles: dict[str, list[str]] = {}
+    for item in untold:
+        titles.setdefault(item["not_determined"], []).append(item["title"])
+    return [f"Not determined: {'; '.join(dict.fromkeys(names))}. {reason}" for reason, names in titles.items()]
 
 
 def file_line(item: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from stepscope.report.phrases import Document
 from stepscope.report.sections import Column, Section, sections
 from stepscope.units import format_ns, format_share
 
-_FINDINGS_IN_FULL = 3
+_FINDINGS_IN_FULL = 2
 _NOTICES_SHORT = 4
 _FIX_LINES_SHORT = 5
 _WIDEST_TEXT = 110
@@ -59,9 +59,8 @@ def _short(document: Document, width: int) -> Iterator[RenderableType]:
     told, untold = phrases.told_and_untold(document)
     if not told:
         yield Text("")
-        yield _paragraph(
-            phrases.healthy(document["summary"]), "green" if document["profile"]["complete"] else ""
-        )
+        good = phrases.is_healthy(document["summary"]) and document["profile"]["complete"]
+        yield _paragraph(phrases.without_findings(document["summary"]), "green" if good else "")
     for number, finding in enumerate(told[:_FINDINGS_IN_FULL], 1):
         yield Text("")
         yield _finding(number, finding, document["summary"], verbose=False)
@@ -76,7 +75,7 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
     told, untold = phrases.told_and_untold(document)
     if not told:
         yield Text("")
-        yield _paragraph(phrases.healthy(document["summary"]))
+        yield _paragraph(phrases.without_findings(document["summary"]))
     for number, finding in enumerate(told, 1):
         yield Text("")
         yield _finding(number, finding, document["summary"], verbose=True)
@@ -205,8 +204,12 @@ def _marked(mark: str, body: RenderableType) -> RenderableType:
     return grid
 
 
+def _recorded(places: list[dict[str, Any]]) -> list[str]:
+    return [line for line in map(phrases.where, places) if line]
+
+
 def _places(places: list[dict[str, Any]], most: int | None) -> list[RenderableType]:
-    lines = [line for line in map(phrases.where, places) if line]
+    lines = _recorded(places)
     shown = lines[:most]
     if len(lines) > len(shown):
         shown[-1] += f", and {len(lines) - len(shown)} more"
@@ -259,7 +262,8 @@ def _more_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> I
     for number, finding in enumerate(findings[:5], _FINDINGS_IN_FULL + 1):
         line = _prose(finding["title"])
         line.append(f", {phrases.saving(finding, summary)}", style="green")
-        yield _marked(f"{number}.", line)
+        places = [Text.assemble(("at ", "dim"), visible(place)) for place in _recorded(finding["where"])[:1]]
+        yield _marked(f"{number}.", Group(line, *places))
     if len(findings) > 5:
         yield Text(f"and {len(findings) - 5} smaller findings", style="dim")
 
@@ -271,10 +275,8 @@ def _short_notices(notices: list[dict[str, Any]], untold: list[dict[str, Any]]) 
         yield _marked("!", _paragraph(phrases.notice(item), "yellow"))
     if len(notices) > _NOTICES_SHORT:
         yield Text(f"! and {len(notices) - _NOTICES_SHORT} more notices", style="yellow")
-    for finding in untold[:_NOTICES_SHORT]:
-        yield _marked(
-            "?", _paragraph(f"{finding['title']}: not determined. {finding['not_determined']}", "dim")
-        )
+    for reason in phrases.reasons(untold)[:_NOTICES_SHORT]:
+        yield _marked("?", _paragraph(reason, "dim"))
 
 
 def _heading(title: str) -> RenderableType:
