@@ -11,7 +11,9 @@ FUNCTION_LINES = 60
 
 # What is larger for a good reason, by "file" or "file::function", with the reason. An entry that is no longer
 # needed fails too.
-LARGER: dict[str, str] = {}
+LARGER = {
+    "src/stepscope/readers/scan/kernel.py::scan": "one compiled loop per event: its variables stay in registers",
+}
 
 
 def test_files_and_functions_stay_small(root: Path, modules: list[Path]) -> None:
