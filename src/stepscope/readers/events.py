@@ -38,7 +38,8 @@ class Argument:
 
     ``rows`` (rising) are event rows. Where the value is a plain integer (also a quoted one, ``"9216"``), ``ints``
     holds it and ``texts`` is -1; anything else is raw JSON text, ``texts`` indexes ``RawEvents.raws`` and ``ints``
-    is NULL. A JSON ``null`` leaves no row. If a key occurs twice in an event the last one counts.
+    is NULL. A JSON ``null`` leaves no row. If a key occurs twice in an event the last one counts. Where all values are
+    of one sort the other column may be one value repeated without memory (stride 0): read it, never write it.
     """
 
     rows: I32
@@ -91,6 +92,8 @@ class RawEvents:
     """Every root key except ``traceEvents``; empty for a bare list."""
     total_bytes: int
     damages: list[Damage] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    """What a person should know about how the file was read: not damage."""
 
     def __len__(self) -> int:
         """The number of events."""

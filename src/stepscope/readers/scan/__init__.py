@@ -1,0 +1,15 @@
+"""Roads from a Chrome-trace (Kineto) JSON file to the columns of :class:`~stepscope.readers.events.RawEvents`.
+
+``read_events`` takes the fast road (compiled by numba, several threads) and calls on the tolerant one (Python) for
+whatever the fast one does not understand: damage first of all. Both give the same columns for the same bytes.
+
+Supported: an object with ``traceEvents`` or a bare list of events, in any layout of the text; plain or gzip; damage as
+listed in ``damage.TEXTS``. Not interpreted here: what the events mean.
+"""
+
+from __future__ import annotations
+
+from stepscope.readers.scan.lazy import read_arguments
+from stepscope.readers.scan.read import must_compile, read_events
+
+__all__ = ["must_compile", "read_arguments", "read_events"]

@@ -1,0 +1,254 @@
+"""How a file reaches the roads: front to back as a stream, or in chunks by several threads."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from stepscope.errors import InputError
+from stepscope.readers.scan.damage import Tally
+from stepscope.readers.scan.header import EVENT_START, TAIL_LIMIT
+from stepscope.readers.scan.roads import Road, Stop
+from stepscope.readers.scan.rows import Part
+from stepscope.readers.scan.window import PADDING, Window, empty_buffer, window_of
+from stepscope.readers.source import Source, Stream, fill, pread_into
+
+CHUNK = 8 << 20
+_MARGIN = 1 << 18
+_SLACK = 1 << 20
+_NOWHERE = 1 << 62
+_MIN_EVENT_BYTES, _MANY_EVENTS = 16, 20_000_000
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class Listing:
+    """The events of a file, still in parts, and where their list ended."""
+
+    parts: deque[Part]
+    tally: Tally
+    end: int
+    """Offset behind the list's closing bracket."""
+    tail: bytes
+    """What follows, at most ``TAIL_LIMIT`` bytes."""
+    total_bytes: int
+
+
+class Feed:
+    """A stream read block by block into one growing text, for finding where the events begin."""
+
+    def __init__(self, stream: Stream, block: int = 1 << 18) -> None:
+        self.data = bytearray()
+        self.ended = False
+        self._stream, self._block = stream, block
+
+    def more(self) -> bool:
+        """Append a block; False at the end of the stream."""
+        block = bytearray(self._block)
+        got = 0 if self.ended else fill(self._stream, memoryview(block))
+        self.ended = got < self._block
+        self.data += memoryview(block)[:got]
+        return got > 0
+
+
+def read_stream(feed: Feed, stream: Stream, start: int, road: Road, progress: Callable[[], None]) -> Listing:
+    """Read events front to back; what ``feed`` holds from ``start`` on comes first.
+
+    One thread decompresses while this one parses.
+    """
+    window = window_of(memoryview(feed.data)[start:], start, feed.ended)
+    feed.data = bytearray()
+    at, comma_due, stop = road.advance(window, 0, _NOWHERE, False)
+    blocks = _blocks(stream) if not window.last else iter(())
+    while stop is not Stop.DONE and (block := next(blocks, None)) is not None:
+        _refuse_dust(road.parts, window.base + at)
+        window = block.joined(window, at)
+        at, comma_due, stop = road.advance(window, 0, _NOWHERE, comma_due)
+        progress()
+    end = window.base + at
+    tail, total = _rest(window, at, blocks)
+    parts, tally = road.take()
+    return Listing(deque(parts), tally, end, tail, total)
+
+
+@dataclass(slots=True)
+class _Block:
+    """Freshly read text behind a gap of ``_SLACK`` bytes, into which the rest of the window before is copied."""
+
+    buffer: np.ndarray[Any, np.dtype[np.uint8]]
+    size: int
+    last: bool
+
+    def joined(self, before: Window, at: int) -> Window:
+        """The window of what ``before`` holds from ``at`` on, and this block."""
+        rest = before.end - at
+        buffer, gap = self.buffer, _SLACK
+        if rest > _SLACK:
+            buffer, gap = empty_buffer(rest + self.size), rest
+            buffer[rest:rest + self.size] = self.buffer[_SLACK:_SLACK + self.size]
+        buffer[gap - rest:gap] = before.buffer[at:before.end]
+        return Window(buffer[gap - rest:], before.base + at, rest + self.size, self.last)
+
+
+def _blocks(stream: Stream) -> Iterator[_Block]:
+    """The rest of a stream, read ahead by a thread into three buffers that are used in turn."""
+    free: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    full: queue.SimpleQueue[_Block | BaseException] = queue.SimpleQueue()
+    for _ in range(3):
+        free.put(empty_buffer(_SLACK + CHUNK))
+
+    def produce() -> None:
+        try:
+            while (buffer := free.get()) is not None:
+                size = fill(stream, memoryview(buffer)[_SLACK:_SLACK + CHUNK])
+                full.put(_Block(buffer, size, size < CHUNK))
+                if size < CHUNK:
+                    return
+        except InputError as error:  # raised again where the blocks are used
+            full.put(error)
+
+    producer = threading.Thread(target=produce, daemon=True)
+    producer.start()
+    try:
+        previous = None
+        while True:
+            block = full.get()
+            if isinstance(block, BaseException):
+                raise block
+            yield block
+            if block.last:
+                return
+            # The consumer has copied what it keeps of the block before into this one.
+            if previous is not None:
+                free.put(previous.buffer)
+            previous = block
+    finally:
+        free.put(None)
+        producer.join()
+
+
+def _rest(window: Window, at: int, blocks: Iterator[_Block]) -> tuple[bytes, int]:
+    """What follows the list, and the size of the whole text."""
+    tail = bytearray(window.view[at:window.end])
+    total = window.base + window.end
+    for block in blocks:
+        total += block.size
+        if len(tail) < TAIL_LIMIT:
+            tail += memoryview(block.buffer)[_SLACK:_SLACK + block.size]
+    return bytes(tail), total
+
+
+def read_chunks(source: Source, start: int, roads: Callable[[], Road], threads: int,
+                progress: Callable[[int], None]) -> Listing:
+    """Read a plain file in chunks, each from the first event start in it to the first behind it.
+
+    A chunk counts only if the one before ended exactly where it began; otherwise it is read again from there.
+    """
+    count = -(-(source.size - start) // CHUNK)
+    with source.open() as file:
+        reader = _ChunkReader(source, file, start, roads)
+        parts: deque[Part] = deque()
+        tally = Tally()
+        at, comma_due, done = start, False, False
+        with ThreadPoolExecutor(threads) as pool:
+            for index, chunk in enumerate(pool.map(reader.read, range(count))):
+                limit = start + (index + 1) * CHUNK
+                if done or at >= limit:
+                    continue
+                if chunk is None or chunk.begin != at or comma_due:
+                    chunk = reader.read_from(at, limit, comma_due)
+                parts.extend(chunk.parts)
+                tally.add(chunk.tally)
+                _refuse_dust(parts, chunk.end)
+                at, comma_due, done = chunk.end, chunk.comma_due, chunk.done
+                reader.finished = done
+                progress(at)
+        tail = bytearray(min(source.size - at, TAIL_LIMIT))
+        pread_into(file, memoryview(tail), at)
+    return Listing(parts, tally, at, bytes(tail), source.size)
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """The events that begin in a chunk: from ``begin`` to ``end``, where the next one begins."""
+
+    begin: int
+    end: int
+    comma_due: bool
+    done: bool
+    parts: list[Part]
+    tally: Tally
+
+
+class _ChunkReader:
+    """Reads chunks; every thread has a road and a buffer of its own."""
+
+    def __init__(self, source: Source, file: BinaryIO, start: int, roads: Callable[[], Road]) -> None:
+        self.finished = False
+        self._source, self._file, self._start, self._roads = source, file, start, roads
+        self._local = threading.local()
+
+    def read(self, index: int) -> _Chunk | None:
+        """The chunk of that number; None where no event start is seen in it or the list has ended before."""
+        if self.finished:
+            return None
+        low = self._start + index * CHUNK
+        window = self._window(low, CHUNK + _MARGIN)
+        at = 0
+        if index:
+            found = EVENT_START.search(window.view, 0, min(window.end, 1 << 20))
+            if found is None:
+                return None
+            at = found.start()
+        return self._read(window, at, low + CHUNK, comma_due=False)
+
+    def read_from(self, at: int, limit: int, comma_due: bool) -> _Chunk:
+        """The events from ``at`` to the first that begins at ``limit`` or later."""
+        return self._read(self._window(at, max(limit - at, 0) + _MARGIN), 0, limit, comma_due)
+
+    def _read(self, window: Window, at: int, limit: int, comma_due: bool) -> _Chunk:
+        road = self._road()
+        begin = window.base + at
+        while True:
+            at, comma_due, stop = road.advance(window, at, limit - window.base, comma_due)
+            if stop is not Stop.NEED_MORE:
+                break
+            window = self._window(window.base + at, 2 * (window.end - at) + _MARGIN)
+            at = 0
+        return _Chunk(begin, window.base + at, comma_due, stop is Stop.DONE, *road.take())
+
+    def _road(self) -> Road:
+        if not hasattr(self._local, "road"):
+            self._local.road = self._roads()
+        return self._local.road  # type: ignore[no-any-return]
+
+    def _window(self, base: int, size: int) -> Window:
+        size = min(size, self._source.size - base)
+        buffer = getattr(self._local, "buffer", None)
+        if buffer is None or len(buffer) < size + PADDING:
+            buffer = empty_buffer(size if size > CHUNK else min(CHUNK + _MARGIN, self._source.size))
+            self._local.buffer = buffer
+        got = pread_into(self._file, memoryview(buffer)[:size], base)
+        return Window(buffer, base, got, base + got >= self._source.size)
+
+
+def thread_count() -> int:
+    """Threads worth starting: the processors this process may use, at most eight."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, 8)
+
+
+def _refuse_dust(parts: deque[Part] | list[Part], size: int) -> None:
+    """Stop reading a file made to fill the memory: millions of events of a few bytes each."""
+    events = sum(len(part.rows) for part in parts)
+    if events > _MANY_EVENTS and events * _MIN_EVENT_BYTES > size:
+        raise InputError(f"{events:,} events in {size:,} bytes: this is no profile")
