@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from rich.cells import cell_len, set_cell_size
 
+_NAMESPACES = re.compile(r"\b(?:[A-Za-z_]\w*::)+(?=[A-Za-z_~])")
 _LONGEST = 8192
 """Characters of a name that are looked at; the rest is cut, so that no name costs more than a glance."""
 
@@ -36,11 +40,11 @@ def code_spans(line: str) -> list[tuple[str, bool]]:
 def shorten(name: str, width: int) -> str:
     """Make a name fit ``width`` terminal cells, giving up what tells the least first.
 
-    A C++ name loses its return type and parameters, then its deeper and its outer template arguments; what is
-    still too long loses its middle.
+    A C++ name loses its return type and parameters, then nested template arguments, namespaces and the last
+    template arguments; what is still too long loses its middle.
 
     >>> shorten("void at::native::add<float, std::array<char*, 3ul> >(int, float)", 50)
-    'at::native::add<float, std::array<…> >'
+    'at::native::add<float, std::array<…>>'
     """
     if len(name) > _LONGEST:
         name = name[:_LONGEST] + "…"
@@ -48,7 +52,7 @@ def shorten(name: str, width: int) -> str:
     if cell_len(name) <= width:
         return name
     if "::" in name or name.startswith("void "):
-        for candidate in _simpler_cpp(name):
+        for candidate in _simpler_cpp(name, width):
             if cell_len(candidate) <= width:
                 return candidate
             name = candidate
@@ -71,9 +75,21 @@ def shorten_path(path: str, width: int) -> str:
     return shorter if cell_len(shorter) <= width else _cut_middle(kept, width)
 
 
-def _simpler_cpp(name: str) -> list[str]:
-    bare = _without_parameters(name.removeprefix("void ")).replace("(anonymous namespace)::", "")
-    return [bare, _without_templates(bare, 1), _without_templates(bare, 0)]
+def _simpler_cpp(name: str, width: int) -> Iterator[str]:
+    """Ever shorter forms of a C++ name: template arguments tell like kernels apart, so they go last."""
+    name = _without_parameters(name.removeprefix("void ")).replace("(anonymous namespace)::", "")
+    name = name.replace("> >", ">>")
+    yield name
+    name = _without_templates(name)
+    yield name
+    head, bracket, arguments = name.partition("<")
+    arguments = _NAMESPACES.sub("", arguments)
+    yield head + bracket + arguments
+    head = _NAMESPACES.sub("", head)
+    yield head + bracket + arguments
+    if bracket:
+        room = width - cell_len(head) - len("<…>")
+        yield f"{head}<{set_cell_size(arguments, max(room, 0)).rstrip(', ')}…>"
 
 
 def _without_parameters(name: str) -> str:
@@ -88,8 +104,8 @@ def _without_parameters(name: str) -> str:
     return name
 
 
-def _without_templates(name: str, keep_depth: int) -> str:
-    """Write template arguments nested deeper than ``keep_depth`` as ``…``; an unbalanced name stays whole."""
+def _without_templates(name: str) -> str:
+    """Write template arguments of template arguments as ``…``; an unbalanced name stays whole."""
     kept: list[str] = []
     depth = 0
     for at, char in enumerate(name):
@@ -97,11 +113,11 @@ def _without_templates(name: str, keep_depth: int) -> str:
         depth -= closes
         if depth < 0:
             return name
-        if depth <= keep_depth:
+        if depth <= 1:
             kept.append(char)
         if char == "<":
             depth += 1
-            if depth == keep_depth + 1:
+            if depth == 2:
                 kept.append("…")
     return name if depth else "".join(kept)
 

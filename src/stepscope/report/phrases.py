@@ -139,6 +139,25 @@ def where(place: dict[str, Any] | None) -> str:
     return " · ".join(pieces)
 
 
+def locator(place: dict[str, Any] | None) -> str:
+    """The most exact part of a place alone, for a table."""
+    if place is None:
+        return ""
+    if place["file"] is not None:
+        return place["file"] if place["line"] is None else f"{place['file']}:{place['line']}"
+    return next(
+        (place[key] for key in ("function", "op", "module", "annotation") if place[key] is not None), ""
+    )
+
+
+def step_names(document: Document) -> dict[int | None, str]:
+    """What people know each step by, by its index: the marker's number, else the index."""
+    return {
+        step["index"]: str(step["index"] if step["number"] is None else step["number"])
+        for step in document["steps"]
+    }
+
+
 def damage(document: Document) -> str | None:
     """What to say first of a profile that could not be read whole."""
     if document["profile"]["complete"]:
@@ -168,7 +187,9 @@ def reasons(untold: list[dict[str, Any]]) -> list[str]:
     titles: dict[str, list[str]] = {}
     for item in untold:
         titles.setdefault(item["not_determined"], []).append(item["title"])
-    return [f"Not determined: {'; '.join(dict.fromkeys(names))}. {reason}" for reason, names in titles.items()]
+    return [
+        f"Not determined: {'; '.join(dict.fromkeys(names))}. {reason}" for reason, names in titles.items()
+    ]
 
 
 def file_line(item: dict[str, Any]) -> str:

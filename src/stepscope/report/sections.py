@@ -18,11 +18,12 @@ _ABSENT = "–"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's title, and how it is laid out: numbers to the right, names shortened where they must be."""
+    """A column's title and layout: numbers to the right; names, and paths among them, shortened to fit."""
 
     title: str
     numeric: bool = False
     name: bool = False
+    path: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def sections(document: Document) -> list[Section]:
         *[_breakdown(entry, document) for entry in analyses.get("breakdown", [])],
         _outside(document["accounting"]),
         _phases(document["summary"]["phases_ns_per_step"]),
-        *_idle(analyses.get("idle")),
+        *_idle(analyses.get("idle"), phrases.step_names(document)),
         _syncs(analyses.get("syncs", [])),
         _copies(analyses.get("copies", [])),
         _launch_delay(analyses.get("launch_delay", [])),
@@ -75,6 +76,10 @@ def _name(title: str) -> Column:
     return Column(title, name=True)
 
 
+def _place(title: str) -> Column:
+    return Column(title, name=True, path=True)
+
+
 def _text(value: object) -> str:
     return _ABSENT if value is None else str(value)
 
@@ -99,13 +104,13 @@ def _cut(rows: Iterable[tuple[str, ...]], total: int) -> tuple[list[tuple[str, .
 def _minor(findings: list[dict[str, Any]]) -> Section:
     rows = [
         (
-            item["title"],
+            item["title"].replace("`", ""),
             format_ns(item["cost_ns_per_step"]),
-            next(filter(None, map(phrases.where, item["where"])), _ABSENT),
+            next(filter(None, map(phrases.locator, item["where"])), _ABSENT),
         )
         for item in findings
     ]
-    columns = (_name("what"), _number("per step"), _name("where"))
+    columns = (_name("what"), _number("per step"), _place("where"))
     return Section("Costs too little to be a finding", columns, rows)
 
 
@@ -150,7 +155,9 @@ def _breakdown(entry: dict[str, Any], document: Document) -> Section:
         for part in entry["parts"]
         if part["ns_per_step"]
     ]
-    note = f"{format_ns(entry['step_ns'])} per step, mean of {entry['steps']} steps"
+    note = f"{format_ns(entry['step_ns'])} per step" + (
+        f", mean of {entry['steps']} steps" if entry["steps"] > 1 else ""
+    )
     columns = (Column("part"), Column(""), _number("per step"), _number("share"))
     return Section(f"{where}{rank}: where each step's time goes", columns, rows, note)
 
@@ -195,7 +202,7 @@ def _phases(phases: dict[str, int] | None) -> Section:
     return Section("Device time by phase", (Column("phase"), _number("per step")), rows)
 
 
-def _idle(idle: dict[str, Any] | None) -> list[Section]:
+def _idle(idle: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Section]:
     if idle is None:
         return []
     totals = [
@@ -208,7 +215,7 @@ def _idle(idle: dict[str, Any] | None) -> list[Section]:
         for entry in idle["per_device"]
     ]
     columns = (_number("device"), _number("idle in all"), _number("between steps"), _number("within steps"))
-    rows, cut = _cut(map(_gap, idle["gaps"]), len(idle["gaps"]))
+    rows, cut = _cut((_gap(gap, steps) for gap in idle["gaps"]), len(idle["gaps"]))
     crosses = "+ crosses a step boundary" if any(gap["crosses_step"] for gap in idle["gaps"]) else ""
     gap_columns = (
         _number("device"),
@@ -217,17 +224,17 @@ def _idle(idle: dict[str, Any] | None) -> list[Section]:
         _number("idle"),
         Column("mostly"),
         _name("first op after it"),
-        _name("where"),
+        _place("where"),
     )
     note = "; ".join(filter(None, (crosses, cut)))
     return [Section("Idle time", columns, totals), Section("Longest idle gaps", gap_columns, rows, note)]
 
 
-def _gap(gap: dict[str, Any]) -> tuple[str, ...]:
+def _gap(gap: dict[str, Any], steps: dict[int | None, str]) -> tuple[str, ...]:
     cause = max(gap["parts"], key=lambda name: gap["parts"][name], default=None)
     mostly = labels.CATEGORIES[cause].words if cause else _ABSENT
-    step = _text(gap["step"]) + ("+" if gap["crosses_step"] else "")
-    place = phrases.where(gap["where"]) or gap["blocking"] or gap["launch"] or _ABSENT
+    step = steps.get(gap["step"], _ABSENT) + ("+" if gap["crosses_step"] else "")
+    place = phrases.locator(gap["where"]) or gap["blocking"] or gap["launch"] or _ABSENT
     return (
         _text(gap["device"]),
         step,
@@ -247,7 +254,7 @@ def _syncs(syncs: list[dict[str, Any]]) -> Section:
                 _rate(sync["per_step"]),
                 format_ns(sync["blocked_ns_per_step"]),
                 format_ns(sync["cost_ns_per_step"]),
-                phrases.where(sync["where"]) or _ABSENT,
+                phrases.locator(sync["where"]) or _ABSENT,
             )
             for sync in syncs
         ),
@@ -258,7 +265,7 @@ def _syncs(syncs: list[dict[str, Any]]) -> Section:
         _number("per step"),
         _number("host blocked"),
         _number("device idle for it"),
-        _name("where"),
+        _place("where"),
     )
     return Section("Waits of the host for the device (synchronisation), per step", columns, rows, note)
 
@@ -361,4 +368,4 @@ def _files(profile: dict[str, Any]) -> Section:
     ]
     read = "read whole" if profile["complete"] else "not read whole: see the notices"
     note = ", ".join([profile["format"], read] + ([f"host {profile['host']}"] if profile["host"] else []))
-    return Section("What was read", (_name("file"), _number("size"), _number("events")), rows, note)
+    return Section("What was read", (_place("file"), _number("size"), _number("events")), rows, note)

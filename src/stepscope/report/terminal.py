@@ -63,7 +63,7 @@ def _short(document: Document, width: int) -> Iterator[RenderableType]:
         yield _paragraph(phrases.without_findings(document["summary"]), "green" if good else "")
     for number, finding in enumerate(told[:_FINDINGS_IN_FULL], 1):
         yield Text("")
-        yield _finding(number, finding, document["summary"], verbose=False)
+        yield _finding(number, finding, document, verbose=False)
     yield from _more_findings(told[_FINDINGS_IN_FULL:], document["summary"])
     yield from _short_notices(document["profile"]["notices"], untold)
     yield Text("")
@@ -78,7 +78,7 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
         yield _paragraph(phrases.without_findings(document["summary"]))
     for number, finding in enumerate(told, 1):
         yield Text("")
-        yield _finding(number, finding, document["summary"], verbose=True)
+        yield _finding(number, finding, document, verbose=True)
     if untold:
         yield _heading("Could not be told from this profile")
         for finding in untold:
@@ -178,10 +178,8 @@ def _legend_side(title: str, parts: list[bar.Part]) -> Table:
     return grid
 
 
-def _finding(
-    number: int, finding: dict[str, Any], summary: dict[str, Any], *, verbose: bool
-) -> RenderableType:
-    saving = _text(phrases.saving(finding, summary), "bold green")
+def _finding(number: int, finding: dict[str, Any], document: Document, *, verbose: bool) -> RenderableType:
+    saving = _text(phrases.saving(finding, document["summary"]), "bold green")
     saving.append(f" ({phrases.trust(finding)})", style="not bold dim")
     body: list[RenderableType] = [saving]
     if verbose:
@@ -190,7 +188,7 @@ def _finding(
     if finding["fix"]:
         body.append(_fix(finding["fix"], None if verbose else _FIX_LINES_SHORT))
     if verbose:
-        body += _evidence(finding["evidence"])
+        body += _evidence(finding["evidence"], phrases.step_names(document))
         body.append(_text(f"finding {finding['id']}, {finding['basis']}", "dim"))
     return _marked(f"{number}.", Group(_prose(finding["title"], "bold"), *body))
 
@@ -243,10 +241,10 @@ def _coded(mark: str, text: str, code: str) -> RenderableType:
     return _marked(mark, _Narrow(out))
 
 
-def _evidence(evidence: list[dict[str, Any]]) -> list[RenderableType]:
+def _evidence(evidence: list[dict[str, Any]], steps: dict[int | None, str]) -> list[RenderableType]:
     lines = []
     for item in evidence[:5]:
-        places = [item["track"], f"step {item['step']}" if item["step"] is not None else None]
+        places = [item["track"], f"step {steps[item['step']]}" if item["step"] in steps else None]
         where = "".join(f", {place}" for place in places if place)
         name = shorten(item["name"], 60)
         lines.append(f"{format_ns(item['dur_ns'])} {name} at {format_ns(item['start_ns'])}{where}")
@@ -308,6 +306,8 @@ def _table(section: Section, room: int) -> Table:
 
 
 def _cell(column: Column, value: str, room: int) -> Text:
+    if column.path:
+        return Text(shorten_path(value, room))
     return Text(shorten(value, room)) if column.name else _text(value)
 
 
@@ -327,7 +327,7 @@ def _stacked(section: Section, width: int) -> Group:
     lines: list[RenderableType] = []
     for row in section.rows:
         pairs = list(zip(section.columns, row, strict=True))
-        lines += [Text(shorten(value, width)) for column, value in pairs if column.name]
+        lines += [_cell(column, value, width) for column, value in pairs if column.name]
         figures = ", ".join(f"{column.title} {value}" for column, value in pairs if not column.name)
         lines.append(Padding(_text(figures, "dim"), (0, 0, 0, 3)))
     return Group(*lines)
