@@ -15,6 +15,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.idle import Idle, explain_idle
 from stepscope.analysis.steps import Markers, Rows, device_rows
+from stepscope.analysis.waits import awaited_ends
 from stepscope.errors import TraceInvariantError
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64, Kind, TrackKind
@@ -44,10 +45,18 @@ class Account:
         return self.rows.steps.index(step) if step in self.rows.steps else None
 
 
-def account_device(trace: Trace, activity: DeviceActivity, host: HostActivity, markers: Markers) -> Account:
-    """Book one device's time."""
+def account_devices(trace: Trace, activities: list[DeviceActivity], host: HostActivity,
+                    markers: Markers) -> list[Account]:
+    """Book the time of every device."""
+    awaited = awaited_ends(trace, activities)
+    return [_account_device(trace, activity, host, ends, markers)
+            for activity, ends in zip(activities, awaited, strict=True)]
+
+
+def _account_device(trace: Trace, activity: DeviceActivity, host: HostActivity, awaited: I64,
+                    markers: Markers) -> Account:
     rows = device_rows(activity, markers)
-    idle = explain_idle(trace, activity, host, int(rows.bounds[0]), int(rows.bounds[-1]))
+    idle = explain_idle(trace, activity, host, awaited, (int(rows.bounds[0]), int(rows.bounds[-1])))
     parts = np.zeros((len(rows.steps), len(CATEGORIES)), np.int64)
     for start, end, codes in (activity.busy_pieces, (idle.pieces.start, idle.pieces.end, idle.pieces.category)):
         for code in np.unique(codes).tolist():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analysis.accounting import Account, account_device, account_host
+from stepscope.analysis.accounting import Account, account_devices, account_host
 from stepscope.analysis.copies import Copies, find_copies
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.host import HostActivity, host_activity
@@ -88,7 +88,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     markers = find_markers(trace, activities)
     complete = complete_steps(trace, markers, activities)
     used = used_steps(complete)
-    accounts = [account_device(trace, activity, host, markers) for activity in activities]
+    accounts = account_devices(trace, activities, host, markers)
     if not activities:
         accounts = [account for account in (account_host(trace, host, markers),) if account is not None]
     tick("accounting", 1, 4)

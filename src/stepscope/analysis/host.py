@@ -38,6 +38,8 @@ class HostActivity:
     trace: Trace
     main: int
     """Track of the thread that runs the training loop, -1 where there is no host thread."""
+    backward: tuple[int, ...]
+    """Tracks of autograd's threads: the main thread waits for them while they launch the backward pass."""
     causes: U8
     """Per slice, the code of the cause its name or kind says, 255 for none."""
     waits: Waits
@@ -51,12 +53,12 @@ class HostActivity:
         return self._sets[key]
 
     def _make(self, track: int, cause: Category) -> iv.Intervals:
-        slices = self.trace.slices
-        low, high = np.searchsorted(slices.track, [track, track + 1])
-        kinds, causes = slices.kind[low:high], self.causes[low:high]
+        low, kinds, causes = self._of_track(track)
         if cause is Category.LAUNCH:
-            chosen = np.isin(kinds, (*_CALL_KINDS, Kind.HOST_OP)) | (causes == Category.INPUT.code)
-            return _closed(self._cover(low, chosen), DISPATCH_GAP_NS)
+            # Main and autograd threads take turns, so their dispatching is one stretch.
+            group = (self.main, *self.backward) if track in (self.main, *self.backward) else (track,)
+            spans = [self._dispatching(member) for member in group]
+            return _closed(iv.union(*(np.concatenate(part) for part in zip(*spans, strict=True))), DISPATCH_GAP_NS)
         if cause is Category.PYTHON:
             chosen = np.isin(kinds, _COVER_KINDS)
         else:
@@ -65,6 +67,15 @@ class HostActivity:
         if cause is Category.PROFILER:
             return iv.union(*(np.concatenate(pair) for pair in zip(covered, self._overhead(cause), strict=True)))
         return covered
+
+    def _of_track(self, track: int) -> tuple[int, U8, U8]:
+        slices = self.trace.slices
+        low, high = np.searchsorted(slices.track, [track, track + 1])
+        return int(low), slices.kind[low:high], self.causes[low:high]
+
+    def _dispatching(self, track: int) -> iv.Intervals:
+        low, kinds, causes = self._of_track(track)
+        return self._cover(low, np.isin(kinds, (*_CALL_KINDS, Kind.HOST_OP)) | (causes == Category.INPUT.code))
 
     def _cover(self, low: int, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> iv.Intervals:
         rows = low + np.flatnonzero(chosen)
@@ -79,7 +90,8 @@ class HostActivity:
 
 def host_activity(trace: Trace) -> HostActivity:
     """Classify every host slice by its name, once per distinct name."""
-    return HostActivity(trace, main_thread(trace), _causes(trace), _waits(trace))
+    main = main_thread(trace)
+    return HostActivity(trace, main, _backward_threads(trace, main), _causes(trace), _waits(trace))
 
 
 def main_thread(trace: Trace) -> int:
@@ -93,6 +105,13 @@ def main_thread(trace: Trace) -> int:
             count = np.bincount(slices.track[rows])
             return int(count.argmax() if Kind.STEP in kinds else weight.argmax())
     return -1
+
+
+def _backward_threads(trace: Trace, main: int) -> tuple[int, ...]:
+    """Threads other than the main one on which autograd's engine ran."""
+    engine = [code for code, text in enumerate(trace.strings) if text.startswith("autograd::engine::")]
+    tracks = np.unique(trace.slices.track[np.isin(trace.slices.name, engine)])
+    return tuple(track for track in tracks.tolist() if track != main)
 
 
 def _causes(trace: Trace) -> U8:
@@ -115,9 +134,9 @@ def _causes(trace: Trace) -> U8:
 def _waits(trace: Trace) -> Waits:
     """Synchronise calls, blocking copies, and the calls behind copies that return only when the stream reached them.
 
-    A copy to pageable host memory blocks its caller until it is done, one from pageable memory until the stream has
-    reached it and the data is staged (CUDA documentation, "API synchronization behavior"). The time the copy itself
-    takes is the copy's, so the wait ends where the copy begins.
+    A copy to pageable host memory blocks its caller until it is done; one from pageable memory until the stream has
+    reached it and the data is staged (CUDA documentation, "API synchronization behavior"), so that this wait ends
+    where the copy begins: the time to send the data is the copy's.
     """
     slices, ops = trace.slices, trace.device_ops
     names, dense = np.unique(slices.name, return_inverse=True)
@@ -130,7 +149,7 @@ def _waits(trace: Trace) -> Waits:
     copies = np.flatnonzero((pageable | to_host) & (ops.launch >= 0))
     calls, begun = ops.launch[copies], slices.start_ns[ops.slice[copies]]
     blocking[calls] = True
-    end[calls] = np.clip(begun, slices.start_ns[calls], end[calls])
+    end[calls] = np.where(to_host[copies], end[calls], np.clip(begun, slices.start_ns[calls], end[calls]))
     rows = np.flatnonzero(blocking & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)).astype(np.int32)
     return Waits(rows, slices.track[rows], slices.start_ns[rows], end[rows])
 

@@ -16,6 +16,7 @@ from numba import njit
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
+from stepscope.analysis.waits import drawn_waits
 from stepscope.limits import FIRST_COMPUTE_WITHIN_NS, LATENCY_CAP_NS, LATENCY_QUANTILE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, U8, MemoryKind
@@ -76,11 +77,15 @@ class Idle:
     """The most that is booked to launch or device latency per gap."""
 
 
-def explain_idle(trace: Trace, activity: DeviceActivity, host: HostActivity, start: int, end: int) -> Idle:
-    """Attribute every idle nanosecond of a device in ``[start, end)``."""
-    gaps = _find_gaps(activity, start, end)
+def explain_idle(trace: Trace, activity: DeviceActivity, host: HostActivity, awaited: I64,
+                 window: tuple[int, int]) -> Idle:
+    """Attribute every idle nanosecond of a device in a window ``(start, end)``.
+
+    ``awaited`` is, per op, the end of what a recorded wait made it wait for (``waits.awaited_ends``).
+    """
+    gaps = _find_gaps(activity, *window)
     latency = latency_cap(activity, gaps)
-    pieces = [*_queued(trace, activity, gaps, latency), *_unrecorded(gaps), *_host_time(gaps, host),
+    pieces = [*_queued(trace, activity, gaps, latency, awaited), *_unrecorded(gaps), *_host_time(gaps, host),
               *_in_call(trace, activity, gaps, host), *_after_call(gaps, latency)]
     merged = _in_order(pieces, gaps)
     blame = _blame_waits(activity, gaps, merged, host)
@@ -119,31 +124,29 @@ def latency_cap(activity: DeviceActivity, gaps: Gaps) -> int:
     return min(int(np.quantile(delays, LATENCY_QUANTILE, method="higher")), LATENCY_CAP_NS)
 
 
-def _queued(trace: Trace, activity: DeviceActivity, gaps: Gaps, latency: int) -> list[Pieces]:
+def _queued(trace: Trace, activity: DeviceActivity, gaps: Gaps, latency: int, awaited: I64) -> list[Pieces]:
     """Gaps that began after the launch: a recorded wait on the stream, else latency, else the device alone knows."""
     rows = np.flatnonzero((gaps.launch != NULL) & (gaps.launch < gaps.start))
-    whole: iv.Intervals = gaps.start[rows], gaps.end[rows]
+    start, end = gaps.start[rows], gaps.end[rows]
     # A pageable copy that is still inside its call is being staged by the host.
     staging = _is_pageable(trace, activity, gaps.cause_op[rows])
-    in_call = _kept(whole[0], np.minimum(np.where(staging, gaps.launch_end[rows], gaps.start[rows]), whole[1]))
-    waited = iv.intersect(iv.subtract(whole, in_call), _recorded_waits(trace, activity, gaps, rows))
-    rest = iv.subtract(iv.subtract(whole, in_call), waited)
-    near = iv.intersect(rest, _kept(whole[0], np.minimum(whole[0] + latency, whole[1])))
-    return [_pieces(in_call, Category.COPY_STAGING), _pieces(waited, Category.DEPENDENCY),
-            _pieces(near, Category.DEVICE_LATENCY), _pieces(iv.subtract(rest, near), Category.UNKNOWN_DEVICE)]
+    begin = np.where(staging, np.clip(gaps.launch_end[rows], start, end), start)
+    until = np.clip(awaited[gaps.cause_op[rows]], begin, end)
+    drawn = iv.intersect(_kept(until, end), _drawn_waits(trace, activity, gaps, rows))
+    rest = iv.subtract(_kept(until, end), drawn)
+    near = iv.intersect(rest, _kept(until, np.minimum(until + latency, end)))
+    return [_pieces(_kept(start, begin), Category.COPY_STAGING), _pieces(_kept(begin, until), Category.DEPENDENCY),
+            _pieces(drawn, Category.DEPENDENCY), _pieces(near, Category.DEVICE_LATENCY),
+            _pieces(iv.subtract(rest, near), Category.UNKNOWN_DEVICE)]
 
 
-def _recorded_waits(trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: np.ndarray[tuple[int], np.dtype[np.intp]],
-                    ) -> iv.Intervals:
-    """When a wait for another stream was drawn on the very stream of the op that ended a gap."""
-    waits = trace.device_waits
-    chosen = (waits.device == activity.device) & (waits.wait_on_stream != NULL)
-    start = trace.slices.start_ns[waits.slice[chosen]]
-    end = start + trace.slices.dur_ns[waits.slice[chosen]]
+def _drawn_waits(trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: np.ndarray[tuple[int], np.dtype[np.intp]],
+                 ) -> iv.Intervals:
+    """When a wait was drawn on the very stream of the op that ended a gap."""
     stream_of_gap = activity.stream[gaps.cause_op[rows]]
-    found = [iv.intersect(iv.union(start[waits.stream[chosen] == stream], end[waits.stream[chosen] == stream]),
+    found = [iv.intersect(drawn_waits(trace, activity.device, stream),
                           (gaps.start[rows][stream_of_gap == stream], gaps.end[rows][stream_of_gap == stream]))
-             for stream in np.unique(waits.stream[chosen]).tolist()]
+             for stream in np.unique(trace.device_waits.stream).tolist()]
     return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *found, strict=True)))
 
 
@@ -218,11 +221,20 @@ def _blame_waits(activity: DeviceActivity, gaps: Gaps, pieces: Pieces, host: Hos
     chosen = np.flatnonzero(np.isin(host.waits.track, threads))
     chosen = chosen[np.argsort(host.waits.start[chosen], kind="stable")]
     start, end = host.waits.start[chosen], host.waits.end[chosen]
-    # A wait for work from before the profile is what a profiler does when it starts: no step pays for it.
-    known = ~activity.before_profile
-    blocked = iv.covered_between(iv.union(activity.start[known], activity.end[known]), start, end)
+    blocked = iv.covered_between(_had_work(activity, gaps), start, end)
     gap, wait, ns = _spend_lead(gaps.start, rest, start, blocked)
     return Blame(gap, host.waits.slice[chosen][wait], ns)
+
+
+def _had_work(activity: DeviceActivity, gaps: Gaps) -> iv.Intervals:
+    """When the device worked or its next op was already queued.
+
+    Work from before the profile does not count: a profiler waits for it when it starts, and no step pays for that.
+    """
+    known = ~activity.before_profile
+    queued = (gaps.launch != NULL) & (gaps.launch < gaps.start)
+    return iv.union(np.concatenate((activity.start[known], gaps.start[queued])),
+                    np.concatenate((activity.end[known], gaps.end[queued])))
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
