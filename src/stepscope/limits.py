@@ -80,6 +80,9 @@ BOTTLENECK_SHARE: Final = 0.10
 WARM_UP_FACTOR: Final = 2.0
 """A first step this many times the median of the others is warm-up."""
 
+START_UP_SHARE: Final = 0.20
+"""One runtime call that takes this share of the used steps, and launches nothing, is the device being set up."""
+
 FEW_STEPS: Final = 3
 """Fewer used steps than this cannot show what varies from step to step."""
 

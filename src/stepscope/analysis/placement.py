@@ -46,12 +46,17 @@ class Placement:
 
 
 def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
-    """Where the ops that begin in ``[start, end)`` ran; None where no host op was recorded."""
+    """Where the ops that begin in ``[start, end)`` ran.
+
+    None where no host op was recorded, or where no launch lies inside an op and nothing connects the two.
+    """
     slices = trace.slices
     is_op = (slices.kind == Kind.HOST_OP) & (slices.start_ns >= start_ns) & (slices.start_ns < end_ns)
     if not is_op.any():
         return None
     launched = _nearest_op(trace, trace.launches.call)
+    if len(trace.device_ops) and not (launched >= 0).any():
+        return None
     on_device = np.zeros(len(slices), np.bool_)
     on_device[launched[launched >= 0]] = True
     has_inner = np.zeros(len(slices), np.bool_)

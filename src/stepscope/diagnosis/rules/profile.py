@@ -8,7 +8,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import booked, capture_slows_host
 from stepscope.diagnosis.finding import Notice
-from stepscope.limits import AHEAD_SHARE, FEW_STEPS, PROFILER_SHARE, WARM_UP_FACTOR
+from stepscope.limits import AHEAD_SHARE, FEW_STEPS, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
 from stepscope.trace.tables import Kind
 from stepscope.units import format_ns, format_share
 
@@ -17,7 +17,7 @@ def notices(facts: Facts) -> list[Notice]:
     """All notices, in the order in which one should read them."""
     found = [Notice(_code(loss.code, loss.damaged), _sentence(loss.text, loss.first_offset, loss.damaged), loss.count)
              for loss in facts.trace.completeness.losses if loss.damaged or loss.lost_events or loss.code != "flow_open"]
-    for rule in (_steps, _few_steps, _warm_up, _device_missing, _sampled, _before_profile, _host_ran_ahead,
+    for rule in (_steps, _few_steps, _warm_up, _start_up, _device_missing, _sampled, _before_profile, _host_ran_ahead,
                  _capture, _profiler, _collectives):
         notice = rule(facts)
         if notice is not None:
@@ -60,6 +60,22 @@ def _warm_up(facts: Facts) -> Notice | None:
         return None
     return Notice("profile_warm_up", f"The first step took {format_ns(first)}, the others about {format_ns(round(rest))}: "
                   "it looks like warm-up. Let the profiler wait a few steps longer.")
+
+
+def _start_up(facts: Facts) -> Notice | None:
+    """One call that takes a large part of the used steps and neither waits nor launches: initialisation."""
+    slices = facts.trace.slices
+    if not facts.used or not facts.activities:
+        return None
+    low, high = int(facts.markers.start[facts.used[0]]), int(facts.markers.end[facts.used[-1]])
+    calls = np.flatnonzero((slices.kind == Kind.RUNTIME_CALL) & (slices.start_ns >= low) & (slices.start_ns < high)
+                           & (slices.dur_ns >= START_UP_SHARE * facts.used_ns))
+    calls = np.setdiff1d(calls, facts.trace.launches.call)
+    if calls.size == 0:
+        return None
+    longest = int(calls[slices.dur_ns[calls].argmax()])
+    return Notice("profile_start_up", f"`{facts.trace.name_of(longest)}` alone takes {format_ns(int(slices.dur_ns[longest]))}: "
+                  "start-up is inside this profile. Begin recording after a few steps.")
 
 
 def _device_missing(facts: Facts) -> Notice | None:
