@@ -1,0 +1,412 @@
+"""Profiles with a planted cause of known size: simulated, with the accounting they must get.
+
+Each case is a function that returns a :class:`Planted`. The cause is a difference between two plans, so that
+what it costs is not estimated but simulated: the same plan, with the same seed, without the cause. Plans are
+chosen so that the accounting's definitions leave no choice (see ``truth``):
+
+* latencies are constant, so the cap on them never cuts one;
+* kernels are longer than the host needs to launch one (except where launching is the cause), so what follows
+  a wait is one gap, or a few until the next launch of compute;
+* the lead a wait destroyed is spent on the gaps behind it, each nanosecond once; host work behind it is
+  shorter than that lead, or of one kind only, so there is one way to spend it;
+* stretches of Python are several times the limit that separates them from dispatching, and whole: the last op
+  before and the input range after touch them;
+* what a profiler would only show by a name (input, gc, checkpoint, compile) has the name real profiles have.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from tests.kit.events import CALLS, DEVICE_WORK, Event
+from tests.kit.loop import run
+from tests.kit.machine import Costs
+from tests.kit.plan import USER_FRAMES, Part, Plan
+from tests.kit.truth import Truth, account
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A profile, what its accounting must be, and what removing the cause would give."""
+
+    name: str
+    plan: Plan
+    events: tuple[Event, ...]
+    truth: Truth
+    rule: str | None = None
+    """The rule that must find the cause, where its id is settled."""
+    quiet: bool = False
+    """No finding is allowed."""
+    where: str = ""
+    """Python frame of the user's own code around the cause."""
+    category: str = ""
+    """The accounting category the cause must show up in."""
+    without_ns: dict[str, float] = field(default_factory=dict)
+    """Mean step time simulated without the cause; ``all`` of it, or the part that is named."""
+
+    @property
+    def saving_ns(self) -> float:
+        """What a step would be shorter without the cause."""
+        return self.truth.mean_step_ns() - self.without_ns["all"]
+
+
+def plant(
+    name: str,
+    plan: Plan,
+    without: dict[str, Plan] | None = None,
+    *,
+    rule: str | None = None,
+    quiet: bool = False,
+    where: str = "",
+    category: str = "",
+) -> Planted:
+    """Simulate a plan and the same without its cause."""
+    done = run(plan)
+    covered = plan.stacks or plan.annotated
+    return Planted(
+        name,
+        plan,
+        tuple(done.machine.events()),
+        account(done.machine, done.marks, covered),
+        rule,
+        quiet,
+        where,
+        category,
+        {key: step_ns(other) for key, other in (without or {}).items()},
+    )
+
+
+def step_ns(plan: Plan) -> float:
+    """Mean step time of a plan."""
+    done = run(plan)
+    return account(done.machine, done.marks).mean_step_ns()
+
+
+def healthy(seed: int = 0, jitter: float = 0.05) -> Planted:
+    """The device is the limit and the host runs ahead: nothing to find."""
+    return plant("healthy", Plan(seed=seed, jitter=jitter), quiet=True)
+
+
+def input_bound(seed: int = 0, jitter: float = 0.05, input_us: int = 7_000) -> Planted:
+    """The loader's worker processes do not keep up: the training thread waits for its batch."""
+    plan = Plan(seed=seed, jitter=jitter, input_us=input_us)
+    return plant(
+        "input_bound",
+        plan,
+        {"all": replace(plan, input_us=20)},
+        rule="input_bound",
+        where=USER_FRAMES["main"],
+        category="input",
+    )
+
+
+def input_on_main_thread(seed: int = 0, jitter: float = 0.05, input_us: int = 7_000) -> Planted:
+    """``num_workers=0``: the training thread reads and collates the batch, with ops in the input range."""
+    plan = Plan(seed=seed, jitter=jitter, input_us=input_us, loader="main")
+    return plant(
+        "input_on_main_thread",
+        plan,
+        {"all": replace(plan, input_us=20)},
+        rule="input_bound",
+        where=USER_FRAMES["data"],
+        category="input",
+    )
+
+
+def sync_bound(seed: int = 0, jitter: float = 0.05, work_us: int = 600) -> Planted:
+    """The loss is read with ``.item()`` each step; the host work behind it can no longer run ahead."""
+    plan = Plan(seed=seed, jitter=jitter, syncs=("optimizer",), work_after=("optimizer",), work_us=work_us)
+    return plant(
+        "sync_bound",
+        plan,
+        {"all": replace(plan, syncs=())},
+        rule="sync_bound",
+        where=USER_FRAMES["item"],
+        category="sync",
+    )
+
+
+def sync_chain(seed: int = 0, jitter: float = 0.05, work_us: int = 600) -> Planted:
+    """Three ``.item()`` in a row before the host work.
+
+    Without one of them the next one waits, so only all three pay.
+    """
+    plan = Plan(
+        seed=seed, jitter=jitter, syncs=("optimizer",) * 3, work_after=("optimizer",), work_us=work_us
+    )
+    without = {
+        "all": replace(plan, syncs=()),
+        "one": replace(plan, syncs=("optimizer",) * 2),
+        "two": replace(plan, syncs=("optimizer",)),
+    }
+    return plant("sync_chain", plan, without, rule="sync_bound", where=USER_FRAMES["item"], category="sync")
+
+
+def sync_in_three_places(seed: int = 0, jitter: float = 0.05, work_us: int = 300) -> Planted:
+    """A read after forward, backward and optimizer, host work after each: each of them costs its own gap."""
+    places: tuple[Part, ...] = ("forward", "backward", "optimizer")
+    plan = Plan(seed=seed, jitter=jitter, syncs=places, work_after=places, work_us=work_us)
+    without = {"all": replace(plan, syncs=())}
+    without |= {place: replace(plan, syncs=tuple(p for p in places if p != place)) for place in places}
+    return plant(
+        "sync_in_three_places", plan, without, rule="sync_bound", where=USER_FRAMES["item"], category="sync"
+    )
+
+
+def sync_limited(ahead_us: int = 10, work_us: int = 900) -> Planted:
+    """A wait that blocked 0.2 ms is followed by 0.9 ms of host work: only the lead it destroyed is its cost.
+
+    Each kernel takes ``ahead_us`` longer than its launch, so after twenty of them the host leads by as many.
+    A plain ``synchronize`` that returns at once leaves no other reading.
+    """
+    plan = Plan(
+        forward=7,
+        backward=12,
+        optimizer=1,
+        kernel_us=8 + 5 - 1 + ahead_us,
+        syncs=("optimizer",),
+        plain_sync=True,
+        work_after=("optimizer",),
+        work_us=work_us,
+        costs=Costs(sync_return_ns=0),
+    )
+    return plant(
+        "sync_limited", plan, {"all": replace(plan, syncs=())}, category="sync", where=USER_FRAMES["item"]
+    )
+
+
+def launch_bound(seed: int = 0, jitter: float = 0.0) -> Planted:
+    """Many kernels shorter than their launch. Without the cause one graph launch replaces them."""
+    plan = Plan(seed=seed, jitter=jitter, forward=60, backward=120, optimizer=20, kernel_us=3, dispatch_us=12)
+    return plant(
+        "launch_bound",
+        plan,
+        {"all": replace(plan, graph=True)},
+        rule="launch_bound",
+        where=USER_FRAMES["step"],
+        category="launch",
+    )
+
+
+def graph_launched(seed: int = 0) -> Planted:
+    """The kernels of a step in one graph launch: many ops point to one call, and nothing is to be found."""
+    return plant("graph_launched", Plan(seed=seed, graph=True, kernel_us=60), quiet=True)
+
+
+def exposed_copy(seed: int = 0, jitter: float = 0.05, copy_us: int = 1_500) -> Planted:
+    """Each step begins with a copy from pageable memory on the compute stream: nothing runs beside it."""
+    plan = Plan(seed=seed, jitter=jitter, copy="pageable", copy_us=copy_us)
+    return plant(
+        "exposed_copy",
+        plan,
+        {"all": replace(plan, copy="prefetched")},
+        rule="exposed_copy",
+        where=USER_FRAMES["batch"],
+        category="copy_h2d",
+    )
+
+
+def hidden_copy(seed: int = 0, jitter: float = 0.05) -> Planted:
+    """The next batch is copied from pinned memory beside the compute: the copy costs nothing."""
+    return plant("hidden_copy", Plan(seed=seed, jitter=jitter, copy="prefetched"), quiet=True)
+
+
+def copy_staging(staging_us: int = 1_200) -> Planted:
+    """A copy from pageable memory is staged while the device is idle.
+
+    The device ran dry in the input range before, and 1.5 ms of further input lie between copy and compute:
+    the gap before the copy is the copy's own.
+    """
+    plan = Plan(input_us=7_000, copy="pageable", copy_us=200, staging_us=staging_us, copy_then_input_us=1_500)
+    return plant(
+        "copy_staging",
+        plan,
+        {"all": replace(plan, copy="prefetched")},
+        category="copy_staging",
+        where=USER_FRAMES["batch"],
+    )
+
+
+def python_between_steps(seed: int = 0, jitter: float = 0.05, python_us: int = 7_000) -> Planted:
+    """A callback of 7 ms between steps, in Python frames."""
+    plan = Plan(seed=seed, jitter=jitter, python_us=python_us)
+    return plant(
+        "python_between_steps",
+        plan,
+        {"all": replace(plan, python_us=0)},
+        where=USER_FRAMES["log"],
+        category="python",
+    )
+
+
+def python_annotated(python_us: int = 7_000) -> Planted:
+    """The same without Python frames, in a user annotation."""
+    plan = Plan(python_us=python_us, stacks=False, annotated=True)
+    return plant("python_annotated", plan, {"all": replace(plan, python_us=0)}, category="python")
+
+
+def python_unseen(python_us: int = 7_000) -> Planted:
+    """The same with neither: the step's marker ends before it, so nothing recorded covers it."""
+    plan = Plan(python_us=python_us, stacks=False, marker_ends_early=True)
+    return plant("python_unseen", plan, {"all": replace(plan, python_us=0)}, category="unknown_host")
+
+
+def garbage_collection(seed: int = 0, gc_us: int = 20_000, every: int = 3) -> Planted:
+    """A collection of 20 ms every third step."""
+    plan = Plan(seed=seed, steps=11, gc_us=gc_us, gc_every=every)
+    return plant(
+        "garbage_collection", plan, {"all": replace(plan, gc_us=0)}, category="gc", where=USER_FRAMES["main"]
+    )
+
+
+def checkpointing(seed: int = 0, checkpoint_us: int = 40_000, every: int = 4) -> Planted:
+    """A checkpoint of 40 ms every fourth step."""
+    plan = Plan(seed=seed, steps=14, checkpoint_us=checkpoint_us, checkpoint_every=every)
+    return plant(
+        "checkpointing",
+        plan,
+        {"all": replace(plan, checkpoint_us=0)},
+        category="checkpoint_io",
+        where=USER_FRAMES["save"],
+    )
+
+
+def allocator_retries(seed: int = 0, allocator_us: int = 6_000) -> Planted:
+    """The caching allocator gives memory back and asks for it again each step."""
+    plan = Plan(seed=seed, allocator_us=allocator_us)
+    return plant(
+        "allocator_retries",
+        plan,
+        {"all": replace(plan, allocator_us=0)},
+        category="allocator",
+        where=USER_FRAMES["step"],
+    )
+
+
+def recompilation(seed: int = 0, compile_us: int = 60_000, every: int = 4) -> Planted:
+    """A recompilation of 60 ms every fourth step."""
+    plan = Plan(seed=seed, steps=10, compile_us=compile_us, compile_every=every)
+    return plant(
+        "recompilation",
+        plan,
+        {"all": replace(plan, compile_us=0)},
+        category="compile",
+        where=USER_FRAMES["step"],
+    )
+
+
+def profiler_overhead(seed: int = 0, profiler_us: int = 25_000, every: int = 3) -> Planted:
+    """The profiler asks for a buffer inside a runtime call that launches nothing."""
+    plan = Plan(seed=seed, steps=11, profiler_us=profiler_us, profiler_every=every)
+    return plant("profiler_overhead", plan, {"all": replace(plan, profiler_us=0)}, category="profiler")
+
+
+def exposed_collective(seed: int = 0, jitter: float = 0.0, collective_us: int = 900) -> Planted:
+    """One all-reduce after the whole backward: the optimizer waits for it."""
+    plan = Plan(seed=seed, jitter=jitter, buckets=1, collective_us=collective_us)
+    return plant(
+        "exposed_collective",
+        plan,
+        {"all": replace(plan, collective_us=1)},
+        rule="exposed_collective",
+        category="collective",
+    )
+
+
+def hidden_collective(seed: int = 0) -> Planted:
+    """All-reduces beside the backward, the last one short: all but its tail is hidden."""
+    return plant("hidden_collective", Plan(seed=seed, backward=16, buckets=4, collective_us=20), quiet=True)
+
+
+def two_devices(seed: int = 0, jitter: float = 0.05) -> Planted:
+    """One process drives two devices alike."""
+    return plant("two_devices", Plan(seed=seed, jitter=jitter, devices=2), quiet=True)
+
+
+def device_waits(seed: int = 0) -> Planted:
+    """A model split over two devices.
+
+    Each is idle while it waits for the other's event, launched long before.
+    """
+    return plant(
+        "device_waits", Plan(seed=seed, devices=2, layout="pipeline", steps=10), category="dependency"
+    )
+
+
+def launched_before(seed: int = 0) -> Planted:
+    """Kernels of before the recording run into it, without a launch."""
+    return plant("launched_before", Plan(seed=seed, earlier=20), quiet=True)
+
+
+def incomplete_last_step(seed: int = 0) -> Planted:
+    """The recording ends in the forward of the last step."""
+    return plant("incomplete_last_step", Plan(seed=seed, last_share=0.5), quiet=True)
+
+
+def two_cycles(seed: int = 0) -> Planted:
+    """Two profiler cycles with 50 ms between them that nobody recorded."""
+    return plant("two_cycles", Plan(seed=seed, steps=6, cycles=2, pause_us=50_000))
+
+
+def without_markers(seed: int = 0) -> Planted:
+    """No step markers: the launches repeat, and that is all there is."""
+    return plant("without_markers", Plan(seed=seed, steps=12, markers=False))
+
+
+def sampled(seed: int = 0, share: float = 0.3) -> Planted:
+    """Some launches and, independently, some device ops were not recorded.
+
+    Costs per step are not to be told.
+    """
+    planted = plant("sampled", Plan(seed=seed, dispatch_us=40, steps=12))
+    draw = random.Random(seed)
+    kept = [
+        event for event in planted.events if event.cat not in (*CALLS, *DEVICE_WORK) or draw.random() >= share
+    ]
+    return replace(planted, events=tuple(kept))
+
+
+def cpu_only(seed: int = 0, jitter: float = 0.05) -> Planted:
+    """No device: ops one after another, a loader that takes a fifth of the step, and a callback."""
+    plan = Plan(seed=seed, jitter=jitter, devices=0, input_us=800, python_us=2_000)
+    return plant("cpu_only", plan, {"all": replace(plan, input_us=20)}, category="input")
+
+
+CASES: dict[str, Callable[[], Planted]] = {
+    case.__name__: case
+    for case in (
+        healthy,
+        input_bound,
+        input_on_main_thread,
+        sync_bound,
+        sync_chain,
+        sync_in_three_places,
+        sync_limited,
+        launch_bound,
+        graph_launched,
+        exposed_copy,
+        hidden_copy,
+        copy_staging,
+        python_between_steps,
+        python_annotated,
+        python_unseen,
+        garbage_collection,
+        checkpointing,
+        allocator_retries,
+        recompilation,
+        profiler_overhead,
+        exposed_collective,
+        hidden_collective,
+        two_devices,
+        device_waits,
+        launched_before,
+        incomplete_last_step,
+        two_cycles,
+        without_markers,
+        sampled,
+        cpu_only,
+    )
+}
+"""Every case by name, each a function without required arguments."""
