@@ -108,7 +108,8 @@ def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
 
 def told_and_untold(document: Document) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Findings whose cost is known, and those of which the profile could not tell whether they hold."""
-    told, untold = [], []
+    told: list[dict[str, Any]] = []
+    untold: list[dict[str, Any]] = []
     for item in document["findings"]:
         known = item["not_determined"] is None or item["cost_ns_per_step"] is not None
         (told if known else untold).append(item)
