@@ -1,0 +1,67 @@
+"""Every nanosecond once: on arbitrary traces and on every real one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from stepscope.analysis.accounting import check
+from stepscope.analysis.categories import BUSY, CATEGORIES
+from stepscope.analysis.facts import Facts, analyse
+from stepscope.errors import TraceInvariantError
+from stepscope.trace.tables import Kind
+from tests.kit.random_traces import random_traces
+from tests.kit.traces import KINETO_TRACES, real_trace
+from tests.support import facts_of, facts_of_drawing, read_trace
+
+
+def assert_exact(facts: Facts) -> None:
+    """Rows tile from the first device op or marker to the last device op, and parts sum to them; busy time is the
+    union of the device's slices, counted here without any of the product's interval arithmetic."""
+    trace = facts.trace
+    for activity, account in facts.devices:
+        bounds = account.rows.bounds
+        assert (account.parts.sum(axis=1) == np.diff(bounds)).all()
+        assert bounds[0] == min(activity.start.min(), facts.markers.start[0])
+        assert bounds[-1] == activity.end.max()
+        busy = sum(int(account.parts[:, CATEGORIES.index(category)].sum()) for category in BUSY)
+        rows = np.isin(trace.slices.kind, (Kind.KERNEL, Kind.COLLECTIVE, Kind.COPY, Kind.MEMSET))
+        rows &= trace.tracks.device[trace.slices.track] == activity.device
+        spans = sorted(zip(trace.slices.start_ns[rows].tolist(), trace.slices.dur_ns[rows].tolist(), strict=True))
+        covered, reach = 0, spans[0][0]
+        for start, dur in spans:
+            covered += max(0, start + dur - max(start, reach))
+            reach = max(reach, start + dur)
+        assert busy == covered
+        steps = [step for step in account.rows.steps if step is not None]
+        assert steps == list(range(len(facts.markers)))
+        assert (account.between_steps_ns >= 0).all()
+        assert (account.between_steps_ns <= np.diff(bounds)).all()
+
+
+@given(random_traces())
+def test_the_integers_sum_on_any_trace(events):
+    facts = facts_of(events)
+    assert_exact(facts)
+    for account in facts.accounts:
+        check(account)
+        if account.rows.device is None:
+            assert (account.parts.sum(axis=1) == np.diff(account.rows.bounds)).all()
+
+
+@pytest.mark.parametrize("name", KINETO_TRACES)
+def test_the_integers_sum_on_every_real_trace(name):
+    assert_exact(analyse(read_trace(real_trace(name))))
+
+
+def test_a_wrong_sum_is_an_error_not_a_report():
+    facts = facts_of_drawing("""
+        main  |[S        ]
+        main  | [a]
+        gpu0/7|    [a  ]
+        S = step 1
+    """)
+    facts.accounts[0].parts[0, 0] += 1
+    with pytest.raises(TraceInvariantError, match="do not sum"):
+        check(facts.accounts[0])

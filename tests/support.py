@@ -1,0 +1,40 @@
+"""From the kit's events, or a file, to facts: what most tests of analyses and rules start with."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from stepscope.analysis.facts import Facts, analyse
+from stepscope.readers.kineto import to_trace
+from stepscope.readers.scan import read_events
+from stepscope.readers.source import Source
+from stepscope.trace.trace import Trace
+from tests.kit.drawing import draw
+from tests.kit.events import Event
+from tests.kit.kineto_writer import write_kineto
+
+
+def trace_of_bytes(data: bytes, *, road: str = "auto") -> Trace:
+    """Read a profile from memory, the way a file is read."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "profile"
+        path.write_bytes(data)
+        return to_trace(read_events(Source(str(path)), road=road))
+
+
+def trace_of(events: Sequence[Event]) -> Trace:
+    return trace_of_bytes(write_kineto(events))
+
+
+def facts_of(events: Sequence[Event]) -> Facts:
+    return analyse(trace_of(events))
+
+
+def facts_of_drawing(text: str) -> Facts:
+    return facts_of(draw(text))
+
+
+def read_trace(path: Path) -> Trace:
+    return to_trace(read_events(Source(str(path))))
