@@ -88,6 +88,8 @@ def _nanoseconds(value: Any) -> int | None:
     if not isinstance(value, str) or not _NUMBER.fullmatch(value.strip()):
         return None
     number = Decimal(value.strip())
+    if not number:
+        return 0
     if number.adjusted() > 30:
         return None
     if number.adjusted() < -30:
@@ -151,3 +153,14 @@ def same(first: RawEvents, second: RawEvents) -> bool:
     """Whether two readings agree in every row, offset and header key."""
     return (columns(first) == columns(second) and np.array_equal(first.offset, second.offset)
             and first.header == second.header and first.total_bytes == second.total_bytes)
+
+
+def tidy(value: Any) -> Any:
+    """Text without lone surrogates, which no encoding can carry."""
+    if isinstance(value, str):
+        return _clean(value)
+    if isinstance(value, list):
+        return [tidy(item) for item in value]
+    if isinstance(value, dict):
+        return {_clean(key): tidy(item) for key, item in value.items()}
+    return value

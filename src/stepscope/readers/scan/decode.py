@@ -30,22 +30,28 @@ def string(body: bytes) -> tuple[str, list[str]]:
     >>> string(rb"caf\\u00e9"), string(rb"C:\\Users\\new")
     (('café', []), ('C:\\\\Users\\\\new', ['unescaped_backslash']))
     """
-    damage = []
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        text = body.decode(errors="replace")
-        damage.append("invalid_utf8")
+    text, damage = _decoded(body)
     if _CONTROL.search(text):
         damage.append("control_characters")
     if "\\" not in text:
         return text, damage
     if "\\" in _ESCAPE.sub("", text):
         return text, [*damage, "unescaped_backslash"]
-    text = _ESCAPE.sub(_unescape, text)
-    if _SURROGATE.search(text):
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text, damage
+    return _without_surrogates(_ESCAPE.sub(_unescape, text)), damage
+
+
+def _without_surrogates(text: str) -> str:
+    """Surrogate pairs as the characters they stand for, single ones as U+FFFD."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _decoded(data: bytes) -> tuple[str, list[str]]:
+    try:
+        return data.decode(), []
+    except UnicodeDecodeError:
+        return data.decode(errors="replace"), ["invalid_utf8"]
 
 
 def _unescape(match: re.Match[str]) -> str:
@@ -63,19 +69,21 @@ def raw(value: bytes) -> tuple[str, list[str]]:
     if value.startswith(b'"'):
         text, damage = string(value[1:-1])
         return json.dumps(text, ensure_ascii=False), damage
-    text = value.decode(errors="replace")
-    damage = ["invalid_utf8"] if "\ufffd" in text else []
-    if _CONTROL.search(text):
-        damage.append("control_characters")
-    try:
-        return json.dumps(loads(text), ensure_ascii=False), damage
-    except (ValueError, RecursionError):
-        return json.dumps(text, ensure_ascii=False), [*damage, "broken_argument"]
+    text, damage = _decoded(value)
+    for strict, found in ((True, damage), (False, [*damage, "control_characters"])):
+        try:
+            return _without_surrogates(json.dumps(loads(text, strict=strict), ensure_ascii=False)), found
+        except (ValueError, RecursionError):
+            continue
+    return json.dumps(text, ensure_ascii=False), [*damage, "broken_argument"]
 
 
-def loads(text: str) -> Any:
-    """JSON with raw control characters allowed and NaN or Infinity as None. Raises ValueError or RecursionError."""
-    return json.loads(text, strict=False, parse_constant=lambda name: None)
+def loads(text: str, *, strict: bool = False) -> Any:
+    """JSON with NaN or Infinity as None and, unless strict, raw control characters allowed.
+
+    Raises ValueError or RecursionError.
+    """
+    return json.loads(text, strict=strict, parse_constant=lambda name: None)
 
 
 def is_plain_scalar(token: bytes) -> bool:

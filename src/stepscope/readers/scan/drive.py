@@ -22,8 +22,12 @@ from stepscope.readers.scan.window import PADDING, Window, empty_buffer, window_
 from stepscope.readers.source import Source, Stream, fill, pread_into
 
 CHUNK = 8 << 20
-_MARGIN = 1 << 18
-_SLACK = 1 << 20
+"""Bytes that a thread reads at a time."""
+MARGIN = 1 << 18
+"""Bytes read beyond a chunk, for the event that reaches over its end."""
+SLACK = 1 << 20
+"""Room in front of a block, for the event that reaches into it."""
+HEAD_BLOCK = 1 << 18
 _NOWHERE = 1 << 62
 _MIN_EVENT_BYTES, _MANY_EVENTS = 16, 20_000_000
 
@@ -46,16 +50,16 @@ class Listing:
 class Feed:
     """A stream read block by block into one growing text, for finding where the events begin."""
 
-    def __init__(self, stream: Stream, block: int = 1 << 18) -> None:
+    def __init__(self, stream: Stream) -> None:
         self.data = bytearray()
         self.ended = False
-        self._stream, self._block = stream, block
+        self._stream = stream
 
     def more(self) -> bool:
         """Append a block; False at the end of the stream."""
-        block = bytearray(self._block)
+        block = bytearray(HEAD_BLOCK)
         got = 0 if self.ended else fill(self._stream, memoryview(block))
-        self.ended = got < self._block
+        self.ended = got < len(block)
         self.data += memoryview(block)[:got]
         return got > 0
 
@@ -82,7 +86,7 @@ def read_stream(feed: Feed, stream: Stream, start: int, road: Road, progress: Ca
 
 @dataclass(slots=True)
 class _Block:
-    """Freshly read text behind a gap of ``_SLACK`` bytes, into which the rest of the window before is copied."""
+    """Freshly read text behind a gap of ``SLACK`` bytes, into which the rest of the window before is copied."""
 
     buffer: np.ndarray[Any, np.dtype[np.uint8]]
     size: int
@@ -91,10 +95,10 @@ class _Block:
     def joined(self, before: Window, at: int) -> Window:
         """The window of what ``before`` holds from ``at`` on, and this block."""
         rest = before.end - at
-        buffer, gap = self.buffer, _SLACK
-        if rest > _SLACK:
+        buffer, gap = self.buffer, SLACK
+        if rest > SLACK:
             buffer, gap = empty_buffer(rest + self.size), rest
-            buffer[rest:rest + self.size] = self.buffer[_SLACK:_SLACK + self.size]
+            buffer[rest:rest + self.size] = self.buffer[SLACK:SLACK + self.size]
         buffer[gap - rest:gap] = before.buffer[at:before.end]
         return Window(buffer[gap - rest:], before.base + at, rest + self.size, self.last)
 
@@ -104,12 +108,12 @@ def _blocks(stream: Stream) -> Iterator[_Block]:
     free: queue.SimpleQueue[Any] = queue.SimpleQueue()
     full: queue.SimpleQueue[_Block | BaseException] = queue.SimpleQueue()
     for _ in range(3):
-        free.put(empty_buffer(_SLACK + CHUNK))
+        free.put(empty_buffer(SLACK + CHUNK))
 
     def produce() -> None:
         try:
             while (buffer := free.get()) is not None:
-                size = fill(stream, memoryview(buffer)[_SLACK:_SLACK + CHUNK])
+                size = fill(stream, memoryview(buffer)[SLACK:SLACK + CHUNK])
                 full.put(_Block(buffer, size, size < CHUNK))
                 if size < CHUNK:
                     return
@@ -143,7 +147,7 @@ def _rest(window: Window, at: int, blocks: Iterator[_Block]) -> tuple[bytes, int
     for block in blocks:
         total += block.size
         if len(tail) < TAIL_LIMIT:
-            tail += memoryview(block.buffer)[_SLACK:_SLACK + block.size]
+            tail += memoryview(block.buffer)[SLACK:SLACK + block.size]
     return bytes(tail), total
 
 
@@ -202,7 +206,7 @@ class _ChunkReader:
         if self.finished:
             return None
         low = self._start + index * CHUNK
-        window = self._window(low, CHUNK + _MARGIN)
+        window = self._window(low, CHUNK + MARGIN)
         at = 0
         if index:
             found = EVENT_START.search(window.view, 0, min(window.end, 1 << 20))
@@ -213,7 +217,7 @@ class _ChunkReader:
 
     def read_from(self, at: int, limit: int, comma_due: bool) -> _Chunk:
         """The events from ``at`` to the first that begins at ``limit`` or later."""
-        return self._read(self._window(at, max(limit - at, 0) + _MARGIN), 0, limit, comma_due)
+        return self._read(self._window(at, max(limit - at, 0) + MARGIN), 0, limit, comma_due)
 
     def _read(self, window: Window, at: int, limit: int, comma_due: bool) -> _Chunk:
         road = self._road()
@@ -222,7 +226,7 @@ class _ChunkReader:
             at, comma_due, stop = road.advance(window, at, limit - window.base, comma_due)
             if stop is not Stop.NEED_MORE:
                 break
-            window = self._window(window.base + at, 2 * (window.end - at) + _MARGIN)
+            window = self._window(window.base + at, 2 * (window.end - at) + MARGIN)
             at = 0
         return _Chunk(begin, window.base + at, comma_due, stop is Stop.DONE, *road.take())
 
@@ -235,7 +239,7 @@ class _ChunkReader:
         size = min(size, self._source.size - base)
         buffer = getattr(self._local, "buffer", None)
         if buffer is None or len(buffer) < size + PADDING:
-            buffer = empty_buffer(size if size > CHUNK else min(CHUNK + _MARGIN, self._source.size))
+            buffer = empty_buffer(size if size > CHUNK else min(CHUNK + MARGIN, self._source.size))
             self._local.buffer = buffer
         got = pread_into(self._file, memoryview(buffer)[:size], base)
         return Window(buffer, base, got, base + got >= self._source.size)

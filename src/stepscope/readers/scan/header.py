@@ -10,7 +10,7 @@ from typing import Any
 from stepscope.errors import InputError
 from stepscope.readers.scan import decode
 from stepscope.readers.scan.damage import Tally
-from stepscope.readers.scan.plain import BLANK, Incomplete, Malformed, skip_blank, value_end
+from stepscope.readers.scan.plain import BLANK, STRING, Incomplete, Malformed, skip_blank, value_end
 
 HEAD_LIMIT = 128 << 20
 """traceEvents must begin within so many bytes: what precedes it is held in memory."""
@@ -87,10 +87,8 @@ class Root:
         return header
 
     def _tail_member(self, data: bytes, at: int, base: int, header: dict[str, Any]) -> int:
-        key = _KEY.match(data, at)
         try:
-            if key is None:
-                raise Malformed(at)
+            key = _key_at(data, at)
             stop = value_end(data, key.end(), len(data))
             self._keep(header, key.group(1), bytes(data[key.end():stop]))
             return skip_blank(data, stop, len(data))
@@ -106,7 +104,7 @@ class Root:
         if data[at:at + 1] == b"}":
             raise self._refuse("is JSON, but no trace: it has no traceEvents")
         try:
-            key = self._grown(data, more, lambda: _KEY.match(data, at) or _raise_incomplete())
+            key = self._grown(data, more, lambda: _key_at(data, at))
             if self._starts_events(data, key, more):
                 opening.start = key.end() + 1
                 return at
@@ -213,8 +211,16 @@ class Root:
         return InputError(f"{self._path}: {why}")
 
 
-def _raise_incomplete() -> re.Match[bytes]:
-    raise Incomplete
+def _key_at(data: bytes | bytearray, at: int) -> re.Match[bytes]:
+    """The key and colon at ``at``, the value in sight. Raises Incomplete or Malformed."""
+    key = _KEY.match(data, at)
+    if key is None:
+        text = STRING.match(data, at)
+        if data[at:at + 1] != b'"' or (text and skip_blank(data, text.end(), len(data)) < len(data)):
+            raise Malformed(at)
+    if key is None or key.end() == len(data):
+        raise Incomplete
+    return key
 
 
 def _texts(value: bytes) -> list[str] | str | None:

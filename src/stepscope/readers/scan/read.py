@@ -6,8 +6,8 @@ from typing import Literal
 
 from stepscope.readers.events import RawEvents
 from stepscope.readers.scan.damage import Tally
+from stepscope.readers.scan import drive
 from stepscope.readers.scan.drive import (
-    CHUNK,
     Feed,
     Listing,
     Progress,
@@ -67,7 +67,7 @@ def must_compile() -> bool:
 
 
 def _list(source: Source, stream: Stream, feed: Feed, start: int, make_road: RoadType, report: Progress) -> Listing:
-    if source.container == "plain" and source.size - start > 2 * CHUNK and make_road.parallel:
+    if source.container == "plain" and source.size - start > 2 * drive.CHUNK and make_road.parallel:
         return read_chunks(source, start, make_road, thread_count(), lambda done: report(done, source.size))
     return read_stream(feed, stream, start, make_road(), lambda: report(stream.consumed, source.size))
 
