@@ -42,6 +42,12 @@ def test_the_bar_and_its_legend():
     assert "~~ other (3 small parts)  1.18 ms  0.6 %" in lines[8]
 
 
+def test_a_narrow_legend_stands_below_itself():
+    lines = _lines(documents.input_bound(), width=80)
+    assert lines[7] == "works ██ computing (kernels)       118 ms 59.3 %"
+    assert lines[10] == "waits ░░ waiting for input data 55.3 ms 27.8 %"
+
+
 def test_the_three_headline_numbers():
     lines = _lines(documents.healthy())
     at = lines.index("device busy     97.0 % of the step time (91.0 % without collectives)")
@@ -209,7 +215,7 @@ def test_the_long_report_has_every_table_with_its_figures():
     assert re.search(r"aten::item +1 +61\.0 ms +7\.15 ms +/home/ana/train\.py:57", text)
     assert re.search(r"h2d +pageable → device +aten::copy_ +2 +36\.8 MiB +2\.41 ms +yes", text)
     assert re.search(r"7,224 +8\.40 µs +31\.0 µs +8\.0 %", text)
-    assert re.search(r"vectorized_elementwise_kernel<4, CUDAFunctor.*> +90\.0 ms +13\.0 % +964 +fp32 +no", text)
+    assert re.search(r"vectorized_elementwise_kernel<4, CUDAFunctor.*> +90\.0 ms +13\.0 % +964 +fp32", text)
     assert re.search(r"resnet50\.pt\.trace\.json\.gz +1\.18 MiB +40,123", text)
 
 
