@@ -135,7 +135,7 @@ def test_no_progress_where_stderr_is_no_terminal():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGPIPE")
 def test_a_reader_who_leaves_is_not_an_error():
-    before = "time.sleep(0.2)"  # The reader is gone before the first byte, which waits in a buffer to the last.
+    before = "time.sleep(0.2)"  # The reader is gone by then, and the text waits in a buffer.
     with subprocess.Popen(
         _command("diagnose", "healthy", before=before),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(),
