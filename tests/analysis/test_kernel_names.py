@@ -29,6 +29,10 @@ gemm           no       fp32  maxwell_sgemm_64x64_nn
 gemm           no       fp64  volta_dgemm_64x64_nn
 gemm           no       fp16  maxwell_hgemm_128x64_tn
 gemm           no       fp32  ampere_gcgemm_64x64_nt
+gemm           no       fp32  ampere_cgemm_64x64_nn
+gemm           no       fp64  ampere_zgemm_64x64_nn
+gemm           yes      int8  ampere_i16832gemm_128x128_nt
+gemm           yes      int8  void cutlass::Kernel<cutlass_80_tensorop_s8_i16832gemm_s8_128x128_tn>(P)
 gemm           no       fp16  turing_fp16_sgemm_fp16_128x64_tn
 gemm           yes      fp16  volta_h884gemm_256x64_ldg8_nn
 gemm           yes      fp16  volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_tn
@@ -55,6 +59,7 @@ convolution    yes      tf32  sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32
 gemm           no       fp32  sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_ffma_execute_kernel
 gemm           yes      fp64  sm80_xmma_gemm_f64f64_f64f64_f64_tn_n_tilesize64x64x16_tensor8x8x4_kernel
 gemm           yes      bf16  sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_warpgroupsize1x1x1_kernel
+gemm           yes      fp8   sm90_xmma_gemm_e5m2e4m3_bf16f32_f32_tn_n_warpgroupsize1x1x1_kernel
 gemm           yes      fp8   sm90_xmma_gemm_e4m3e5m2_e4m3f32_f32_tn_n_warpgroupsize1x1x1_kernel
 gemm           yes      int8  sm80_xmma_gemm_i8i32_i8i32_i32_tn_n_tilesize64x64x64_tensor16x8x32_kernel
 gemm           yes      -     void xmma_cudnn::gemm::kernel<Traits<Ampere_hmma_fp32_traits>>(P)
@@ -63,6 +68,7 @@ gemm           yes      fp4   sm100_xmma_fp4_grouped_gemm
 gemm           yes      bf16  nvjet_tst_64x64_64x16_2x1_2cta_v_bz_bias_TNT
 gemm           yes      fp16  nvjet_hsh_256x128_64x4_1x2_h_bz_coopA_NNT
 gemm           yes      fp16  nvjet_sm90_hss_320x128
+gemm           yes      fp8   nvjet_rqtst_128x256_128x6_2x1_v_bz_TNT
 gemm           yes      fp8   nvjet_qqtst_128x256_128x6_2x1_2cta_v_bz_TNT
 gemm           yes      fp4   nvjet_ootst_128x128_256x4_Avec16UE4M3_Bvec16UE4M3_TNT
 gemm           yes      tf32  nvjet_sss_tf32_128x256_TNT
@@ -129,10 +135,17 @@ gemm           no       fp16  Cijk_Ailk_Bljk_HB_MT128x64x16_SE_K1
 gemm           yes      fp32  Cijk_Ailk_Bljk_SB_MT128x64x16_MI32x32x1_SE_K1
 gemm           yes      fp8   Cijk_Alik_Bljk_F8BS_BH_MT128x128x128_MI16x16x1_SN
 gemm           yes      tf32  Custom_Cijk_Alik_Bljk_S_MX_B_UserArgs_MT128x160x64_MI16x16x1_SN
+gemm           yes      fp8   Cijk_Alik_Bljk_B8F8HS_BH_MT128x128x128_MI16x16x1_SN
+gemm           yes      fp4   Cijk_Alik_Bljk_F4BS_BH_MT256x256x128_MI16x16x1_SN
+gemm           yes      int8  Cijk_Alik_Bljk_I8II_BH_MT128x128x64_MI16x16x1_SN
+gemm           yes      int8  Cijk_Ailk_Bljk_4xi8BH_MT64x64x32_MI16x16x16x1_SN
+gemm           no       fp32  Cijk_Ailk_Bjlk_CB_MT32x32x8_SN
+gemm           no       fp64  Cijk_Ailk_Bjlk_ZB_MT32x32x8_SN
 gemm           yes      fp64  Cijk_Ailk_Bljk_DB_MT64x32x16_MI16x16x4x1_SN
 convolution    yes      bf16  igemm_fwd_gtcx3_nhwc_bf16_bx0_ex1_bt64x128x32_wt32x32x8
 convolution    no       fp32  igemm_v4r1_dynamic_fp32
 convolution    no       fp32  miopenSp3AsmConv_v30_3_1_gfx9_fp32_f2x3_stride1
+convolution    no       fp32  naive_conv_ab_nonpacked_wrw_nchw_float_double_float
 convolution    no       fp16  naive_conv_ab_nonpacked_fwd_nchw_half_double_half
 convolution    yes      bf16  _ZN2ck39kernel_grouped_conv_fwd_xdl_cshuffle_v3INS_4GemmES7_ttfttNS0_E
 convolution    yes      bf16  _ZN2ck37kernel_batched_gemm_xdlops_bwd_weightINS_8GridwiseILi64EttftLE
@@ -304,6 +317,12 @@ reduce         fp16     ncclDevKernel_Reduce_Sum_f16_RING_LL(ncclDevComm*)
 all_reduce     -        ncclDevKernel_AllReduce_Sum_u8_RING_LL(ncclDevComm*)
 all_reduce     fp8      ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_f8e4m3(ncclSymkDevWorkArgs4K)
 all_gather     -        ncclSymDevKernel_AllGather_LLMC(ncclSymDevArgs)
+all_reduce     fp16     ncclKernel_AllReduce_RING_LL_Sum_half(ncclWorkElem)
+all_reduce     fp64     ncclKernel_AllReduce_RING_LL_Sum_double(ncclWorkElem)
+all_reduce     int8     ncclKernel_AllReduce_RING_LL_Sum_int8_t(ncclWorkElem)
+all_reduce     fp64     ncclDevKernel_AllReduce_Sum_f64_RING_LL(ncclDevComm*)
+reduce         int8     ncclDevKernel_Reduce_Sum_i8_RING_LL(ncclDevComm*)
+reduce_scatter fp8      ncclDevKernel_ReduceScatter_Sum_f8e5m2_RING_LL(ncclDevComm*)
 # The collective is not in the name, or the name is in lower case.
 generic        -        ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)
 generic        -        ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)
@@ -334,8 +353,42 @@ allreduce_fusion_kernel_oneshot_lamport<__half>(P)
 @pytest.mark.parametrize(("collective", "precision", "name"), COLLECTIVES, ids=lambda v: v[:60])
 def test_collectives(collective: str, precision: str, name: str) -> None:
     traits = describe(name)
-    assert (traits.family, traits.collective, traits.precision or "-") == (F.COLLECTIVE, collective, precision)
-    assert (traits.tensor_core, traits.eligible) == (NO, False)
+    assert (traits.collective, traits.precision or "-") == (collective, precision)
+    assert (traits.family, traits.tensor_core, traits.eligible) == (F.COLLECTIVE, NO, False)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "precision"),
+    [
+        ("c10::Float8_e4m3fn", P.FP8),
+        ("__nv_fp8_e5m2", P.FP8),
+        ("ck_tile::fp8_t", P.FP8),
+        ("c10::Float4_e2m1fn_x2", P.FP4),
+        ("__nv_fp4_e2m1", P.FP4),
+        ("cutlass::float_e2m1_t", P.FP4),
+        ("__nv_bfloat162", P.BF16),
+        ("hip_bfloat16", P.BF16),
+        ("__bf16", P.BF16),
+        ("ck::bhalf_t", P.BF16),
+        ("ck_tile::bf16_t", P.BF16),
+        ("half2", P.FP16),
+        ("_Float16", P.FP16),
+        ("float16_t", P.FP16),
+        ("ck_tile::fp16_t", P.FP16),
+        ("cutlass::tfloat32_t", P.TF32),
+        ("float4", P.FP32),
+        ("c10::complex<double>", P.FP64),
+        ("int8_t", P.INT8),
+        ("signed char", P.INT8),
+        ("unsigned char", None),
+        ("OpaqueType<2u>", None),
+        ("Fp8KVCacheDataType", None),
+        ("my_float_thing", None),
+    ],
+)
+def test_types_among_template_arguments(spelling: str, precision: Precision | None) -> None:
+    assert describe(f"void ns::some_function<4, {spelling}, 2>(int, float)").precision == precision
+    assert op_precision(f'["Scalar", "{spelling}"]') == precision
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from stepscope.analysis.kernel_symbols import ANONYMOUS, LONGEST, subject
+from stepscope.analysis.kernel_symbols import ANONYMOUS, LONGEST, subject, without_parameters
 from stepscope.hardware.peaks import Precision
 
 _P = Precision
@@ -29,9 +29,9 @@ _TYPE_PATTERNS = (
 _TYPE = re.compile(r"(?<!\w)(?:" + "|".join(f"(?P<{p}>{r})" for p, r in _TYPE_PATTERNS) + r")(?!\w)")
 _TOKENS = {
     "bf16": _P.BF16, "bfloat16": _P.BF16, "fp16": _P.FP16, "f16": _P.FP16, "half": _P.FP16, "tf32": _P.TF32,
-    "fp32": _P.FP32, "f32": _P.FP32, "float": _P.FP32, "fp64": _P.FP64, "f64": _P.FP64, "double": _P.FP64,
+    "fp32": _P.FP32, "f32": _P.FP32, "float": _P.FP32, "f64": _P.FP64,
     "fp8": _P.FP8, "e4m3": _P.FP8, "e5m2": _P.FP8, "fp4": _P.FP4, "e2m1": _P.FP4, "int8": _P.INT8,
-    "i8": _P.INT8, "s8": _P.INT8,
+    "i8": _P.INT8,
 }
 _ANY_TOKEN = "|".join(sorted(_TOKENS, key=len, reverse=True))
 _TOKEN = re.compile(
@@ -43,7 +43,7 @@ _OPERANDS = re.compile(rf"^(?:bmm|gemm)_[A-Za-z\d]+?_((?:(?:Mx|Nv)?{_OPERAND})+)
                        rf"|^fmha\w*_Q(?:kv)?({_OPERAND}(?:Kv{_OPERAND})?)O")
 _ATOM = re.compile(r"SM\d+_\d+x\d+x\d+_(?:F32|F16|S32|F64)(BF16|F16|TF32|E4M3|E5M2|S8|F64)")
 _NVJET = re.compile(r"nvjet_(?:sm\d+_)?([a-z]{3,5})_")
-_NVJET_LETTERS = {"t": _P.BF16, "h": _P.FP16, "q": _P.FP8, "r": _P.FP8, "o": _P.FP4, "d": _P.FP64}
+_NVJET_LETTERS = {"t": _P.BF16, "h": _P.FP16, "q": _P.FP8, "r": _P.FP8, "o": _P.FP4}
 _TENSILE = re.compile(r"Cijk_A[a-z]+_B[a-z]+_(?:(S_MX)|(F8|B8|F4|4xi8|I8|[HBSDCZ]))")
 _TENSILE_LETTERS = {
     "F8": _P.FP8, "B8": _P.FP8, "F4": _P.FP4, "4xi8": _P.INT8, "I8": _P.INT8, "H": _P.FP16, "B": _P.BF16,
@@ -147,13 +147,15 @@ def _template_type(text: str, about: str) -> Precision | None:
 
     A kernel is often a lambda of a function whose own parameters stand in the name; they are not its data.
     """
-    plain = _ENCLOSING.sub("", ANONYMOUS.sub("", text))
-    begin = plain.find("<")
-    return _first_type(plain[begin:]) if begin >= 0 and not text.startswith("_ZN") else None
+    if text.startswith("_ZN"):
+        return None
+    _, opening, arguments = _ENCLOSING.sub("", without_parameters(ANONYMOUS.sub("", text))).partition("<")
+    return _first_type(arguments) if opening else None
 
 
 def _named_type(text: str, about: str) -> Precision | None:
-    match = _TOKEN.search(about)
+    # xmma's traits name the accumulator where it is fp32: the operands of "hmma_fp32" are 16-bit.
+    match = _TOKEN.search(about.replace("hmma_fp32", ""))
     return _TOKENS[match[1] or match[2]] if match else None
 
 

@@ -115,7 +115,7 @@ _LIBRARY = re.compile(
     r"^(?:void )?(?:nccl|rccl|msccl|gloo:|oneccl|ccl::|hccl|hcom_|c10d::|nvshmem|deep_ep::)")
 _CUSTOM = re.compile(
     r"cross_device_reduce|(?<!warp)(?<!warp_)(?<!block)(?<!block_)(?:all_?reduce|all_?gather|reduce_?scatter)"
-    r"|all_?to_?all|multimem_|symm(?:etric)?_mem(?:ory)?::|oneshotall|twoshotall|userbuffers_")
+    r"|all_?to_?all|userbuffers_")
 _XLA = re.compile(r"^%?(?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-(?:permute|broadcast)"
                   r"|send|recv)(?:-start|-done)?(?:\.\d+)?$")
 _INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|for|spl)_")
@@ -134,8 +134,6 @@ _RULES = tuple((family, eligible, re.compile("|".join(patterns))) for family, el
     (_F.ELEMENTWISE, False, r"tensoropwith|optensor"),
     (_F.COPY, False, r"^memcpy|reshape_and_cache|nchwtonhwc|nhwctonchw"),
     # Inductor writes what kind of loop it generated, then the ops it fused.
-    (_F.ATTENTION, True, r"^triton_tem_\w*(?:attention|sdpa)"),
-    (_F.CONVOLUTION, True, r"^triton_tem_\w*conv"),
     (_F.GEMM, True, r"^triton_tem_\w*mm"),
     (_F.SOFTMAX, False, r"^triton_(?:red|per)_\w*softmax"),
     (_F.NORMALIZATION, False, r"^triton_(?:red|per)_\w*_norm"),
@@ -146,34 +144,35 @@ _RULES = tuple((family, eligible, re.compile("|".join(patterns))) for family, el
     (_F.ATTENTION, False, r"dot_do_o|convert_dq|splitkv_combine|fwdcombine|bwd(?:pre|post)process",
      r"merge_attn_states|mla_reduce|attention\w*_reduce|reduce_segments"),
     (_F.CONVOLUTION, False, r"winograd\w*(?:data|filter|output|delta)4x4|generatewinogradtiles",
-     r"im2col|col2im|vol2col|fft2d_|compute(?:wgrad)?(?:splitk)?b?offsetskernel|scalepackedtensor|depthwise"),
-    (_F.GEMM, False, r"splitk_?reduce|reduce_?splitk|gemv|gemmk1|(?:^|:)dot_kernel|^cijk_(?!a)|postgsu",
+     r"im2col|col2im|vol2col|fft2d_|compute(?:wgrad)?(?:splitk)?b?offsetskernel|scalepackedtensor",
+     r"depthwise"),
+    (_F.GEMM, False, r"splitk_?reduce|reduce_?splitk|gemv|gemmk1|(?:^|:)dot_kernel|^cijk_(?!a)",
      r"epilogue::impl"),
     (_F.INDEX, False, r"finalize|routing"),
     (_F.ATTENTION, True, r"flash_?(?:fwd|bwd|attn|attention|mla)|fmha|sdpa|attention|attn_?(?:fwd|bwd)",
      r"paged_?attn|(?:batch|single)(?:prefill|decode)with|(?:^|[:_])mla_"),
-    (_F.CONVOLUTION, True, r"conv(?!ert)|fprop|dgrad|wgrad|winograd|igemm_(?:fwd|bwd|wrw)|miopensp3",
+    (_F.CONVOLUTION, True, r"conv(?!ert)|fprop|dgrad|wgrad|winograd|igemm_(?:fwd|bwd|wrw|v4r1)",
      r"[a-z\d]cudnn_|bwd_(?:data|weight)"),
-    (_F.GEMM, True, r"(?<!fb)gemm(?!a)|matmul|(?:^|_|:)b?mm_|_mm(?:_|$)|^(?:custom_)?cijk_|nvjet|tensorop",
-     r"marlin|machete|fused_moe_kernel|mfma_moe"),
+    (_F.GEMM, True, r"(?<!fb)gemm(?!a)|matmul|(?:^|_|:)b?mm_|_mm(?:_|$)|^(?:custom_)?cijk_|nvjet",
+     r"marlin|fused_moe_kernel|mfma_moe"),
     (_F.EMBEDDING, False, r"(?<!rotary_)embedding|pooled_embs"),
     (_F.OTHER, False, r"pool|spin_kernel"),
     (_F.SOFTMAX, False, r"softmax"),
     (_F.NORMALIZATION, False, r"(?:layer|batch|group|instance|rms)_?norm|(?:^|:)bn_(?:fw|bw)",
      r"rowwisemoments|gammabeta"),
-    (_F.OPTIMIZER, False, r"(?<![a-z])(?:adam|sgd|lamb(?!da)|adagrad|rmsprop|adafactor)|optimizer"),
+    (_F.OPTIMIZER, False, r"(?<![a-z])(?:adam|sgd|lamb(?!da)|adagrad|adafactor)|optimizer"),
     (_F.ELEMENTWISE, False, r"elementwise_kernel_with_index|quant|qparam|fp8rowwise"),
-    (_F.INDEX, False, r"sort|top_?k|scan|index|gather|scatter|unique|histogram|radix|nonzero|compact|bykey",
-     r"cumsum|bounds_check|linearize|offsets_range|permute_2d|compute_cuda_kernel"),
-    (_F.RANDOM, False, r"dropout|philox|distribution_|bernoulli|(?<![a-z])rand"),
+    (_F.INDEX, False, r"sort|top_?k|scan|index|gather|scatter|histogram|radix|compact|bykey|cumsum",
+     r"bounds_check|offsets_range|permute_2d|compute_cuda_kernel"),
+    (_F.RANDOM, False, r"dropout|distribution_|(?<![a-z])rand"),
     (_F.REDUCTION, False, r"reduce|(?<![a-z])(?:sum|mean|argmax|argmin)(?![a-z])|loss|nllcriterion"),
-    (_F.COPY, False, r"copy|cat_?array|transpose|permute|contiguous|constant_pad"),
+    (_F.COPY, False, r"copy|transpose|permute"),
     (_F.ELEMENTWISE, False, r"elementwise|elemwise|multi_tensor_apply|pointwise|act_and_mul|silu|gelu|relu",
      r"swiglu|rotary|rope|fill|scal_kernel|^wrapped_|^loop_\w*fusion"),
 ))
 _FUNCTORS = tuple((family, re.compile(pattern)) for family, pattern in (
-    (_F.RANDOM, r"dropout|bernoulli|uniform|normal_and|distribution"),
-    (_F.OPTIMIZER, r"adam|sgd|lamb(?!da)|adagrad|rmsprop"),
+    (_F.RANDOM, r"dropout|bernoulli"),
+    (_F.OPTIMIZER, r"adam|sgd|lamb(?!da)|adagrad"),
     (_F.COPY, r"copy_kernel|copy_device_to_device|copyfunctor"),
 ))
 
@@ -195,7 +194,7 @@ _EVIDENCE = tuple((answer, re.compile(pattern), reason) for answer, pattern, rea
     (Tri.NO, r"_simt_|opclasssimt", "CUTLASS calls it SIMT: no tensor cores"),
     (Tri.NO, r"_(?:ffma|dfma|hfma2?|idp4a)_", "the name says FMA units"),
     (Tri.NO, r"fmha_cutlass[fb]_\w*sm50|fmha_cutlass[fb]_f32_\w*sm7", "this architecture's build is SIMT"),
-    (Tri.YES, r"tensorop|opclasstensorop", "CUTLASS calls it a tensor op"),
+    (Tri.YES, r"tensorop", "CUTLASS calls it a tensor op"),
     (Tri.YES, r"[hib]mma|gmma|umma(?!r)|tcgen05|wmma", "the name has a matrix instruction"),
     (Tri.YES, r"mfma|xdlops|_xdl(?:_|$)|gtcx", "the name says AMD matrix cores"),
     (Tri.YES, r"tensor\d+x\d+x\d+|_warpgroupsize", "the name has a tensor-core instruction shape"),
@@ -208,7 +207,7 @@ _EVIDENCE = tuple((answer, re.compile(pattern), reason) for answer, pattern, rea
     (Tri.NO, r"^cijk_", "Tensile without a matrix instruction"),
     (Tri.YES, r"^(?:bmm|gemm)_\w+_t\d+x\d+x\d+\w*_sm1\d\d", "generated for Blackwell tensor cores"),
     (Tri.NO, r"(?:batch|single)decodewith|paged_attention_v[12]", "a decode kernel on ordinary lanes"),
-    (Tri.YES, r"flash_?(?:fwd|bwd|attn|attention|mla)|fmha|sdpa_\w*flash|(?:batch|single)prefillwith",
+    (Tri.YES, r"flash_?(?:fwd|bwd|attn|attention|mla)|fmha|(?:batch|single)prefillwith",
      "flash attention computes on tensor cores"),
     (Tri.YES, r"deep_gemm|marlin|machete", "the library is written for tensor cores"),
     (Tri.YES, r"^(?:triton_tem_|_?attn_(?:fwd|bwd)|kernel_unified_attention|fused_moe_kernel|_matmul_ogs)",

@@ -48,6 +48,22 @@ def subject(text: str) -> str:
     return text.lower() if _WRAPPER.search(base) else base
 
 
+def without_parameters(text: str) -> str:
+    """A demangled name without its list of parameters.
+
+    >>> without_parameters("void copy<float, f(int)>(float*, void (*)(int))")
+    'void copy<float, f(int)>'
+    """
+    if not text.endswith(")"):
+        return text
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if depth == 0:
+            return text[:at]
+    return text
+
+
 def _mangled_base(text: str) -> str:
     """The nested name of an Itanium-mangled symbol, as far as its plain identifiers go."""
     parts: list[str] = []

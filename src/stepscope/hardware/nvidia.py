@@ -11,6 +11,7 @@ from stepscope.hardware.peaks import DevicePeaks, Memory, Unit, build
 
 _V100 = "NVIDIA V100 Tensor Core GPU data sheet"
 _A100 = "NVIDIA A100 Tensor Core GPU data sheet"
+_A100_PAPER = "NVIDIA A100 Tensor Core GPU Architecture white paper"
 _GA102 = "NVIDIA Ampere GA102 GPU Architecture white paper"
 _ADA = "NVIDIA Ada GPU Architecture white paper"
 _H100 = "NVIDIA H100 Tensor Core GPU data sheet"
@@ -22,18 +23,18 @@ _BLACKWELL = "NVIDIA Blackwell Architecture technical brief"
 _GB200 = "NVIDIA GB200 NVL72 specifications, per GPU (a 72nd of the rack)"
 _GB300 = "NVIDIA GB300 NVL72 specifications, per GPU (a 72nd of the rack)"
 
-_GV100_SXM = Unit(_V100, {"fp16": 125}, {"fp64": 7.8, "fp32": 15.7})
+_GV100_SXM = Unit(f"{_A100_PAPER} (V100 column)", {"fp16": 125}, {"fp64": 7.8, "fp32": 15.7, "fp16": 31.4})
 _GV100_DGXS = Unit(
     "NVIDIA DGX Station data sheet (500 tensor TFLOPS of four GPUs: the clock, so the vector rates, of SXM2)",
-    {"fp16": 125}, {"fp64": 7.8, "fp32": 15.7})
+    {"fp16": 125}, {"fp64": 7.8, "fp32": 15.7, "fp16": 31.4})
 _GA100 = Unit(
-    _A100,
+    _A100_PAPER,
     {"fp64": 19.5, "tf32": 156, "fp16": 312, "bf16": 312, "int8": 624},
-    {"fp64": 9.7, "fp32": 19.5})
+    {"fp64": 9.7, "fp32": 19.5, "fp16": 78, "bf16": 39})
 _GH100_SXM = Unit(
     "NVIDIA H100 Tensor Core GPU Architecture white paper (SXM5)",
     {"fp64": 66.9, "tf32": 494.7, "fp16": 989.4, "bf16": 989.4, "fp8": 1978.9, "int8": 1978.9},
-    {"fp64": 33.5, "fp32": 66.9})
+    {"fp64": 33.5, "fp32": 66.9, "fp16": 133.8, "bf16": 133.8})
 _GH100_NVL_RATES = {"fp64": 60, "tf32": 417.5, "fp16": 835.5, "bf16": 835.5, "fp8": 1670.5, "int8": 1670.5}
 _GH100_NVL_VECTOR = {"fp64": 30, "fp32": 60}
 
@@ -78,14 +79,16 @@ DEVICES: tuple[tuple[str, DevicePeaks], ...] = tuple(
         (r"A100-PCIE-40GB|A100 40GB PCIe", "A100 PCIe 40GB", (8, 0), _GA100, Memory(_A100, 1555, 40)),
         (r"A100-PCIE-80GB|A100 80GB PCIe", "A100 PCIe 80GB", (8, 0), _GA100, Memory(_A100, 1935, 80)),
         (r"RTX 3090", "GeForce RTX 3090", (8, 6),
-         Unit(_GA102, {"tf32": 35.6, "fp16": 71, "bf16": 71, "int8": 284}, {"fp32": 35.6}),
+         Unit(_GA102, {"tf32": 35.6, "fp16": 71, "bf16": 71, "int8": 284},
+              {"fp32": 35.6, "fp16": 35.6, "bf16": 35.6}),
          Memory(_GA102, 936, 24)),
         (r"RTX A6000", "RTX A6000", (8, 6),
-         Unit(_GA102, {"tf32": 77.4, "fp16": 154.8, "bf16": 154.8, "int8": 309.7}, {"fp32": 38.7}),
+         Unit(_GA102, {"tf32": 77.4, "fp16": 154.8, "bf16": 154.8, "int8": 309.7},
+              {"fp32": 38.7, "fp16": 38.7, "bf16": 38.7}),
          Memory(_GA102, 768, 48)),
         (r"RTX 4090", "GeForce RTX 4090", (8, 9),
          Unit(_ADA, {"tf32": 82.6, "fp16": 165.2, "bf16": 165.2, "fp8": 330.3, "int8": 660.6},
-              {"fp32": 82.6}),
+              {"fp32": 82.6, "fp16": 82.6, "bf16": 82.6}),
          Memory(_ADA, 1008, 24)),
         (r"RTX 6000 Ada Generation", "RTX 6000 Ada", (8, 9),
          Unit("NVIDIA RTX 6000 Ada Generation data sheet (1,457 sparse fp8 tensor TFLOPS)",
@@ -143,7 +146,7 @@ DEVICES: tuple[tuple[str, DevicePeaks], ...] = tuple(
         (r"RTX 5090", "GeForce RTX 5090", (12, 0),
          Unit("NVIDIA RTX Blackwell GPU Architecture white paper",
               {"tf32": 104.8, "fp16": 209.5, "bf16": 209.5, "fp8": 419, "fp4": 1676, "int8": 838},
-              {"fp32": 104.8}),
+              {"fp32": 104.8, "fp16": 104.8, "bf16": 104.8}),
          Memory("NVIDIA RTX Blackwell GPU Architecture white paper", 1792, 32)),
     ))
 """Name patterns (without "NVIDIA", "Tesla" and "GeForce") and the device they stand for."""
