@@ -22,6 +22,10 @@ from stepscope.trace.tables import I64, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
 
+HOST_COLLECTIVES = ("gloo:", "mpi:", "ucc:", "xccl:", "nccl:")
+"""Annotations PyTorch writes around a collective, on the thread that carries it out."""
+
+
 @dataclass(frozen=True)
 class Account:
     """One device's time (or the host's, where the profile has no device): rows by category.
@@ -106,12 +110,15 @@ def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account 
 
 
 def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Intervals]]:
-    """The main thread's causes in order; ops on any thread are the host's computing."""
+    """The main thread's causes in order; ops on any thread are the host's computing, collectives count where exposed."""
     slices = trace.slices
     ops = (slices.kind == Kind.HOST_OP) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
     computing = iv.union(slices.start_ns[ops], slices.start_ns[ops] + slices.dur_ns[ops])
+    talking = (slices.kind == Kind.ANNOTATION) & np.isin(slices.name, [
+        code for code, name in enumerate(trace.strings) if name.startswith(HOST_COLLECTIVES)])
+    communicating = iv.union(slices.start_ns[talking], slices.start_ns[talking] + slices.dur_ns[talking])
     sets = [(cause, host.time(host.main, cause)) for cause in HOST_CAUSES if cause is not Category.LAUNCH]
-    return [*sets[:-1], (Category.HOST_COMPUTE, computing), sets[-1]]
+    return [*sets[:-1], (Category.HOST_COMPUTE, computing), (Category.COLLECTIVE, communicating), sets[-1]]
 
 
 def check(account: Account) -> None:

@@ -14,6 +14,8 @@ from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, Kind
 from stepscope.trace.trace import Trace
 
+WAITING = "wait for workers"
+
 # What a name inside an input range says about the stage; the innermost name that says something decides.
 STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("collate", re.compile(r"collate|aten::stack\b|torch\.stack|aten::cat\b", re.IGNORECASE)),
@@ -22,7 +24,7 @@ STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("transform", re.compile(r"transform|augment|normalize|resize|crop|flip|aten::(div|sub|mul|add|index|permute)",
                              re.IGNORECASE)),
     ("pin", re.compile(r"pin_memory", re.IGNORECASE)),
-    ("wait for workers", re.compile(r"_try_get_data|_get_data|queues?\.py|\bpoll\b|select\.py|acquire", re.IGNORECASE)),
+    (WAITING, re.compile(r"\bpoll\b|select\.py|selectors\.py|\bacquire\b|\bwait\b", re.IGNORECASE)),
 )
 
 
@@ -51,10 +53,16 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
     annotated = np.flatnonzero((own >= 0) & (slices.kind == Kind.ANNOTATION) & (slices.track == host.main)
                                & np.isin(step, used))
     named = annotated if annotated.size else rows
-    names, dense = np.unique(slices.name[named], return_inverse=True)
-    longest = int(np.bincount(dense, slices.dur_ns[named]).argmax())
-    return InputRanges(tuple(named.tolist()), trace.strings[int(names[longest])], int(slices.dur_ns[rows].sum()),
+    return InputRanges(tuple(named.tolist()), _loader(trace, named), int(slices.dur_ns[rows].sum()),
                        _stages(trace, own, rows.astype(np.int32)))
+
+
+def _loader(trace: Trace, ranges: np.ndarray[tuple[int], np.dtype[np.intp]]) -> str:
+    """The name that says most: PyTorch's own range, else the one that takes most time."""
+    codes, dense = np.unique(trace.slices.name[ranges], return_inverse=True)
+    total = np.bincount(dense, trace.slices.dur_ns[ranges])
+    names = sorted(zip(total.tolist(), (trace.strings[code] for code in codes.tolist()), strict=True), reverse=True)
+    return next((name for _, name in names if name.startswith("enumerate(")), names[0][1])
 
 
 def _stages(trace: Trace, own: I32, outermost: I32) -> tuple[tuple[str, int], ...]:

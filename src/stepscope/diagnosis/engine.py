@@ -114,13 +114,17 @@ def _verdict(facts: Facts) -> tuple[str, str]:
             f"{_GROUPS[worst][1]}; it computes {format_share(busy)}.", worst)
 
 
+_HOST_WORDS = {
+    "input": "waits for input data", "sync": "waits in synchronise calls", "launch": "launches work", "copy": "copies",
+    "communication": "waits for other ranks, with nothing to compute,", "python": "runs Python code outside any op",
+    "compile": "compiles", "allocator": "allocates memory", "checkpoint_io": "reads or writes checkpoints",
+    "gc": "collects garbage", "profiler": "works for the profiler", "unknown": "does what the profile does not record",
+}
+
+
 def _host_verdict(parts: dict[Category, int], total: int, worst: str, share: float, window: str) -> tuple[str, str]:
     computing = format_share(parts.get(Category.HOST_COMPUTE, 0) / total)
-    if share >= BOTTLENECK_SHARE and worst == "input":
-        return (f"No device was recorded; the training thread waits for input data {format_share(share)} {window} and "
-                f"computes {computing}.", "input")
     if share >= BOTTLENECK_SHARE:
-        words = {"python": "runs Python code outside any op", "unknown": "does what the profile does not record"}
-        return (f"No device was recorded; the training thread {words.get(worst, 'spends ' + worst + ' time')} "
-                f"{format_share(share)} {window} and computes {computing}.", worst)
+        return (f"No device was recorded; the training thread {_HOST_WORDS[worst]} {format_share(share)} {window} and "
+                f"computes {computing}.", worst)
     return f"No device was recorded; the host computes {computing} {window}.", "host"

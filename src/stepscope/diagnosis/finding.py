@@ -11,6 +11,22 @@ Basis = Literal["measured", "modelled", "heuristic"]
 Confidence = Literal["high", "medium", "low"]
 
 
+def paragraphs(text: str) -> str:
+    """Join the lines of a paragraph, so that whoever shows it wraps it; lines indented by four spaces are code.
+
+    >>> paragraphs("Pin the\\nbatches:\\n    pin_memory=True")
+    'Pin the batches:\\n    pin_memory=True'
+    """
+    made: list[str] = []
+    for line in text.splitlines():
+        continues = made and not line.startswith("    ") and not made[-1].startswith("    ") and not line.startswith("- ")
+        if continues:
+            made[-1] += " " + line
+        else:
+            made.append(line)
+    return "\n".join(made)
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """A slice or an interval that shows what a finding says."""

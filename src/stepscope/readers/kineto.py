@@ -19,6 +19,7 @@ from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import step_marker
 from stepscope.names.kernels import describe
 from stepscope.readers import kineto_schema as schema
+from stepscope.readers.arguments import ArgumentColumns
 from stepscope.readers.events import ArgumentKeys, RawEvents
 from stepscope.readers.scan import read_events
 from stepscope.readers.source import Source
@@ -52,6 +53,7 @@ class _Conversion:
     def __init__(self, events: RawEvents) -> None:
         self.events = events
         self.builder = TraceBuilder(events.strings)
+        self.columns = ArgumentColumns(events, self.builder)
         self.losses = [Loss(d.code, d.count, d.text, d.first_offset, d.lost_events, d.lost_bytes, damaged=True)
                        for d in events.damages]
 
@@ -143,7 +145,7 @@ class _Conversion:
             self._refine(kinds, kind, refine)
         self._refine_mtia(kinds, categories)
         self._refine_old_annotations(kinds, categories)
-        collective = self._argument_rows("Collective name")
+        collective = self.columns.rows("Collective name")
         kinds[collective[kinds[collective] == t.Kind.KERNEL]] = t.Kind.COLLECTIVE
         return kinds
 
@@ -167,7 +169,7 @@ class _Conversion:
         if not old.any():
             return
         has_inputs = np.zeros(len(self.events), np.bool_)
-        has_inputs[self._argument_rows("Input Dims")] = True
+        has_inputs[self.columns.rows("Input Dims")] = True
         rows = np.flatnonzero(old & ~has_inputs & (self.events.name >= 0))
         for name in np.unique(self.events.name[rows]).tolist():
             text = self.events.strings[name]
@@ -230,19 +232,19 @@ class _Conversion:
         self.builder.slices(
             track=self.track_of_lane[e.lane[rows]], start_ns=e.ts_ns[rows] - self.origin, dur_ns=e.dur_ns[rows],
             name=e.name[rows], kind=self.kinds[rows], category=e.category[rows],
-            correlation=self._at("correlation", rows), external_id=self._external_ids(rows), offset=e.offset[rows])
+            correlation=self.columns.at("correlation", rows), external_id=self.columns.external_ids(rows), offset=e.offset[rows])
 
     def _host_ops(self, rows: npt.NDArray[np.intp]) -> None:
         ops = rows[np.isin(self.kinds[rows], (t.Kind.HOST_OP, t.Kind.ANNOTATION, t.Kind.STEP))]
         detailed = np.zeros(len(self.events), np.bool_)
         for key in ("Sequence number", "Input Dims", "Input type", "Concrete Inputs", "Call stack"):
-            detailed[self._argument_rows(key)] = True
+            detailed[self.columns.rows(key)] = True
         ops = ops[detailed[ops]]
         self.builder.table(t.HostOps(
-            slice=self.slice_id[ops], sequence=self._at("Sequence number", ops),
-            forward_thread=self._at("Fwd thread id", ops), input_dims=self._raw("Input Dims", ops),
-            input_types=self._raw("Input type", ops), concrete_inputs=self._raw("Concrete Inputs", ops),
-            call_stack=self._raw("Call stack", ops)))
+            slice=self.slice_id[ops], sequence=self.columns.at("Sequence number", ops),
+            forward_thread=self.columns.at("Fwd thread id", ops), input_dims=self.columns.text("Input Dims", ops),
+            input_types=self.columns.text("Input type", ops), concrete_inputs=self.columns.text("Concrete Inputs", ops),
+            call_stack=self.columns.text("Call stack", ops)))
 
     def _device_ops(self, rows: npt.NDArray[np.intp]) -> t.I64:
         """The device ops and their launches; returns the correlation ids they share."""
@@ -252,30 +254,30 @@ class _Conversion:
         self.builder.table(t.Launches(call=self.slice_id[call[launched]], op=self.slice_id[ops[launched]],
                                       basis=basis[launched]))
         direction, source, target = self._copies(ops)
-        size = self._at("bytes", ops)
-        size = np.where(size == t.NULL, self._at("size", ops), size)
+        size = self.columns.at("bytes", ops)
+        size = np.where(size == t.NULL, self.columns.at("size", ops), size)
         self.builder.table(t.DeviceOps(
             slice=self.slice_id[ops], device=self._device_numbers(ops), stream=self._stream_numbers(ops),
             launch=np.where(launched, self.slice_id[call], -1).astype(np.int32), bytes=size, direction=direction,
-            source_memory=source, target_memory=target, grid=self._raw("grid", ops), block=self._raw("block", ops),
-            registers=self._at("registers per thread", ops), shared_memory=self._at("shared memory", ops),
-            occupancy_pct=self._floats("est. achieved occupancy %", ops), graph=self._at("graph id", ops),
-            collective=self._raw("Collective name", ops), process_group=self._raw("Process Group Name", ops),
-            dtype=self._raw("dtype", ops), message_elements=self._at("In msg nelems", ops),
-            group_size=self._at("Group size", ops)))
-        return np.unique(self._at("correlation", ops[launched]))
+            source_memory=source, target_memory=target, grid=self.columns.text("grid", ops), block=self.columns.text("block", ops),
+            registers=self.columns.at("registers per thread", ops), shared_memory=self.columns.at("shared memory", ops),
+            occupancy_pct=self.columns.floats("est. achieved occupancy %", ops), graph=self.columns.at("graph id", ops),
+            collective=self.columns.text("Collective name", ops), process_group=self.columns.text("Process Group Name", ops),
+            dtype=self.columns.text("dtype", ops), message_elements=self.columns.at("In msg nelems", ops),
+            group_size=self.columns.at("Group size", ops)))
+        return np.unique(self.columns.at("correlation", ops[launched]))
 
     def _launching_calls(self, rows: npt.NDArray[np.intp], ops: npt.NDArray[np.intp]) -> tuple[t.I64, t.U8]:
         """The event of the runtime call behind each device op (-1 where none is recorded), and how it was found."""
         e = self.events
         calls = rows[np.isin(self.kinds[rows], (t.Kind.RUNTIME_CALL, t.Kind.SYNC, t.Kind.ALLOCATION, t.Kind.COMPILE))]
-        ids = self._at("correlation", calls)
+        ids = self.columns.at("correlation", calls)
         calls, ids = calls[ids != t.NULL], ids[ids != t.NULL]
         # Where two calls share an id (a driver call inside a runtime call) the outer, earlier one is the launch.
         order = np.lexsort((-e.dur_ns[calls], e.ts_ns[calls], ids))
         ids, first = np.unique(ids[order], return_index=True)
         calls = calls[order][first]
-        wanted = self._at("correlation", ops)
+        wanted = self.columns.at("correlation", ops)
         call = np.full(ops.size, -1, np.int64)
         if ids.size:
             at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)
@@ -294,7 +296,7 @@ class _Conversion:
             for column, value in zip(columns, (schema.copy_direction(name), *schema.copy_memory(name)), strict=True):
                 column[is_copy & (names == code)] = value
         for key in ("direction", "kind"):
-            raw = self._raw(key, ops)
+            raw = self.columns.text(key, ops)
             for code in np.unique(raw[is_copy & (raw >= 0) & (columns[0] == 0)]).tolist():
                 columns[0][is_copy & (raw == code) & (columns[0] == 0)] = schema.copy_direction(self.builder.string(code))
         return columns[0], columns[1], columns[2]
@@ -303,11 +305,11 @@ class _Conversion:
         waits = rows[self.kinds[rows] == t.Kind.DEVICE_WAIT]
         self.builder.table(t.DeviceWaits(
             slice=self.slice_id[waits], device=self._device_numbers(waits), stream=self._stream_numbers(waits),
-            wait_on_stream=self._at("wait_on_stream", waits),
-            wait_on_correlation=self._at("wait_on_cuda_event_record_corr_id", waits)))
+            wait_on_stream=self.columns.at("wait_on_stream", waits),
+            wait_on_correlation=self.columns.at("wait_on_cuda_event_record_corr_id", waits)))
 
     def _memory(self, rows: npt.NDArray[np.intp]) -> None:
-        at = self._at
+        at = self.columns.at
         self.builder.table(t.Memory(
             time_ns=self.events.ts_ns[rows] - self.origin, track=self.track_of_lane[self.events.lane[rows]],
             device_type=at("Device Type", rows), device=at("Device Id", rows), address=at("Addr", rows),
@@ -327,7 +329,7 @@ class _Conversion:
         """Forward-backward arrows become flows; launch arrows repeat what correlation already says."""
         e = self.events
         rows = np.flatnonzero(is_flow)
-        ids = self._at(ArgumentKeys.FLOW_ID, rows)
+        ids = self.columns.at(ArgumentKeys.FLOW_ID, rows)
         categories = np.array([s.lower() for s in e.strings] + [""])[e.category[rows]]
         is_launch = np.isin(categories, schema.LAUNCH_FLOWS)
         repeats = is_launch & np.isin(ids, launched)
@@ -357,65 +359,18 @@ class _Conversion:
         described = {device.id: device for device in info.devices}
         return replace(info, devices=tuple(described.get(i) or Device(i) for i in sorted(seen)))
 
-    # --- argument columns -----------------------------------------------------------------------------------------
-
-    def _argument_rows(self, key: str) -> t.I32:
-        return self.events.argument(key).rows
-
-    def _at(self, key: str, rows: npt.NDArray[np.intp]) -> t.I64:
-        """An integer argument of the given events (rising), NULL where absent or not a whole number."""
-        values = np.full(rows.size, t.NULL, np.int64)
-        argument = self.events.argument(key)
-        at, known = _places(rows, argument.rows)
-        values[at] = argument.ints[known]
-        return values
-
-    def _external_ids(self, rows: npt.NDArray[np.intp]) -> t.I64:
-        new, old = self._at("External id", rows), self._at("external id", rows)
-        return np.where(new == t.NULL, old, new)
-
-    def _raw(self, key: str, rows: npt.NDArray[np.intp]) -> t.I32:
-        """A text argument as dictionary codes for the given events, -1 where absent."""
-        argument = self.events.argument(key)
-        codes = np.full(rows.size, -1, np.int32)
-        at, known = _places(rows, argument.rows)
-        raws, ints = argument.texts[known], argument.ints[known]
-        used, dense = np.unique(raws[raws >= 0], return_inverse=True)
-        codes[at[raws >= 0]] = self._codes([_unquoted(self.events.raws[raw]) for raw in used.tolist()])[dense]
-        used, dense = np.unique(ints[raws < 0], return_inverse=True)
-        codes[at[raws < 0]] = self._codes([str(number) for number in used.tolist()])[dense]
-        return codes
-
-    def _codes(self, texts: list[str]) -> t.I32:
-        return np.array([self.builder.text(text) for text in texts], np.int32)
-
-    def _floats(self, key: str, rows: npt.NDArray[np.intp]) -> t.F64:
-        argument = self.events.argument(key)
-        values = np.full(rows.size, np.nan)
-        at, known = _places(rows, argument.rows)
-        raws = argument.texts[known]
-        values[at[raws < 0]] = argument.ints[known][raws < 0]
-        used, dense = np.unique(raws[raws >= 0], return_inverse=True)
-        values[at[raws >= 0]] = np.array([_number(self.events.raws[raw]) for raw in used.tolist()])[dense]
-        return values
+    # --- device and stream numbers --------------------------------------------------------------------------------
 
     def _device_numbers(self, rows: npt.NDArray[np.intp]) -> t.I32:
         """The device of device events: the argument, else the process id of the row it is drawn on."""
         of_lane = np.array([pid if isinstance(pid, int) else -1 for pid, _ in self.events.lanes] + [-1], np.int64)
-        given = self._at("device", rows)
+        given = self.columns.at("device", rows)
         return np.where(given == t.NULL, of_lane[self.events.lane[rows]], given).astype(np.int32)
 
     def _stream_numbers(self, rows: npt.NDArray[np.intp]) -> t.I64:
         of_lane = np.array([_stream_of(tid) for _, tid in self.events.lanes] + [t.NULL], np.int64)
-        given = self._at("stream", rows)
+        given = self.columns.at("stream", rows)
         return np.where(given == t.NULL, of_lane[self.events.lane[rows]], given)
-
-
-def _places(rows: npt.NDArray[np.intp], of: t.I32) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Where the members of one rising list stand in another: positions in ``rows``, positions in ``of``."""
-    at = np.searchsorted(rows, of)
-    known = np.flatnonzero(rows[np.minimum(at, rows.size - 1)] == of) if rows.size else np.empty(0, np.intp)
-    return at[known], known
 
 
 def _call_kind(name: str) -> t.Kind:
@@ -445,17 +400,6 @@ def _stream_of(tid: int | str | None) -> int:
     if isinstance(tid, str) and tid.startswith("stream ") and tid.split()[1].isdigit():
         return int(tid.split()[1])
     return tid if isinstance(tid, int) else t.NULL
-
-
-def _unquoted(raw: str) -> str:
-    return raw[1:-1] if len(raw) >= 2 and raw[0] == raw[-1] == '"' else raw
-
-
-def _number(raw: str) -> float:
-    try:
-        return float(raw)
-    except ValueError:
-        return float("nan")
 
 
 def recognise(head: bytes) -> bool:

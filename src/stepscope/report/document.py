@@ -87,7 +87,7 @@ def _summary(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     median, p95 = summary.step_time(facts)
     parts = summary.mean_parts(facts)
     idle = summary.idle_per_step(facts)
-    placed, precision = facts.placement, precision_of(facts.kernels)
+    placed, precision = facts.placement if facts.activities else None, precision_of(facts.kernels)
     return {
         "verdict": diagnosis.verdict,
         "bottleneck": diagnosis.bottleneck,

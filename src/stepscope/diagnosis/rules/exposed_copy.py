@@ -11,7 +11,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_bytes, format_ns
 
@@ -58,7 +58,7 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
         title=f"Copies {_WORDS[category]} that nothing hides",
         cost_ns_per_step=exposed + staging, saving_ns_per_step=exposed + staging,
         why=_why(facts, copies, exposed, staging, bool(pageable)),
-        fix=_fix(category, bool(pageable)),
+        fix=paragraphs(_fix(category, bool(pageable))),
         basis="heuristic" if guessed else "measured", confidence="medium" if guessed else "high",
         where=tuple(dict.fromkeys(c.where for c in copies if c.where))[:SHOWN],
         evidence=slices_as_evidence(facts, [s for c in copies for s in c.slices], device=account.rows.device))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.inputs import InputRanges, input_ranges
+from stepscope.analysis.inputs import WAITING, InputRanges, input_ranges
 from stepscope.analysis.where import Locator
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.units import format_ns, format_share
 
 SINGLE_PROCESS = "_SingleProcessDataLoaderIter"
@@ -26,6 +26,11 @@ _FIX_WORKERS = """\
 The worker processes do not keep up. Give them less to do or add some (they are not part of this profile):
     DataLoader(dataset, num_workers=<number of cores>, prefetch_factor=4, persistent_workers=True, pin_memory=True)
 Decode and augment ahead of time or on the device if the cores are already busy."""
+
+_FIX_TAKING_OVER = """\
+The workers deliver in time; the training thread spends the time taking the batch over. Send it less: stack samples to
+one tensor per field in `collate_fn` (the workers run it), no Python objects or numpy arrays in the batch, the narrowest
+dtype, and convert on the device. `pin_memory=True` moves the copy to pinned memory to a thread of its own."""
 
 _FIX_OTHER = """\
 Prepare the next batch while the device works on this one: a background thread or process that stays a few batches
@@ -52,7 +57,7 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
         title=f"{subject} for input data",
         cost_ns_per_step=cost, saving_ns_per_step=cost,
         why=_why(facts, cost, ranges),
-        fix=_fix(ranges.loader),
+        fix=paragraphs(_fix(ranges)),
         where=tuple(place for place in places if place)[:SHOWN],
         evidence=slices_as_evidence(facts, list(ranges.slices), device=device))
 
@@ -66,7 +71,12 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
     return text
 
 
-def _fix(loader: str) -> str:
-    if SINGLE_PROCESS in loader:
+def _fix(ranges: InputRanges) -> str:
+    if SINGLE_PROCESS in ranges.loader:
         return _FIX_NO_WORKERS
-    return _FIX_WORKERS if MULTI_PROCESS in loader else _FIX_OTHER
+    if MULTI_PROCESS not in ranges.loader:
+        return _FIX_OTHER
+    stages = dict(ranges.stages)
+    seen = sum(ns for name, ns in stages.items() if name != "not recorded")
+    waiting = stages.get(WAITING, 0) + stages.get("not recorded", 0)
+    return _FIX_TAKING_OVER if seen > waiting else _FIX_WORKERS

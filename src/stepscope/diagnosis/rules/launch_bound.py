@@ -14,7 +14,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, capture_slows_host
-from stepscope.diagnosis.finding import Evidence, Finding
+from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.limits import LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I64, Kind
@@ -67,7 +67,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
         why=(f"{format_count(waiting.size // len(facts.used))} times per step the device runs dry before the next "
              f"launch: half of its ops take under {format_ns(median)}, and half of these waits take over "
              f"{format_ns(pause)}."),
-        fix=_FIX,
+        fix=paragraphs(_FIX),
         where=_places(facts, gaps.cause_op[waiting], activity, per_gap[waiting]),
         evidence=tuple(Evidence(facts.trace.name_of(int(activity.slice[gaps.op[g]])), int(gaps.start[g]),
                                 int(gaps.end[g] - gaps.start[g]), None, activity.device) for g in longest.tolist()))

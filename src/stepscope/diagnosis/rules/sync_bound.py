@@ -11,7 +11,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.syncs import Sync
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.units import format_ns
 
 _FIX_CALL = """\
@@ -39,7 +39,7 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
         rule="sync_bound", device=device,
         title=f"`{name}`{others} makes the host wait for the device",
         cost_ns_per_step=cost, saving_ns_per_step=cost,
-        why=_why(facts, syncs), fix=_fix(syncs),
+        why=_why(facts, syncs), fix=paragraphs(_fix(syncs)),
         where=tuple(sync.where for sync in syncs[:SHOWN] if sync.where),
         evidence=slices_as_evidence(facts, shown, device=device))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.kernels import KernelUse, Precision, precision_of
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.hardware.devices import lookup
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.limits import LOW_PRECISION_SHARE
@@ -84,7 +84,7 @@ def _finding(facts: Facts, device: int, uses: list[KernelUse], peaks: DevicePeak
     fix += _FIX_TF32 if peaks is not None and peaks.supports("tf32") else ""
     fix += _FIX_DIMS if any(use.precision in ("fp16", "bf16", "fp8") for use in uses) else ""
     why += "" if saving is None else " The saving assumes the ratio of the device's peaks: it is the most to expect."
-    return Finding(rule=rule, device=device, title=title, why=why, fix=fix, basis="modelled", confidence="low",
+    return Finding(rule=rule, device=device, title=title, why=why, fix=paragraphs(fix), basis="modelled", confidence="low",
                    cost_ns_per_step=cost, saving_ns_per_step=saving,
                    prediction_basis=None if saving is None else "first_order", not_determined=missing)
 
