@@ -11,7 +11,7 @@ import heapq
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.kit.events import US, Category, Event, FlowEnd, Stream, Thread, in_time_order
@@ -65,6 +65,8 @@ class DeviceOp:
     step: int | None
     awaited: bool
     """The op started when another stream's event fired, not when its own stream was free."""
+    behind_wait: bool = False
+    """The stream was told to wait for an event just before, which may have fired long ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ class Machine:
         self.ops: list[DeviceOp] = []
         self._free: dict[Stream, int] = {}
         self._fires: dict[Stream, int] = {}
+        self._told: set[Stream] = set()
         self._queue: dict[int, list[int]] = {}
         self._causes: list[str] = []
         self._correlation = 1000
@@ -234,6 +237,7 @@ class Machine:
         start = self.now
         self.call("cudaStreamWaitEvent")
         self._fires[stream] = max(event.fires, self._fires.get(stream, 0))
+        self._told.add(stream)
         self._record_sync(
             "Stream Wait Event",
             stream,
@@ -270,6 +274,8 @@ class Machine:
     def _run(self, work: Work, ready: int, call_start: int, call_end: int) -> None:
         begin, awaited = self._begin(work.stream, ready)
         self._place(work, begin, call_start, call_end, awaited)
+        self.ops[-1] = replace(self.ops[-1], behind_wait=work.stream in self._told)
+        self._told.discard(work.stream)
         heapq.heappush(self._queue.setdefault(work.stream.device, []), begin + work.dur_ns)
 
     def _place(

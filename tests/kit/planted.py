@@ -11,6 +11,8 @@ chosen so that the accounting's definitions leave no choice (see ``truth``):
   shorter than that lead, or of one kind only, so there is one way to spend it;
 * stretches of Python are several times the limit that separates them from dispatching, and whole: the last op
   before and the input range after touch them;
+* an op held back by an event starts the instant it fires; the row that says so is what NVIDIA's profiler
+  writes (AMD's writes none, so dependencies cannot be told there);
 * what a profiler would only show by a name (input, gc, checkpoint, compile) has the name real profiles have.
 """
 
@@ -18,70 +20,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from tests.kit.events import CALLS, DEVICE_WORK, Event
-from tests.kit.loop import run
+from tests.kit.events import CALLS, DEVICE_WORK
 from tests.kit.machine import Costs
 from tests.kit.plan import USER_FRAMES, Part, Plan
-from tests.kit.truth import Truth, account
+from tests.kit.planted_case import Planted, plant
 
-
-@dataclass(frozen=True, slots=True)
-class Planted:
-    """A profile, what its accounting must be, and what removing the cause would give."""
-
-    name: str
-    plan: Plan
-    events: tuple[Event, ...]
-    truth: Truth
-    rule: str | None = None
-    """The rule that must find the cause, where its id is settled."""
-    quiet: bool = False
-    """No finding is allowed."""
-    where: str = ""
-    """Python frame of the user's own code around the cause."""
-    category: str = ""
-    """The accounting category the cause must show up in."""
-    without_ns: dict[str, float] = field(default_factory=dict)
-    """Mean step time simulated without the cause; ``all`` of it, or the part that is named."""
-
-    @property
-    def saving_ns(self) -> float:
-        """What a step would be shorter without the cause."""
-        return self.truth.mean_step_ns() - self.without_ns["all"]
-
-
-def plant(
-    name: str,
-    plan: Plan,
-    without: dict[str, Plan] | None = None,
-    *,
-    rule: str | None = None,
-    quiet: bool = False,
-    where: str = "",
-    category: str = "",
-) -> Planted:
-    """Simulate a plan and the same without its cause."""
-    done = run(plan)
-    covered = plan.stacks or plan.annotated
-    return Planted(
-        name,
-        plan,
-        tuple(done.machine.events()),
-        account(done.machine, done.marks, covered),
-        rule,
-        quiet,
-        where,
-        category,
-        {key: step_ns(other) for key, other in (without or {}).items()},
-    )
-
-
-def step_ns(plan: Plan) -> float:
-    """Mean step time of a plan."""
-    done = run(plan)
-    return account(done.machine, done.marks).mean_step_ns()
+__all__ = ["CASES", "Planted", "plant"]
 
 
 def healthy(seed: int = 0, jitter: float = 0.05) -> Planted:
@@ -335,6 +281,23 @@ def device_waits(seed: int = 0) -> Planted:
     )
 
 
+def input_bound_pipeline(seed: int = 0, input_us: int = 7_000) -> Planted:
+    """Input-bound, over two devices: all that device 1 is given comes from the autograd thread.
+
+    That thread has nothing to show for the time it was not running; the main thread, which hands it the work,
+    has.
+    """
+    plan = Plan(seed=seed, devices=2, layout="pipeline", input_us=input_us)
+    return plant(
+        "input_bound_pipeline",
+        plan,
+        {"all": replace(plan, input_us=20)},
+        rule="input_bound",
+        where=USER_FRAMES["main"],
+        category="input",
+    )
+
+
 def launched_before(seed: int = 0) -> Planted:
     """Kernels of before the recording run into it, without a launch."""
     return plant("launched_before", Plan(seed=seed, earlier=20), quiet=True)
@@ -356,9 +319,9 @@ def without_markers(seed: int = 0) -> Planted:
 
 
 def sampled(seed: int = 0, share: float = 0.3) -> Planted:
-    """Some launches and, independently, some device ops were not recorded.
+    """Some launches and, independently, some device ops were not recorded: costs per step are not to be told.
 
-    Costs per step are not to be told.
+    The truth is of what happened, not of what is left of it.
     """
     planted = plant("sampled", Plan(seed=seed, dispatch_us=40, steps=12))
     draw = random.Random(seed)
@@ -401,6 +364,7 @@ CASES: dict[str, Callable[[], Planted]] = {
         hidden_collective,
         two_devices,
         device_waits,
+        input_bound_pipeline,
         launched_before,
         incomplete_last_step,
         two_cycles,

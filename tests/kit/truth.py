@@ -171,11 +171,10 @@ class _Share:
 
     pieces: list[Piece]
     open: Counter[str] = field(default_factory=Counter)
-    own_call_ns: int = 0
-    """Launch time inside the op's own call.
-
-    Whether a destroyed lead reaches it, the definition does not say.
-    """
+    lead_ns: int = 0
+    """What waits destroyed and this gap did not use up; a later gap may."""
+    copying_ns: int = 0
+    """The same of copies from pageable memory, if they are to count as waits."""
 
     def may_be(self, ns: int, *names: str) -> None:
         for name in names:
@@ -196,7 +195,7 @@ class _DeviceLedger:
         self.span_ends = [span.end for span in machine.spans]
         self.origin = min(self.ops[0].start, marks[0].start)
         self.end = max(op.end for op in self.ops)
-        self.leftover_ns = 0
+        self.lead_ns = self.copying_ns = self.counted_until = 0
 
     def rows(self) -> list[Row]:
         """The rows, tiling everything from the first op or marker to the last op."""
@@ -217,9 +216,9 @@ class _DeviceLedger:
 
     def _bounds(self) -> list[tuple[int | None, str, int, int]]:
         first = self.marks[0].start
-        early = [
-            op.end for op in self.ops if op.step is None and (op.call_start is None or op.call_start < first)
-        ]
+        launched = min((op.start for op in self.ops if op.call_start is not None), default=self.end)
+        early = [op.end for op in self.ops if op.call_start is None and op.start < launched]
+        early += [op.end for op in self.ops if op.call_start is not None and op.call_start < first]
         reach = min(max([first, *early]), self.end)
         bounds: list[tuple[int | None, str, int, int]] = [(None, "before", self.origin, reach)]
         for position, mark in enumerate(self.marks):
@@ -239,7 +238,9 @@ class _DeviceLedger:
             if name:
                 pieces.append((start, end, name))
             else:
+                self._count_waits(start)
                 share = self._explain(start, end)
+                self.lead_ns, self.copying_ns = share.lead_ns, share.copying_ns
                 pieces += share.pieces
                 opened.append((start, share.open))
         return pieces, opened
@@ -276,32 +277,40 @@ class _DeviceLedger:
 
     def _through(self, op: DeviceOp, start: int, end: int) -> _Share:
         if op.call_start is None or op.call_end is None:
-            return _Share([(start, end, "unknown_device")])
+            return self._share((start, end, "unknown_device"))
         if op.call_start < start:
             return self._queued(op, start, end)
         share = _Share(self._host_time(start, min(op.call_start, end)))
-        self._blame_wait(share, start, op)
+        self._blame_wait(share, start)
+        self._if_threads_alternate(share, op)
         in_call = min(op.call_end, end)
         if in_call > op.call_start:
-            share.own_call_ns = in_call - op.call_start
             share.pieces.append((op.call_start, in_call, "copy_staging" if _staged(op) else "launch"))
+            if not _staged(op):
+                # Whether a destroyed lead reaches into the op's own call, the definition does not say.
+                share.may_be(min(in_call - op.call_start, share.lead_ns + share.copying_ns), "launch", "sync")
         if end > in_call:
-            share.pieces.append((max(in_call, start), end, "launch_latency"))
+            name = "dependency" if op.awaited else "launch_latency"
+            share.pieces.append((max(in_call, start), end, name))
             if op.awaited:
                 share.may_be(end - in_call, "launch_latency", "unknown_device", "dependency")
-        if not _staged(op) and share.own_call_ns:
-            share.may_be(min(share.own_call_ns, self.leftover_ns), "launch", "sync")
         return share
+
+    def _share(self, piece: Piece) -> _Share:
+        """A gap of one piece, which spends no lead."""
+        return _Share([piece], lead_ns=self.lead_ns, copying_ns=self.copying_ns)
 
     def _queued(self, op: DeviceOp, start: int, end: int) -> _Share:
         """Launched before the gap began."""
         if op.awaited:
-            return _Share([(start, end, "dependency")])
-        share = _Share([(start, end, "device_latency")])
+            return self._share((start, end, "dependency"))
+        share = self._share((start, end, "device_latency"))
         # A launch may race the end of the op before it; how much is latency depends on how the cap is taken.
         share.may_be(end - start - self.machine.costs.latency_ns, "device_latency", "unknown_device")
         if _staged(op):
             share.may_be(end - start, "device_latency", "unknown_device", "copy_staging")
+        if op.behind_wait:
+            share.may_be(end - start, "device_latency", "dependency")
         return share
 
     def _spans(self, start: int, end: int) -> list[HostSpan]:
@@ -315,32 +324,35 @@ class _DeviceLedger:
             if span.end > start
         ]
 
-    def _blame_wait(self, share: _Share, gap: int, op: DeviceOp) -> None:
-        """Move what waits destroyed.
-
-        At most the time blocked in them before the device went idle, each ns once.
-        """
-        before = self._spans(gap, gap)
-        waits = [span for span in before if span.cause == "sync"]
-        lead = self.leftover_ns + sum(gap - span.start for span in waits)
+    def _blame_wait(self, share: _Share, gap: int) -> None:
+        """Move what waits destroyed: at most the time blocked before the device went idle, each ns once."""
+        lead, copying = self.lead_ns, self.copying_ns
         movable = [(end - start, name) for start, end, name in share.pieces if name in ("launch", "python")]
         rest = sum(ns for ns, _ in movable)
         moved = min(rest, lead)
+        share.lead_ns, share.copying_ns = lead - moved, max(copying - (rest - moved), 0)
         if moved < rest:
-            returning = sum(span.end - gap for span in waits)
+            returning = sum(span.end - gap for span in self._spans(gap, gap) if span.cause == "sync")
             both = moved if len({name for _, name in movable}) > 1 else 0
-            # A copy from pageable memory is not listed among the waits, yet it blocks like one.
-            copying = sum(gap - span.start for span in before if span.cause == "copy_wait")
             share.may_be(min(rest - moved, returning + both + copying), "sync", "launch", "python")
-        self.leftover_ns = lead - moved
-        self._if_threads_alternate(share, op)
         share.pieces = _moved(share.pieces, moved)
 
-    def _if_threads_alternate(self, share: _Share, op: DeviceOp) -> None:
-        """Backward runs while the main thread only waits.
+    def _count_waits(self, gap: int) -> None:
+        """Add what the host was blocked in a wait before the device went idle, each nanosecond once.
 
-        Its dispatching is no op of the launching thread.
+        Idle moments between queued work are part of it: without the wait the host would have led by them too.
         """
+        for span in self._spans(gap, gap):
+            blocked = gap - max(span.start, min(self.counted_until, gap))
+            if span.cause == "sync":
+                self.lead_ns += blocked
+            elif span.cause == "copy_wait":
+                # A copy from pageable memory is not listed among the waits, yet it blocks like one.
+                self.copying_ns += blocked
+        self.counted_until = gap
+
+    def _if_threads_alternate(self, share: _Share, op: DeviceOp) -> None:
+        """Backward runs while the main thread only waits: that dispatching is no op of the thread."""
         for start, end, name in share.pieces:
             for span in self._spans(start, end):
                 if span.thread != op.thread == "main" and name == "launch":

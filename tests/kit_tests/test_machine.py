@@ -24,7 +24,7 @@ def plans(draw: st.DrawFn) -> Plan:
     known: tuple[Part, ...] = ("forward", "backward", "optimizer")
     parts = st.lists(st.sampled_from(known), max_size=3).map(tuple)
     return Plan(
-        steps=draw(st.integers(1, 5)),
+        steps=draw(st.integers(2, 5)),
         forward=draw(st.integers(1, 4)),
         backward=draw(st.integers(1, 6)),
         optimizer=draw(st.integers(0, 2)),
