@@ -68,8 +68,9 @@ class Profile:
     @cached_property
     def accounting(self) -> pl.DataFrame:
         """One row per device and step (and the time around steps), one column of ns per category."""
-        rows = [{**row, **{name: row["parts"].get(name, 0) for name in CATEGORIES}}
-                for row in self.document()["accounting"]]
+        rows = [
+            {**row, **{name: row["parts"].get(name, 0) for name in CATEGORIES}} for row in self.document()["accounting"]
+        ]
         return pl.DataFrame(rows, schema=_ROW_COLUMNS | dict.fromkeys(CATEGORIES, pl.Int64))
 
     def arguments(self, slice_ids: Sequence[int]) -> list[dict[str, Any]]:
@@ -91,10 +92,25 @@ class Profile:
         return Exit.OK if self.trace.completeness.complete else Exit.PARTIAL
 
 
-_STEP_COLUMNS = {"rank": pl.Int64, "index": pl.Int64, "number": pl.Int64, "start_ns": pl.Int64, "dur_ns": pl.Int64,
-                 "host_dur_ns": pl.Int64, "basis": pl.String, "inferred": pl.Boolean, "complete": pl.Boolean}
-_ROW_COLUMNS = {"rank": pl.Int64, "device": pl.Int64, "step": pl.Int64, "phase": pl.String, "start_ns": pl.Int64,
-                "dur_ns": pl.Int64}
+_STEP_COLUMNS = {
+    "rank": pl.Int64,
+    "index": pl.Int64,
+    "number": pl.Int64,
+    "start_ns": pl.Int64,
+    "dur_ns": pl.Int64,
+    "host_dur_ns": pl.Int64,
+    "basis": pl.String,
+    "inferred": pl.Boolean,
+    "complete": pl.Boolean,
+}
+_ROW_COLUMNS = {
+    "rank": pl.Int64,
+    "device": pl.Int64,
+    "step": pl.Int64,
+    "phase": pl.String,
+    "start_ns": pl.Int64,
+    "dur_ns": pl.Int64,
+}
 
 
 def open(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Profile:

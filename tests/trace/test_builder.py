@@ -16,7 +16,8 @@ from stepscope.trace.forest import inherit, innermost_at
 from stepscope.trace.trace import Completeness, Info
 
 slices_on_tracks = st.lists(
-    st.tuples(st.integers(0, 1), st.integers(0, 20), st.integers(0, 10)), min_size=1, max_size=14)
+    st.tuples(st.integers(0, 1), st.integers(0, 20), st.integers(0, 10)), min_size=1, max_size=14
+)
 
 
 def build(rows, *, resolution_ns=1):
@@ -25,8 +26,13 @@ def build(rows, *, resolution_ns=1):
     for track in (0, 1):
         builder.track(t.TrackKind.HOST_THREAD, "1", str(track))
     track, start, dur = (np.array(column) for column in zip(*rows, strict=True))
-    builder.slices(track=track.astype(np.int32), start_ns=start.astype(np.int64), dur_ns=dur.astype(np.int64),
-                   name=np.arange(len(rows), dtype=np.int32), kind=np.full(len(rows), t.Kind.HOST_OP, np.uint8))
+    builder.slices(
+        track=track.astype(np.int32),
+        start_ns=start.astype(np.int64),
+        dur_ns=dur.astype(np.int64),
+        name=np.arange(len(rows), dtype=np.int32),
+        kind=np.full(len(rows), t.Kind.HOST_OP, np.uint8),
+    )
     return builder, Info("test", resolution_ns=resolution_ns), Completeness(len(rows), {"slices": len(rows)})
 
 
@@ -91,9 +97,16 @@ def test_columns_are_read_only_and_tables_become_frames_with_real_nulls():
         trace.table("nonsense")
 
 
-@pytest.mark.parametrize(("column", "value", "complaint"), [
-    ("dur_ns", -5, "negative duration"), ("track", 7, "out of range"), ("name", 99, "out of range"),
-    ("start_ns", t.NULL, "absent in a row"), ("kind", 250, "out of range")])
+@pytest.mark.parametrize(
+    ("column", "value", "complaint"),
+    [
+        ("dur_ns", -5, "negative duration"),
+        ("track", 7, "out of range"),
+        ("name", 99, "out of range"),
+        ("start_ns", t.NULL, "absent in a row"),
+        ("kind", 250, "out of range"),
+    ],
+)
 def test_the_check_names_a_broken_promise(column, value, complaint):
     builder, info, completeness = build([(0, 1, 2), (0, 4, 2), (1, 1, 3)])
     trace = builder.build(info, completeness)

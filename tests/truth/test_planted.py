@@ -41,8 +41,15 @@ def test_every_category_has_its_true_size(solved, name):
         device = account.rows.device
         steps = len(facts.used)
         found = {str(c): ns / steps for c, ns in account_parts(facts, account).items()}
-        assert mismatches(found, planted.truth.mean_parts(device), planted.truth.mean_open(device),
-                          tolerance_ns=TOLERANCE * planted.truth.mean_step_ns()) == []
+        assert (
+            mismatches(
+                found,
+                planted.truth.mean_parts(device),
+                planted.truth.mean_open(device),
+                tolerance_ns=TOLERANCE * planted.truth.mean_step_ns(),
+            )
+            == []
+        )
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "sampled"])
@@ -94,10 +101,17 @@ def test_a_sampled_profile_gets_no_costs_per_step(solved):
     assert all(finding.cost_ns_per_step is None and finding.not_determined for finding in diagnosis.findings)
 
 
-@pytest.mark.parametrize(("case", "code"), [
-    ("launched_before", "profile_launched_before"), ("without_markers", "profile_steps_inferred"),
-    ("cpu_only", "profile_no_device"), ("healthy", "host_ran_ahead"), ("profiler_overhead", "profile_overhead"),
-    ("healthy", "capture_slows_host")])
+@pytest.mark.parametrize(
+    ("case", "code"),
+    [
+        ("launched_before", "profile_launched_before"),
+        ("without_markers", "profile_steps_inferred"),
+        ("cpu_only", "profile_no_device"),
+        ("healthy", "host_ran_ahead"),
+        ("profiler_overhead", "profile_overhead"),
+        ("healthy", "capture_slows_host"),
+    ],
+)
 def test_what_is_special_about_a_profile_is_a_notice(solved, case, code):
     assert code in {notice.code for notice in solved(case)[2].notices}
 

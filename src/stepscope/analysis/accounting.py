@@ -21,7 +21,6 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
-
 HOST_COLLECTIVES = ("gloo:", "mpi:", "ucc:", "xccl:", "nccl:")
 """Annotations PyTorch writes around a collective, on the thread that carries it out."""
 
@@ -49,16 +48,20 @@ class Account:
         return self.rows.steps.index(step) if step in self.rows.steps else None
 
 
-def account_devices(trace: Trace, activities: list[DeviceActivity], host: HostActivity,
-                    markers: Markers) -> list[Account]:
+def account_devices(
+    trace: Trace, activities: list[DeviceActivity], host: HostActivity, markers: Markers
+) -> list[Account]:
     """Book the time of every device."""
     awaited = awaited_ends(trace, activities)
-    return [_account_device(trace, activity, host, ends, markers)
-            for activity, ends in zip(activities, awaited, strict=True)]
+    return [
+        _account_device(trace, activity, host, ends, markers)
+        for activity, ends in zip(activities, awaited, strict=True)
+    ]
 
 
-def _account_device(trace: Trace, activity: DeviceActivity, host: HostActivity, awaited: I64,
-                    markers: Markers) -> Account:
+def _account_device(
+    trace: Trace, activity: DeviceActivity, host: HostActivity, awaited: I64, markers: Markers
+) -> Account:
     rows = device_rows(activity, markers)
     idle = explain_idle(trace, activity, host, awaited, (int(rows.bounds[0]), int(rows.bounds[-1])))
     parts = np.zeros((len(rows.steps), len(CATEGORIES)), np.int64)
@@ -110,12 +113,13 @@ def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account 
 
 
 def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Intervals]]:
-    """The main thread's causes in order; ops on any thread are the host's computing, collectives count where exposed."""
+    """The main thread's causes in order; ops on any thread are computing, collectives count where exposed."""
     slices = trace.slices
     ops = (slices.kind == Kind.HOST_OP) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
     computing = iv.union(slices.start_ns[ops], slices.start_ns[ops] + slices.dur_ns[ops])
-    talking = (slices.kind == Kind.ANNOTATION) & np.isin(slices.name, [
-        code for code, name in enumerate(trace.strings) if name.startswith(HOST_COLLECTIVES)])
+    talking = (slices.kind == Kind.ANNOTATION) & np.isin(
+        slices.name, [code for code, name in enumerate(trace.strings) if name.startswith(HOST_COLLECTIVES)]
+    )
     communicating = iv.union(slices.start_ns[talking], slices.start_ns[talking] + slices.dur_ns[talking])
     sets = [(cause, host.time(host.main, cause)) for cause in HOST_CAUSES if cause is not Category.LAUNCH]
     return [*sets[:-1], (Category.HOST_COMPUTE, computing), (Category.COLLECTIVE, communicating), sets[-1]]

@@ -51,7 +51,15 @@ BUSY = CATEGORIES[: Category.COLLECTIVE_TRANSFER.code + 1]
 
 BUSY_ON_ONE_RANK = CATEGORIES[: Category.MEMSET.code + 1]
 
-HOST_CAUSES = (Category.PROFILER, Category.GC, Category.COMPILE, Category.CHECKPOINT_IO, Category.INPUT,
-               Category.ALLOCATOR, Category.LAUNCH, Category.PYTHON)
+HOST_CAUSES = (
+    Category.PROFILER,
+    Category.GC,
+    Category.COMPILE,
+    Category.CHECKPOINT_IO,
+    Category.INPUT,
+    Category.ALLOCATOR,
+    Category.LAUNCH,
+    Category.PYTHON,
+)
 """What the host may be doing before a launch, in the order in which causes are tried (``sync`` is taken out of
 launch and python afterwards, ``unknown_host`` is what remains)."""

@@ -39,8 +39,9 @@ class Copies:
     slices: tuple[int, ...]
 
 
-def find_copies(trace: Trace, activity: DeviceActivity, account: Account, markers: Markers, used: tuple[int, ...],
-                main: int) -> list[Copies]:
+def find_copies(
+    trace: Trace, activity: DeviceActivity, account: Account, markers: Markers, used: tuple[int, ...], main: int
+) -> list[Copies]:
     """The copies of the used steps, grouped by place, most exposed first."""
     codes = [category.code for category in COPY_CATEGORIES]
     rows = [account.step_row(step) for step in used]
@@ -55,18 +56,28 @@ def find_copies(trace: Trace, activity: DeviceActivity, account: Account, marker
     for (code, source, target, op, where, recorded), members in groups.items():
         ops = chosen[members]
         sizes = trace.device_ops.bytes[activity.row[ops]]
-        found.append(Copies(
-            category=CATEGORIES[code], source_memory=MemoryKind(source).name.lower(),
-            target_memory=MemoryKind(target).name.lower(), op=op, where=where, count=len(members),
-            steps=frozenset(account.rows.steps[r] for r in of_row[ops].tolist()),  # type: ignore[misc]
-            bytes=None if (sizes == NULL).any() else int(sizes.sum()),
-            total_ns=int((activity.end[ops] - activity.start[ops]).sum()), exposed_ns=int(exposed[members].sum()),
-            launch_recorded=recorded, slices=tuple(activity.slice[ops].tolist())))
+        found.append(
+            Copies(
+                category=CATEGORIES[code],
+                source_memory=MemoryKind(source).name.lower(),
+                target_memory=MemoryKind(target).name.lower(),
+                op=op,
+                where=where,
+                count=len(members),
+                steps=frozenset(account.rows.steps[r] for r in of_row[ops].tolist()),  # type: ignore[misc]
+                bytes=None if (sizes == NULL).any() else int(sizes.sum()),
+                total_ns=int((activity.end[ops] - activity.start[ops]).sum()),
+                exposed_ns=int(exposed[members].sum()),
+                launch_recorded=recorded,
+                slices=tuple(activity.slice[ops].tolist()),
+            )
+        )
     return sorted(found, key=lambda copies: -copies.exposed_ns)
 
 
-def _exposed(activity: DeviceActivity, chosen: np.ndarray[tuple[int], np.dtype[np.intp]]) -> np.ndarray[
-        tuple[int], np.dtype[np.int64]]:
+def _exposed(
+    activity: DeviceActivity, chosen: np.ndarray[tuple[int], np.dtype[np.intp]]
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Per copy, the time in which the busy partition belongs to a copy. Copies that overlap share it in order."""
     start, end, category = activity.busy_pieces
     mine = np.isin(category, [c.code for c in COPY_CATEGORIES])
@@ -77,8 +88,9 @@ def _exposed(activity: DeviceActivity, chosen: np.ndarray[tuple[int], np.dtype[n
     return iv.covered_between(free, begin, np.maximum(begin, activity.end[chosen]))
 
 
-def _place(trace: Trace, activity: DeviceActivity, i: int, main: int, locator: Locator) -> tuple[
-        int, int, int, str | None, Where, bool]:
+def _place(
+    trace: Trace, activity: DeviceActivity, i: int, main: int, locator: Locator
+) -> tuple[int, int, int, str | None, Where, bool]:
     row = activity.row[i]
     recorded = bool(activity.call[i] >= 0)
     if recorded:
@@ -87,5 +99,11 @@ def _place(trace: Trace, activity: DeviceActivity, i: int, main: int, locator: L
         where = locator.where_at(main, int(activity.start[i]))
     else:
         where = Where()
-    return (int(activity.category[i]), int(trace.device_ops.source_memory[row]),
-            int(trace.device_ops.target_memory[row]), where.op, where, recorded)
+    return (
+        int(activity.category[i]),
+        int(trace.device_ops.source_memory[row]),
+        int(trace.device_ops.target_memory[row]),
+        where.op,
+        where,
+        recorded,
+    )

@@ -74,12 +74,21 @@ def device_activities(trace: Trace) -> list[DeviceActivity]:
         ids, call = ops.slice[rows], ops.launch[rows]
         known = call >= 0
         start = slices.start_ns[ids]
-        found.append(DeviceActivity(
-            device=int(device), row=rows, slice=ids, start=start, end=start + slices.dur_ns[ids],
-            category=categories[rows], stream=ops.stream[rows], call=call,
-            launch=np.where(known, slices.start_ns[call], NULL),
-            launch_end=np.where(known, slices.start_ns[call] + slices.dur_ns[call], NULL),
-            thread=np.where(known, slices.track[call], -1).astype(np.int32)))
+        found.append(
+            DeviceActivity(
+                device=int(device),
+                row=rows,
+                slice=ids,
+                start=start,
+                end=start + slices.dur_ns[ids],
+                category=categories[rows],
+                stream=ops.stream[rows],
+                call=call,
+                launch=np.where(known, slices.start_ns[call], NULL),
+                launch_end=np.where(known, slices.start_ns[call] + slices.dur_ns[call], NULL),
+                thread=np.where(known, slices.track[call], -1).astype(np.int32),
+            )
+        )
     return found
 
 

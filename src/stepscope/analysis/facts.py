@@ -93,22 +93,42 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         accounts = [account for account in (account_host(trace, host, markers),) if account is not None]
     tick("accounting", 1, 4)
     bounds = [_bounds(account, used) for account in accounts] if activities else []
-    syncs = [find_syncs(trace, activity, account, host, markers, used)
-             for activity, account in zip(activities, accounts, strict=False)]
-    copies = [find_copies(trace, activity, account, markers, used, host.main)
-              for activity, account in zip(activities, accounts, strict=False)]
+    syncs = [
+        find_syncs(trace, activity, account, host, markers, used)
+        for activity, account in zip(activities, accounts, strict=False)
+    ]
+    copies = [
+        find_copies(trace, activity, account, markers, used, host.main)
+        for activity, account in zip(activities, accounts, strict=False)
+    ]
     tick("accounting", 2, 4)
-    phases = [phase_time(activity, device_phases(trace, activity), window)
-              for activity, window in zip(activities, bounds, strict=True)]
+    phases = [
+        phase_time(activity, device_phases(trace, activity), window)
+        for activity, window in zip(activities, bounds, strict=True)
+    ]
     kernels = kernel_table(trace, activities, bounds)
     tick("accounting", 3, 4)
     facts = Facts(
-        trace=trace, activities=activities, host=host, markers=markers, complete=complete, used=used,
-        accounts=accounts, step_ns=_step_durations(markers, accounts), host_step_ns=_host_periods(markers),
-        sampling=sampling_of(trace, activities), syncs=syncs, copies=copies,
-        delays=[launch_delay(a, account, [r for r in (account.step_row(s) for s in used) if r is not None])
-                for a, account in zip(activities, accounts, strict=False)],
-        phases=phases, kernels=kernels, placement=_placement(trace, markers, used))
+        trace=trace,
+        activities=activities,
+        host=host,
+        markers=markers,
+        complete=complete,
+        used=used,
+        accounts=accounts,
+        step_ns=_step_durations(markers, accounts),
+        host_step_ns=_host_periods(markers),
+        sampling=sampling_of(trace, activities),
+        syncs=syncs,
+        copies=copies,
+        delays=[
+            launch_delay(a, account, [r for r in (account.step_row(s) for s in used) if r is not None])
+            for a, account in zip(activities, accounts, strict=False)
+        ],
+        phases=phases,
+        kernels=kernels,
+        placement=_placement(trace, markers, used),
+    )
     tick("accounting", 4, 4)
     return facts
 

@@ -73,12 +73,19 @@ def _gap(facts: Facts, activity: DeviceActivity, account: Account, g: int) -> Ga
     locator = Locator(trace)
     blamed = account.idle.blame.wait[account.idle.blame.gap == g]
     source = int(blamed[0]) if blamed.size else doing if doing >= 0 else call
-    return Gap(device=activity.device, step=account.rows.steps[row], start_ns=start, dur_ns=end - start,
-               crosses_step=bool(crosses_step(account)[g]), parts=parts,
-               thread=_label(trace, thread), op=trace.name_of(int(activity.slice[gaps.op[g]])),
-               launch=trace.name_of(call) if call >= 0 else None,
-               blocking=trace.name_of(source) if source >= 0 else None,
-               where=locator.where(source) if source >= 0 else Where())
+    return Gap(
+        device=activity.device,
+        step=account.rows.steps[row],
+        start_ns=start,
+        dur_ns=end - start,
+        crosses_step=bool(crosses_step(account)[g]),
+        parts=parts,
+        thread=_label(trace, thread),
+        op=trace.name_of(int(activity.slice[gaps.op[g]])),
+        launch=trace.name_of(call) if call >= 0 else None,
+        blocking=trace.name_of(source) if source >= 0 else None,
+        where=locator.where(source) if source >= 0 else Where(),
+    )
 
 
 def _doing(trace: Trace, track: int, start: int, end: int) -> int:

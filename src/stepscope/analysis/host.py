@@ -14,8 +14,13 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, U8, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
 
-_ROLE_CAUSES = {HostRole.PROFILER: Category.PROFILER, HostRole.GC: Category.GC, HostRole.COMPILE: Category.COMPILE,
-                HostRole.CHECKPOINT_IO: Category.CHECKPOINT_IO, HostRole.INPUT: Category.INPUT}
+_ROLE_CAUSES = {
+    HostRole.PROFILER: Category.PROFILER,
+    HostRole.GC: Category.GC,
+    HostRole.COMPILE: Category.COMPILE,
+    HostRole.CHECKPOINT_IO: Category.CHECKPOINT_IO,
+    HostRole.INPUT: Category.INPUT,
+}
 _NAMED_KINDS = (Kind.ANNOTATION, Kind.STEP, Kind.HOST_OP, Kind.PYTHON_FRAME, Kind.MODULE, Kind.OVERHEAD)
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
 _COVER_KINDS = (Kind.ANNOTATION, Kind.PYTHON_FRAME, Kind.MODULE)
@@ -140,8 +145,9 @@ def _waits(trace: Trace) -> Waits:
     """
     slices, ops = trace.slices, trace.device_ops
     names, dense = np.unique(slices.name, return_inverse=True)
-    is_blocking_copy = np.array([classify_call(trace.strings[code]).role is CallRole.COPY_BLOCKING
-                                 for code in names.tolist()], np.bool_)
+    is_blocking_copy = np.array(
+        [classify_call(trace.strings[code]).role is CallRole.COPY_BLOCKING for code in names.tolist()], np.bool_
+    )
     blocking = (slices.kind == Kind.SYNC) | (is_blocking_copy[dense] & (slices.kind == Kind.RUNTIME_CALL))
     end = slices.start_ns + slices.dur_ns
     pageable = (ops.source_memory == MemoryKind.PAGEABLE) | (ops.target_memory == MemoryKind.PAGEABLE)

@@ -77,16 +77,22 @@ class Idle:
     """The most that is booked to launch or device latency per gap."""
 
 
-def explain_idle(trace: Trace, activity: DeviceActivity, host: HostActivity, awaited: I64,
-                 window: tuple[int, int]) -> Idle:
+def explain_idle(
+    trace: Trace, activity: DeviceActivity, host: HostActivity, awaited: I64, window: tuple[int, int]
+) -> Idle:
     """Attribute every idle nanosecond of a device in a window ``(start, end)``.
 
     ``awaited`` is, per op, the end of what a recorded wait made it wait for (``waits.awaited_ends``).
     """
     gaps = _find_gaps(activity, *window)
     latency = latency_cap(activity, gaps)
-    pieces = [*_queued(trace, activity, gaps, latency, awaited), *_unrecorded(gaps), *_host_time(gaps, host),
-              *_in_call(trace, activity, gaps, host), *_after_call(gaps, latency)]
+    pieces = [
+        *_queued(trace, activity, gaps, latency, awaited),
+        *_unrecorded(gaps),
+        *_host_time(gaps, host),
+        *_in_call(trace, activity, gaps, host),
+        *_after_call(gaps, latency),
+    ]
     merged = _in_order(pieces, gaps)
     blame = _blame_waits(activity, gaps, merged, host)
     moved = np.bincount(blame.gap, blame.ns, len(gaps)).astype(np.int64)
@@ -97,8 +103,9 @@ def _find_gaps(activity: DeviceActivity, start: int, end: int) -> Gaps:
     gap_start, gap_end = iv.complement(activity.busy, start, end)
     op = np.searchsorted(activity.start, gap_end, "left").astype(np.int32)
     cause = _first_compute(activity, op, gap_start)
-    return Gaps(gap_start, gap_end, op, cause, activity.launch[cause], activity.launch_end[cause],
-                activity.thread[cause])
+    return Gaps(
+        gap_start, gap_end, op, cause, activity.launch[cause], activity.launch_end[cause], activity.thread[cause]
+    )
 
 
 def _first_compute(activity: DeviceActivity, op: I32, gap_start: I64) -> I32:
@@ -135,18 +142,30 @@ def _queued(trace: Trace, activity: DeviceActivity, gaps: Gaps, latency: int, aw
     drawn = iv.intersect(_kept(until, end), _drawn_waits(trace, activity, gaps, rows))
     rest = iv.subtract(_kept(until, end), drawn)
     near = iv.intersect(rest, _kept(until, np.minimum(until + latency, end)))
-    return [_pieces(_kept(start, begin), Category.COPY_STAGING), _pieces(_kept(begin, until), Category.DEPENDENCY),
-            _pieces(drawn, Category.DEPENDENCY), _pieces(near, Category.DEVICE_LATENCY),
-            _pieces(iv.subtract(rest, near), Category.UNKNOWN_DEVICE)]
+    return [
+        _pieces(_kept(start, begin), Category.COPY_STAGING),
+        _pieces(_kept(begin, until), Category.DEPENDENCY),
+        _pieces(drawn, Category.DEPENDENCY),
+        _pieces(near, Category.DEVICE_LATENCY),
+        _pieces(iv.subtract(rest, near), Category.UNKNOWN_DEVICE),
+    ]
 
 
-def _drawn_waits(trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: np.ndarray[tuple[int], np.dtype[np.intp]],
-                 ) -> iv.Intervals:
+def _drawn_waits(
+    trace: Trace,
+    activity: DeviceActivity,
+    gaps: Gaps,
+    rows: np.ndarray[tuple[int], np.dtype[np.intp]],
+) -> iv.Intervals:
     """When a wait was drawn on the very stream of the op that ended a gap."""
     stream_of_gap = activity.stream[gaps.cause_op[rows]]
-    found = [iv.intersect(drawn_waits(trace, activity.device, stream),
-                          (gaps.start[rows][stream_of_gap == stream], gaps.end[rows][stream_of_gap == stream]))
-             for stream in np.unique(trace.device_waits.stream).tolist()]
+    found = [
+        iv.intersect(
+            drawn_waits(trace, activity.device, stream),
+            (gaps.start[rows][stream_of_gap == stream], gaps.end[rows][stream_of_gap == stream]),
+        )
+        for stream in np.unique(trace.device_waits.stream).tolist()
+    ]
     return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *found, strict=True)))
 
 
@@ -233,8 +252,10 @@ def _had_work(activity: DeviceActivity, gaps: Gaps) -> iv.Intervals:
     """
     known = ~activity.before_profile
     queued = (gaps.launch != NULL) & (gaps.launch < gaps.start)
-    return iv.union(np.concatenate((activity.start[known], gaps.start[queued])),
-                    np.concatenate((activity.end[known], gaps.end[queued])))
+    return iv.union(
+        np.concatenate((activity.start[known], gaps.start[queued])),
+        np.concatenate((activity.end[known], gaps.end[queued])),
+    )
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]

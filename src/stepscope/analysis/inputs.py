@@ -21,8 +21,12 @@ STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("collate", re.compile(r"collate|aten::stack\b|torch\.stack|aten::cat\b", re.IGNORECASE)),
     ("decode", re.compile(r"decode|imread|PIL/|\bImage\b|jpeg|png|tokeniz", re.IGNORECASE)),
     ("read", re.compile(r"\bopen\b|\bread|fromfile|\bload\b|h5py|lmdb|pyarrow|posixpath|\bio\.", re.IGNORECASE)),
-    ("transform", re.compile(r"transform|augment|normalize|resize|crop|flip|aten::(div|sub|mul|add|index|permute)",
-                             re.IGNORECASE)),
+    (
+        "transform",
+        re.compile(
+            r"transform|augment|normalize|resize|crop|flip|aten::(div|sub|mul|add|index|permute)", re.IGNORECASE
+        ),
+    ),
     ("pin", re.compile(r"pin_memory", re.IGNORECASE)),
     (WAITING, re.compile(r"\bpoll\b|select\.py|selectors\.py|\bacquire\b|\bwait\b", re.IGNORECASE)),
 )
@@ -50,11 +54,16 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
     if rows.size == 0:
         return None
     # A profile with stacks has the loader's frames around its annotation; the annotation names the loader.
-    annotated = np.flatnonzero((own >= 0) & (slices.kind == Kind.ANNOTATION) & (slices.track == host.main)
-                               & np.isin(step, used))
+    annotated = np.flatnonzero(
+        (own >= 0) & (slices.kind == Kind.ANNOTATION) & (slices.track == host.main) & np.isin(step, used)
+    )
     named = annotated if annotated.size else rows
-    return InputRanges(tuple(named.tolist()), _loader(trace, named), int(slices.dur_ns[rows].sum()),
-                       _stages(trace, own, rows.astype(np.int32)))
+    return InputRanges(
+        tuple(named.tolist()),
+        _loader(trace, named),
+        int(slices.dur_ns[rows].sum()),
+        _stages(trace, own, rows.astype(np.int32)),
+    )
 
 
 def _loader(trace: Trace, ranges: np.ndarray[tuple[int], np.dtype[np.intp]]) -> str:

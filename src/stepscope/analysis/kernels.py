@@ -53,7 +53,9 @@ def kernel_table(trace: Trace, activities: list[DeviceActivity], used: list[tupl
     uses: list[KernelUse] = []
     for activity, (starts, ends) in zip(activities, used, strict=True):
         at = np.searchsorted(starts, activity.start, "right") - 1
-        inside = (at >= 0) & (activity.start < ends[np.maximum(at, 0)]) if len(starts) else np.zeros(len(activity), bool)
+        inside = (
+            (at >= 0) & (activity.start < ends[np.maximum(at, 0)]) if len(starts) else np.zeros(len(activity), bool)
+        )
         rows = np.flatnonzero(inside & (activity.category == Category.COMPUTE.code))
         uses += _uses(trace, activity, rows.astype(np.int64), precision_of_op)
     return KernelTable(tuple(sorted(uses, key=lambda use: (-use.total_ns, use.name))))
@@ -128,9 +130,14 @@ def precision_of(table: KernelTable) -> Precision:
         low_by_count=_share(sum(u.count for u in low), sum(u.count for u in known)),
         low_by_time=_share(sum(u.total_ns for u in low), sum(u.total_ns for u in known)),
         known_by_time=_share(sum(u.total_ns for u in known), total),
-        tensor_core_by_time={str(answer): sum(u.total_ns for u in table.uses if u.traits.tensor_core is answer) / total
-                             for answer in Tri} if total else {},
-        eligible_unused_ns=sum(use.total_ns for use in unused), eligible_unused=unused)
+        tensor_core_by_time={
+            str(answer): sum(u.total_ns for u in table.uses if u.traits.tensor_core is answer) / total for answer in Tri
+        }
+        if total
+        else {},
+        eligible_unused_ns=sum(use.total_ns for use in unused),
+        eligible_unused=unused,
+    )
 
 
 def _share(part: int, whole: int) -> float | None:

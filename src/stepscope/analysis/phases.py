@@ -30,10 +30,18 @@ PHASES = tuple(Phase)
 
 # Patterns for the names that enclose a launch: annotations, modules, ops and Python frames.
 _NAMES = (
-    (Phase.OPTIMIZER, re.compile(r"^Optimizer\.(step|zero_grad)#|(^|\W)optimizer(\W|$)|optim/\w+\.py\(\d+\): (step|_\w*)",
-                                 re.IGNORECASE)),
-    (Phase.BACKWARD, re.compile(r"^autograd::engine::|Backward\d*$|(^|\W)backward(\W|$)|_tensor\.py\(\d+\): backward",
-                                re.IGNORECASE)),
+    (
+        Phase.OPTIMIZER,
+        re.compile(
+            r"^Optimizer\.(step|zero_grad)#|(^|\W)optimizer(\W|$)|optim/\w+\.py\(\d+\): (step|_\w*)", re.IGNORECASE
+        ),
+    ),
+    (
+        Phase.BACKWARD,
+        re.compile(
+            r"^autograd::engine::|Backward\d*$|(^|\W)backward(\W|$)|_tensor\.py\(\d+\): backward", re.IGNORECASE
+        ),
+    ),
     (Phase.LOSS, re.compile(r"loss\b|cross_entropy|nll_loss|(^|\W)criterion", re.IGNORECASE)),
     (Phase.FORWARD, re.compile(r"(^|\W)forward(\W|$)|^nn\.Module: ", re.IGNORECASE)),
 )
@@ -61,8 +69,10 @@ def phase_code(phase: Phase) -> int:
 def phase_time(activity: DeviceActivity, phases: U8, bounds: tuple[I64, I64]) -> dict[Phase, int]:
     """Busy time of a device by phase inside windows ``(starts, ends)``, each nanosecond once."""
     start, end, codes = iv.sweep(activity.start, activity.end, phases, len(PHASES))
-    return {phase: int(iv.covered_between((start[codes == code], end[codes == code]), *bounds).sum())
-            for code, phase in enumerate(PHASES)}
+    return {
+        phase: int(iv.covered_between((start[codes == code], end[codes == code]), *bounds).sum())
+        for code, phase in enumerate(PHASES)
+    }
 
 
 def _slice_phases(trace: Trace) -> U8:

@@ -9,15 +9,17 @@ import numpy as np
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
 
-METADATA_OPS = frozenset("""
-    aten::view aten::_unsafe_view aten::reshape aten::_reshape_alias aten::as_strided aten::expand aten::expand_as
-    aten::slice aten::select aten::narrow aten::squeeze aten::unsqueeze aten::transpose aten::t aten::permute
-    aten::detach detach detach_ aten::detach_ aten::alias aten::empty aten::empty_like aten::empty_strided
-    aten::resize_ aten::set_ aten::unbind aten::chunk aten::split aten::split_with_sizes aten::flatten aten::unflatten
-    aten::result_type aten::to aten::contiguous aten::is_nonzero aten::numel aten::lift_fresh aten::requires_grad_
-    aten::result_type aten::size aten::stride aten::unfold aten::diagonal aten::movedim aten::swapaxes aten::mT
-    aten::new_empty aten::new_empty_strided aten::_local_scalar_dense aten::item aten::resolve_conj aten::resolve_neg
-""".split())
+METADATA_OPS = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("view", "_unsafe_view", "reshape", "_reshape_alias", "as_strided", "expand", "expand_as", "slice", "select"),
+        *("narrow", "squeeze", "unsqueeze", "transpose", "t", "permute", "detach", "detach_", "alias", "unbind"),
+        *("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "set_", "lift_fresh"),
+        *("chunk", "split", "split_with_sizes", "flatten", "unflatten", "unfold", "diagonal", "movedim", "swapaxes"),
+        *("to", "contiguous", "result_type", "is_nonzero", "item", "_local_scalar_dense", "numel", "size", "stride"),
+        *("requires_grad_", "resolve_conj", "resolve_neg"),
+    )
+) | {"detach", "detach_"}
 """Ops that only describe tensors or hand values over: they compute nothing anywhere."""
 
 
@@ -67,12 +69,17 @@ def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
     on_host = is_op & ~on_device & ~has_inner & ~np.isin(slices.name, idle_names)
     on_device &= is_op
     counted = np.isin(launched, np.flatnonzero(on_device))
-    return Placement(int(on_host.sum()), int(on_device.sum()), int(slices.dur_ns[on_host].sum()),
-                     int(slices.dur_ns[trace.launches.op[counted]].sum()))
+    return Placement(
+        int(on_host.sum()),
+        int(on_device.sum()),
+        int(slices.dur_ns[on_host].sum()),
+        int(slices.dur_ns[trace.launches.op[counted]].sum()),
+    )
 
 
-def _nearest_op(trace: Trace, rows: np.ndarray[tuple[int], np.dtype[np.int32]]) -> np.ndarray[
-        tuple[int], np.dtype[np.int32]]:
+def _nearest_op(
+    trace: Trace, rows: np.ndarray[tuple[int], np.dtype[np.int32]]
+) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     """Per slice, itself or the innermost host op around it, -1 for none."""
     found = rows.copy()
     while True:

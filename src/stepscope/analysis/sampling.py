@@ -27,8 +27,11 @@ class Sampling:
     @property
     def sampled(self) -> bool:
         """Whether enough is missing to distrust sums."""
-        return (self.ops_without_launch > UNMATCHED_SHARE or self.launches_without_op > UNMATCHED_SHARE
-                or self.correlation_holes > CORRELATION_HOLE_SHARE)
+        return (
+            self.ops_without_launch > UNMATCHED_SHARE
+            or self.launches_without_op > UNMATCHED_SHARE
+            or self.correlation_holes > CORRELATION_HOLE_SHARE
+        )
 
 
 def sampling_of(trace: Trace, activities: list[DeviceActivity]) -> Sampling:

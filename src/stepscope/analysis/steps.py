@@ -84,8 +84,10 @@ def _one_thread(trace: Trace, found: list[tuple[int, int | None]]) -> list[tuple
     main = values[counts.argmax()]
     kept: list[tuple[int, int | None]] = []
     reach = np.iinfo(np.int64).min
-    for row, number in sorted((f for f, track in zip(found, tracks, strict=True) if track == main),
-                              key=lambda f: (int(trace.slices.start_ns[f[0]]), -int(trace.slices.dur_ns[f[0]]))):
+    for row, number in sorted(
+        (f for f, track in zip(found, tracks, strict=True) if track == main),
+        key=lambda f: (int(trace.slices.start_ns[f[0]]), -int(trace.slices.dur_ns[f[0]])),
+    ):
         if trace.slices.start_ns[row] >= reach:
             kept.append((row, number))
             reach = trace.end_ns(row)
@@ -95,8 +97,14 @@ def _one_thread(trace: Trace, found: list[tuple[int, int | None]]) -> list[tuple
 def _from_slices(trace: Trace, found: list[tuple[int, int | None]]) -> Markers:
     rows = np.array([row for row, _ in found], np.int32)
     start = trace.slices.start_ns[rows]
-    return Markers(start=start, end=start + trace.slices.dur_ns[rows], numbers=tuple(number for _, number in found),
-                   source=trace.name_of(int(rows[0])).split("#")[0].split("(")[0], inferred=False, slices=rows)
+    return Markers(
+        start=start,
+        end=start + trace.slices.dur_ns[rows],
+        numbers=tuple(number for _, number in found),
+        source=trace.name_of(int(rows[0])).split("#")[0].split("(")[0],
+        inferred=False,
+        slices=rows,
+    )
 
 
 def _from_ends(trace: Trace, found: list[tuple[int, int | None]]) -> Markers | None:
@@ -109,8 +117,14 @@ def _from_ends(trace: Trace, found: list[tuple[int, int | None]]) -> Markers | N
     if ends.size < 2:
         return None
     start = np.concatenate(([_first_host_start(trace)], ends[:-1]))
-    return Markers(start=start, end=ends, numbers=(None,) * ends.size, source=trace.strings[int(last)], inferred=True,
-                   slices=np.full(ends.size, -1, np.int32))
+    return Markers(
+        start=start,
+        end=ends,
+        numbers=(None,) * ends.size,
+        source=trace.strings[int(last)],
+        inferred=True,
+        slices=np.full(ends.size, -1, np.int32),
+    )
 
 
 def _repeated(trace: Trace, activities: list[DeviceActivity]) -> Markers | None:
@@ -127,8 +141,14 @@ def _repeated(trace: Trace, activities: list[DeviceActivity]) -> Markers | None:
     first, length = found
     begins = activity.launch[order[np.arange(first, names.size, length)]]
     last_launch = int(activity.launch_end[order[-1]])
-    return Markers(start=begins, end=np.append(begins[1:], last_launch), numbers=(None,) * begins.size,
-                   source="repetition of the launches", inferred=True, slices=np.full(begins.size, -1, np.int32))
+    return Markers(
+        start=begins,
+        end=np.append(begins[1:], last_launch),
+        numbers=(None,) * begins.size,
+        source="repetition of the launches",
+        inferred=True,
+        slices=np.full(begins.size, -1, np.int32),
+    )
 
 
 def period(names: I32) -> tuple[int, int] | None:
@@ -157,8 +177,14 @@ def _whole(trace: Trace) -> Markers:
     start = trace.slices.start_ns[busy]
     begin = int(start.min()) if start.size else 0
     end = int((start + trace.slices.dur_ns[busy]).max()) if start.size else 0
-    return Markers(start=np.array([begin], np.int64), end=np.array([end], np.int64), numbers=(None,),
-                   source="whole profile", inferred=True, slices=np.array([-1], np.int32))
+    return Markers(
+        start=np.array([begin], np.int64),
+        end=np.array([end], np.int64),
+        numbers=(None,),
+        source="whole profile",
+        inferred=True,
+        slices=np.array([-1], np.int32),
+    )
 
 
 def _first_host_start(trace: Trace) -> int:

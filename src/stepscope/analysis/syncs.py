@@ -37,8 +37,14 @@ class Sync:
     slices: tuple[int, ...]
 
 
-def find_syncs(trace: Trace, activity: DeviceActivity, account: Account, host: HostActivity, markers: Markers,
-               used: tuple[int, ...]) -> list[Sync]:
+def find_syncs(
+    trace: Trace,
+    activity: DeviceActivity,
+    account: Account,
+    host: HostActivity,
+    markers: Markers,
+    used: tuple[int, ...],
+) -> list[Sync]:
     """The waits of the used steps, grouped by place, costliest first."""
     waits = host.waits
     step = np.searchsorted(markers.start, waits.start, "right") - 1
@@ -51,7 +57,11 @@ def find_syncs(trace: Trace, activity: DeviceActivity, account: Account, host: H
         wait = _Wait(int(waits.slice[i]), int(step[i]), int(blocked[i]), cost.get(int(waits.slice[i]), 0))
         if wait.blocked_ns >= SHORT_WAIT_NS or wait.cost_ns:
             outer = locator.outermost_op(wait.slice)
-            key = (None if outer is None else trace.name_of(outer), trace.name_of(wait.slice), locator.where(wait.slice))
+            key = (
+                None if outer is None else trace.name_of(outer),
+                trace.name_of(wait.slice),
+                locator.where(wait.slice),
+            )
             groups.setdefault(key, []).append(wait)
     found = [_sync(trace, key, members) for key, members in groups.items()]
     return sorted(found, key=lambda sync: (-sync.cost_ns, -sync.blocked_ns))
@@ -82,6 +92,14 @@ def _sync(trace: Trace, key: tuple[str | None, str, Where], waits: list[_Wait]) 
     op, call, where = key
     ops = [trace.name_of(s) for s in Locator(trace).enclosing(waits[0].slice) if trace.slices.kind[s] == Kind.HOST_OP]
     hints = (sync_hint(name) for name in reversed(ops))
-    return Sync(op=op, call=call, where=where, count=len(waits), steps=frozenset(w.step for w in waits),
-                blocked_ns=sum(w.blocked_ns for w in waits), cost_ns=sum(w.cost_ns for w in waits),
-                hint=next((hint for hint in hints if hint is not None), None), slices=tuple(w.slice for w in waits))
+    return Sync(
+        op=op,
+        call=call,
+        where=where,
+        count=len(waits),
+        steps=frozenset(w.step for w in waits),
+        blocked_ns=sum(w.blocked_ns for w in waits),
+        cost_ns=sum(w.cost_ns for w in waits),
+        hint=next((hint for hint in hints if hint is not None), None),
+        slices=tuple(w.slice for w in waits),
+    )

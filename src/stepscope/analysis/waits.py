@@ -28,8 +28,12 @@ def awaited_ends(trace: Trace, activities: list[DeviceActivity]) -> list[I64]:
             if activity.device == waits.device[w]:
                 op = _next_on_stream(activity, int(waits.stream[w]), called)
                 if op is not None:
-                    until = _awaited(activities, (activity.device, int(waits.stream[w])), int(waits.wait_on_stream[w]),
-                                     int(recorded[w]))
+                    until = _awaited(
+                        activities,
+                        (activity.device, int(waits.stream[w])),
+                        int(waits.wait_on_stream[w]),
+                        int(recorded[w]),
+                    )
                     of_op[op] = max(int(of_op[op]), until)
     return ends
 
@@ -37,8 +41,12 @@ def awaited_ends(trace: Trace, activities: list[DeviceActivity]) -> list[I64]:
 def drawn_waits(trace: Trace, device: int, stream: int) -> iv.Intervals:
     """When a stream waited, where the device itself reports it (MTIA): such waits name no call."""
     waits = trace.device_waits
-    chosen = waits.slice[(waits.device == device) & (waits.stream == stream) & (waits.wait_on_stream != NULL)
-                         & (waits.wait_on_correlation == NULL)]
+    chosen = waits.slice[
+        (waits.device == device)
+        & (waits.stream == stream)
+        & (waits.wait_on_stream != NULL)
+        & (waits.wait_on_correlation == NULL)
+    ]
     start = trace.slices.start_ns[chosen]
     return iv.union(start, start + trace.slices.dur_ns[chosen])
 

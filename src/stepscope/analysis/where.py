@@ -15,12 +15,16 @@ from stepscope.trace.trace import Trace
 
 _FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)$")
 
-LIBRARIES = frozenset("""
-    torch torchvision torchaudio torchtext torchdata functorch triton transformers accelerate datasets tokenizers peft
-    trl diffusers timm lightning pytorch_lightning lightning_fabric fairseq deepspeed apex xformers flash_attn
-    bitsandbytes vllm sglang megatron numpy scipy pandas PIL cv2 sklearn jax jaxlib flax optax tensorflow keras einops
-    torchmetrics ignite mmcv mmengine tqdm wandb tensorboard fsspec pyarrow
-""".split())
+LIBRARIES = frozenset(
+    (
+        *("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "torchmetrics", "functorch", "triton"),
+        *("transformers", "accelerate", "datasets", "tokenizers", "peft", "trl", "diffusers", "timm", "einops"),
+        *("lightning", "pytorch_lightning", "lightning_fabric", "ignite", "fairseq", "deepspeed", "megatron", "apex"),
+        *("xformers", "flash_attn", "bitsandbytes", "vllm", "sglang", "mmcv", "mmengine"),
+        *("numpy", "scipy", "pandas", "pyarrow", "PIL", "cv2", "sklearn", "tqdm", "wandb", "tensorboard", "fsspec"),
+        *("jax", "jaxlib", "flax", "optax", "tensorflow", "keras"),
+    )
+)
 """Top-level packages whose frames are not the user's own code."""
 
 
@@ -80,8 +84,14 @@ class Locator:
             forward = self._forward_of(chain)
             if forward is not None:
                 origin = self._describe(self.enclosing(forward))
-                place = Where(origin.file, origin.line, origin.function, place.op, origin.module or place.module,
-                              place.annotation or origin.annotation)
+                place = Where(
+                    origin.file,
+                    origin.line,
+                    origin.function,
+                    place.op,
+                    origin.module or place.module,
+                    place.annotation or origin.annotation,
+                )
         return place
 
     def where_at(self, track: int, time_ns: int) -> Where:
@@ -112,8 +122,14 @@ class Locator:
         ops = [names[i] for i in np.flatnonzero(kinds == Kind.HOST_OP) if not names[i].startswith("autograd::engine")]
         module = next((names[i].removeprefix("nn.Module: ") for i in np.flatnonzero(kinds == Kind.MODULE)), None)
         annotation = next((names[i] for i in np.flatnonzero(kinds == Kind.ANNOTATION)), None)
-        return Where(own.file if own else None, own.line if own else None, own.function if own else None,
-                     ops[-1] if ops else None, module, annotation)
+        return Where(
+            own.file if own else None,
+            own.line if own else None,
+            own.function if own else None,
+            ops[-1] if ops else None,
+            module,
+            annotation,
+        )
 
     def _stack(self, chain: list[int]) -> list[Frame]:
         """Frames of the call stack recorded with an op, innermost first."""

@@ -39,8 +39,13 @@ def diagnose(facts: Facts) -> Diagnosis:
     found = [_qualified(facts, finding) for rule in RULES for finding in rule(facts)]
     found = _numbered(sorted(found, key=_rank))
     step = facts.median_step_ns or 0
-    worth = [f for f in found if (f.cost_ns_per_step or 0) >= max(FINDING_SHARE * step, FINDING_NS)
-             or f.not_determined is not None and f.cost_ns_per_step is None]
+    worth = [
+        f
+        for f in found
+        if (f.cost_ns_per_step or 0) >= max(FINDING_SHARE * step, FINDING_NS)
+        or (f.not_determined is not None
+        and f.cost_ns_per_step is None)
+    ]
     minor = tuple(f for f in found if f not in worth)
     verdict, bottleneck = _verdict(facts)
     return Diagnosis(tuple(worth), minor, tuple(profile.notices(facts)), verdict, bottleneck)
@@ -63,12 +68,21 @@ def _numbered(found: list[Finding]) -> list[Finding]:
 def _qualified(facts: Facts, finding: Finding) -> Finding:
     """Lower what a finding claims where the profile does not carry it."""
     if facts.sampling.sampled:
-        return replace(finding, cost_ns_per_step=None, saving_ns_per_step=None, prediction_basis=None,
-                       confidence="low", not_determined=_SAMPLED)
+        return replace(
+            finding,
+            cost_ns_per_step=None,
+            saving_ns_per_step=None,
+            prediction_basis=None,
+            confidence="low",
+            not_determined=_SAMPLED,
+        )
     recorded = capture_slows_host(facts)
     if finding.rule in HOST_BOUND_RULES and recorded is not None:
-        finding = replace(finding, confidence="low" if finding.confidence == "low" else "medium",
-                          why=f"{finding.why} Part of this is the capture's own: recording {recorded} slows the host.")
+        finding = replace(
+            finding,
+            confidence="low" if finding.confidence == "low" else "medium",
+            why=f"{finding.why} Part of this is the capture's own: recording {recorded} slows the host.",
+        )
     if facts.markers.source == "whole profile" and finding.confidence == "high":
         finding = replace(finding, confidence="medium")
     return finding
@@ -80,16 +94,20 @@ _GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
     "sync": ((Category.SYNC,), "waits for a host that was itself held up waiting for the device"),
     "launch": ((Category.LAUNCH, Category.LAUNCH_LATENCY), "waits for the host to launch work"),
     "copy": ((Category.COPY_H2D, Category.COPY_D2H, Category.COPY_P2P, Category.COPY_STAGING), "does nothing but copy"),
-    "communication": ((Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER),
-                      "communicates with other ranks, which nothing hides"),
+    "communication": (
+        (Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER),
+        "communicates with other ranks, which nothing hides",
+    ),
     "python": ((Category.PYTHON,), "waits for Python code that launches nothing"),
     "compile": ((Category.COMPILE, Category.GRAPH_BUILD), "waits for compilation or loading of code"),
     "allocator": ((Category.ALLOCATOR,), "waits for memory to be allocated"),
     "checkpoint_io": ((Category.CHECKPOINT_IO,), "waits for checkpoints"),
     "gc": ((Category.GC,), "waits for Python's garbage collector"),
     "profiler": ((Category.PROFILER,), "waits for the profiler itself"),
-    "unknown": ((Category.UNKNOWN_HOST, Category.UNKNOWN_DEVICE, Category.DEPENDENCY, Category.DEVICE_LATENCY),
-                "is idle for reasons the profile does not record"),
+    "unknown": (
+        (Category.UNKNOWN_HOST, Category.UNKNOWN_DEVICE, Category.DEPENDENCY, Category.DEVICE_LATENCY),
+        "is idle for reasons the profile does not record",
+    ),
 }
 
 
@@ -107,24 +125,41 @@ def _verdict(facts: Facts) -> tuple[str, str]:
         return _host_verdict(parts, total, worst, shares[worst], window)
     busy = sum(parts.get(c, 0) for c in (Category.COMPUTE, Category.MEMSET, Category.COPY_D2D)) / total
     if shares[worst] < BOTTLENECK_SHARE:
-        return (f"The device sets the pace: it computes {format_share(busy)} {window}, and nothing else takes "
-                f"{format_share(BOTTLENECK_SHARE)} or more.", "device")
+        return (
+            f"The device sets the pace: it computes {format_share(busy)} {window}, and nothing else takes "
+            f"{format_share(BOTTLENECK_SHARE)} or more.",
+            "device",
+        )
     lost = round(shares[worst] * step)
-    return (f"For {format_share(shares[worst])} {window} ({format_ns(lost)} of {format_ns(step)}) the device "
-            f"{_GROUPS[worst][1]}; it computes {format_share(busy)}.", worst)
+    return (
+        f"For {format_share(shares[worst])} {window} ({format_ns(lost)} of {format_ns(step)}) the device "
+        f"{_GROUPS[worst][1]}; it computes {format_share(busy)}.",
+        worst,
+    )
 
 
 _HOST_WORDS = {
-    "input": "waits for input data", "sync": "waits in synchronise calls", "launch": "launches work", "copy": "copies",
-    "communication": "waits for other ranks, with nothing to compute,", "python": "runs Python code outside any op",
-    "compile": "compiles", "allocator": "allocates memory", "checkpoint_io": "reads or writes checkpoints",
-    "gc": "collects garbage", "profiler": "works for the profiler", "unknown": "does what the profile does not record",
+    "input": "waits for input data",
+    "sync": "waits in synchronise calls",
+    "launch": "launches work",
+    "copy": "copies",
+    "communication": "waits for other ranks, with nothing to compute,",
+    "python": "runs Python code outside any op",
+    "compile": "compiles",
+    "allocator": "allocates memory",
+    "checkpoint_io": "reads or writes checkpoints",
+    "gc": "collects garbage",
+    "profiler": "works for the profiler",
+    "unknown": "does what the profile does not record",
 }
 
 
 def _host_verdict(parts: dict[Category, int], total: int, worst: str, share: float, window: str) -> tuple[str, str]:
     computing = format_share(parts.get(Category.HOST_COMPUTE, 0) / total)
     if share >= BOTTLENECK_SHARE:
-        return (f"No device was recorded; the training thread {_HOST_WORDS[worst]} {format_share(share)} {window} and "
-                f"computes {computing}.", worst)
+        return (
+            f"No device was recorded; the training thread {_HOST_WORDS[worst]} {format_share(share)} {window} and "
+            f"computes {computing}.",
+            worst,
+        )
     return f"No device was recorded; the host computes {computing} {window}.", "host"

@@ -29,9 +29,17 @@ def slices_as_evidence(facts: Facts, slices: list[int], *, device: int | None = 
     """The longest of some slices, in order of time."""
     trace = facts.trace
     longest = sorted(slices, key=lambda s: -int(trace.slices.dur_ns[s]))[:SHOWN]
-    return tuple(Evidence(trace.name_of(s), int(trace.slices.start_ns[s]), int(trace.slices.dur_ns[s]),
-                          track_name(trace, int(trace.slices.track[s])), device, step_at(facts, trace.slices.start_ns[s]))
-                 for s in sorted(longest, key=lambda s: int(trace.slices.start_ns[s])))
+    return tuple(
+        Evidence(
+            trace.name_of(s),
+            int(trace.slices.start_ns[s]),
+            int(trace.slices.dur_ns[s]),
+            track_name(trace, int(trace.slices.track[s])),
+            device,
+            step_at(facts, trace.slices.start_ns[s]),
+        )
+        for s in sorted(longest, key=lambda s: int(trace.slices.start_ns[s]))
+    )
 
 
 def step_at(facts: Facts, time_ns: int) -> int | None:

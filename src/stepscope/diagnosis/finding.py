@@ -19,11 +19,11 @@ def paragraphs(text: str) -> str:
     """
     made: list[str] = []
     for line in text.splitlines():
-        continues = made and not line.startswith("    ") and not made[-1].startswith("    ") and not line.startswith("- ")
-        if continues:
-            made[-1] += " " + line
-        else:
+        starts_anew = line.startswith(("    ", "- ")) or not made or made[-1].startswith("    ")
+        if starts_anew:
             made.append(line)
+        else:
+            made[-1] += " " + line
     return "\n".join(made)
 
 

@@ -43,11 +43,27 @@ class TraceBuilder:
             self._strings.append(value)
         return code
 
-    def track(self, kind: t.TrackKind, process: str | None, thread: str | None, *, label: str | None = None,
-              device: int | None = None, stream: int | None = None) -> int:
+    def track(
+        self,
+        kind: t.TrackKind,
+        process: str | None,
+        thread: str | None,
+        *,
+        label: str | None = None,
+        device: int | None = None,
+        stream: int | None = None,
+    ) -> int:
         """Add a track; returns its id."""
-        self._tracks.append((kind, self.text(process), self.text(thread), self.text(label),
-                             -1 if device is None else device, t.NULL if stream is None else stream))
+        self._tracks.append(
+            (
+                kind,
+                self.text(process),
+                self.text(thread),
+                self.text(label),
+                -1 if device is None else device,
+                t.NULL if stream is None else stream,
+            )
+        )
         return len(self._tracks) - 1
 
     def string(self, code: int) -> str:
@@ -102,8 +118,12 @@ class TraceBuilder:
 
     def _track_table(self) -> t.Tracks:
         columns = list(zip(*self._tracks, strict=True)) or [()] * len(dataclasses.fields(t.Tracks))
-        return t.Tracks(*(np.array(values, t.dtype_of(declared))
-                          for values, declared in zip(columns, dataclasses.fields(t.Tracks), strict=True)))
+        return t.Tracks(
+            *(
+                np.array(values, t.dtype_of(declared))
+                for values, declared in zip(columns, dataclasses.fields(t.Tracks), strict=True)
+            )
+        )
 
     def _sorted_slices(self, resolution_ns: int) -> tuple[t.Slices, t.I32]:
         given = self._slices
@@ -181,8 +201,10 @@ def check(trace: Trace) -> None:
         outer = slices.parent[inner]
         _require(bool((slices.track[outer] == slices.track[inner]).all()), "a parent lies on another track")
         _require(bool((slices.start_ns[outer] <= slices.start_ns[inner]).all()), "a parent starts after its child")
-        _require(bool((slices.depth[inner] == np.minimum(slices.depth[outer] + 1, 32767)).all()),
-                 "a depth does not follow from the parent's")
+        _require(
+            bool((slices.depth[inner] == np.minimum(slices.depth[outer] + 1, 32767)).all()),
+            "a depth does not follow from the parent's",
+        )
 
 
 def _check_columns(name: str, table: t.Table, kind: type[t.Table], sizes: Mapping[str, int], strings: int) -> None:

@@ -98,15 +98,23 @@ class LaunchBasis(IntEnum):
     GRAPH = 1
 
 
-def column(doc: str, *, unit: str = "", nullable: bool = False, labels: type[IntEnum] | None = None,
-           text: bool = False, table: str = "") -> Any:
+def column(
+    doc: str,
+    *,
+    unit: str = "",
+    nullable: bool = False,
+    labels: type[IntEnum] | None = None,
+    text: bool = False,
+    table: str = "",
+) -> Any:
     """Declare a column: a sentence, its unit, and whether the value may be absent.
 
     ``labels`` names the enumeration of a small-integer column, ``text`` marks a dictionary code into
     ``Trace.strings``, and ``table`` names the table whose row ids the column holds.
     """
-    return field(metadata={"doc": doc, "unit": unit, "nullable": nullable, "labels": labels, "text": text,
-                           "table": table})
+    return field(
+        metadata={"doc": doc, "unit": unit, "nullable": nullable, "labels": labels, "text": text, "table": table}
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,11 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_bytes, format_ns
 
-_WORDS = {Category.COPY_H2D: "from host to device", Category.COPY_D2H: "from device to host",
-          Category.COPY_P2P: "between devices"}
+_WORDS = {
+    Category.COPY_H2D: "from host to device",
+    Category.COPY_D2H: "from device to host",
+    Category.COPY_P2P: "between devices",
+}
 
 _FIX_PAGEABLE = """\
 Pin the batches and do not wait for the copy, so that it runs beside the kernels of the step before:
@@ -54,14 +57,18 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
     pageable = [c for c in copies if "pageable" in (c.source_memory, c.target_memory)]
     guessed = any(not c.launch_recorded for c in copies)
     return Finding(
-        rule="exposed_copy", device=account.rows.device,
+        rule="exposed_copy",
+        device=account.rows.device,
         title=f"Copies {_WORDS[category]} that nothing hides",
-        cost_ns_per_step=exposed + staging, saving_ns_per_step=exposed + staging,
+        cost_ns_per_step=exposed + staging,
+        saving_ns_per_step=exposed + staging,
         why=_why(facts, copies, exposed, staging, bool(pageable)),
         fix=paragraphs(_fix(category, bool(pageable))),
-        basis="heuristic" if guessed else "measured", confidence="medium" if guessed else "high",
+        basis="heuristic" if guessed else "measured",
+        confidence="medium" if guessed else "high",
         where=tuple(dict.fromkeys(c.where for c in copies if c.where))[:SHOWN],
-        evidence=slices_as_evidence(facts, [s for c in copies for s in c.slices], device=account.rows.device))
+        evidence=slices_as_evidence(facts, [s for c in copies for s in c.slices], device=account.rows.device),
+    )
 
 
 def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int, pageable: bool) -> str:

@@ -53,18 +53,21 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
     locator = Locator(facts.trace)
     places = dict.fromkeys(locator.where(s) for s in ranges.slices)
     return Finding(
-        rule="input_bound", device=device,
+        rule="input_bound",
+        device=device,
         title=f"{subject} for input data",
-        cost_ns_per_step=cost, saving_ns_per_step=cost,
+        cost_ns_per_step=cost,
+        saving_ns_per_step=cost,
         why=_why(facts, cost, ranges),
         fix=paragraphs(_fix(ranges)),
         where=tuple(place for place in places if place)[:SHOWN],
-        evidence=slices_as_evidence(facts, list(ranges.slices), device=device))
+        evidence=slices_as_evidence(facts, list(ranges.slices), device=device),
+    )
 
 
 def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
     share = format_share(cost * len(facts.used) / facts.used_ns) if facts.used_ns else "part"
-    text = (f"{format_ns(cost)} of each step ({share}) pass inside `{ranges.loader}` with nothing else to do.")
+    text = f"{format_ns(cost)} of each step ({share}) pass inside `{ranges.loader}` with nothing else to do."
     stages = [f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.stages if name != "not recorded"][:3]
     if stages:
         text += f" Inside it, per step: {', '.join(stages)}."

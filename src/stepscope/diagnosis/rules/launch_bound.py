@@ -61,20 +61,34 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
     median = int(np.median(activity.end - activity.start))
     pause = int(np.median(per_gap[waiting]))
     return Finding(
-        rule="launch_bound", device=activity.device,
+        rule="launch_bound",
+        device=activity.device,
         title="The device waits for the host to launch kernels",
-        cost_ns_per_step=cost, saving_ns_per_step=cost,
-        why=(f"{format_count(waiting.size // len(facts.used))} times per step the device runs dry before the next "
-             f"launch: half of its ops take under {format_ns(median)}, and half of these waits take over "
-             f"{format_ns(pause)}."),
+        cost_ns_per_step=cost,
+        saving_ns_per_step=cost,
+        why=(
+            f"{format_count(waiting.size // len(facts.used))} times per step the device runs dry before the next "
+            f"launch: half of its ops take under {format_ns(median)}, and half of these waits take over "
+            f"{format_ns(pause)}."
+        ),
         fix=paragraphs(_FIX),
         where=_places(facts, gaps.cause_op[waiting], activity, per_gap[waiting]),
-        evidence=tuple(Evidence(facts.trace.name_of(int(activity.slice[gaps.op[g]])), int(gaps.start[g]),
-                                int(gaps.end[g] - gaps.start[g]), None, activity.device) for g in longest.tolist()))
+        evidence=tuple(
+            Evidence(
+                facts.trace.name_of(int(activity.slice[gaps.op[g]])),
+                int(gaps.start[g]),
+                int(gaps.end[g] - gaps.start[g]),
+                None,
+                activity.device,
+            )
+            for g in longest.tolist()
+        ),
+    )
 
 
-def _places(facts: Facts, ops: np.ndarray[tuple[int], np.dtype[np.int32]], activity: DeviceActivity,
-            weight: I64) -> tuple[Where, ...]:
+def _places(
+    facts: Facts, ops: np.ndarray[tuple[int], np.dtype[np.int32]], activity: DeviceActivity, weight: I64
+) -> tuple[Where, ...]:
     """The annotations or modules in which most of the waiting is launched: a line per op would say nothing."""
     slices = facts.trace.slices
     ids = np.arange(len(slices), dtype=np.int32)

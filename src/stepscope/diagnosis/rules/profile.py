@@ -15,10 +15,24 @@ from stepscope.units import format_ns, format_share
 
 def notices(facts: Facts) -> list[Notice]:
     """All notices, in the order in which one should read them."""
-    found = [Notice(_code(loss.code, loss.damaged), _sentence(loss.text, loss.first_offset, loss.damaged), loss.count)
-             for loss in facts.trace.completeness.losses if loss.damaged or loss.lost_events or loss.code != "flow_open"]
-    for rule in (_steps, _few_steps, _warm_up, _start_up, _device_missing, _sampled, _before_profile, _host_ran_ahead,
-                 _capture, _profiler, _collectives):
+    found = [
+        Notice(_code(loss.code, loss.damaged), _sentence(loss.text, loss.first_offset, loss.damaged), loss.count)
+        for loss in facts.trace.completeness.losses
+        if loss.damaged or loss.lost_events or loss.code != "flow_open"
+    ]
+    for rule in (
+        _steps,
+        _few_steps,
+        _warm_up,
+        _start_up,
+        _device_missing,
+        _sampled,
+        _before_profile,
+        _host_ran_ahead,
+        _capture,
+        _profiler,
+        _collectives,
+    ):
         notice = rule(facts)
         if notice is not None:
             found.append(notice)
@@ -38,8 +52,11 @@ def _steps(facts: Facts) -> Notice | None:
     if not facts.markers.inferred:
         return None
     if facts.markers.source == "whole profile":
-        return Notice("profile_no_steps", "No step markers: the whole profile is treated as one step. Call "
-                      "`prof.step()` once per iteration to have steps.")
+        return Notice(
+            "profile_no_steps",
+            "No step markers: the whole profile is treated as one step. Call "
+            "`prof.step()` once per iteration to have steps.",
+        )
     return Notice("profile_steps_inferred", f"No step markers: steps are inferred from {facts.markers.source}.")
 
 
@@ -47,8 +64,11 @@ def _few_steps(facts: Facts) -> Notice | None:
     if facts.markers.source == "whole profile" or len(facts.used) >= FEW_STEPS:
         return None
     count = len(facts.used)
-    return Notice("profile_few_steps", f"Only {count} complete {'step' if count == 1 else 'steps'}: how much steps vary "
-                  "is not known. Record five or more.")
+    return Notice(
+        "profile_few_steps",
+        f"Only {count} complete {'step' if count == 1 else 'steps'}: how much steps vary "
+        "is not known. Record five or more.",
+    )
 
 
 def _warm_up(facts: Facts) -> Notice | None:
@@ -58,8 +78,11 @@ def _warm_up(facts: Facts) -> Notice | None:
     first, rest = int(facts.step_ns[whole[0]]), float(np.median(facts.step_ns[whole[1:]]))
     if first < WARM_UP_FACTOR * rest:
         return None
-    return Notice("profile_warm_up", f"The first step took {format_ns(first)}, the others about {format_ns(round(rest))}: "
-                  "it looks like warm-up. Let the profiler wait a few steps longer.")
+    return Notice(
+        "profile_warm_up",
+        f"The first step took {format_ns(first)}, the others about {format_ns(round(rest))}: "
+        "it looks like warm-up. Let the profiler wait a few steps longer.",
+    )
 
 
 def _start_up(facts: Facts) -> Notice | None:
@@ -68,14 +91,21 @@ def _start_up(facts: Facts) -> Notice | None:
     if not facts.used or not facts.activities:
         return None
     low, high = int(facts.markers.start[facts.used[0]]), int(facts.markers.end[facts.used[-1]])
-    calls = np.flatnonzero((slices.kind == Kind.RUNTIME_CALL) & (slices.start_ns >= low) & (slices.start_ns < high)
-                           & (slices.dur_ns >= START_UP_SHARE * facts.used_ns))
+    calls = np.flatnonzero(
+        (slices.kind == Kind.RUNTIME_CALL)
+        & (slices.start_ns >= low)
+        & (slices.start_ns < high)
+        & (slices.dur_ns >= START_UP_SHARE * facts.used_ns)
+    )
     calls = np.setdiff1d(calls, facts.trace.launches.call)
     if calls.size == 0:
         return None
     longest = int(calls[slices.dur_ns[calls].argmax()])
-    return Notice("profile_start_up", f"`{facts.trace.name_of(longest)}` alone takes {format_ns(int(slices.dur_ns[longest]))}: "
-                  "start-up is inside this profile. Begin recording after a few steps.")
+    return Notice(
+        "profile_start_up",
+        f"`{facts.trace.name_of(longest)}` alone takes {format_ns(int(slices.dur_ns[longest]))}: "
+        "start-up is inside this profile. Begin recording after a few steps.",
+    )
 
 
 def _device_missing(facts: Facts) -> Notice | None:
@@ -84,26 +114,39 @@ def _device_missing(facts: Facts) -> Notice | None:
     slices = facts.trace.slices
     launched = int(((slices.kind == Kind.RUNTIME_CALL) & (slices.correlation >= 0)).sum())
     if launched:
-        return Notice("profile_device_missing", "Device calls were recorded but no device activity: the device side of "
-                      "this profile is missing. On NVIDIA check CUPTI's permissions (NVreg_RestrictProfilingToAdminUsers) "
-                      "and that no other profiler is attached.", launched)
-    return Notice("profile_no_device", "No device activity was recorded: times are the host's. If the job uses a GPU, "
-                  "record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`.")
+        return Notice(
+            "profile_device_missing",
+            "Device calls were recorded but no device activity: the device side of "
+            "this profile is missing. On NVIDIA check CUPTI's permissions (NVreg_RestrictProfilingToAdminUsers) "
+            "and that no other profiler is attached.",
+            launched,
+        )
+    return Notice(
+        "profile_no_device",
+        "No device activity was recorded: times are the host's. If the job uses a GPU, "
+        "record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`.",
+    )
 
 
 def _sampled(facts: Facts) -> Notice | None:
     if not facts.sampling.sampled:
         return None
-    return Notice("profile_sampled", "Events are missing inside this profile (it was sampled or filtered): shares are "
-                  "those of what is left, and costs per step are not determined.")
+    return Notice(
+        "profile_sampled",
+        "Events are missing inside this profile (it was sampled or filtered): shares are "
+        "those of what is left, and costs per step are not determined.",
+    )
 
 
 def _before_profile(facts: Facts) -> Notice | None:
     count = sum(int(activity.before_profile.sum()) for activity in facts.activities)
     if not count:
         return None
-    return Notice("profile_launched_before", "Device ops were launched before the profile began; no step is charged "
-                  "for them.", count)
+    return Notice(
+        "profile_launched_before",
+        "Device ops were launched before the profile began; no step is charged for them.",
+        count,
+    )
 
 
 def _host_ran_ahead(facts: Facts) -> Notice | None:
@@ -118,16 +161,21 @@ def _host_ran_ahead(facts: Facts) -> Notice | None:
             backlog = max(backlog, int(account.rows.bounds[last + 1]) - end)
     if median is None or not facts.activities or backlog < AHEAD_SHARE * median:
         return None
-    return Notice("host_ran_ahead", f"The host runs ahead of the device: at the end of the steps {format_ns(backlog)} of "
-                  "work was still queued. Host time per step is then not the step's time.")
+    return Notice(
+        "host_ran_ahead",
+        f"The host runs ahead of the device: at the end of the steps {format_ns(backlog)} of "
+        "work was still queued. Host time per step is then not the step's time.",
+    )
 
 
 def _capture(facts: Facts) -> Notice | None:
     recorded = capture_slows_host(facts)
     if recorded is None:
         return None
-    return Notice("capture_slows_host", f"Recording {recorded} slows the host itself: time the device waits for the host "
-                  "is smaller without it.")
+    return Notice(
+        "capture_slows_host",
+        f"Recording {recorded} slows the host itself: time the device waits for the host is smaller without it.",
+    )
 
 
 def _profiler(facts: Facts) -> Notice | None:
@@ -137,7 +185,9 @@ def _profiler(facts: Facts) -> Notice | None:
     share = own * len(facts.used) / facts.used_ns
     if share < PROFILER_SHARE:
         return None
-    return Notice("profile_overhead", f"The profiler's own work takes {format_ns(own)} of each step ({format_share(share)}).")
+    return Notice(
+        "profile_overhead", f"The profiler's own work takes {format_ns(own)} of each step ({format_share(share)})."
+    )
 
 
 def _collectives(facts: Facts) -> Notice | None:
@@ -146,5 +196,8 @@ def _collectives(facts: Facts) -> Notice | None:
         return None
     if any((activity.category == Category.COLLECTIVE.code).any() for activity in facts.activities):
         return None
-    return Notice("profile_no_collectives", f"The job has {world} ranks but no collective was recognised on the device: "
-                  "communication is not told apart here.")
+    return Notice(
+        "profile_no_collectives",
+        f"The job has {world} ranks but no collective was recognised on the device: "
+        "communication is not told apart here.",
+    )

@@ -36,21 +36,27 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
     others = f" and {len(syncs) - 1} more" if len(syncs) > 1 else ""
     shown = [s for sync in syncs[:SHOWN] for s in sync.slices[:2]]
     return Finding(
-        rule="sync_bound", device=device,
+        rule="sync_bound",
+        device=device,
         title=f"`{name}`{others} makes the host wait for the device",
-        cost_ns_per_step=cost, saving_ns_per_step=cost,
-        why=_why(facts, syncs), fix=paragraphs(_fix(syncs)),
+        cost_ns_per_step=cost,
+        saving_ns_per_step=cost,
+        why=_why(facts, syncs),
+        fix=paragraphs(_fix(syncs)),
         where=tuple(sync.where for sync in syncs[:SHOWN] if sync.where),
-        evidence=slices_as_evidence(facts, shown, device=device))
+        evidence=slices_as_evidence(facts, shown, device=device),
+    )
 
 
 def _why(facts: Facts, syncs: list[Sync]) -> str:
     lines = []
     for sync in syncs[:3]:
         name = f"`{sync.op}`" if sync.op else "a bare call"
-        lines.append(f"{name} waits in `{sync.call}` {_often(facts, sync)}: the host is blocked "
-                     f"{format_ns(facts.per_step(sync.blocked_ns))} per step, and the device then idles "
-                     f"{format_ns(facts.per_step(sync.cost_ns))} because nothing was queued behind it.")
+        lines.append(
+            f"{name} waits in `{sync.call}` {_often(facts, sync)}: the host is blocked "
+            f"{format_ns(facts.per_step(sync.blocked_ns))} per step, and the device then idles "
+            f"{format_ns(facts.per_step(sync.cost_ns))} because nothing was queued behind it."
+        )
     causes = dict.fromkeys(sync.hint.cause for sync in syncs if sync.hint is not None)
     text = " ".join([*lines, *causes])
     if len(syncs) > 1:

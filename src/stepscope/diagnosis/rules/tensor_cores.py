@@ -26,7 +26,7 @@ Run matrix work in 16 bits where the model allows it:
         loss = loss_fn(model(x), y)"""
 
 _FIX_SCALER = "\nWith float16 scale the loss: `torch.amp.GradScaler()`."
-_FIX_TF32 = "\nOr keep fp32 and let the tensor cores take it: `torch.set_float32_matmul_precision(\"high\")`."
+_FIX_TF32 = '\nOr keep fp32 and let the tensor cores take it: `torch.set_float32_matmul_precision("high")`.'
 _FIX_DIMS = "\nFor 16-bit kernels that miss them, make sizes multiples of 8 (fp16, bf16) or 16 (fp8)."
 
 
@@ -41,11 +41,11 @@ def find(facts: Facts) -> list[Finding]:
         unused = [use for use in uses if use.traits.eligible and use.traits.tensor_core is Tri.NO]
         precision = precision_of(type(facts.kernels)(uses))
         if unused:
-            found.append(_unused(facts, device, unused, peaks))
+            found.append(_unused(facts, unused, peaks))
         elif precision.low_by_time is not None and precision.low_by_time < LOW_PRECISION_SHARE:
             wide = [use for use in uses if use.traits.eligible and use.precision in WIDE]
             if wide:
-                found.append(_wide(facts, device, wide, precision, peaks))
+                found.append(_wide(facts, wide, precision, peaks))
     return found
 
 
@@ -56,26 +56,43 @@ def _peaks(facts: Facts, device: int) -> DevicePeaks | None:
     return lookup(described.name, described.compute_capability)
 
 
-def _unused(facts: Facts, device: int, uses: list[KernelUse], peaks: DevicePeaks | None) -> Finding:
-    cost = facts.per_step(sum(use.total_ns for use in uses))
+def _cost(facts: Facts, uses: list[KernelUse]) -> int:
+    return facts.per_step(sum(use.total_ns for use in uses))
+
+
+def _unused(facts: Facts, uses: list[KernelUse], peaks: DevicePeaks | None) -> Finding:
     names = ", ".join(f"`{use.name[:60]}`" for use in uses[:SHOWN])
-    return _finding(facts, device, uses, peaks, cost, rule="tensor_cores_unused",
-                    title="Matrix work does not use the tensor cores",
-                    why=(f"{format_ns(cost)} per step run in kernels that could use tensor cores and do not: {names} "
-                         f"({uses[0].traits.tensor_core_reason})."))
+    return _finding(
+        facts,
+        uses,
+        peaks,
+        rule="tensor_cores_unused",
+        title="Matrix work does not use the tensor cores",
+        why=(
+            f"{format_ns(_cost(facts, uses))} per step run in kernels that could use tensor cores and do not: {names} "
+            f"({uses[0].traits.tensor_core_reason})."
+        ),
+    )
 
 
-def _wide(facts: Facts, device: int, uses: list[KernelUse], precision: Precision, peaks: DevicePeaks | None) -> Finding:
-    cost = facts.per_step(sum(use.total_ns for use in uses))
-    return _finding(facts, device, uses, peaks, cost, rule="low_precision_share",
-                    title="Matrix work runs in 32 bits",
-                    why=(f"Only {format_share(precision.low_by_time)} of kernel time is in 16 bits or fewer; "
-                         f"{format_ns(cost)} per step are matrix kernels in {uses[0].precision} "
-                         f"({uses[0].precision_reason})."))
+def _wide(facts: Facts, uses: list[KernelUse], precision: Precision, peaks: DevicePeaks | None) -> Finding:
+    return _finding(
+        facts,
+        uses,
+        peaks,
+        rule="low_precision_share",
+        title="Matrix work runs in 32 bits",
+        why=(
+            f"Only {format_share(precision.low_by_time)} of kernel time is in 16 bits or fewer; "
+            f"{format_ns(_cost(facts, uses))} per step are matrix kernels in {uses[0].precision} "
+            f"({uses[0].precision_reason})."
+        ),
+    )
 
 
-def _finding(facts: Facts, device: int, uses: list[KernelUse], peaks: DevicePeaks | None, cost: int, *, rule: str,
-             title: str, why: str) -> Finding:
+def _finding(
+    facts: Facts, uses: list[KernelUse], peaks: DevicePeaks | None, *, rule: str, title: str, why: str
+) -> Finding:
     dtype = "bf16" if peaks is None or peaks.supports("bf16") else "fp16"
     saving = None if peaks is None else _saving(facts, uses, peaks, dtype)
     missing = None if saving is not None else "the device's peaks are not known to stepscope, so no saving is given"
@@ -84,9 +101,19 @@ def _finding(facts: Facts, device: int, uses: list[KernelUse], peaks: DevicePeak
     fix += _FIX_TF32 if peaks is not None and peaks.supports("tf32") else ""
     fix += _FIX_DIMS if any(use.precision in ("fp16", "bf16", "fp8") for use in uses) else ""
     why += "" if saving is None else " The saving assumes the ratio of the device's peaks: it is the most to expect."
-    return Finding(rule=rule, device=device, title=title, why=why, fix=paragraphs(fix), basis="modelled", confidence="low",
-                   cost_ns_per_step=cost, saving_ns_per_step=saving,
-                   prediction_basis=None if saving is None else "first_order", not_determined=missing)
+    return Finding(
+        rule=rule,
+        device=uses[0].device,
+        title=title,
+        why=why,
+        fix=paragraphs(fix),
+        basis="modelled",
+        confidence="low",
+        cost_ns_per_step=_cost(facts, uses),
+        saving_ns_per_step=saving,
+        prediction_basis=None if saving is None else "first_order",
+        not_determined=missing,
+    )
 
 
 def _saving(facts: Facts, uses: list[KernelUse], peaks: DevicePeaks, dtype: str) -> int | None:

@@ -1,0 +1,101 @@
+"""Which raw event becomes a row of which table, and which become none: counted, with the first one's offset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from stepscope.limits import FAR_NS
+from stepscope.readers.events import RawEvents
+from stepscope.trace import tables as t
+from stepscope.trace.trace import Loss
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """Which events become what; the rest is counted as lost."""
+
+    slices: Bools
+    memory: Bools
+    counters: Bools
+    instants: Bools
+    flows: Bools
+    metadata: Bools
+
+
+class Sorting:
+    """Sorts one file's events; ``losses`` starts with the damage found on the way in."""
+
+    def __init__(self, events: RawEvents) -> None:
+        self.events = events
+        self.losses = [
+            Loss(d.code, d.count, d.text, d.first_offset, d.lost_events, d.lost_bytes, damaged=True)
+            for d in events.damages
+        ]
+
+    @cached_property
+    def fate(self) -> Fate:
+        """Where every event goes; what goes nowhere is counted in ``losses``."""
+        e = self.events
+        is_x, is_i = e.phase == ord("X"), (e.phase == ord("i")) | (e.phase == ord("I")) | (e.phase == ord("R"))
+        is_c, is_meta = e.phase == ord("C"), e.phase == ord("M")
+        is_flow = (e.phase == ord("s")) | (e.phase == ord("t")) | (e.phase == ord("f"))
+        has_time, has_name = e.ts_ns != t.NULL, e.name >= 0
+        near = has_time & self._near(is_x & has_time)
+        timed = is_x | is_i | is_c
+        self.lose(timed & ~has_time, "time_missing", "events without a readable start time")
+        self.lose(timed & has_time & ~near, "time_out_of_range", "events with a zero or impossible start time")
+        self.lose(timed & near & ~has_name, "name_missing", "events without a name")
+        self.lose(is_x & near & has_name & (e.dur_ns == t.NULL), "duration_missing", "events without a duration")
+        self.lose(
+            is_x & near & has_name & (e.dur_ns < 0) & (e.dur_ns != t.NULL),
+            "duration_negative",
+            "events that end before they start",
+        )
+        self.lose(
+            ~(timed | is_meta | is_flow) & (e.phase != 0), "phase_unsupported", "events of a kind Kineto does not write"
+        )
+        self.lose(e.phase == 0, "event_empty", "events without a phase", lost=False)
+        good = near & has_name
+        is_memory = is_i & good & self.named("[memory]")
+        return Fate(
+            slices=is_x & good & (e.dur_ns >= 0),
+            memory=is_memory,
+            counters=is_c & good,
+            instants=is_i & good & ~is_memory,
+            flows=is_flow,
+            metadata=is_meta,
+        )
+
+    def _near(self, measured: Bools) -> Bools:
+        stamps = self.events.ts_ns
+        if not measured.any():
+            return np.ones(len(stamps), np.bool_)
+        median = int(np.median(stamps[measured]))
+        return np.asarray((stamps > median - FAR_NS) & (stamps < median + FAR_NS))
+
+    def named(self, name: str) -> Bools:
+        """Which events have a name."""
+        try:
+            return np.asarray(self.events.name == self.events.strings.index(name))
+        except ValueError:
+            return np.zeros(len(self.events), np.bool_)
+
+    def lose(self, which: Bools, code: str, text: str, *, lost: bool = True) -> None:
+        """Count events that no table takes."""
+        count = int(which.sum())
+        if count:
+            first = int(self.events.offset[int(which.argmax())])
+            self.losses.append(Loss(code, count, text, first, lost_events=count if lost else 0))
+
+    @property
+    def resolution_ns(self) -> int:
+        """The grain of the times: whole microseconds where every one is."""
+        e, rows = self.events, np.flatnonzero(self.fate.slices)
+        whole = rows.size > 0 and not (e.ts_ns[rows] % 1000).any() and not (e.dur_ns[rows] % 1000).any()
+        return 1000 if whole else 1
