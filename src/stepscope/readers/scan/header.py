@@ -15,6 +15,7 @@ from stepscope.readers.scan.plain import BLANK, STRING, Incomplete, Malformed, s
 HEAD_LIMIT = 128 << 20
 """traceEvents must begin within so many bytes: what precedes it is held in memory."""
 TAIL_LIMIT = 64 << 20
+_GLANCE = 4096
 
 EVENT_START = re.compile(
     rb'\{[\x00-\x20]*+(?:(?:"(?:name|cat|ts|dur|pid|tid|id|s|bp|tts|tdur|sf|cname)"[\x00-\x20]*+:[\x00-\x20]*+'
@@ -23,11 +24,13 @@ EVENT_START = re.compile(
 """Where an event plausibly begins: an opening brace, simple members, then ``ph``; or args first (sorted keys). It cannot
 match inside a valid string, where the quotes would be escaped."""
 
+_LIST_START = re.compile(rb"\[[\x00-\x20]*+(?=" + EVENT_START.pattern + rb")", re.DOTALL)
 _TRACE_EVENTS = re.compile(rb'"traceEvents"[\x00-\x20]*+:[\x00-\x20]*+\[')
 _NESTED = re.compile(rb'\[?[\x00-\x20]*+\{[\x00-\x20]*+"traceEvents"[\x00-\x20]*+:[\x00-\x20]*+\[')
 _KEY = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")[\x00-\x20]*+:[\x00-\x20]*+', re.DOTALL)
 _NEXT_KEY = re.compile(rb',([\x00-\x20]*+)("[^"\\\n]{1,200}+")[\x00-\x20]*+:[\x00-\x20]*+(?=[\[{"\-0-9tfn])')
 _PHASE = re.compile(rb'"ph"[\x00-\x20]*+:[\x00-\x20]*+"')
+_BLANKS = bytes(range(33))
 _BOM = b"\xef\xbb\xbf"
 _ELEMENT_END = re.compile(rb'"[\x00-\x20]*+,[\x00-\x20]*+"')
 
@@ -55,18 +58,16 @@ class Root:
         """
         at = len(_BOM) if data.startswith(_BOM) else 0
         at = self._blank(data, at, more)
-        if data[at:at + 1] == b"[":
-            return self._bare_list(data, at, more)
+        while len(data) < 1 << 16 and more():
+            pass
+        if data[at:at + 1] == b"[" and _starts_list(data, skip_blank(data, at + 1, len(data))):
+            return self._bare_list(data, at)
         if data[at:at + 1] != b"{":
             return self._salvage(data, more)
         opening = Opening(-1)
         at += 1
         while opening.start < 0:
             at = self._member(data, at, more, opening)
-        nested = _NESTED.match(data, opening.start - 1)
-        if nested:
-            self._tally.note("nested_trace_events", opening.start)
-            opening.start = nested.end()
         return opening
 
     def close(self, data: bytes, at: int, base: int, bare: bool) -> dict[str, Any]:
@@ -83,7 +84,8 @@ class Root:
             at += data[at:at + 1] == b"}"
         at = skip_blank(data, at, size)
         if at < size:
-            self._tally.note("trailing_content", base + at, size=size - at)
+            events = sum(1 for _ in EVENT_START.finditer(data, at))
+            self._tally.note("trailing_content", base + at, events=events, size=size - at)
         return header
 
     def _tail_member(self, data: bytes, at: int, base: int, header: dict[str, Any]) -> int:
@@ -96,17 +98,22 @@ class Root:
             self._tally.note("truncated_tail", base + at, size=len(data) - at)
             return len(data)
         except (Malformed, ValueError, RecursionError):
-            return self._repair(data, at, base, header)
+            stop = _next_key(data, at)
+            if stop is None:
+                closing = data.rfind(b"}")
+                stop = closing if closing > at else len(data)
+            self._repair(data, at, stop, base, header)
+            return stop
 
     def _member(self, data: bytearray, at: int, more: Callable[[], bool], opening: Opening) -> int:
-        """Read one root member (and the comma behind it) before traceEvents; sets ``opening.start`` on finding it."""
+        """Read one root member (and the comma behind it) before the events; sets ``opening.start`` on finding them."""
         at = self._blank(data, at, more)
         if data[at:at + 1] == b"}":
             raise self._refuse("is JSON, but no trace: it has no traceEvents")
         try:
             key = self._grown(data, more, lambda: _key_at(data, at))
-            if self._starts_events(data, key, more):
-                opening.start = key.end() + 1
+            opening.start = self._events_start(data, key, more)
+            if opening.start >= 0:
                 return at
             stop = self._grown(data, more, lambda: value_end(data, key.end(), len(data)))
             self._keep(opening.header, key.group(1), bytes(data[key.end():stop]))
@@ -117,58 +124,62 @@ class Root:
                 return at
             raise Malformed(at)
         except (Malformed, ValueError, RecursionError):
-            stop = self._repair(data, at, 0, opening.header, more)
-            return stop + (data[stop:stop + 1] == b",")
+            return self._after_damage(data, at, more, opening)
         except Incomplete:
             raise self._refuse("ends before its traceEvents begin") from None
 
-    def _starts_events(self, data: bytearray, key: re.Match[bytes], more: Callable[[], bool]) -> bool:
-        while len(data) < key.end() + 4096 and more():
-            pass
+    def _events_start(self, data: bytearray, key: re.Match[bytes], more: Callable[[], bool]) -> int:
+        """Where the first event may stand if this key's value is the list of events; -1 where it is not."""
         value = key.end()
-        if data[value:value + 1] == b"[" and key.group(1) == b'"traceEvents"':
-            return True
-        if key.group(1) == b'"traceEvents"' and _NESTED.match(data, value):
-            return True
-        first = skip_blank(data, value + 1, len(data))
-        if data[value:value + 1] == b"[" and EVENT_START.match(data, first):
-            self._tally.note("header_damaged", key.start())  # a list of events under a key spelled otherwise
-            return True
-        return False
+        while len(data) < value + _GLANCE and more():
+            pass
+        if key.group(1) == b'"traceEvents"':
+            nested = _NESTED.match(data, value)
+            if nested:
+                self._tally.note("nested_trace_events", value)
+                return nested.end()
+            if data[value:value + 1] == b"[":
+                return value + 1
+            event = EVENT_START.search(data, value, value + _GLANCE)
+        else:
+            event = EVENT_START.match(data, skip_blank(data, value + 1, len(data)))
+            if data[value:value + 1] != b"[":
+                event = None
+        if event is None:
+            return -1
+        self._tally.note("header_damaged", key.start())
+        return event.start()
+
+    def _after_damage(self, data: bytearray, at: int, more: Callable[[], bool], opening: Opening) -> int:
+        """Where to go on behind a root member that makes no sense: the next key, or the events themselves."""
+        while True:
+            stop, events = _next_key(data, at), _LIST_START.search(data, at)
+            if stop is not None and (events is None or stop < events.start()):
+                self._repair(data, at, stop, 0, opening.header)
+                return stop + 1
+            if events is not None:
+                self._tally.note("header_damaged", at)
+                opening.start = events.end()
+                return at
+            if not self._more(data, more):
+                raise self._refuse("is damaged before its traceEvents begin, or is no trace")
 
     def _keep(self, header: dict[str, Any], key: bytes, value: bytes) -> None:
         name = decode.string(key[1:-1])[0]
         if name != "traceEvents":
             header[name] = decode.loads(value.decode(errors="replace"))
 
-    def _repair(self, data: bytes | bytearray, at: int, base: int, header: dict[str, Any],
-                more: Callable[[], bool] = lambda: False) -> int:
-        """Drop or repair the damaged member at ``at``; the position of the comma before the next one, or the end."""
+    def _repair(self, data: bytes | bytearray, at: int, stop: int, base: int, header: dict[str, Any]) -> None:
+        """Drop or repair the damaged member that reaches from ``at`` to ``stop``."""
         key = _KEY.match(data, at)
-        stop = self._next_key(data, at, more)
-        if key is not None and (texts := _texts(bytes(data[key.end():stop]))) is not None:
+        texts = _texts(bytes(data[key.end():stop])) if key else None
+        if key is None or texts is None:
+            self._tally.note("header_damaged", base + at, size=stop - at)
+        else:
             header[decode.string(key.group(1)[1:-1])[0]] = texts
             self._tally.note("header_repaired", base + at)
-        else:
-            self._tally.note("header_damaged", base + at, size=stop - at)
-        return stop
 
-    def _next_key(self, data: bytes | bytearray, at: int, more: Callable[[], bool]) -> int:
-        """The comma before the next root key: on a line of its own, indented as the damaged one; else traceEvents."""
-        line = max(data.rfind(b"\n", 0, at), 0)
-        indent = bytes(data[line:at]) if not bytes(data[line:at]).strip() else None
-        while True:
-            for match in _NEXT_KEY.finditer(data, at):
-                if match.group(2) == b'"traceEvents"' or (indent and match.group(1) == indent):
-                    return match.start()
-            if not self._more(data, more):
-                break
-        closing = data.rfind(b"}")
-        return closing if closing > at else len(data)
-
-    def _bare_list(self, data: bytearray, at: int, more: Callable[[], bool]) -> Opening:
-        while len(data) < 1 << 16 and more():
-            pass
+    def _bare_list(self, data: bytearray, at: int) -> Opening:
         if not _PHASE.search(data):
             raise self._refuse("is a JSON list, but not of trace events")
         return Opening(at + 1, bare=True)
@@ -179,14 +190,15 @@ class Root:
             pass
         match = _TRACE_EVENTS.search(data)
         if match is None:
-            raise self._refuse("is no trace: it is not JSON")
+            raise self._refuse("is no trace: it is not JSON, or JSON of another kind")
         self._tally.note("header_damaged", 0, size=match.start())
         return Opening(match.end())
 
     def _blank(self, data: bytearray, at: int, more: Callable[[], bool]) -> int:
         while (at := BLANK.match(data, at).end()) == len(data):  # type: ignore[union-attr]
             if not self._more(data, more):
-                raise self._refuse("ends before its traceEvents begin" if data.strip() else "holds nothing but blanks")
+                raise self._refuse("ends before its traceEvents begin" if data.strip(_BLANKS)
+                                   else "holds nothing but blanks")
         return at
 
     def _grown(self, data: bytearray, more: Callable[[], bool], read: Callable[[], Any]) -> Any:
@@ -209,6 +221,31 @@ class Root:
 
     def _refuse(self, why: str) -> InputError:
         return InputError(f"{self._path}: {why}")
+
+
+def _starts_list(data: bytearray, at: int) -> bool:
+    """Whether ``at`` is the first event of a bare list, not a root object behind a stray bracket."""
+    if EVENT_START.match(data, at):
+        return True
+    return data[at:at + 1] == b"{" and _TRACE_EVENTS.search(data, at) is None
+
+
+def _next_key(data: bytes | bytearray, at: int) -> int | None:
+    """The comma before the next root key.
+
+    That is a key on a line of its own, indented as the one at ``at``; or behind what makes a list of texts but for
+    unescaped quotes; or traceEvents.
+    """
+    line = max(data.rfind(b"\n", 0, at), 0)
+    indent = bytes(data[line:at])
+    value = _KEY.match(data, at)
+    for count, match in enumerate(_NEXT_KEY.finditer(data, at)):
+        if match.group(2) == b'"traceEvents"' or (indent.isspace() and match.group(1) == indent):
+            return match.start()
+        # A few candidates only: each is compared with all that precedes it.
+        if value and count < 64 and _texts(bytes(data[value.end():match.start()])) is not None:
+            return match.start()
+    return None
 
 
 def _key_at(data: bytes | bytearray, at: int) -> re.Match[bytes]:

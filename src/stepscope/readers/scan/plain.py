@@ -155,10 +155,10 @@ def read_event(data: Data, at: int, end: int, base: int) -> tuple[Event, int]:
     """The event whose ``{`` stands at ``at``, and the position past it. Raises Incomplete or Malformed."""
     args: list[Member] = []
     members, stop = read_object(data, at, end, args)
-    return make_event(data, members, args, base + at), stop
+    return make_event(members, args, base + at), stop
 
 
-def make_event(data: Data, members: list[Member], args: list[Member], offset: int) -> Event:
+def make_event(members: list[Member], args: list[Member], offset: int) -> Event:
     """The event that the members say; the last of duplicate keys counts."""
     event = Event(offset)
     for key, token in members:

@@ -21,8 +21,6 @@ from stepscope.readers.scan.window import Window
 
 _OVERLAP = 4096
 _ARRAY_END = re.compile(rb'\}[\x00-\x20]*+(\])[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+\Z)')
-_EVENT_KEYS = frozenset((b'"ph"', b'"cat"', b'"name"', b'"pid"', b'"tid"', b'"ts"', b'"dur"', b'"args"', b'"id"',
-                         b'"s"', b'"bp"'))
 _AFTER_LIST = re.compile(rb"[\x00-\x20]*+,?[\x00-\x20]*+")
 
 
@@ -118,8 +116,10 @@ class Repairer:
             return Step(at, comma_due, outcome=Outcome.NEED_MORE)
         if key is None or colon >= window.end or window.view[colon] != ord(":"):
             return self._element(window, at, comma_due)
-        if key.group() in _EVENT_KEYS:
-            return self._start_search(at, "lost_event", window, events=1)
+        if EVENT_START.search(window.view, colon, window.end):
+            return self._start_search(at, "garbage", window)
+        if not window.is_enough(at):
+            return Step(at, comma_due, outcome=Outcome.NEED_MORE)
         self.tally.note("missing_end", window.base + at)
         return Step(at, outcome=Outcome.DONE)
 
@@ -132,7 +132,8 @@ class Repairer:
         except Malformed:
             pass
         else:
-            if EVENT_START.search(window.view, at, stop) is None:
+            event = EVENT_START.search(window.view, at, min(stop + _OVERLAP, window.end))
+            if event is None or event.start() >= stop:
                 self.tally.note("not_an_object", window.base + at, events=1, size=stop - at)
                 return Step(stop)
         return self._start_search(at, "garbage", window)
@@ -155,26 +156,26 @@ class Repairer:
         view, end = window.view, window.end
         following = EVENT_START.search(view, at + 1, end)
         stop = following.start() if following else end
-        closing = _ARRAY_END.search(view, at, stop)
-        if following is None and closing is None:
-            if not window.is_enough(at):
-                return Step(at, False, outcome=Outcome.NEED_MORE)
-            if not window.last:
-                return self._start_search(at, "oversized_event", window, events=1)
-            if cut:
-                self.tally.note("truncated", window.base + at, events=1, size=end - at)
-                return Step(end, outcome=Outcome.DONE)
+        if following is None and not window.is_enough(at):
+            return Step(at, False, outcome=Outcome.NEED_MORE)
+        # Where an event follows, the list has not ended.
+        closing = None if following else _ARRAY_END.search(view, at, end)
         if closing is not None:
             stop = closing.start(1)
+        elif following is None and not window.last:
+            return self._start_search(at, "oversized_event", window, events=1)
+        elif following is None and cut:
+            self.tally.note("truncated", window.base + at, events=1, size=end - at)
+            return Step(end, outcome=Outcome.DONE)
         mended = mend(bytes(view[at:stop]), window.base + at, must_close=following is None)
         if mended is None:
             self.tally.note("lost_event", window.base + at, events=1, size=stop - at)
-            return Step(stop, comma_due=following is None or closing is not None)
+            return Step(stop, comma_due=following is None)
         for code in mended.codes:
             self.tally.note(code, window.base + at)
         if mended.stop is not None:
             return Step(at + mended.stop, event=mended.event)
-        return Step(stop, comma_due=following is None or closing is not None, event=mended.event)
+        return Step(stop, comma_due=following is None, event=mended.event)
 
     def _start_search(self, at: int, code: str, window: Window, events: int = 0) -> Step:
         self.searching, self._search_code = True, code

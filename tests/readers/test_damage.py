@@ -1,0 +1,365 @@
+"""Damaged inputs: what is recovered, what is counted, where; never a crash."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stepscope.errors import InputError
+from stepscope.readers.events import RawEvents
+from stepscope.readers.scan import read_arguments, read_events
+from stepscope.readers.source import Source
+
+from . import scan_reference as reference
+
+ROADS = ["fast", "tolerant"]
+
+
+def event(number: int, **changes: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": "cpu_op", "name": f"aten::op{number}", "pid": 7, "tid": 7, "ts": 1000 + number,
+            "dur": 5.25, "args": {"External id": number, "Input Dims": [[2, number], []], "Fwd": "a"}} | changes
+
+
+def trace(events: list[dict[str, Any]], indent: int | None = 1) -> bytes:
+    document = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}], "distributedInfo": {"rank": 3},
+                "traceEvents": events, "traceName": "a.json", "baseTimeNanoseconds": 17}
+    return json.dumps(document, indent=indent).encode()
+
+
+EVENTS = [event(number) for number in range(6)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("damage")
+
+
+@pytest.fixture(params=ROADS)
+def road(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def read(folder: Path, text: bytes, road: Any) -> RawEvents:
+    path = folder / "trace.json"
+    path.write_bytes(text)
+    return read_events(Source(path), road=road)
+
+
+def codes(events: RawEvents) -> dict[str, int]:
+    return {damage.code: damage.count for damage in events.damages}
+
+
+def names(events: RawEvents) -> list[str | None]:
+    return [events.strings[code] if code >= 0 else None for code in events.name.tolist()]
+
+
+def lost(events: RawEvents) -> int:
+    return sum(damage.lost_events for damage in events.damages)
+
+
+def spans(text: bytes) -> list[tuple[int, int]]:
+    """Where the events of a valid trace stand."""
+    decoder, found = json.JSONDecoder(), []
+    content = text.decode("latin-1")
+    at = content.index("[", content.index('"traceEvents"')) + 1
+    while (start := content.find("{", at)) >= 0 and "]" not in content[at:start]:
+        at = decoder.raw_decode(content, start)[1]
+        found.append((start, at))
+    return found
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_cut_anywhere_keeps_every_whole_event(folder: Path, road: str, indent: int | None) -> None:
+    text = trace(EVENTS[:3], indent)
+    where = spans(text)
+    rows = reference.rows(text)
+    begin = text.index(b"[", text.index(b'"traceEvents"')) + 1
+    for cut in range(1, len(text)):
+        whole = sum(stop <= cut for _, stop in where)
+        try:
+            events = read(folder, text[:cut], road)
+        except InputError as error:
+            assert cut < begin, (cut, error)
+            continue
+        assert cut >= begin
+        assert reference.columns(events) == rows[:whole], text[:cut][-60:]
+        inside = any(start < cut < stop for start, stop in where)
+        assert lost(events) == inside
+        assert events.damages, "a cut file is never complete"
+        assert events.header.get("schemaVersion") == 1
+
+
+@given(data=st.data())
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("road", ROADS)
+def test_one_damaged_byte_costs_its_event_at_most(folder: Path, road: str, indent: int | None, data: st.DataObject) -> None:
+    text = trace(EVENTS, indent)
+    where = spans(text)
+    position = data.draw(st.integers(0, len(text) - 1), label="position")
+    byte = bytes([data.draw(st.one_of(st.sampled_from(b'"\\{}[],: \n0e'), st.integers(0, 255)), label="byte")])
+    kind = data.draw(st.sampled_from(["flip", "delete", "insert"]), label="kind")
+    damaged = text[:position] + (b"" if kind == "delete" else byte) + text[position + (kind != "insert"):]
+    try:
+        events = read(folder, damaged, road)
+    except InputError:
+        assert position < where[0][0]
+        return
+    rows = reference.rows(text)
+    untouched = [row for row, (start, stop) in zip(rows, where, strict=True)
+                 if not start <= position < stop]
+    found = reference.columns(events)
+    assert [row for row in found if row in untouched] == untouched
+
+
+@given(data=st.data())
+@pytest.mark.parametrize("road", ROADS)
+def test_heavy_damage_never_crashes(folder: Path, road: str, data: st.DataObject) -> None:
+    text = bytearray(trace(EVENTS, data.draw(st.sampled_from([None, 1]))))
+    first = len(text)
+    for _ in range(data.draw(st.integers(1, 8))):
+        position = data.draw(st.integers(0, len(text)))
+        first = min(first, position)
+        size = data.draw(st.integers(0, 60))
+        text[position:position + size] = data.draw(st.binary(max_size=20) | st.sampled_from(
+            [b'"', b"{", b"}", b'{"ph":"X",', b"]", b'"}]}', b'\\"', b'"args":{']))
+    intact = trace(EVENTS, None if b"\n" not in text[:20] else 1)
+    try:
+        events = read(folder, bytes(text), road)
+    except InputError:
+        return
+    whole = [row for row, (_, stop) in zip(reference.rows(intact), spans(intact), strict=True) if stop <= first]
+    assert reference.columns(events)[:len(whole)] == whole
+    read_arguments(Source(folder / "trace.json"), events.offset.tolist())
+
+
+def changed(*replacements: tuple[str, str], indent: int | None = None) -> bytes:
+    """The trace of six events with pieces of its text replaced, each exactly once."""
+    text = trace(EVENTS, indent).decode()
+    for old, new in replacements:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text.encode("utf-8", "surrogateescape")
+
+
+ALL_NAMES = [f"aten::op{number}" for number in range(6)]
+
+
+def test_windows_paths_without_escapes_are_kept_literally(folder: Path, road: str) -> None:
+    events = read(folder, changed(('"aten::op2"', r'"C:\Users\new\train.py(12): step"')), road)
+    assert names(events)[2] == r"C:\Users\new\train.py(12): step"
+    assert codes(events) == {"unescaped_backslash": 1}
+    assert events.damages[0].first_offset == events.offset[2]
+    assert lost(events) == 0
+
+
+def test_a_backslash_before_the_closing_quote(folder: Path, road: str) -> None:
+    events = read(folder, changed(('"aten::op2"', '"C:\\"')), road)
+    assert names(events) == [*ALL_NAMES[:2], "C:\\", *ALL_NAMES[3:]]
+    assert lost(events) == 0
+
+
+def test_raw_control_characters_are_kept(folder: Path, road: str) -> None:
+    events = read(folder, changed(('"aten::op1"', '"a\x01b"'), ('"aten::op3"', '"a\x01b"')), road)
+    assert names(events)[1] == names(events)[3] == "a\x01b"
+    assert codes(events) == {"control_characters": 2}
+    assert events.damages[0].first_offset == events.offset[1]
+
+
+def test_raw_newlines_and_quotes_of_source_text(folder: Path, road: str) -> None:
+    name = 'File "train.py", line 3, in <module>\n    print("hello, world")\n'
+    events = read(folder, changed(('"aten::op2"', f'"{name}"')), road)
+    assert names(events) == [*ALL_NAMES[:2], name, *ALL_NAMES[3:]]
+    assert codes(events) == {"unescaped_quote": 1, "control_characters": 1}
+    assert lost(events) == 0
+
+
+def test_unescaped_quotes_in_many_events(folder: Path, road: str) -> None:
+    quoted = [event(number, name="NAME") for number in range(40)]
+    text = trace(quoted, 1).replace(b'"NAME"', b'"say "hi" to "them""')
+    events = read(folder, text, road)
+    assert set(names(events)) == {'say "hi" to "them"'}
+    assert codes(events) == {"unescaped_quote": 40}
+    assert events.argument("External id").ints.tolist() == list(range(40))
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_unescaped_quotes_in_log_lines_of_the_header(folder: Path, road: str, indent: int | None) -> None:
+    line = 'INFO: loaded "libkineto.so", flags "" [a], {"b"'
+    document = {"WARN": ["LINE", "second"], "schemaVersion": 1, "traceEvents": EVENTS, "INFO": ["first", "LINE"], "traceName": "x"}
+    text = json.dumps(document, indent=indent).replace("LINE", line)
+    events = read(folder, text.encode(), road)
+    assert names(events) == ALL_NAMES
+    assert events.header == {"WARN": [line, "second"], "schemaVersion": 1, "INFO": ["first", line], "traceName": "x"}
+    assert codes(events) == {"header_repaired": 2}
+    assert lost(events) == 0
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "inf", "-inf", "nan", "N/A", "None", "undefined"])
+@pytest.mark.parametrize("key", ['"dur": 5.25', '"External id": 4', '"Fwd": "a"', '"ts": 1004', '"name": "aten::op4"'])
+def test_bare_words_count_as_absent(folder: Path, road: str, value: str, key: str) -> None:
+    text = trace(EVENTS, None)
+    start, stop = spans(text)[4]
+    name = key.split(":")[0].encode()
+    damaged = text[start:stop].replace(key.encode(), name + b": " + value.encode())
+    assert damaged != text[start:stop]
+    events = read(folder, text[:start] + damaged + text[stop:], road)
+    assert codes(events) == {"not_json_value": 1}
+    assert events.damages[0].first_offset == events.offset[4]
+    rows = reference.rows(text)
+    row = reference.columns(events)[4]
+    assert {"ts": row["ts_ns"], "dur": row["dur_ns"], "name": row["name"], "External id": row["arguments"].get("External id"),
+            "Fwd": None}[name.strip(b'"').decode()] is None
+    assert [*reference.columns(events)[:4], *reference.columns(events)[5:]] == [*rows[:4], *rows[5:]]
+
+
+def test_invalid_utf8_becomes_the_replacement_character(folder: Path, road: str) -> None:
+    events = read(folder, trace(EVENTS).replace(b"aten::op2", b"caf\xe9 \xff"), road)
+    assert names(events)[2] == "caf\ufffd \ufffd"
+    assert codes(events) == {"invalid_utf8": 1}
+
+
+def test_a_key_without_its_opening_quote(folder: Path, road: str) -> None:
+    text = trace(EVENTS, None)
+    start, stop = spans(text)[2]
+    events = read(folder, text[:start] + text[start:stop].replace(b'"tid": 7', b'tid": 7') + text[stop:], road)
+    assert reference.columns(events) == reference.rows(text)
+    assert codes(events) == {"missing_key_quote": 1}
+
+
+def test_two_ranks_interleaved(folder: Path, road: str) -> None:
+    text = trace(EVENTS, None)
+    where = spans(text)
+    other = json.dumps(event(77)).encode()
+    middle = where[2][0] + 70
+    events = read(folder, text[:middle] + b", " + other + b', {"ph": "X", "na' + text[middle:], road)
+    found = names(events)
+    assert [name for name in found if name in ALL_NAMES and name != "aten::op2"] == [*ALL_NAMES[:2], *ALL_NAMES[3:]]
+    assert "aten::op77" in found
+    assert lost(events) >= 1
+
+
+@pytest.mark.parametrize("extra", ["}", "}}", "]"])
+def test_extra_closing_brackets(folder: Path, road: str, extra: str) -> None:
+    text = trace(EVENTS, None)
+    stop = spans(text)[2][1]
+    events = read(folder, text[:stop] + extra.encode() + text[stop:], road)
+    assert reference.columns(events) == reference.rows(text)
+    assert codes(events) == {"stray_bracket": len(extra)}
+
+
+@pytest.mark.parametrize(("old", "new", "code"), [
+    ("}, {", "}, , {", "stray_comma"), ("}, {", "} {", "stray_comma"), ("}], \"traceName", "},], \"traceName", "stray_comma"),
+])
+def test_commas_between_events(folder: Path, road: str, old: str, new: str, code: str) -> None:
+    text = trace(EVENTS, None)
+    place = text.rindex(old.encode())
+    events = read(folder, text[:place] + new.encode() + text[place + len(old):], road)
+    assert reference.columns(events) == reference.rows(text)
+    assert codes(events) == {code: 1}
+    assert events.header["traceName"] == "a.json"
+
+
+@pytest.mark.parametrize("element", ["7", '"text"', "null", "[1, 2]", "true", '[{"a": 1}]'])
+def test_elements_that_are_no_events(folder: Path, road: str, element: str) -> None:
+    text = trace(EVENTS, None)
+    stop = spans(text)[2][1]
+    events = read(folder, text[:stop] + b", " + element.encode() + text[stop:], road)
+    assert reference.columns(events) == reference.rows(text)
+    assert codes(events) == {"not_an_object": 1}
+    assert lost(events) == 1
+
+
+@pytest.mark.parametrize("end", ["", "\n", "}", "]", "\n}\n"])
+def test_a_missing_end_loses_nothing(folder: Path, road: str, end: str) -> None:
+    text = trace(EVENTS, 1)
+    events = read(folder, text[:spans(text)[-1][1]] + end.encode(), road)
+    assert reference.columns(events) == reference.rows(text)
+    assert lost(events) == 0
+    assert events.damages
+
+
+def test_a_missing_bracket_before_the_root_keys(folder: Path, road: str) -> None:
+    text = trace(EVENTS, None)
+    events = read(folder, text.replace(b'}], "traceName"', b'}, "traceName"'), road)
+    assert reference.columns(events) == reference.rows(text)
+    assert codes(events) == {"missing_end": 1}
+    assert events.header == reference.header(text)
+
+
+def test_a_bracket_in_the_trace_name(folder: Path, road: str) -> None:
+    text = trace(EVENTS).replace(b"a.json", b"run]},{[x].json")
+    events = read(folder, text, road)
+    assert reference.columns(events) == reference.rows(text)
+    assert events.header["traceName"] == "run]},{[x].json"
+    assert events.damages == []
+
+
+def test_integers_beyond_int64_stay_text(folder: Path, road: str) -> None:
+    text = trace([event(0, args={"External id": 2**64 + 7, "correlation": -(2**63) + 1, "size": -(2**63)})])
+    events = read(folder, text, road)
+    assert events.raws[events.argument("External id").texts[0]] == str(2**64 + 7)
+    assert events.argument("correlation").ints.tolist() == [-(2**63) + 1]
+    assert events.raws[events.argument("size").texts[0]] == str(-(2**63))
+    assert events.damages == []
+
+
+def test_trace_events_inside_trace_events(folder: Path, road: str) -> None:
+    rows = reference.rows(trace(EVENTS))
+    inner = json.dumps({"traceEvents": EVENTS})
+    for text in (f'{{"traceEvents": {inner}}}', f'{{"traceEvents": [{inner}]}}'):
+        events = read(folder, text.encode(), road)
+        assert reference.columns(events) == rows
+        assert codes(events).get("nested_trace_events") == 1
+        assert lost(events) == 0
+
+
+def test_large_keys_before_and_behind_the_events(folder: Path, road: str) -> None:
+    big = json.dumps([{"stack": f"frame {number} ][}}{{", "n": number} for number in range(20000)])
+    text = trace(EVENTS[:2], None)
+    text = text.replace(b'"schemaVersion": 1', b'"stackFrames": ' + big.encode() + b', "schemaVersion": 1')
+    text = text.replace(b'"traceName"', b'"more": ' + big.encode() + b', "traceName"')
+    events = read(folder, text, road)
+    assert reference.columns(events) == reference.rows(text)
+    assert events.header == reference.header(text)
+    assert events.damages == []
+
+
+@pytest.mark.parametrize("text", ['{"traceEvents": []}', '{"traceEvents": [\n  ],\n "traceName": "x"}'])
+def test_an_empty_trace_is_a_trace(folder: Path, road: str, text: str) -> None:
+    events = read(folder, text.encode(), road)
+    assert len(events) == 0
+    assert events.damages == []
+    assert events.header == reference.header(text.encode())
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    (b"", "is empty"), (b"  \n ", "nothing but blanks"), (b"<!DOCTYPE html><html></html>", "not JSON"),
+    (b"just a log line\n" * 50, "not JSON"), (b'{"nodes": [], "schema": "1.0"}', "no traceEvents"), (b"[1, 2, 3]", "not"),
+    (b'[{"a": 1}, {"a": 2}]', "not of trace events"), (bytes(range(256)) * 40, "not JSON"), (b'"text"', "not JSON"),
+    (b"{", "ends before"), (b'{"schemaVersion": 1, "deviceProp', "ends before"), (b"\x00" * 5000, "nothing but blanks"), (b"[]", "not JSON"),
+    ('{"traceEvents": []}'.encode("utf-16"), "not JSON"), (b'{"traceEvents": 5}', "no traceEvents"),
+    (b"{not json}", "is no trace"), (b'{"a" 1}', "is no trace"), (b'{"a": }', "is no trace"),
+])
+def test_what_is_no_trace_is_refused_in_one_sentence(folder: Path, road: str, text: bytes, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        read(folder, text, road)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def test_a_byte_order_mark_is_no_damage(folder: Path, road: str) -> None:
+    events = read(folder, b"\xef\xbb\xbf" + trace(EVENTS), road)
+    assert names(events) == ALL_NAMES
+    assert events.damages == []
+
+
+def test_two_traces_in_one_file(folder: Path, road: str) -> None:
+    events = read(folder, trace(EVENTS) + b"\n" + trace(EVENTS[:2]), road)
+    assert names(events) == ALL_NAMES
+    assert codes(events) == {"trailing_content": 1}
+    assert lost(events) == 2
