@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections import Counter
 from typing import Any
 
@@ -429,10 +430,15 @@ def test_an_unknown_kernel_with_a_matrix_instruction_uses_tensor_cores() -> None
         "gemm_" * 100_000,
         "_ZN" + "1a" * 100_000,
         "TensorIterator(" * 50_000,
+        "winograd" * 50_000,
+        "attention" * 50_000,
+        "Cijk_Ailk_Bljk_" + "magma_" * 50_000,
     ],
 )
-def test_hostile_names_cost_no_time(name: str) -> None:
-    assert describe(name).tensor_core in Tri
+def test_hostile_names_cost_little_time(name: str) -> None:
+    begin = time.perf_counter()
+    describe(name)
+    assert time.perf_counter() - begin < 0.3
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ _RANGES = (
     (_R.COMPILE, re.compile(
         r"\(dynamo_timed\)$|^(?:entire_frame_compile|entire_backward_compile|backend_compile|inductor_compile"
         r"|compile_attempt_\d+|_compile\.compile_inner|create_aot_dispatcher_function|compile_fx_inner)\b"
-        r"|^XlaCompile\b|(?:^|::)XlaCompilationCache::|\w*Client::Compile\b|^\w+Compiler::"
+        r"|^XlaCompile\b|(?:^|::)XlaCompilationCache::|Client::Compile\b|^\w+Compiler::"
         r"|^(?:Lazy Function Loading|Runtime Triggered Module Loading)$")),
     (_R.PROFILER, re.compile(r"^(?:Activity Buffer Request|Buffer Flush|Instrumentation|Resource)$")),
     (_R.GC, re.compile(r"^(?:Python )?(?:GC|gc|gc[._]collect|garbage[ _]collect(?:ion)?)$")),

@@ -59,7 +59,7 @@ _CK_TYPES = (
     (_P.FP8, re.compile(r"[bf]f?8_(?:fnuz|ocp)_t")),
 )
 _ENCLOSING = re.compile(r"\([^()]*\)(?=(?: const)?::)")
-_POINTER = re.compile(r"([\w:]+)(?: const)?\s*\*")
+_POINTER = re.compile(r"(?<![\w:])([\w:]+)(?: const)?\s*\*")
 _NCCL_TYPES = {
     "f32": _P.FP32, "float": _P.FP32, "f16": _P.FP16, "half": _P.FP16, "bf16": _P.BF16, "bfloat16": _P.BF16,
     "f64": _P.FP64, "double": _P.FP64, "i8": _P.INT8, "int8": _P.INT8, "f8e4m3": _P.FP8, "f8e5m2": _P.FP8,

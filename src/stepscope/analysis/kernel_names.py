@@ -128,6 +128,7 @@ def _collective(lowered: str, about: str) -> Collective | None:
     return next((kind for kind, pattern in _KINDS if pattern.search(about)), Collective.GENERIC)
 
 
+# Repeats inside a pattern are bounded (``\w{0,80}``): reading a hostile name must not cost its length squared.
 _F = Family
 _RULES = tuple((family, eligible, re.compile("|".join(patterns))) for family, eligible, *patterns in (
     (_F.MEMSET, False, r"memset|fillbuffer"),
@@ -142,8 +143,8 @@ _RULES = tuple((family, eligible, re.compile("|".join(patterns))) for family, el
     (_F.INDEX, False, r"^triton_spl_"),
     # Helpers that carry the name of the product they serve, and products that are not matrix times matrix.
     (_F.ATTENTION, False, r"dot_do_o|convert_dq|splitkv_combine|fwdcombine|bwd(?:pre|post)process",
-     r"merge_attn_states|mla_reduce|attention\w*_reduce|reduce_segments"),
-    (_F.CONVOLUTION, False, r"winograd\w*(?:data|filter|output|delta)4x4|generatewinogradtiles",
+     r"merge_attn_states|mla_reduce|attention\w{0,80}_reduce|reduce_segments"),
+    (_F.CONVOLUTION, False, r"winograd\w{0,80}(?:data|filter|output|delta)4x4|generatewinogradtiles",
      r"im2col|col2im|vol2col|fft2d_|compute(?:wgrad)?(?:splitk)?b?offsetskernel|scalepackedtensor",
      r"depthwise"),
     (_F.GEMM, False, r"splitk_?reduce|reduce_?splitk|gemv|gemmk1|(?:^|:)dot_kernel|^cijk_(?!a)",
@@ -193,7 +194,7 @@ _FMA = "no MMA shape: FMA units"
 _EVIDENCE = tuple((answer, re.compile(pattern), reason) for answer, pattern, reason in (
     (Tri.NO, r"_simt_|opclasssimt", "CUTLASS calls it SIMT: no tensor cores"),
     (Tri.NO, r"_(?:ffma|dfma|hfma2?|idp4a)_", "the name says FMA units"),
-    (Tri.NO, r"fmha_cutlass[fb]_\w*sm50|fmha_cutlass[fb]_f32_\w*sm7", "this architecture's build is SIMT"),
+    (Tri.NO, r"fmha_cutlass[fb]_\w{0,80}sm50|fmha_cutlass[fb]_f32_\w{0,80}sm7", "this architecture's build is SIMT"),
     (Tri.YES, r"tensorop", "CUTLASS calls it a tensor op"),
     (Tri.YES, r"[hib]mma|gmma|umma(?!r)|tcgen05|wmma", "the name has a matrix instruction"),
     (Tri.YES, r"mfma|xdlops|_xdl(?:_|$)|gtcx", "the name says AMD matrix cores"),
@@ -201,7 +202,7 @@ _EVIDENCE = tuple((answer, re.compile(pattern), reason) for answer, pattern, rea
     (Tri.YES, r"(?<![a-z\d])[shdi](?:884|1688|16816|161616|8816|8832|16832|16864)",
      "the name has an MMA shape"),
     (Tri.YES, r"sm\d+_\d+x\d+x\d+_|mainloopsm(?:90|1\d\d)", "CUTLASS 3 MMA atom"),
-    (Tri.YES, r"cutlass\w*_sm(?:90|1\d\d)", "CUTLASS for Hopper or later"),
+    (Tri.YES, r"cutlass\w{0,80}_sm(?:90|1\d\d)", "CUTLASS for Hopper or later"),
     (Tri.YES, r"nvjet", "cuBLAS nvjet kernels are written for tensor cores"),
     (Tri.YES, r"^(?:custom_)?cijk_\w*_mi\d+x\d+x", "Tensile with a matrix instruction"),
     (Tri.NO, r"^cijk_", "Tensile without a matrix instruction"),
@@ -212,10 +213,10 @@ _EVIDENCE = tuple((answer, re.compile(pattern), reason) for answer, pattern, rea
     (Tri.YES, r"deep_gemm|marlin|machete", "the library is written for tensor cores"),
     (Tri.YES, r"^(?:triton_tem_|_?attn_(?:fwd|bwd)|kernel_unified_attention|fused_moe_kernel|_matmul_ogs)",
      "a Triton template built on tl.dot"),
-    (Tri.NO, r"gemmsn_|magma_\w*gemm|gemm_kernel\dx\d_core|gemm_largek", _FMA),
+    (Tri.NO, r"gemmsn_|magma_\w{0,80}gemm|gemm_kernel\dx\d_core|gemm_largek", _FMA),
     (Tri.NO, r"(?:maxwell|pascal|volta|turing|ampere|hopper)_(?:[a-z]*\d*_)?(?:gc|[sdczh])(?:gemm|cudnn)",
      _FMA),
-    (Tri.NO, r"(?:im|ex)plicit_convolve_[shd]gemm|(?:dgrad|wgrad)\w*_engine", "older cuDNN on FMA units"),
+    (Tri.NO, r"(?:im|ex)plicit_convolve_[shd]gemm|(?:dgrad|wgrad)\w{0,80}_engine", "older cuDNN on FMA units"),
     (Tri.NO, r"miopensp3|naive_conv|miopengcnasm|miopenconv(?:uni|1x1)|igemm_v4r1|_dl_|dlops",
      "MIOpen or Composable Kernel without matrix instructions"),
     (Tri.NO, r"winograd", "Winograd on FMA units"),
