@@ -71,6 +71,10 @@ LAUNCH_SHARE_RECORDED: Final = 0.10
 LAUNCH_GAP_NS: Final = 1_000_000
 """A gap longer than this is not launch-bound work but one long call (initialisation, a host op)."""
 
+GRAPH_PAUSE_NS: Final = 1_000
+"""Pause between the kernels of one graph where the profile shows no queued kernels: 1.0-2.0 µs in the real NVIDIA
+traces; on AMD the stamps of queued kernels touch."""
+
 LOW_PRECISION_SHARE: Final = 0.10
 """Below this share of kernel time in 16 bits or fewer, precision is worth a finding (XProf uses the same 10 %)."""
 

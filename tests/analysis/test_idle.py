@@ -111,8 +111,8 @@ def test_without_a_recorded_wait_the_other_party_is_not_named():
         gpu0/7|    [a  ]                   [b   ]
         S = step 1
     """)
-    assert found["device_latency"] == 10  # this trace's own latency, from its first launch
-    assert found["unknown_device"] == 180
+    assert found["device_latency"] == 40  # this trace's own latency, from its first launch
+    assert found["unknown_device"] == 150
     assert "dependency" not in found
 
 

@@ -57,10 +57,18 @@ class DeviceActivity:
 
     @cached_property
     def before_profile(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Ops launched before the profile began: no launch, and they start before the first op that has one."""
+        """Ops launched before the profile began: no launch, and they start before the first op of their stream that
+        has one (of the device, where no op of the stream has).
+        """
         if not self.launched.any():
             return np.zeros(len(self), np.bool_)
-        return np.asarray(~self.launched & (self.start < self.start[self.launched.argmax()]))
+        early = ~self.launched & (self.start < self.start[self.launched.argmax()])
+        for stream in np.unique(self.stream[~self.launched]).tolist():
+            mine = self.stream == stream
+            known = mine & self.launched
+            if known.any():
+                early[mine] = ~self.launched[mine] & (self.start[mine] < self.start[known.argmax()])
+        return early
 
 
 def device_activities(trace: Trace) -> list[DeviceActivity]:

@@ -73,6 +73,11 @@ class HostActivity:
             return iv.union(*(np.concatenate(pair) for pair in zip(covered, self._overhead(cause), strict=True)))
         return covered
 
+    def active(self, track: int) -> iv.Intervals:
+        """When a thread was in anything but a Python frame: frames of a worker's main loop cover its idling too."""
+        low, kinds, _ = self._of_track(track)
+        return self._cover(low, ~np.isin(kinds, (Kind.PYTHON_FRAME, Kind.MODULE)))
+
     def _of_track(self, track: int) -> tuple[int, U8, U8]:
         slices = self.trace.slices
         low, high = np.searchsorted(slices.track, [track, track + 1])

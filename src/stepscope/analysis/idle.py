@@ -123,9 +123,9 @@ def _first_compute(activity: DeviceActivity, op: I32, gap_start: I64) -> I32:
 
 
 def latency_cap(activity: DeviceActivity, gaps: Gaps) -> int:
-    """This trace's own p95 of launch-to-start on an idle device, at most ``LATENCY_CAP_NS``."""
+    """This trace's own p95 of launch-to-start on an idle device, at most ``LATENCY_CAP_NS``; it covers the call too."""
     inside = (gaps.launch != NULL) & (gaps.launch >= gaps.start) & (gaps.cause_op == gaps.op)
-    delays = np.maximum(activity.start[gaps.op[inside]] - gaps.launch_end[inside], 0)
+    delays = np.maximum(activity.start[gaps.op[inside]] - gaps.launch[inside], 0)
     if delays.size == 0:
         return LATENCY_CAP_NS
     return min(int(np.quantile(delays, LATENCY_QUANTILE, method="higher")), LATENCY_CAP_NS)
@@ -178,22 +178,29 @@ def _unrecorded(gaps: Gaps) -> list[Pieces]:
 def _host_time(gaps: Gaps, host: HostActivity) -> list[Pieces]:
     """The part of each gap before the launch call, by what the launching thread did.
 
-    Where that thread did nothing (autograd and data-parallel threads between their bursts), the thread that hands
+    While that thread did nothing (autograd and data-parallel threads between their bursts) the thread that hands
     them work tells: the main one.
     """
-    found = []
+    found: list[Pieces] = []
     before_end = np.minimum(gaps.launch, gaps.end)
     inside = (gaps.launch != NULL) & (gaps.launch > gaps.start)
     for thread in np.unique(gaps.thread[inside]).tolist():
         rows = inside & (gaps.thread == thread)
-        rest: iv.Intervals = (gaps.start[rows], before_end[rows])
-        for track in dict.fromkeys((thread, host.main)):
-            for cause in HOST_CAUSES:
-                taken = iv.intersect(rest, host.time(track, cause))
-                rest = iv.subtract(rest, taken)
-                found.append(_pieces(taken, cause))
-        found.append(_pieces(rest, Category.UNKNOWN_HOST))
+        spans: iv.Intervals = (gaps.start[rows], before_end[rows])
+        own = spans if thread == host.main else iv.intersect(spans, host.active(thread))
+        found += _by_cause(own, host, thread)
+        found += _by_cause(iv.subtract(spans, own), host, host.main)
     return found
+
+
+def _by_cause(spans: iv.Intervals, host: HostActivity, track: int) -> list[Pieces]:
+    """Spans by what a thread did in them: the first cause of the list wins."""
+    found = []
+    for cause in HOST_CAUSES:
+        taken = iv.intersect(spans, host.time(track, cause))
+        spans = iv.subtract(spans, taken)
+        found.append(_pieces(taken, cause))
+    return [*found, _pieces(spans, Category.UNKNOWN_HOST)]
 
 
 def _in_call(trace: Trace, activity: DeviceActivity, gaps: Gaps, host: HostActivity) -> list[Pieces]:

@@ -6,13 +6,17 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
+from stepscope.analysis.where import Frame, parse_frame
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, Kind
 from stepscope.trace.trace import Trace
+
+Rows = npt.NDArray[np.intp]
 
 WAITING = "wait for workers"
 
@@ -40,6 +44,8 @@ class InputRanges:
     loader: str
     """Name of the annotated range (``enumerate(DataLoader)#...``) that takes most time, else of the frame."""
     total_ns: int
+    hot: Frame | None
+    """The user's own function in which at least half of the time passes, innermost; None where not recorded."""
     stages: tuple[tuple[str, int], ...]
     """(stage, ns), longest first; ``not recorded`` is time in which nothing inside the range was recorded."""
 
@@ -58,27 +64,43 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
         (own >= 0) & (slices.kind == Kind.ANNOTATION) & (slices.track == host.main) & np.isin(step, used)
     )
     named = annotated if annotated.size else rows
+    chosen = np.full(len(slices), -1, np.int32)
+    chosen[rows] = rows
+    inside = np.flatnonzero(inherit(chosen, slices.parent) >= 0)
+    total = int(slices.dur_ns[rows].sum())
     return InputRanges(
-        tuple(named.tolist()),
-        _loader(trace, named),
-        int(slices.dur_ns[rows].sum()),
-        _stages(trace, own, rows.astype(np.int32)),
+        slices=tuple(named.tolist()),
+        loader=_loader(trace, named),
+        total_ns=total,
+        hot=_hot(trace, inside, total),
+        stages=_stages(trace, own, rows, inside),
     )
 
 
-def _loader(trace: Trace, ranges: np.ndarray[tuple[int], np.dtype[np.intp]]) -> str:
+def _hot(trace: Trace, inside: Rows, total_ns: int) -> Frame | None:
+    """The innermost of the user's own functions inside the ranges in which at least half of their time passes."""
+    slices = trace.slices
+    frames = inside[slices.kind[inside] == Kind.PYTHON_FRAME]
+    codes, dense = np.unique(slices.name[frames], return_inverse=True)
+    times, depths = np.bincount(dense, slices.dur_ns[frames]), np.zeros(codes.size, np.int64)
+    np.maximum.at(depths, dense, slices.depth[frames])
+    for at in np.argsort(-depths, kind="stable").tolist():
+        frame = parse_frame(trace.strings[int(codes[at])])
+        if frame is not None and frame.is_users and times[at] >= 0.5 * total_ns:
+            return frame
+    return None
+
+
+def _loader(trace: Trace, ranges: Rows) -> str:
     """The name that says most: PyTorch's own range, else the one that takes most time."""
     codes, dense = np.unique(trace.slices.name[ranges], return_inverse=True)
-    total = np.bincount(dense, trace.slices.dur_ns[ranges])
-    names = sorted(zip(total.tolist(), (trace.strings[code] for code in codes.tolist()), strict=True), reverse=True)
-    return next((name for _, name in names if name.startswith("enumerate(")), names[0][1])
+    longest_first = codes[np.argsort(-np.bincount(dense, trace.slices.dur_ns[ranges]), kind="stable")]
+    names: list[str] = [trace.strings[code] for code in longest_first.tolist()]
+    return next((name for name in names if name.startswith("enumerate(")), names[0])
 
 
-def _stages(trace: Trace, own: I32, outermost: I32) -> tuple[tuple[str, int], ...]:
+def _stages(trace: Trace, own: I32, outermost: Rows, inside: Rows) -> tuple[tuple[str, int], ...]:
     slices = trace.slices
-    chosen = np.full(len(slices), -1, np.int32)
-    chosen[outermost] = outermost
-    inside = np.flatnonzero(inherit(chosen, slices.parent) >= 0)
     codes = {code: _stage_of(trace.strings[code]) for code in np.unique(slices.name[inside]).tolist()}
     stage = np.full(len(slices), -1, np.int32)
     stage[inside] = [codes[code] for code in slices.name[inside].tolist()]
@@ -92,7 +114,7 @@ def _stages(trace: Trace, own: I32, outermost: I32) -> tuple[tuple[str, int], ..
     return tuple(sorted(((name, ns) for name, ns in totals.items() if ns > 0), key=lambda pair: -pair[1]))
 
 
-def _self_time(dur: I64, parent: I32, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> I64:
+def _self_time(dur: I64, parent: I32, rows: Rows) -> I64:
     """Duration without what is nested directly inside."""
     itself = dur.copy()
     inner = rows[parent[rows] >= 0]

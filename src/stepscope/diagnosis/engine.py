@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import mean_parts
@@ -36,7 +37,7 @@ class Diagnosis:
 
 def diagnose(facts: Facts) -> Diagnosis:
     """Apply every rule."""
-    found = [_qualified(facts, finding) for rule in RULES for finding in rule(facts)]
+    found = [_qualified(facts, finding) for rule in RULES for finding in _over_devices(facts, rule(facts))]
     found = _numbered(sorted(found, key=_rank))
     step = facts.median_step_ns or 0
     worth = [
@@ -63,6 +64,31 @@ def _numbered(found: list[Finding]) -> list[Finding]:
         seen[finding.rule] = seen.get(finding.rule, 0) + 1
         numbered.append(replace(finding, id=f"{finding.rule}.{seen[finding.rule]}"))
     return numbered
+
+
+def _over_devices(facts: Facts, found: list[Finding]) -> list[Finding]:
+    """One finding per rule and title: the device where it costs most speaks for all that have it.
+
+    A step is as long as its longest device window, so a fix gains what the longest one loses: a device that lacks
+    the cause, or has less of it, holds the step.
+    """
+    merged = []
+    for key in dict.fromkeys((finding.rule, finding.title) for finding in found):
+        group = [finding for finding in found if (finding.rule, finding.title) == key]
+        worst = max(group, key=lambda finding: finding.cost_ns_per_step or 0)
+        if worst.saving_ns_per_step is None or len(facts.devices) < 2:
+            merged.append(worst)
+            continue
+        saved = {finding.device: finding.saving_ns_per_step or 0 for finding in group}
+        windows = {account.rows.device: _mean_window(facts, account) for _, account in facts.devices}
+        left = max(window - saved.get(device, 0) for device, window in windows.items())
+        also = f" {len(group)} of {len(windows)} devices have it." if len(group) > 1 else ""
+        merged.append(replace(worst, saving_ns_per_step=max(max(windows.values()) - left, 0), why=worst.why + also))
+    return merged
+
+
+def _mean_window(facts: Facts, account: Account) -> int:
+    return facts.per_step(int(account.duration_ns[facts.used_rows(account)].sum()))
 
 
 def _qualified(facts: Facts, finding: Finding) -> Finding:

@@ -1,7 +1,7 @@
 """How slices of one track nest: parents and depths, from times alone.
 
 Crossing slices (a profiler range that starts inside an op and ends after it) are legal: a slice's parent is the
-innermost earlier slice that contains it whole, so a crossing pair becomes siblings under what contains both.
+innermost earlier slice that contains it whole (one that is over, or empty, contains nothing), so a crossing pair becomes siblings under what contains both.
 """
 
 from __future__ import annotations
@@ -33,15 +33,12 @@ def _nest(track: I32, start: I64, dur: I64, tolerance: int) -> tuple[I32, I16]:
             size = 0
         # Finished slices leave the stack; one that a longer crossing slice hides leaves when it surfaces.
         while size > 0 and start[stack[size - 1]] + dur[stack[size - 1]] <= start[i]:
-            top = stack[size - 1]
-            if start[top] == start[i] and dur[top] == 0 and dur[i] == 0:
-                break
             size -= 1
         end = start[i] + dur[i]
         j = size - 1
         while j >= 0:
             outer_end = start[stack[j]] + dur[stack[j]]
-            if outer_end + tolerance >= end and (outer_end > start[i] or dur[i] == 0):
+            if outer_end + tolerance >= end and outer_end > start[i]:
                 break
             j -= 1
         if j >= 0:

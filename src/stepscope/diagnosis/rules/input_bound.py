@@ -9,7 +9,7 @@ from __future__ import annotations
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.inputs import WAITING, InputRanges, input_ranges
-from stepscope.analysis.where import Locator
+from stepscope.analysis.where import Locator, Where
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.units import format_ns, format_share
@@ -19,12 +19,13 @@ MULTI_PROCESS = "_MultiProcessingDataLoaderIter"
 
 _FIX_NO_WORKERS = """\
 The loader prepares batches in the training process itself (num_workers=0). Let worker processes do it ahead of time:
-    DataLoader(dataset, num_workers=4, pin_memory=True, persistent_workers=True, prefetch_factor=2)
+    DataLoader(dataset, num_workers=4, pin_memory=True, persistent_workers=True)
 Verify with a synthetic batch that is reused in every step: if the step time does not fall, the cause lies elsewhere."""
 
 _FIX_WORKERS = """\
 The worker processes do not keep up. Give them less to do or add some (they are not part of this profile):
-    DataLoader(dataset, num_workers=<number of cores>, prefetch_factor=4, persistent_workers=True, pin_memory=True)
+    DataLoader(dataset, num_workers=os.cpu_count(), prefetch_factor=4,
+               persistent_workers=True, pin_memory=True)
 Decode and augment ahead of time or on the device if the cores are already busy."""
 
 _FIX_TAKING_OVER = """\
@@ -52,6 +53,9 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
     subject = "The device waits" if device is not None else "The training thread waits"
     locator = Locator(facts.trace)
     places = dict.fromkeys(locator.where(s) for s in ranges.slices)
+    if ranges.hot is not None:
+        hot = Where(ranges.hot.file, ranges.hot.line, ranges.hot.function)
+        places = dict.fromkeys([hot, *places])
     return Finding(
         rule="input_bound",
         device=device,

@@ -12,12 +12,13 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.where import Where
+from stepscope.analysis.idle import Gaps
+from stepscope.analysis.where import Where, parse_frame
 from stepscope.diagnosis.evidence import SHOWN, capture_slows_host
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
-from stepscope.limits import LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
+from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
 from stepscope.trace.forest import inherit
-from stepscope.trace.tables import I64, Kind
+from stepscope.trace.tables import I64, NULL, Kind
 from stepscope.units import format_count, format_ns
 
 PLACE_SHARE = 0.05
@@ -25,8 +26,8 @@ PLACE_SHARE = 0.05
 
 _FIX = """\
 Let one launch run many kernels, largest effect first:
-    model = torch.compile(model, mode="reduce-overhead")   # fuses kernels and replays them as one graph
-    optimizer = torch.optim.AdamW(params, fused=True)      # or foreach=True: one kernel for many parameters
+    model = torch.compile(model, mode="reduce-overhead")  # fused kernels, one graph
+    optimizer = torch.optim.AdamW(params, fused=True)  # or foreach=True
 A larger batch (or sequence) gives each launch more work where memory allows."""
 
 
@@ -65,7 +66,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
         device=activity.device,
         title="The device waits for the host to launch kernels",
         cost_ns_per_step=cost,
-        saving_ns_per_step=cost,
+        saving_ns_per_step=max(cost - facts.per_step(waiting.size * _floor(gaps)), 0),
         why=(
             f"{format_count(waiting.size // len(facts.used))} times per step the device runs dry before the next "
             f"launch: half of its ops take under {format_ns(median)}, and half of these waits take over "
@@ -86,21 +87,41 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
     )
 
 
+def _floor(gaps: Gaps) -> int:
+    """What stays between kernels that one launch runs: this trace's own pause between queued ops, else 1 µs."""
+    queued = (gaps.launch != NULL) & (gaps.launch_end < gaps.start) & (gaps.end - gaps.start < LATENCY_CAP_NS)
+    return int(np.median((gaps.end - gaps.start)[queued])) if queued.any() else GRAPH_PAUSE_NS
+
+
 def _places(
     facts: Facts, ops: np.ndarray[tuple[int], np.dtype[np.int32]], activity: DeviceActivity, weight: I64
 ) -> tuple[Where, ...]:
-    """The annotations or modules in which most of the waiting is launched: a line per op would say nothing."""
-    slices = facts.trace.slices
+    """The functions, annotations and modules in which most of the waiting is launched: a line per op says nothing."""
+    trace, slices = facts.trace, facts.trace.slices
     ids = np.arange(len(slices), dtype=np.int32)
     calls = activity.call[ops]
+    users = [code for code, text in enumerate(trace.strings) if (frame := parse_frame(text)) and frame.is_users]
+    kinds = {
+        "frame": (slices.kind == Kind.PYTHON_FRAME) & np.isin(slices.name, users),
+        "annotation": slices.kind == Kind.ANNOTATION,
+        "module": slices.kind == Kind.MODULE,
+    }
     places: list[Where] = []
-    for kind, part in ((Kind.ANNOTATION, "annotation"), (Kind.MODULE, "module")):
-        nearest = inherit(np.where(slices.kind == kind, ids, np.int32(-1)), slices.parent)[calls]
+    for part, chosen in kinds.items():
+        nearest = inherit(np.where(chosen, ids, np.int32(-1)), slices.parent)[calls]
         known = (nearest >= 0) & (calls >= 0)
         names, dense = np.unique(slices.name[nearest[known]], return_inverse=True)
         total = np.bincount(dense, weight[known], names.size)
         for at in np.argsort(-total, kind="stable")[:2].tolist():
             if total[at] >= PLACE_SHARE * weight.sum():
-                name = facts.trace.strings[int(names[at])].removeprefix("nn.Module: ")
-                places.append(Where(**{part: name}))
+                places.append(_place(part, trace.strings[int(names[at])]))
     return tuple(places)
+
+
+def _place(part: str, name: str) -> Where:
+    if part == "annotation":
+        return Where(annotation=name)
+    frame = parse_frame(name)
+    if part == "frame" and frame is not None:
+        return Where(frame.file, frame.line, frame.function)
+    return Where(module=name.removeprefix("nn.Module: "))

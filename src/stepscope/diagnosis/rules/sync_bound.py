@@ -34,11 +34,12 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
     first = syncs[0]
     name = first.op or first.call
     others = f" and {len(syncs) - 1} more" if len(syncs) > 1 else ""
-    shown = [s for sync in syncs[:SHOWN] for s in sync.slices[:2]]
+    verb = "make" if others else "makes"
+    shown = [s for sync in syncs[:SHOWN] for s in sync.slices[:SHOWN]]
     return Finding(
         rule="sync_bound",
         device=device,
-        title=f"`{name}`{others} makes the host wait for the device",
+        title=f"`{name}`{others} {verb} the host wait for the device",
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         why=_why(facts, syncs),
@@ -58,8 +59,8 @@ def _why(facts: Facts, syncs: list[Sync]) -> str:
             f"{format_ns(facts.per_step(sync.cost_ns))} because nothing was queued behind it."
         )
     causes = dict.fromkeys(sync.hint.cause for sync in syncs if sync.hint is not None)
-    text = " ".join([*lines, *causes])
-    if len(syncs) > 1:
+    text = " ".join([*lines, *(f"{cause[:1].upper()}{cause[1:]}." for cause in causes)])
+    if sum(sync.count for sync in syncs) > len(facts.used):
         text += " Fix them together: removing one alone moves the wait to the next."
     return text
 

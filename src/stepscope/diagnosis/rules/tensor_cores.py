@@ -61,7 +61,7 @@ def _cost(facts: Facts, uses: list[KernelUse]) -> int:
 
 
 def _unused(facts: Facts, uses: list[KernelUse], peaks: DevicePeaks | None) -> Finding:
-    names = ", ".join(f"`{use.name[:60]}`" for use in uses[:SHOWN])
+    names = ", ".join(f"`{use.name}`" for use in uses[:SHOWN])
     return _finding(
         facts,
         uses,
