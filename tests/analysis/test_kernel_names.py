@@ -287,6 +287,7 @@ elementwise    -        OpTensorFwdBias
 elementwise    -        SubTensorOpWithScalar1d
 normalization  bf16     _ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_8PipelineIDF16bDF16bfEEEEvv
 elementwise    -        loop_add_fusion
+copy_kernel    -        input_concatenate_fusion
 copy_kernel    -        Memcpy HtoD (Pageable -> Device)
 memset         -        Memset (Device)
 memset         -        __amd_rocclr_fillBufferAligned

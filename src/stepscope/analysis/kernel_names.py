@@ -167,7 +167,7 @@ _RULES = tuple((family, eligible, re.compile("|".join(patterns))) for family, el
      r"bounds_check|offsets_range|permute_2d|compute_cuda_kernel"),
     (_F.RANDOM, False, r"dropout|distribution_|(?<![a-z])rand"),
     (_F.REDUCTION, False, r"reduce|(?<![a-z])(?:sum|mean|argmax|argmin)(?![a-z])|loss|nllcriterion"),
-    (_F.COPY, False, r"copy|transpose|permute"),
+    (_F.COPY, False, r"copy|transpose|permute|concat"),
     (_F.ELEMENTWISE, False, r"elementwise|elemwise|multi_tensor_apply|pointwise|act_and_mul|silu|gelu|relu",
      r"swiglu|rotary|rope|fill|scal_kernel|^wrapped_|^loop_\w*fusion"),
 ))
