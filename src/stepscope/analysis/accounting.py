@@ -43,6 +43,10 @@ class Account:
         """Duration of each row."""
         return np.diff(self.rows.bounds)
 
+    def step_rows(self, steps: tuple[int, ...]) -> list[int]:
+        """The rows of some steps that have one."""
+        return [row for row in map(self.step_row, steps) if row is not None]
+
     def step_row(self, step: int) -> int | None:
         """The row of a step, None where there is none."""
         return self.rows.steps.index(step) if step in self.rows.steps else None
@@ -92,13 +96,14 @@ def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account 
     on_host = np.isin(slices.kind, (Kind.OTHER, Kind.OVERHEAD), invert=True)
     ends = slices.start_ns[on_host] + slices.dur_ns[on_host]
     bounds = np.append(markers.start, max(int(markers.end[-1]), int(ends.max())))
-    phases, steps = ["step"] * len(markers), [*range(len(markers))]
+    phases: list[str] = ["step"] * len(markers)
+    steps: list[int | None] = [*range(len(markers))]
     if bounds[-1] > markers.end[-1]:
         bounds = np.insert(bounds, -1, markers.end[-1])
-        phases, steps = [*phases, "after"], [*steps, None]  # type: ignore[list-item]
+        phases, steps = [*phases, "after"], [*steps, None]
     first = int(slices.start_ns[on_host].min())
     if first < bounds[0]:
-        bounds, phases, steps = np.insert(bounds, 0, first), ["before", *phases], [None, *steps]  # type: ignore[list-item]
+        bounds, phases, steps = np.insert(bounds, 0, first), ["before", *phases], [None, *steps]
     rows = Rows(None, bounds, tuple(steps), tuple(phases))
     parts = np.zeros((len(steps), len(CATEGORIES)), np.int64)
     rest: iv.Intervals = (bounds[:1], bounds[-1:])

@@ -12,7 +12,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Locator, Where
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import NULL, MemoryKind
+from stepscope.trace.tables import I64, NULL, MemoryKind, Rows
 from stepscope.trace.trace import Trace
 
 COPY_CATEGORIES = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_D2D, Category.COPY_P2P)
@@ -44,9 +44,8 @@ def find_copies(
 ) -> list[Copies]:
     """The copies of the used steps, grouped by place, most exposed first."""
     codes = [category.code for category in COPY_CATEGORIES]
-    rows = [account.step_row(step) for step in used]
     of_row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
-    chosen = np.flatnonzero(np.isin(activity.category, codes) & np.isin(of_row, [r for r in rows if r is not None]))
+    chosen = np.flatnonzero(np.isin(activity.category, codes) & np.isin(of_row, account.step_rows(used)))
     exposed = _exposed(activity, chosen)
     locator = Locator(trace)
     groups: dict[tuple[int, int, int, str | None, Where, bool], list[int]] = {}
@@ -64,7 +63,7 @@ def find_copies(
                 op=op,
                 where=where,
                 count=len(members),
-                steps=frozenset(account.rows.steps[r] for r in of_row[ops].tolist()),  # type: ignore[misc]
+                steps=frozenset(account.rows.steps[r] for r in of_row[ops].tolist()),
                 bytes=None if (sizes == NULL).any() else int(sizes.sum()),
                 total_ns=int((activity.end[ops] - activity.start[ops]).sum()),
                 exposed_ns=int(exposed[members].sum()),
@@ -75,9 +74,7 @@ def find_copies(
     return sorted(found, key=lambda copies: -copies.exposed_ns)
 
 
-def _exposed(
-    activity: DeviceActivity, chosen: np.ndarray[tuple[int], np.dtype[np.intp]]
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _exposed(activity: DeviceActivity, chosen: Rows) -> I64:
     """Per copy, the time in which the busy partition belongs to a copy. Copies that overlap share it in order."""
     start, end, category = activity.busy_pieces
     mine = np.isin(category, [c.code for c in COPY_CATEGORIES])

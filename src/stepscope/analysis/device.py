@@ -9,7 +9,7 @@ import numpy as np
 
 from stepscope.analysis.categories import BUSY_ON_ONE_RANK, Category
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I32, I64, NULL, U8, Direction, Kind
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind
 from stepscope.trace.trace import Trace
 
 _COPIES = {Direction.H2D: Category.COPY_H2D, Direction.D2H: Category.COPY_D2H, Direction.P2P: Category.COPY_P2P}
@@ -41,7 +41,7 @@ class DeviceActivity:
         return len(self.row)
 
     @cached_property
-    def launched(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def launched(self) -> Bools:
         """Which ops have a recorded launch."""
         return np.asarray(self.call >= 0)
 
@@ -56,13 +56,13 @@ class DeviceActivity:
         return iv.sweep(self.start, self.end, self.category, len(BUSY_ON_ONE_RANK))
 
     @cached_property
-    def before_profile(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def before_profile(self) -> Bools:
         """Ops launched before the profile began: no launch, and they start before the first op of their stream that
         has one (of the device, where no op of the stream has).
         """
         if not self.launched.any():
             return np.zeros(len(self), np.bool_)
-        early = ~self.launched & (self.start < self.start[self.launched.argmax()])
+        early: Bools = ~self.launched & (self.start < self.start[self.launched.argmax()])
         for stream in np.unique(self.stream[~self.launched]).tolist():
             mine = self.stream == stream
             known = mine & self.launched

@@ -66,8 +66,7 @@ class Facts:
 
     def used_rows(self, account: Account) -> list[int]:
         """The rows of the used steps in an account."""
-        rows = (account.step_row(step) for step in self.used)
-        return [row for row in rows if row is not None]
+        return account.step_rows(self.used)
 
     def per_step(self, total_ns: int) -> int:
         """A total over the used steps as a whole number of ns per step."""
@@ -122,8 +121,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         syncs=syncs,
         copies=copies,
         delays=[
-            launch_delay(a, account, [r for r in (account.step_row(s) for s in used) if r is not None])
-            for a, account in zip(activities, accounts, strict=False)
+            launch_delay(a, account, account.step_rows(used)) for a, account in zip(activities, accounts, strict=False)
         ],
         phases=phases,
         kernels=kernels,
@@ -134,7 +132,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
 
 
 def _bounds(account: Account, used: tuple[int, ...]) -> tuple[I64, I64]:
-    rows = [row for row in (account.step_row(step) for step in used) if row is not None]
+    rows = account.step_rows(used)
     return account.rows.bounds[rows], account.rows.bounds[np.array(rows, np.int64) + 1]
 
 

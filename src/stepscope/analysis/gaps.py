@@ -12,6 +12,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.where import Locator, Where
 from stepscope.trace.forest import innermost_at
+from stepscope.trace.tables import Bools
 from stepscope.trace.trace import Trace
 
 SHOWN = 30
@@ -49,7 +50,7 @@ def longest_gaps(facts: Facts, count: int = SHOWN) -> list[Gap]:
     return sorted(found, key=lambda gap: -gap.dur_ns)[:count]
 
 
-def crosses_step(account: Account) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def crosses_step(account: Account) -> Bools:
     """Per gap, whether a step begins or ends in it: rows end where an op ends, so it then starts the next row."""
     assert account.idle is not None
     gaps, bounds = account.idle.gaps, account.rows.bounds[1:-1]

@@ -11,7 +11,7 @@ from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I32, I64, U8, Direction, Kind, MemoryKind, TrackKind
+from stepscope.trace.tables import I32, I64, U8, Bools, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
 
 _ROLE_CAUSES = {
@@ -87,7 +87,7 @@ class HostActivity:
         low, kinds, causes = self._of_track(track)
         return self._cover(low, np.isin(kinds, (*_CALL_KINDS, Kind.HOST_OP)) | (causes == Category.INPUT.code))
 
-    def _cover(self, low: int, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> iv.Intervals:
+    def _cover(self, low: int, chosen: Bools) -> iv.Intervals:
         rows = low + np.flatnonzero(chosen)
         start = self.trace.slices.start_ns[rows]
         return iv.union(start, start + self.trace.slices.dur_ns[rows])

@@ -19,7 +19,7 @@ from stepscope.analysis.host import HostActivity
 from stepscope.analysis.waits import drawn_waits
 from stepscope.limits import FIRST_COMPUTE_WITHIN_NS, LATENCY_CAP_NS, LATENCY_QUANTILE
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I32, I64, NULL, U8, MemoryKind
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools, MemoryKind, Rows
 from stepscope.trace.trace import Trace
 
 _COMPUTE = Category.COMPUTE.code
@@ -155,7 +155,7 @@ def _drawn_waits(
     trace: Trace,
     activity: DeviceActivity,
     gaps: Gaps,
-    rows: np.ndarray[tuple[int], np.dtype[np.intp]],
+    rows: Rows,
 ) -> iv.Intervals:
     """When a wait was drawn on the very stream of the op that ended a gap."""
     stream_of_gap = activity.stream[gaps.cause_op[rows]]
@@ -229,7 +229,7 @@ def _after_call(gaps: Gaps, latency: int) -> list[Pieces]:
     return [_pieces(_kept(start, near), Category.LAUNCH_LATENCY), _pieces(_kept(near, end), Category.UNKNOWN_DEVICE)]
 
 
-def _is_pageable(trace: Trace, activity: DeviceActivity, ops: I32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _is_pageable(trace: Trace, activity: DeviceActivity, ops: I32) -> Bools:
     rows = activity.row[ops]
     kinds = trace.device_ops.source_memory[rows], trace.device_ops.target_memory[rows]
     return np.asarray((kinds[0] == MemoryKind.PAGEABLE) | (kinds[1] == MemoryKind.PAGEABLE))
@@ -265,7 +265,7 @@ def _had_work(activity: DeviceActivity, gaps: Gaps) -> iv.Intervals:
     )
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _spend_lead(gap_start: I64, rest: I64, wait_start: I64, blocked: I64) -> tuple[I32, I32, I64]:
     """Spend the time blocked in each wait on the gaps after it, the latest wait first, each nanosecond once."""
     left = blocked.copy()

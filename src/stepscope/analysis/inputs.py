@@ -6,17 +6,14 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Frame, parse_frame
 from stepscope.trace.forest import inherit
-from stepscope.trace.tables import I32, I64, Kind
+from stepscope.trace.tables import I32, I64, Kind, Rows
 from stepscope.trace.trace import Trace
-
-Rows = npt.NDArray[np.intp]
 
 WAITING = "wait for workers"
 

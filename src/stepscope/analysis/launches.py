@@ -10,6 +10,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I64
 
 QUEUE_CALLS = (Category.LAUNCH, Category.LAUNCH_LATENCY)
 
@@ -37,5 +38,5 @@ def launch_delay(activity: DeviceActivity, account: Account, used_rows: list[int
     return LaunchDelay(activity.device, delay.size, _quantile(delay, 0.5), _quantile(delay, 0.95), waiting)
 
 
-def _quantile(values: np.ndarray[tuple[int], np.dtype[np.int64]], share: float) -> int | None:
+def _quantile(values: I64, share: float) -> int | None:
     return int(np.quantile(values, share, method="nearest")) if values.size else None

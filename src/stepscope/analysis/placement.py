@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.trace.tables import Kind
+from stepscope.trace.tables import I32, Kind
 from stepscope.trace.trace import Trace
 
 METADATA_OPS = frozenset(
@@ -77,9 +77,7 @@ def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
     )
 
 
-def _nearest_op(
-    trace: Trace, rows: np.ndarray[tuple[int], np.dtype[np.int32]]
-) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def _nearest_op(trace: Trace, rows: I32) -> I32:
     """Per slice, itself or the innermost host op around it, -1 for none."""
     found = rows.copy()
     while True:

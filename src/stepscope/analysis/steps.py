@@ -9,7 +9,7 @@ import numpy as np
 from stepscope.analysis.device import DeviceActivity
 from stepscope.limits import CYCLE_GAP_STEPS, PERIOD_MATCH, SHORT_LAST_STEP
 from stepscope.names.hosts import step_marker
-from stepscope.trace.tables import I32, I64, Kind, TrackKind
+from stepscope.trace.tables import I32, I64, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
 LONGEST_PERIOD_SEARCH = 2_000_000
@@ -33,7 +33,7 @@ class Markers:
         return len(self.start)
 
     @property
-    def gap_after(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def gap_after(self) -> Bools:
         """After which steps the profiler paused: the numbers jump and the pause is at least a step long."""
         paused = np.zeros(len(self), np.bool_)
         if len(self) < 2:
@@ -226,11 +226,13 @@ def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
     in_gap = (step >= 0) & paused[step] & (launch >= markers.end[step]) & ~after
     inside = ~after & ~in_gap
     before = max([first_marker, *early.tolist(), *ends[inside & (step < 0)].tolist()])
-    bounds, steps, phases = [origin], [None], ["before"]
+    bounds = [origin]
+    steps: list[int | None] = [None]
+    phases = ["before"]
     reach = min(before, last_end)
     for k in range(len(markers)):
         bounds.append(reach)
-        steps.append(k)  # type: ignore[arg-type]
+        steps.append(k)
         phases.append("step")
         reach = max(reach, int(ends[inside & (step == k)].max(initial=reach)))
         if paused[k]:

@@ -81,7 +81,7 @@ def _cost_per_wait(account: Account, used: tuple[int, ...]) -> dict[int, int]:
         return {}
     blame = account.idle.blame
     row = np.searchsorted(account.rows.bounds, account.idle.gaps.start[blame.gap], "right") - 1
-    counted = np.isin(row, [account.step_row(step) for step in used if account.step_row(step) is not None])
+    counted = np.isin(row, account.step_rows(used))
     cost: dict[int, int] = {}
     for slice_id, ns in zip(blame.wait[counted].tolist(), blame.ns[counted].tolist(), strict=True):
         cost[slice_id] = cost.get(slice_id, 0) + ns

@@ -44,8 +44,7 @@ def diagnose(facts: Facts) -> Diagnosis:
         f
         for f in found
         if (f.cost_ns_per_step or 0) >= max(FINDING_SHARE * step, FINDING_NS)
-        or (f.not_determined is not None
-        and f.cost_ns_per_step is None)
+        or (f.not_determined is not None and f.cost_ns_per_step is None)
     ]
     minor = tuple(f for f in found if f not in worth)
     verdict, bottleneck = _verdict(facts)

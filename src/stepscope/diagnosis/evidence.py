@@ -53,7 +53,7 @@ def capture_slows_host(facts: Facts) -> str | None:
     recorded = [name for name in ("stacks", "shapes", "memory") if facts.trace.info.options.get(name)]
     if not recorded and len(facts.trace.slices) and _has_frames(facts):
         recorded = ["stacks"]
-    return ", ".join(recorded[:-2] + [" and ".join(recorded[-2:])]) or None
+    return ", ".join([*recorded[:-2], " and ".join(recorded[-2:])]) or None
 
 
 def _has_frames(facts: Facts) -> bool:

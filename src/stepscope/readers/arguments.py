@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from stepscope.readers.events import RawEvents
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
-
-Rows = npt.NDArray[np.intp]
 
 
 class ArgumentColumns:
@@ -23,7 +20,7 @@ class ArgumentColumns:
         """The events that have the argument."""
         return self.events.argument(key).rows
 
-    def at(self, key: str, rows: Rows) -> t.I64:
+    def at(self, key: str, rows: t.Rows) -> t.I64:
         """An integer argument, NULL where absent or not a whole number."""
         values = np.full(rows.size, t.NULL, np.int64)
         argument = self.events.argument(key)
@@ -31,12 +28,12 @@ class ArgumentColumns:
         values[at] = argument.ints[known]
         return values
 
-    def external_ids(self, rows: Rows) -> t.I64:
+    def external_ids(self, rows: t.Rows) -> t.I64:
         """The id of the op an event belongs to; 2021 wrote it in lower case."""
         new, old = self.at("External id", rows), self.at("external id", rows)
         return np.where(new == t.NULL, old, new)
 
-    def text(self, key: str, rows: Rows) -> t.I32:
+    def text(self, key: str, rows: t.Rows) -> t.I32:
         """A text argument as dictionary codes, -1 where absent; numbers and lists as they were written."""
         argument = self.events.argument(key)
         codes = np.full(rows.size, -1, np.int32)
@@ -48,7 +45,7 @@ class ArgumentColumns:
         codes[at[raws < 0]] = self._codes([str(number) for number in used.tolist()])[dense]
         return codes
 
-    def floats(self, key: str, rows: Rows) -> t.F64:
+    def floats(self, key: str, rows: t.Rows) -> t.F64:
         """A number that may have a fraction, NaN where absent."""
         argument = self.events.argument(key)
         values = np.full(rows.size, np.nan)
@@ -63,7 +60,7 @@ class ArgumentColumns:
         return np.array([self.builder.text(text) for text in texts], np.int32)
 
 
-def _places(rows: Rows, of: t.I32) -> tuple[Rows, Rows]:
+def _places(rows: t.Rows, of: t.I32) -> tuple[t.Rows, t.Rows]:
     """Where the members of one rising list stand in another: positions in ``rows``, positions in ``of``."""
     at = np.searchsorted(rows, of)
     known = np.flatnonzero(rows[np.minimum(at, rows.size - 1)] == of) if rows.size else np.empty(0, np.intp)

@@ -25,8 +25,6 @@ from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.trace import Completeness, Device, Info, Loss, Trace
 
-Bools = npt.NDArray[np.bool_]
-
 
 def to_trace(events: RawEvents) -> Trace:
     """Make a trace of the raw events; every event ends in a table or in the completeness record."""
@@ -58,8 +56,8 @@ class _Conversion:
         self._host_ops(rows)
         self._device_waits(rows)
         self._memory(np.flatnonzero(fate.memory))
-        self._points(t.Counters, np.flatnonzero(fate.counters))
-        self._points(t.Instants, np.flatnonzero(fate.instants))
+        self._counters(np.flatnonzero(fate.counters))
+        self._instants(np.flatnonzero(fate.instants))
         connected = self._flows(fate.flows, launched)
         self._unknown_categories(rows)
         counts = {
@@ -78,7 +76,7 @@ class _Conversion:
         )
         return self.builder.build(self._with_seen_devices(info, rows), completeness)
 
-    def _unknown_categories(self, rows: npt.NDArray[np.intp]) -> None:
+    def _unknown_categories(self, rows: t.Rows) -> None:
         e = self.events
         codes, first, counts = np.unique(e.category[rows], return_index=True, return_counts=True)
         for code, at, count in zip(codes.tolist(), first.tolist(), counts.tolist(), strict=True):
@@ -95,7 +93,7 @@ class _Conversion:
 
     # --- tables ---------------------------------------------------------------------------------------------------
 
-    def _tracks(self, rows: npt.NDArray[np.intp]) -> t.I32:
+    def _tracks(self, rows: t.Rows) -> t.I32:
         """One track per (pid, tid) that holds anything timed; returns lane -> track."""
         lanes = self.events.lanes
         held = np.zeros((len(lanes), len(t.Kind)), np.int64)
@@ -142,7 +140,7 @@ class _Conversion:
                 found[e.lanes[int(e.lane[row])]] = text.strip()
         return found
 
-    def _slices(self, rows: npt.NDArray[np.intp]) -> None:
+    def _slices(self, rows: t.Rows) -> None:
         e = self.events
         self.builder.slices(
             track=self.track_of_lane[e.lane[rows]],
@@ -156,7 +154,7 @@ class _Conversion:
             offset=e.offset[rows],
         )
 
-    def _host_ops(self, rows: npt.NDArray[np.intp]) -> None:
+    def _host_ops(self, rows: t.Rows) -> None:
         ops = rows[np.isin(self.kinds[rows], (t.Kind.HOST_OP, t.Kind.ANNOTATION, t.Kind.STEP))]
         detailed = np.zeros(len(self.events), np.bool_)
         for key in ("Sequence number", "Input Dims", "Input type", "Concrete Inputs", "Call stack"):
@@ -174,7 +172,7 @@ class _Conversion:
             )
         )
 
-    def _device_ops(self, rows: npt.NDArray[np.intp]) -> t.I64:
+    def _device_ops(self, rows: t.Rows) -> t.I64:
         """The device ops and their launches; returns the correlation ids they share."""
         ops = rows[np.isin(self.kinds[rows], t.DEVICE_BUSY_KINDS)]
         call, basis = self._launching_calls(rows, ops)
@@ -210,7 +208,7 @@ class _Conversion:
         )
         return np.unique(self.columns.at("correlation", ops[launched]))
 
-    def _launching_calls(self, rows: npt.NDArray[np.intp], ops: npt.NDArray[np.intp]) -> tuple[t.I64, t.U8]:
+    def _launching_calls(self, rows: t.Rows, ops: t.Rows) -> tuple[t.I64, t.U8]:
         """The event of the runtime call behind each device op (-1 where none is recorded), and how it was found."""
         e = self.events
         calls = rows[np.isin(self.kinds[rows], (t.Kind.RUNTIME_CALL, t.Kind.SYNC, t.Kind.ALLOCATION, t.Kind.COMPILE))]
@@ -229,7 +227,7 @@ class _Conversion:
         basis = np.where(is_graph[e.name[call]], t.LaunchBasis.GRAPH, t.LaunchBasis.CORRELATION)
         return call, basis.astype(np.uint8)
 
-    def _copies(self, ops: npt.NDArray[np.intp]) -> tuple[t.U8, t.U8, t.U8]:
+    def _copies(self, ops: t.Rows) -> tuple[t.U8, t.U8, t.U8]:
         """Direction and memory kinds: from the name, else from an argument; unknown for anything that is no copy."""
         columns = [np.zeros(ops.size, np.uint8) for _ in range(3)]
         is_copy = self.kinds[ops] == t.Kind.COPY
@@ -246,7 +244,7 @@ class _Conversion:
                 )
         return columns[0], columns[1], columns[2]
 
-    def _device_waits(self, rows: npt.NDArray[np.intp]) -> None:
+    def _device_waits(self, rows: t.Rows) -> None:
         waits = rows[self.kinds[rows] == t.Kind.DEVICE_WAIT]
         self.builder.table(
             t.DeviceWaits(
@@ -258,7 +256,7 @@ class _Conversion:
             )
         )
 
-    def _memory(self, rows: npt.NDArray[np.intp]) -> None:
+    def _memory(self, rows: t.Rows) -> None:
         at = self.columns.at
         self.builder.table(
             t.Memory(
@@ -273,20 +271,30 @@ class _Conversion:
             )
         )
 
-    def _points(self, table: type[t.Counters] | type[t.Instants], rows: npt.NDArray[np.intp]) -> None:
+    def _counters(self, rows: t.Rows) -> None:
         e = self.events
-        common = {
-            "time_ns": e.ts_ns[rows] - self.origin,
-            "track": self.track_of_lane[e.lane[rows]],
-            "name": e.name[rows],
-            "offset": e.offset[rows],
-        }
-        if table is t.Counters:
-            self.builder.table(t.Counters(**common))
-        else:
-            self.builder.table(t.Instants(**common, category=e.category[rows]))
+        self.builder.table(
+            t.Counters(
+                time_ns=e.ts_ns[rows] - self.origin,
+                track=self.track_of_lane[e.lane[rows]],
+                name=e.name[rows],
+                offset=e.offset[rows],
+            )
+        )
 
-    def _flows(self, is_flow: Bools, launched: t.I64) -> tuple[int, int]:
+    def _instants(self, rows: t.Rows) -> None:
+        e = self.events
+        self.builder.table(
+            t.Instants(
+                time_ns=e.ts_ns[rows] - self.origin,
+                track=self.track_of_lane[e.lane[rows]],
+                name=e.name[rows],
+                category=e.category[rows],
+                offset=e.offset[rows],
+            )
+        )
+
+    def _flows(self, is_flow: t.Bools, launched: t.I64) -> tuple[int, int]:
         """Forward-backward arrows become flows; launch arrows repeat what correlation already says."""
         e = self.events
         rows = np.flatnonzero(is_flow)
@@ -301,7 +309,7 @@ class _Conversion:
         self.sorting.lose(open_ended, "flow_open", "flow arrows that end in nothing this profile holds", lost=False)
         return int(repeats.sum()), paired.size
 
-    def _forward_backward(self, rows: npt.NDArray[np.intp], ids: t.I64, wanted: Bools) -> npt.NDArray[np.intp]:
+    def _forward_backward(self, rows: t.Rows, ids: t.I64, wanted: t.Bools) -> t.Rows:
         """Pair starts and ends by id; returns the events paired."""
         e = self.events
         timed = [
@@ -317,7 +325,7 @@ class _Conversion:
         )
         return np.union1d(source, target)
 
-    def _with_seen_devices(self, info: Info, rows: npt.NDArray[np.intp]) -> Info:
+    def _with_seen_devices(self, info: Info, rows: t.Rows) -> Info:
         """Only devices that did something, plus those the profile describes and nothing else contradicts."""
         ops = rows[np.isin(self.kinds[rows], t.DEVICE_BUSY_KINDS)]
         seen = set(np.unique(self._device_numbers(ops)).tolist()) if ops.size else set()
@@ -326,13 +334,13 @@ class _Conversion:
 
     # --- device and stream numbers --------------------------------------------------------------------------------
 
-    def _device_numbers(self, rows: npt.NDArray[np.intp]) -> t.I32:
+    def _device_numbers(self, rows: t.Rows) -> t.I32:
         """The device of device events: the argument, else the process id of the row it is drawn on."""
         of_lane = np.array([pid if isinstance(pid, int) else -1 for pid, _ in self.events.lanes] + [-1], np.int64)
         given = self.columns.at("device", rows)
         return np.where(given == t.NULL, of_lane[self.events.lane[rows]], given).astype(np.int32)
 
-    def _stream_numbers(self, rows: npt.NDArray[np.intp]) -> t.I64:
+    def _stream_numbers(self, rows: t.Rows) -> t.I64:
         of_lane = np.array([_stream_of(tid) for _, tid in self.events.lanes] + [t.NULL], np.int64)
         given = self.columns.at("stream", rows)
         return np.where(given == t.NULL, of_lane[self.events.lane[rows]], given)

@@ -11,17 +11,36 @@ from stepscope.trace.trace import Device, Info
 
 CATEGORIES: dict[str, Kind] = {
     # host
-    "cpu_op": Kind.HOST_OP, "operator": Kind.HOST_OP, "user_annotation": Kind.ANNOTATION,
-    "python_function": Kind.PYTHON_FRAME, "overhead": Kind.OVERHEAD, "trace": Kind.OTHER,
-    "cuda_runtime": Kind.RUNTIME_CALL, "runtime": Kind.RUNTIME_CALL, "cuda_driver": Kind.RUNTIME_CALL,
-    "mtia_runtime": Kind.RUNTIME_CALL, "xpu_runtime": Kind.RUNTIME_CALL, "xpu_driver": Kind.RUNTIME_CALL,
-    "privateuse1_runtime": Kind.RUNTIME_CALL, "privateuse1_driver": Kind.RUNTIME_CALL,
-    "glow_runtime": Kind.RUNTIME_CALL, "cuda_profiler_range": Kind.OTHER, "xpu_scope_profiler": Kind.OTHER,
+    "cpu_op": Kind.HOST_OP,
+    "operator": Kind.HOST_OP,
+    "user_annotation": Kind.ANNOTATION,
+    "python_function": Kind.PYTHON_FRAME,
+    "overhead": Kind.OVERHEAD,
+    "trace": Kind.OTHER,
+    "cuda_runtime": Kind.RUNTIME_CALL,
+    "runtime": Kind.RUNTIME_CALL,
+    "cuda_driver": Kind.RUNTIME_CALL,
+    "mtia_runtime": Kind.RUNTIME_CALL,
+    "xpu_runtime": Kind.RUNTIME_CALL,
+    "xpu_driver": Kind.RUNTIME_CALL,
+    "privateuse1_runtime": Kind.RUNTIME_CALL,
+    "privateuse1_driver": Kind.RUNTIME_CALL,
+    "glow_runtime": Kind.RUNTIME_CALL,
+    "cuda_profiler_range": Kind.OTHER,
+    "xpu_scope_profiler": Kind.OTHER,
     # device
-    "kernel": Kind.KERNEL, "gpu_memcpy": Kind.COPY, "memcpy": Kind.COPY, "gpu_memset": Kind.MEMSET,
-    "memset": Kind.MEMSET, "gpu_user_annotation": Kind.DEVICE_ANNOTATION, "cuda_sync": Kind.DEVICE_WAIT,
-    "xpu_sync": Kind.DEVICE_WAIT, "cuda_event": Kind.DEVICE_WAIT, "mtia_ccp_events": Kind.KERNEL,
-    "hpu_op": Kind.KERNEL, "collective_comm": Kind.COLLECTIVE,
+    "kernel": Kind.KERNEL,
+    "gpu_memcpy": Kind.COPY,
+    "memcpy": Kind.COPY,
+    "gpu_memset": Kind.MEMSET,
+    "memset": Kind.MEMSET,
+    "gpu_user_annotation": Kind.DEVICE_ANNOTATION,
+    "cuda_sync": Kind.DEVICE_WAIT,
+    "xpu_sync": Kind.DEVICE_WAIT,
+    "cuda_event": Kind.DEVICE_WAIT,
+    "mtia_ccp_events": Kind.KERNEL,
+    "hpu_op": Kind.KERNEL,
+    "collective_comm": Kind.COLLECTIVE,
 }
 """Lower-case category to kind; a category that is not here is kept as ``other`` and reported."""
 
@@ -32,14 +51,28 @@ DEVICE_KINDS = (Kind.KERNEL, Kind.COLLECTIVE, Kind.COPY, Kind.MEMSET, Kind.DEVIC
 
 _WAIT_NAME = re.compile(r"event_wait|event_record|\bwait\b|\bsync\b", re.IGNORECASE)
 _COPY_NAME = re.compile(r"dma_request|^memcpy", re.IGNORECASE)
-_DIRECTION = re.compile(r"(h(?:ost)?|d(?:evice)?|p(?:eer)?|a)\s*_?to_?\s*(h(?:ost)?|d(?:evice)?|p(?:eer)?|a)(?![a-z])",
-                        re.IGNORECASE)
+_DIRECTION = re.compile(
+    r"(h(?:ost)?|d(?:evice)?|p(?:eer)?|a)\s*_?to_?\s*(h(?:ost)?|d(?:evice)?|p(?:eer)?|a)(?![a-z])", re.IGNORECASE
+)
 _ENDS = re.compile(r"\(\s*(\w+)\s*->\s*(\w+)\s*\)")
-_MEMORY_KINDS = {"pageable": MemoryKind.PAGEABLE, "pinned": MemoryKind.PINNED, "device": MemoryKind.DEVICE,
-                 "managed": MemoryKind.MANAGED}
-_DIRECTIONS = {"hd": Direction.H2D, "dh": Direction.D2H, "dd": Direction.D2D, "pp": Direction.P2P,
-               "hh": Direction.H2H, "ha": Direction.H2D, "ah": Direction.D2H, "da": Direction.D2D,
-               "ad": Direction.D2D, "aa": Direction.D2D}
+_MEMORY_KINDS = {
+    "pageable": MemoryKind.PAGEABLE,
+    "pinned": MemoryKind.PINNED,
+    "device": MemoryKind.DEVICE,
+    "managed": MemoryKind.MANAGED,
+}
+_DIRECTIONS = {
+    "hd": Direction.H2D,
+    "dh": Direction.D2H,
+    "dd": Direction.D2D,
+    "pp": Direction.P2P,
+    "hh": Direction.H2H,
+    "ha": Direction.H2D,
+    "ah": Direction.D2H,
+    "da": Direction.D2D,
+    "ad": Direction.D2D,
+    "aa": Direction.D2D,
+}
 
 
 def device_kind(kind: Kind, category: str, name: str) -> Kind:
@@ -68,8 +101,13 @@ def copy_memory(name: str) -> tuple[MemoryKind, MemoryKind]:
     return source, target
 
 
-OPTIONS = {"with_stack": "stacks", "record_shapes": "shapes", "profile_memory": "memory", "with_flops": "flops",
-           "with_modules": "modules"}
+OPTIONS = {
+    "with_stack": "stacks",
+    "record_shapes": "shapes",
+    "profile_memory": "memory",
+    "with_flops": "flops",
+    "with_modules": "modules",
+}
 
 
 def describe_run(header: Mapping[str, Any], origin_ns: int, resolution_ns: int) -> Info:
@@ -88,7 +126,8 @@ def describe_run(header: Mapping[str, Any], origin_ns: int, resolution_ns: int) 
         origin_epoch_ns=epoch,
         resolution_ns=resolution_ns,
         devices=tuple(_device(d) for d in listed if isinstance(d, dict) and _whole(d.get("id")) is not None)
-        if isinstance(listed, list) else (),
+        if isinstance(listed, list)
+        else (),
         rank=_whole(distributed.get("rank")),
         world_size=_whole(distributed.get("world_size")),
         process_groups=tuple(g for g in groups if isinstance(g, dict)) if isinstance(groups, list) else (),

@@ -23,9 +23,7 @@ class Reader:
     read: Callable[[Source, Progress | None], Trace]
 
 
-READERS: tuple[Reader, ...] = (
-    Reader("Kineto JSON", kineto.recognise, kineto.read),
-)
+READERS: tuple[Reader, ...] = (Reader("Kineto JSON", kineto.recognise, kineto.read),)
 
 
 def read(source: Source, progress: Progress | None = None) -> Trace:

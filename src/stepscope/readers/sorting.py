@@ -6,26 +6,23 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from stepscope.limits import FAR_NS
 from stepscope.readers.events import RawEvents
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Loss
 
-Bools = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True, slots=True)
 class Fate:
     """Which events become what; the rest is counted as lost."""
 
-    slices: Bools
-    memory: Bools
-    counters: Bools
-    instants: Bools
-    flows: Bools
-    metadata: Bools
+    slices: t.Bools
+    memory: t.Bools
+    counters: t.Bools
+    instants: t.Bools
+    flows: t.Bools
+    metadata: t.Bools
 
 
 class Sorting:
@@ -72,21 +69,21 @@ class Sorting:
             metadata=is_meta,
         )
 
-    def _near(self, measured: Bools) -> Bools:
+    def _near(self, measured: t.Bools) -> t.Bools:
         stamps = self.events.ts_ns
         if not measured.any():
             return np.ones(len(stamps), np.bool_)
         median = int(np.median(stamps[measured]))
         return np.asarray((stamps > median - FAR_NS) & (stamps < median + FAR_NS))
 
-    def named(self, name: str) -> Bools:
+    def named(self, name: str) -> t.Bools:
         """Which events have a name."""
         try:
             return np.asarray(self.events.name == self.events.strings.index(name))
         except ValueError:
             return np.zeros(len(self.events), np.bool_)
 
-    def lose(self, which: Bools, code: str, text: str, *, lost: bool = True) -> None:
+    def lose(self, which: t.Bools, code: str, text: str, *, lost: bool = True) -> None:
         """Count events that no table takes."""
         count = int(which.sum())
         if count:

@@ -44,8 +44,12 @@ def make(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str, Any
         "summary": _summary(facts, diagnosis),
         "findings": [_finding(facts, finding) for finding in diagnosis.findings],
         "plan": list(diagnosis.plan),
-        "whatif": {"replay_error": None, "residual_share": None, "combined_step_ns": None,
-                   "reason": "predictions are first-order: the booked cost is taken off, nothing is replayed"},
+        "whatif": {
+            "replay_error": None,
+            "residual_share": None,
+            "combined_step_ns": None,
+            "reason": "predictions are first-order: the booked cost is taken off, nothing is replayed",
+        },
         "analyses": _analyses(facts, diagnosis),
     }
 
@@ -58,8 +62,7 @@ def _profile(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str,
         "files": [dataclasses.asdict(file) for file in files],
         "ranks": [info.rank],
         "world_size": info.world_size,
-        "devices": [{"id": d.id, "name": d.name, "kind": d.kind, "memory_bytes": d.memory_bytes}
-                    for d in info.devices],
+        "devices": [{"id": d.id, "name": d.name, "kind": d.kind, "memory_bytes": d.memory_bytes} for d in info.devices],
         "host": info.host,
         "epoch_ns": info.origin_epoch_ns,
         "complete": facts.trace.completeness.complete,
@@ -69,18 +72,36 @@ def _profile(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str,
 
 
 def _steps(facts: Facts) -> list[dict[str, Any]]:
-    return [{"rank": facts.trace.info.rank, "index": k, "number": facts.markers.numbers[k],
-             "start_ns": int(facts.markers.start[k]), "dur_ns": int(facts.step_ns[k]),
-             "host_dur_ns": int(facts.host_step_ns[k]), "basis": facts.basis, "inferred": facts.markers.inferred,
-             "complete": facts.complete[k]} for k in range(len(facts.markers))]
+    return [
+        {
+            "rank": facts.trace.info.rank,
+            "index": k,
+            "number": facts.markers.numbers[k],
+            "start_ns": int(facts.markers.start[k]),
+            "dur_ns": int(facts.step_ns[k]),
+            "host_dur_ns": int(facts.host_step_ns[k]),
+            "basis": facts.basis,
+            "inferred": facts.markers.inferred,
+            "complete": facts.complete[k],
+        }
+        for k in range(len(facts.markers))
+    ]
 
 
 def _rows(facts: Facts, account: Account) -> list[dict[str, Any]]:
     rows = account.rows
-    return [{"rank": facts.trace.info.rank, "device": rows.device, "step": rows.steps[i], "phase": rows.phases[i],
-             "start_ns": int(rows.bounds[i]), "dur_ns": int(rows.bounds[i + 1] - rows.bounds[i]),
-             "parts": {str(CATEGORIES[code]): int(ns) for code, ns in enumerate(account.parts[i].tolist()) if ns}}
-            for i in range(len(rows.steps))]
+    return [
+        {
+            "rank": facts.trace.info.rank,
+            "device": rows.device,
+            "step": rows.steps[i],
+            "phase": rows.phases[i],
+            "start_ns": int(rows.bounds[i]),
+            "dur_ns": int(rows.bounds[i + 1] - rows.bounds[i]),
+            "parts": {str(CATEGORIES[code]): int(ns) for code, ns in enumerate(account.parts[i].tolist()) if ns},
+        }
+        for i in range(len(rows.steps))
+    ]
 
 
 def _summary(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
@@ -99,8 +120,10 @@ def _summary(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "parts_share": _named(summary.shares(summary.total_parts(facts))),
         "device_busy_share": summary.busy_share(facts, collectives=True),
         "device_busy_share_without_collectives": summary.busy_share(facts, collectives=False),
-        "device_ops_share": {"by_count": placed.device_share_by_count if placed else None,
-                             "by_time": placed.device_share_by_time if placed else None},
+        "device_ops_share": {
+            "by_count": placed.device_share_by_count if placed else None,
+            "by_time": placed.device_share_by_time if placed else None,
+        },
         "low_precision_share": {"by_count": precision.low_by_count, "by_time": precision.low_by_time},
         "launch_wait_share": summary.launch_wait_share(facts),
         "idle_between_steps_ns": idle[0] if idle else None,
@@ -135,8 +158,10 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     }
     if facts.activities:
         made |= {
-            "idle": {"per_device": [_idle(account) for account in facts.accounts],
-                     "gaps": [_gap(gap) for gap in longest_gaps(facts)]},
+            "idle": {
+                "per_device": [_idle(account) for account in facts.accounts],
+                "gaps": [_gap(gap) for gap in longest_gaps(facts)],
+            },
             "launch_delay": [_delay(facts, at) for at in range(len(facts.delays))],
             "syncs": [_sync(facts, at, sync) for at, found in enumerate(facts.syncs) for sync in found],
             "copies": [_copy(facts, at, copies) for at, found in enumerate(facts.copies) for copies in found],
@@ -153,10 +178,17 @@ def _breakdown(facts: Facts, account: Account) -> dict[str, Any]:
     totals = summary.account_parts(facts, account)
     per_step = summary.apportion(totals, len(rows))
     of = summary.shares(totals)
-    return {"rank": facts.trace.info.rank, "device": account.rows.device, "basis": facts.basis, "steps": len(rows),
-            "step_ns": sum(per_step.values()),
-            "parts": [{"category": str(c), "label": LABELS[c].words, "busy": LABELS[c].busy, "ns_per_step": ns,
-                       "share": of[c]} for c, ns in sorted(per_step.items(), key=lambda pair: -pair[1])]}
+    return {
+        "rank": facts.trace.info.rank,
+        "device": account.rows.device,
+        "basis": facts.basis,
+        "steps": len(rows),
+        "step_ns": sum(per_step.values()),
+        "parts": [
+            {"category": str(c), "label": LABELS[c].words, "busy": LABELS[c].busy, "ns_per_step": ns, "share": of[c]}
+            for c, ns in sorted(per_step.items(), key=lambda pair: -pair[1])
+        ],
+    }
 
 
 def _idle(account: Account) -> dict[str, Any]:
@@ -164,8 +196,12 @@ def _idle(account: Account) -> dict[str, Any]:
     steps = [i for i, phase in enumerate(account.rows.phases) if phase == "step"]
     total = int(account.parts[steps][:, idle].sum())
     between = int(account.between_steps_ns[steps].sum())
-    return {"device": account.rows.device, "total_ns": total, "between_steps_ns": between,
-            "within_steps_ns": total - between}
+    return {
+        "device": account.rows.device,
+        "total_ns": total,
+        "between_steps_ns": between,
+        "within_steps_ns": total - between,
+    }
 
 
 def _gap(gap: Any) -> dict[str, Any]:
@@ -176,38 +212,71 @@ def _gap(gap: Any) -> dict[str, Any]:
 def _delay(facts: Facts, at: int) -> dict[str, Any]:
     delay, account = facts.delays[at], facts.accounts[at]
     total = int(account.parts[facts.used_rows(account)].sum())
-    return {"device": delay.device, "count": delay.count, "median_ns": delay.median_ns, "p95_ns": delay.p95_ns,
-            "waiting_share": delay.waiting_ns / total if total else None}
+    return {
+        "device": delay.device,
+        "count": delay.count,
+        "median_ns": delay.median_ns,
+        "p95_ns": delay.p95_ns,
+        "waiting_share": delay.waiting_ns / total if total else None,
+    }
 
 
 def _sync(facts: Facts, at: int, sync: Any) -> dict[str, Any]:
-    return {"device": facts.activities[at].device, "op": sync.op, "call": sync.call, "count": sync.count,
-            "per_step": sync.count / len(facts.used), "blocked_ns_per_step": facts.per_step(sync.blocked_ns),
-            "cost_ns_per_step": facts.per_step(sync.cost_ns), "where": _where(sync.where),
-            "cause": sync.hint.cause if sync.hint else None}
+    return {
+        "device": facts.activities[at].device,
+        "op": sync.op,
+        "call": sync.call,
+        "count": sync.count,
+        "per_step": sync.count / len(facts.used),
+        "blocked_ns_per_step": facts.per_step(sync.blocked_ns),
+        "cost_ns_per_step": facts.per_step(sync.cost_ns),
+        "where": _where(sync.where),
+        "cause": sync.hint.cause if sync.hint else None,
+    }
 
 
 def _copy(facts: Facts, at: int, copies: Any) -> dict[str, Any]:
-    return {"device": facts.activities[at].device, "direction": str(copies.category).removeprefix("copy_"),
-            "source_memory": copies.source_memory, "target_memory": copies.target_memory, "op": copies.op,
-            "count": copies.count, "per_step": copies.count / len(facts.used), "bytes": copies.bytes,
-            "bytes_per_step": None if copies.bytes is None else facts.per_step(copies.bytes),
-            "exposed_ns_per_step": facts.per_step(copies.exposed_ns),
-            "every_step": len(copies.steps) == len(facts.used),
-            "launch_link": "recorded" if copies.launch_recorded else "heuristic", "where": _where(copies.where)}
+    return {
+        "device": facts.activities[at].device,
+        "direction": str(copies.category).removeprefix("copy_"),
+        "source_memory": copies.source_memory,
+        "target_memory": copies.target_memory,
+        "op": copies.op,
+        "count": copies.count,
+        "per_step": copies.count / len(facts.used),
+        "bytes": copies.bytes,
+        "bytes_per_step": None if copies.bytes is None else facts.per_step(copies.bytes),
+        "exposed_ns_per_step": facts.per_step(copies.exposed_ns),
+        "every_step": len(copies.steps) == len(facts.used),
+        "launch_link": "recorded" if copies.launch_recorded else "heuristic",
+        "where": _where(copies.where),
+    }
 
 
 def _kernels(facts: Facts) -> list[dict[str, Any]]:
     total = facts.kernels.total_ns
-    return [{"name": use.name, "device": use.device, "family": str(use.traits.family), "precision": use.precision,
-             "precision_reason": use.precision_reason, "tensor_core": str(use.traits.tensor_core),
-             "tensor_core_reason": use.traits.tensor_core_reason, "count": use.count, "total_ns": use.total_ns,
-             "share": use.total_ns / total} for use in facts.kernels.uses[:KERNELS_SHOWN]]
+    return [
+        {
+            "name": use.name,
+            "device": use.device,
+            "family": str(use.traits.family),
+            "precision": use.precision,
+            "precision_reason": use.precision_reason,
+            "tensor_core": str(use.traits.tensor_core),
+            "tensor_core_reason": use.traits.tensor_core_reason,
+            "count": use.count,
+            "total_ns": use.total_ns,
+            "share": use.total_ns / total,
+        }
+        for use in facts.kernels.uses[:KERNELS_SHOWN]
+    ]
 
 
 def _precision(facts: Facts) -> dict[str, Any]:
     found = precision_of(facts.kernels)
-    return {"low_precision_share": {"by_count": found.low_by_count, "by_time": found.low_by_time},
-            "known_by_time": found.known_by_time,
-            "tensor_core_share": found.tensor_core_by_time or {"yes": None, "no": None, "unknown": None},
-            "eligible_unused_ns_per_step": facts.per_step(found.eligible_unused_ns)}
+    return {
+        "low_precision_share": {"by_count": found.low_by_count, "by_time": found.low_by_time},
+        "known_by_time": found.known_by_time,
+        "tensor_core_share": found.tensor_core_by_time or {"yes": None, "no": None, "unknown": None},
+        "eligible_unused_ns_per_step": facts.per_step(found.eligible_unused_ns),
+    }

@@ -107,7 +107,7 @@ class TraceBuilder:
         return trace
 
     def _bound_flows(self, flows: t.Flows, slices: t.Slices) -> t.Flows:
-        columns = [[flows.kind], [flows.source], [flows.target]]
+        columns: tuple[list[Any], ...] = ([flows.kind], [flows.source], [flows.target])
         for kind, source, target in self._flow_points:
             ends = innermost_at(slices, *source), innermost_at(slices, *target)
             bound = (ends[0] >= 0) & (ends[1] >= 0)
@@ -145,8 +145,8 @@ class TraceBuilder:
         return t.Slices(**{declared.name: columns[declared.name] for declared in dataclasses.fields(t.Slices)}), new_id
 
 
-def _slice_order(track: t.I32, start: t.I64, dur: t.I64) -> npt.NDArray[np.intp]:
-    """Rows by track, start, falling duration; ties keep the file's order."""
+def _slice_order(track: t.I32, start: t.I64, dur: t.I64) -> t.Rows:
+    """t.Rows by track, start, falling duration; ties keep the file's order."""
     span = int(start.max()) - int(start.min()) + 1
     if span * (int(track.max()) + 1) < 1 << 62:
         # One key instead of three: files are nearly sorted, and a stable sort of one column profits from it.
@@ -171,7 +171,7 @@ def _renumbered(table: TableT, new_id: t.I32) -> TableT:
     return dataclasses.replace(table, **changed)
 
 
-def _reordered(table: TableT, order: npt.NDArray[np.intp]) -> TableT:
+def _reordered(table: TableT, order: t.Rows) -> TableT:
     return type(table)(*(getattr(table, declared.name)[order] for declared in dataclasses.fields(table)))
 
 

@@ -1,7 +1,8 @@
 """How slices of one track nest: parents and depths, from times alone.
 
 Crossing slices (a profiler range that starts inside an op and ends after it) are legal: a slice's parent is the
-innermost earlier slice that contains it whole (one that is over, or empty, contains nothing), so a crossing pair becomes siblings under what contains both.
+innermost earlier slice that contains it whole (one that is over, or empty, contains nothing), so a crossing pair
+becomes siblings under what contains both.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def nest(track: I32, start: I64, dur: I64, tolerance_ns: int) -> tuple[I32, I16]
     return _nest(track, start, dur, tolerance_ns)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _nest(track: I32, start: I64, dur: I64, tolerance: int) -> tuple[I32, I16]:
     n = track.size
     parent = np.full(n, -1, np.int32)
@@ -65,7 +66,7 @@ def innermost_at(slices: Slices, tracks: I32, times: I64) -> I32:
     return _climb(found, times, slices.start_ns, slices.dur_ns, slices.parent)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _climb(found: I32, times: I64, start: I64, dur: I64, parent: I32) -> I32:
     for i in range(found.size):
         j = found[i]
@@ -80,7 +81,7 @@ def inherit(values: I32, parent: I32) -> I32:
     return _inherit(values.copy(), parent)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _inherit(values: I32, parent: I32) -> I32:
     # A parent's row comes before its children's, so one pass carries values all the way down.
     for i in range(values.size):

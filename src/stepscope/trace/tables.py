@@ -27,6 +27,9 @@ I32 = npt.NDArray[np.int32]
 I16 = npt.NDArray[np.int16]
 U8 = npt.NDArray[np.uint8]
 F64 = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+"""Row numbers of a table."""
 
 
 class Kind(IntEnum):
@@ -143,12 +146,12 @@ def dtype_of(declared: dataclasses.Field[Any]) -> np.dtype[Any]:
 _DTYPES = {"I64": np.int64, "I32": np.int32, "I16": np.int16, "U8": np.uint8, "F64": np.float64}
 
 
-def is_null(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def is_null(values: npt.NDArray[Any]) -> Bools:
     """Which values of a column are absent."""
     if values.dtype == np.float64:
         return np.isnan(values)
     absent = NULL if values.dtype == np.int64 else -1
-    return np.asarray(values == absent)
+    return np.equal(values, absent).astype(np.bool_, copy=False)
 
 
 def _series(declared: dataclasses.Field[Any], values: npt.NDArray[Any], strings: Sequence[str]) -> pl.Series:

@@ -18,7 +18,7 @@ from stepscope.diagnosis.evidence import SHOWN, capture_slows_host
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
 from stepscope.trace.forest import inherit
-from stepscope.trace.tables import I64, NULL, Kind
+from stepscope.trace.tables import I32, I64, NULL, Kind
 from stepscope.units import format_count, format_ns
 
 PLACE_SHARE = 0.05
@@ -93,9 +93,7 @@ def _floor(gaps: Gaps) -> int:
     return int(np.median((gaps.end - gaps.start)[queued])) if queued.any() else GRAPH_PAUSE_NS
 
 
-def _places(
-    facts: Facts, ops: np.ndarray[tuple[int], np.dtype[np.int32]], activity: DeviceActivity, weight: I64
-) -> tuple[Where, ...]:
+def _places(facts: Facts, ops: I32, activity: DeviceActivity, weight: I64) -> tuple[Where, ...]:
     """The functions, annotations and modules in which most of the waiting is launched: a line per op says nothing."""
     trace, slices = facts.trace, facts.trace.slices
     ids = np.arange(len(slices), dtype=np.int32)

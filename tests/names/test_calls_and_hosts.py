@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from stepscope.analysis.call_names import CallRole, classify_call
-from stepscope.analysis.host_names import (
+from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.hosts import (
     STEP_SOURCES,
     HostRole,
     StepMarker,

@@ -16,9 +16,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from stepscope.analysis.kernel_formats import message_format, op_precision, operand_format
-from stepscope.analysis.kernel_symbols import LONGEST, subject
 from stepscope.hardware.peaks import Precision
+from stepscope.names.formats import message_format, op_precision, operand_format
+from stepscope.names.symbols import LONGEST, subject
 
 __all__ = ["Collective", "Family", "KernelTraits", "Precision", "Tri", "describe", "op_precision"]
 

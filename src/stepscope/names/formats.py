@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from stepscope.analysis.kernel_symbols import ANONYMOUS, LONGEST, subject, without_parameters
 from stepscope.hardware.peaks import Precision
+from stepscope.names.symbols import ANONYMOUS, LONGEST, subject, without_parameters
 
 _P = Precision
 NO_FORMAT = "no number format in the name"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.analysis.kernel_names import Collective, Family, Precision, Tri, describe, op_precision
+from stepscope.names.kernels import Collective, Family, Precision, Tri, describe, op_precision
 from tests.kit.traces import real_trace
 
 F, P, C = Family, Precision, Collective

@@ -1,0 +1,1 @@
+"""What names mean: pure functions from a recorded name to facts, called once per unique name."""
