@@ -14,7 +14,7 @@ from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.errors import Exit
 from stepscope.readers import registry
-from stepscope.readers.scan import read_arguments
+from stepscope.readers.scan import must_compile, read_arguments
 from stepscope.readers.source import Source
 from stepscope.report import document
 from stepscope.report.labels import CATEGORIES
@@ -120,6 +120,8 @@ def open(path: str | os.PathLike[str], *, progress: Progress | None = None) -> P
     """
     source = Source(os.fspath(path))
     reading = (lambda done, total: progress("reading", done, total)) if progress else None
+    if progress and must_compile():
+        progress("compile", 0, 0)
     return Profile(source, registry.read(source, reading), progress)
 
 

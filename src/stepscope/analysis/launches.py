@@ -9,7 +9,6 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
-from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64
 
 QUEUE_CALLS = (Category.LAUNCH, Category.LAUNCH_LATENCY)
@@ -17,7 +16,7 @@ QUEUE_CALLS = (Category.LAUNCH, Category.LAUNCH_LATENCY)
 
 @dataclass(frozen=True, slots=True)
 class LaunchDelay:
-    """Launch-to-start delays of one device, over ops launched while it was idle: others wait for the queue."""
+    """Launch-to-start delays of one device, over ops launched while nothing was queued."""
 
     device: int
     count: int
@@ -29,10 +28,14 @@ class LaunchDelay:
 
 def launch_delay(activity: DeviceActivity, account: Account, used_rows: list[int]) -> LaunchDelay:
     """The delays from the start of the launch call to the start of the op."""
-    known = activity.launched
+    known = np.flatnonzero(activity.launched)
+    known = known[np.argsort(activity.launch[known], kind="stable")]
     launch = activity.launch[known]
-    idle = iv.covered_between(activity.busy, launch, launch + 1) == 0
-    delay = activity.start[known][idle] - launch[idle]
+    # Uncontended: everything launched earlier was over when the call began.
+    earlier = np.maximum.accumulate(np.concatenate(([np.iinfo(np.int64).min], activity.end[known])))[:-1]
+    early = activity.end[activity.before_profile]
+    alone = (earlier <= launch) & (launch >= early.max(initial=np.iinfo(np.int64).min))
+    delay = (activity.start[known] - launch)[alone]
     delay = delay[delay >= 0]
     waiting = sum(int(account.parts[used_rows, cause.code].sum()) for cause in QUEUE_CALLS)
     return LaunchDelay(activity.device, delay.size, _quantile(delay, 0.5), _quantile(delay, 0.95), waiting)

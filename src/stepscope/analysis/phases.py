@@ -11,7 +11,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.trace import intervals as iv
 from stepscope.trace.forest import inherit
-from stepscope.trace.tables import I64, U8, FlowKind, Kind
+from stepscope.trace.tables import I32, I64, NULL, U8, FlowKind, Kind
 from stepscope.trace.trace import Trace
 
 
@@ -51,8 +51,8 @@ def device_phases(trace: Trace, activity: DeviceActivity) -> U8:
     """The phase (index in ``PHASES``) of each device op.
 
     Evidence, strongest first: collectives are communication; the op's launch lies in something named an optimizer
-    step, backward or autograd range, loss or forward; its outermost op is the start of a forward-backward flow
-    (forward). Anything else is unknown.
+    step, backward or autograd range, loss or forward; it lies in an op from which a forward-backward arrow starts or
+    whose sequence number a backward op repeats (forward). Anything else is unknown.
     """
     of_slice = _slice_phases(trace)
     known = activity.call >= 0
@@ -85,7 +85,19 @@ def _slice_phases(trace: Trace) -> U8:
     forward = flows.source[flows.kind == FlowKind.FORWARD_BACKWARD]
     phases[forward[phases[forward] < 0]] = phase_code(Phase.FORWARD)
     phases = inherit(phases, slices.parent)
+    forward = _differentiated(trace, phases)
+    if forward.size:
+        phases[forward] = phase_code(Phase.FORWARD)
+        phases = inherit(phases, slices.parent)
     return np.where(phases < 0, phase_code(Phase.UNKNOWN), phases).astype(np.uint8)
+
+
+def _differentiated(trace: Trace, phases: I32) -> I32:
+    """Ops of no known phase whose autograd sequence number a backward op carries: old profiles draw no arrows."""
+    ops = trace.host_ops
+    phase = phases[ops.slice]
+    backward = ops.sequence[(phase == phase_code(Phase.BACKWARD)) & (ops.sequence != NULL)]
+    return ops.slice[(phase < 0) & np.isin(ops.sequence, backward)]
 
 
 def _phase_of_name(name: str) -> int:

@@ -40,6 +40,8 @@ class ProgressBar:
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Note that ``done`` of ``total`` units of a stage are done; a total of 0 is not known."""
         if not self._enabled:
+            if stage == "compile":  # A wait of seconds is worth a line in a log, too.
+                print(f"stepscope: {_COMPILE}", file=sys.stderr, flush=True)
             return
         if self._bar is None:
             if stage != "compile" and time.monotonic() - self._began < _SHOW_AFTER_S:

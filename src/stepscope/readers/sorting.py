@@ -34,6 +34,7 @@ class Sorting:
             Loss(d.code, d.count, d.text, d.first_offset, d.lost_events, d.lost_bytes, damaged=True)
             for d in events.damages
         ]
+        self.losses += [Loss("reader", 1, notice) for notice in events.notices]
 
     @cached_property
     def fate(self) -> Fate:

@@ -149,9 +149,9 @@ _DTYPES = {"I64": np.int64, "I32": np.int32, "I16": np.int16, "U8": np.uint8, "F
 def is_null(values: npt.NDArray[Any]) -> Bools:
     """Which values of a column are absent."""
     if values.dtype == np.float64:
-        return np.isnan(values)
+        return np.asarray(np.isnan(values), np.bool_)
     absent = NULL if values.dtype == np.int64 else -1
-    return np.equal(values, absent).astype(np.bool_, copy=False)
+    return np.asarray(values == absent, np.bool_)
 
 
 def _series(declared: dataclasses.Field[Any], values: npt.NDArray[Any], strings: Sequence[str]) -> pl.Series:
