@@ -126,11 +126,20 @@ def test_compiling_is_announced_at_once():
 
 
 def test_no_progress_where_stderr_is_no_terminal():
-    before = "progress('compile', 0, 0); time.sleep(1.1); progress('reading', 3, 4)"
+    before = "time.sleep(1.1); progress('reading', 3, 4)"
     done = subprocess.run(
         _command("diagnose", "healthy", before=before), capture_output=True, env=_environment(), timeout=60
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_compiling_is_said_once_even_in_a_log():
+    before = "progress('compile', 0, 0)"
+    done = subprocess.run(
+        _command("diagnose", "healthy", before=before), capture_output=True, env=_environment(), timeout=60
+    )
+    assert done.returncode == 0
+    assert done.stderr.decode() == "stepscope: compiling (first run only, a few seconds) …\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGPIPE")
