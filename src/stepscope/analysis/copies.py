@@ -9,10 +9,10 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.device import DeviceActivity
-from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Locator, Where
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I64, NULL, MemoryKind, Rows
+from stepscope.trace.forest import innermost_at
+from stepscope.trace.tables import I32, I64, NULL, MemoryKind, Rows
 from stepscope.trace.trace import Trace
 
 COPY_CATEGORIES = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_D2D, Category.COPY_P2P)
@@ -40,38 +40,59 @@ class Copies:
 
 
 def find_copies(
-    trace: Trace, activity: DeviceActivity, account: Account, markers: Markers, used: tuple[int, ...], main: int
+    trace: Trace, activity: DeviceActivity, account: Account, locator: Locator, used: tuple[int, ...], main: int
 ) -> list[Copies]:
-    """The copies of the used steps, grouped by place, most exposed first."""
+    """The copies of the used steps, grouped by place, most exposed first; ``main`` is the main thread's track."""
     codes = [category.code for category in COPY_CATEGORIES]
-    of_row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
-    chosen = np.flatnonzero(np.isin(activity.category, codes) & np.isin(of_row, account.step_rows(used)))
+    row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
+    chosen = np.flatnonzero(np.isin(activity.category, codes) & np.isin(row, account.step_rows(used)))
+    if chosen.size == 0:
+        return []
     exposed = _exposed(activity, chosen)
-    locator = Locator(trace)
-    groups: dict[tuple[int, int, int, str | None, Where, bool], list[int]] = {}
-    for at, i in enumerate(chosen.tolist()):
-        groups.setdefault(_place(trace, activity, i, main, locator), []).append(at)
+    place = _host_side(trace, activity, chosen, main)
+    ops = trace.device_ops
+    memory = ops.source_memory[activity.row[chosen]], ops.target_memory[activity.row[chosen]]
+    keys = np.stack((activity.category[chosen], *memory, activity.launched[chosen], locator.group(place)), axis=1)
+    group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(group, kind="stable")
     found = []
-    for (code, source, target, op, where, recorded), members in groups.items():
-        ops = chosen[members]
-        sizes = trace.device_ops.bytes[activity.row[ops]]
-        found.append(
-            Copies(
-                category=CATEGORIES[code],
-                source_memory=MemoryKind(source).name.lower(),
-                target_memory=MemoryKind(target).name.lower(),
-                op=op,
-                where=where,
-                count=len(members),
-                steps=frozenset(account.rows.steps[r] for r in of_row[ops].tolist()),
-                bytes=None if (sizes == NULL).any() else int(sizes.sum()),
-                total_ns=int((activity.end[ops] - activity.start[ops]).sum()),
-                exposed_ns=int(exposed[members].sum()),
-                launch_recorded=recorded,
-                slices=tuple(activity.slice[ops].tolist()),
-            )
-        )
+    for members in np.split(order, np.cumsum(np.bincount(group))[:-1]):
+        at = int(place[members[0]])
+        steps = frozenset(step for r in row[chosen[members]].tolist() if (step := account.rows.steps[r]) is not None)
+        where = locator.where(at) if at >= 0 else Where()
+        found.append(_copies(trace, activity, chosen[members], where, steps, int(exposed[members].sum())))
     return sorted(found, key=lambda copies: -copies.exposed_ns)
+
+
+def _host_side(trace: Trace, activity: DeviceActivity, chosen: Rows, main: int) -> I32:
+    """Per copy, the launch call; without one, what the main thread was doing when the copy began (a guess)."""
+    calls = activity.call[chosen]
+    bare = calls < 0
+    if main < 0 or not bare.any():
+        return calls
+    tracks = np.full(chosen.size, main, np.int32)
+    return np.where(bare, innermost_at(trace.slices, tracks, activity.start[chosen]), calls)
+
+
+def _copies(
+    trace: Trace, activity: DeviceActivity, chosen: Rows, where: Where, steps: frozenset[int], exposed: int
+) -> Copies:
+    """One group: ops of the same category, memory and place."""
+    first, sizes = int(activity.row[chosen[0]]), trace.device_ops.bytes[activity.row[chosen]]
+    return Copies(
+        category=CATEGORIES[int(activity.category[chosen[0]])],
+        source_memory=MemoryKind(int(trace.device_ops.source_memory[first])).name.lower(),
+        target_memory=MemoryKind(int(trace.device_ops.target_memory[first])).name.lower(),
+        op=where.op,
+        where=where,
+        count=chosen.size,
+        steps=steps,
+        bytes=None if (sizes == NULL).any() else int(sizes.sum()),
+        total_ns=int((activity.end[chosen] - activity.start[chosen]).sum()),
+        exposed_ns=exposed,
+        launch_recorded=bool(activity.launched[chosen[0]]),
+        slices=tuple(activity.slice[chosen].tolist()),
+    )
 
 
 def _exposed(activity: DeviceActivity, chosen: Rows) -> I64:
@@ -83,24 +104,3 @@ def _exposed(activity: DeviceActivity, chosen: Rows) -> I64:
     reach = np.maximum.accumulate(np.concatenate(([np.iinfo(np.int64).min], activity.end[chosen])))[:-1]
     begin = np.maximum(activity.start[chosen], reach)
     return iv.covered_between(free, begin, np.maximum(begin, activity.end[chosen]))
-
-
-def _place(
-    trace: Trace, activity: DeviceActivity, i: int, main: int, locator: Locator
-) -> tuple[int, int, int, str | None, Where, bool]:
-    row = activity.row[i]
-    recorded = bool(activity.call[i] >= 0)
-    if recorded:
-        where = locator.where(int(activity.call[i]))
-    elif main >= 0:
-        where = locator.where_at(main, int(activity.start[i]))
-    else:
-        where = Where()
-    return (
-        int(activity.category[i]),
-        int(trace.device_ops.source_memory[row]),
-        int(trace.device_ops.target_memory[row]),
-        where.op,
-        where,
-        recorded,
-    )

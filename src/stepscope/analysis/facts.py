@@ -18,6 +18,7 @@ from stepscope.analysis.placement import Placement, place_ops
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.steps import Markers, complete_steps, find_markers, used_steps
 from stepscope.analysis.syncs import Sync, find_syncs
+from stepscope.analysis.where import Locator
 from stepscope.trace.tables import I64
 from stepscope.trace.trace import Trace
 
@@ -31,6 +32,7 @@ class Facts:
     trace: Trace
     activities: list[DeviceActivity]
     host: HostActivity
+    locator: Locator
     markers: Markers
     complete: tuple[bool, ...]
     used: tuple[int, ...]
@@ -92,14 +94,10 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         accounts = [account for account in (account_host(trace, host, markers),) if account is not None]
     tick("accounting", 1, 4)
     bounds = [_bounds(account, used) for account in accounts] if activities else []
-    syncs = [
-        find_syncs(trace, activity, account, host, markers, used)
-        for activity, account in zip(activities, accounts, strict=False)
-    ]
-    copies = [
-        find_copies(trace, activity, account, markers, used, host.main)
-        for activity, account in zip(activities, accounts, strict=False)
-    ]
+    locator = Locator(trace)
+    pairs = list(zip(activities, accounts, strict=False))
+    syncs = [find_syncs(trace, *pair, host, locator, (markers, used)) for pair in pairs]
+    copies = [find_copies(trace, *pair, locator, used, host.main) for pair in pairs]
     tick("accounting", 2, 4)
     phases = [
         phase_time(activity, device_phases(trace, activity), window)
@@ -111,6 +109,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         trace=trace,
         activities=activities,
         host=host,
+        locator=locator,
         markers=markers,
         complete=complete,
         used=used,

@@ -10,7 +10,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.where import Locator, Where
+from stepscope.analysis.where import Where
 from stepscope.trace.forest import innermost_at
 from stepscope.trace.tables import Bools
 from stepscope.trace.trace import Trace
@@ -71,7 +71,7 @@ def _gap(facts: Facts, activity: DeviceActivity, account: Account, g: int) -> Ga
     row = int(np.searchsorted(account.rows.bounds, start, "right")) - 1
     call, thread = int(activity.call[gaps.cause_op[g]]), int(gaps.thread[g])
     doing = _doing(trace, thread if thread >= 0 else facts.host.main, start, end)
-    locator = Locator(trace)
+    locator = facts.locator
     blamed = account.idle.blame.wait[account.idle.blame.gap == g]
     source = int(blamed[0]) if blamed.size else doing if doing >= 0 else call
     return Gap(

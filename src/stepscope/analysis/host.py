@@ -11,6 +11,7 @@ from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.trace import intervals as iv
+from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I32, I64, U8, Bools, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -80,8 +81,8 @@ class HostActivity:
 
     def _of_track(self, track: int) -> tuple[int, U8, U8]:
         slices = self.trace.slices
-        low, high = np.searchsorted(slices.track, [track, track + 1])
-        return int(low), slices.kind[low:high], self.causes[low:high]
+        low, high = rows_of_track(slices, track)
+        return low, slices.kind[low:high], self.causes[low:high]
 
     def _dispatching(self, track: int) -> iv.Intervals:
         low, kinds, causes = self._of_track(track)

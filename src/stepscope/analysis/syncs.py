@@ -14,7 +14,7 @@ from stepscope.analysis.where import Locator, Where
 from stepscope.limits import SHORT_WAIT_NS
 from stepscope.names.hosts import SyncHint, sync_hint
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import Kind
+from stepscope.trace.tables import I32, I64, Kind
 from stepscope.trace.trace import Trace
 
 
@@ -42,64 +42,52 @@ def find_syncs(
     activity: DeviceActivity,
     account: Account,
     host: HostActivity,
-    markers: Markers,
-    used: tuple[int, ...],
+    locator: Locator,
+    spans: tuple[Markers, tuple[int, ...]],
 ) -> list[Sync]:
-    """The waits of the used steps, grouped by place, costliest first."""
+    """The waits of the used steps (``spans``: markers and used steps), grouped by place, costliest first."""
+    markers, used = spans
     waits = host.waits
     step = np.searchsorted(markers.start, waits.start, "right") - 1
-    inside = np.flatnonzero(np.isin(step, used) & (waits.start < markers.end[np.maximum(step, 0)]))
     blocked = iv.covered_between(activity.busy, waits.start, waits.end)
-    cost = _cost_per_wait(account, used)
-    locator = Locator(trace)
-    groups: dict[tuple[str | None, str, Where], list[_Wait]] = {}
-    for i in inside.tolist():
-        wait = _Wait(int(waits.slice[i]), int(step[i]), int(blocked[i]), cost.get(int(waits.slice[i]), 0))
-        if wait.blocked_ns >= SHORT_WAIT_NS or wait.cost_ns:
-            outer = locator.outermost_op(wait.slice)
-            key = (
-                None if outer is None else trace.name_of(outer),
-                trace.name_of(wait.slice),
-                locator.where(wait.slice),
-            )
-            groups.setdefault(key, []).append(wait)
-    found = [_sync(trace, key, members) for key, members in groups.items()]
+    cost = _cost_per_wait(trace, account, used)[waits.slice]
+    counts = np.isin(step, used) & (waits.start < markers.end[np.maximum(step, 0)])
+    chosen = np.flatnonzero(counts & ((blocked >= SHORT_WAIT_NS) | (cost > 0)))
+    slices = waits.slice[chosen]
+    keys = np.stack((trace.slices.name[slices], locator.group(slices)), axis=1)
+    group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    found = []
+    for members in np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]):
+        rows = chosen[members]
+        if rows.size:
+            sums = int(blocked[rows].sum()), int(cost[rows].sum())
+            found.append(_sync(trace, locator, waits.slice[rows], frozenset(step[rows].tolist()), sums))
     return sorted(found, key=lambda sync: (-sync.cost_ns, -sync.blocked_ns))
 
 
-@dataclass(frozen=True, slots=True)
-class _Wait:
-    slice: int
-    step: int
-    blocked_ns: int
-    cost_ns: int
-
-
-def _cost_per_wait(account: Account, used: tuple[int, ...]) -> dict[int, int]:
-    """Idle time in the used steps' rows that each wait is to blame for, by the wait's slice."""
-    if account.idle is None:
-        return {}
-    blame = account.idle.blame
-    row = np.searchsorted(account.rows.bounds, account.idle.gaps.start[blame.gap], "right") - 1
-    counted = np.isin(row, account.step_rows(used))
-    cost: dict[int, int] = {}
-    for slice_id, ns in zip(blame.wait[counted].tolist(), blame.ns[counted].tolist(), strict=True):
-        cost[slice_id] = cost.get(slice_id, 0) + ns
+def _cost_per_wait(trace: Trace, account: Account, used: tuple[int, ...]) -> I64:
+    """Per slice, the idle time in the used steps' rows it is to blame for as a wait."""
+    cost = np.zeros(len(trace.slices), np.int64)
+    if account.idle is not None:
+        blame = account.idle.blame
+        row = np.searchsorted(account.rows.bounds, account.idle.gaps.start[blame.gap], "right") - 1
+        counted = np.isin(row, account.step_rows(used))
+        np.add.at(cost, blame.wait[counted], blame.ns[counted])
     return cost
 
 
-def _sync(trace: Trace, key: tuple[str | None, str, Where], waits: list[_Wait]) -> Sync:
-    op, call, where = key
-    ops = [trace.name_of(s) for s in Locator(trace).enclosing(waits[0].slice) if trace.slices.kind[s] == Kind.HOST_OP]
+def _sync(trace: Trace, locator: Locator, slices: I32, steps: frozenset[int], sums: tuple[int, int]) -> Sync:
+    first = int(slices[0])
+    ops = [trace.name_of(s) for s in locator.enclosing(first) if trace.slices.kind[s] == Kind.HOST_OP]
     hints = (sync_hint(name) for name in reversed(ops))
     return Sync(
-        op=op,
-        call=call,
-        where=where,
-        count=len(waits),
-        steps=frozenset(w.step for w in waits),
-        blocked_ns=sum(w.blocked_ns for w in waits),
-        cost_ns=sum(w.cost_ns for w in waits),
+        op=locator.outermost_op(first),
+        call=trace.name_of(first),
+        where=locator.where(first),
+        count=slices.size,
+        steps=steps,
+        blocked_ns=sums[0],
+        cost_ns=sums[1],
         hint=next((hint for hint in hints if hint is not None), None),
-        slices=tuple(w.slice for w in waits),
+        slices=tuple(slices.tolist()),
     )

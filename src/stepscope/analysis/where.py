@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from stepscope.trace.forest import innermost_at
-from stepscope.trace.tables import FlowKind, Kind
+from stepscope.trace.forest import inherit, innermost_at, outermost
+from stepscope.trace.tables import I32, Bools, FlowKind, Kind, Rows
 from stepscope.trace.trace import Trace
 
 _FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)$")
@@ -71,33 +71,40 @@ def parse_frame(name: str) -> Frame | None:
 
 
 class Locator:
-    """Answers where a slice comes from, by climbing to what encloses it."""
+    """Answers where slices come from. What encloses a slice is looked up for all slices at once, on first use."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
 
     def where(self, slice_id: int) -> Where:
-        """The place of a slice: outermost-op caller lines beat library internals; annotations are the fallback."""
-        chain = self.enclosing(slice_id)
-        place = self._describe(chain)
-        if place.file is None:
-            forward = self._forward_of(chain)
-            if forward is not None:
-                origin = self._describe(self.enclosing(forward))
-                place = Where(
-                    origin.file,
-                    origin.line,
-                    origin.function,
-                    place.op,
-                    origin.module or place.module,
-                    place.annotation or origin.annotation,
-                )
-        return place
+        """The place of a slice: the user's own innermost frame, outermost op, innermost module and annotation.
+
+        A backward op has no frames of its own: the code that ran its forward op is the code that asked for it.
+        """
+        frames, ops, modules, annotations, stacks = (int(column[slice_id]) for column in self._columns)
+        frame = self._frame(frames, stacks)
+        return Where(
+            file=frame.file if frame else None,
+            line=frame.line if frame else None,
+            function=frame.function if frame else None,
+            op=self._text(ops),
+            module=(self._text(modules) or "").removeprefix("nn.Module: ") or None,
+            annotation=self._text(annotations),
+        )
+
+    def group(self, slices: I32) -> Rows:
+        """Numbers that are equal for slices of equal place (-1: none): to group by before asking ``where``."""
+        columns = np.stack([np.where(slices >= 0, column[slices], -1) for column in self._columns], axis=1)
+        return np.asarray(np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1), np.intp)
 
     def where_at(self, track: int, time_ns: int) -> Where:
         """The place of what a thread was doing at an instant."""
         found = innermost_at(self.trace.slices, np.array([track], np.int32), np.array([time_ns], np.int64))
         return self.where(int(found[0])) if found[0] >= 0 else Where()
+
+    def outermost_op(self, slice_id: int) -> str | None:
+        """The name of the outermost host op around a slice that is not autograd's own wrapper."""
+        return self._text(int(self._columns[1][slice_id]))
 
     def enclosing(self, slice_id: int) -> list[int]:
         """The slice and all that enclose it, innermost first."""
@@ -107,51 +114,58 @@ class Locator:
             slice_id = int(self.trace.slices.parent[slice_id])
         return chain
 
-    def outermost_op(self, slice_id: int) -> int | None:
-        """The outermost host op around a slice that is not autograd's own wrapper."""
-        ops = [s for s in self.enclosing(slice_id) if self.trace.slices.kind[s] == Kind.HOST_OP]
-        named = [s for s in ops if not self.trace.name_of(s).startswith("autograd::engine")]
-        return (named or ops)[-1] if ops else None
-
-    def _describe(self, chain: list[int]) -> Where:
-        kinds = self.trace.slices.kind[chain]
-        names = [self.trace.name_of(s) for s in chain]
-        frames = [parse_frame(names[i]) for i in np.flatnonzero(kinds == Kind.PYTHON_FRAME)]
-        known = [frame for frame in frames if frame is not None] or self._stack(chain)
-        own = next((frame for frame in known if frame.is_users), known[0] if known else None)
-        ops = [names[i] for i in np.flatnonzero(kinds == Kind.HOST_OP) if not names[i].startswith("autograd::engine")]
-        module = next((names[i].removeprefix("nn.Module: ") for i in np.flatnonzero(kinds == Kind.MODULE)), None)
-        annotation = next((names[i] for i in np.flatnonzero(kinds == Kind.ANNOTATION)), None)
-        return Where(
-            own.file if own else None,
-            own.line if own else None,
-            own.function if own else None,
-            ops[-1] if ops else None,
-            module,
-            annotation,
-        )
-
-    def _stack(self, chain: list[int]) -> list[Frame]:
-        """Frames of the call stack recorded with an op, innermost first."""
-        for slice_id in chain:
-            code = self._stacks.get(slice_id)
-            if code is not None:
-                frames = [parse_frame(text.strip()) for text in self.trace.strings[code].split(";")]
-                return [frame for frame in frames if frame is not None]
-        return []
-
     @cached_property
-    def _stacks(self) -> dict[int, int]:
-        ops = self.trace.host_ops
-        known = ops.call_stack >= 0
-        return dict(zip(ops.slice[known].tolist(), ops.call_stack[known].tolist(), strict=True))
+    def _columns(self) -> tuple[I32, I32, I32, I32, I32]:
+        """Per slice, dictionary codes of frame, op, module, annotation and recorded stack; -1 for none."""
+        slices = self.trace.slices
+        is_op = slices.kind == Kind.HOST_OP
+        wrappers = [code for code, text in enumerate(self.trace.strings) if text.startswith("autograd::engine")]
+        ops = outermost(is_op & ~np.isin(slices.name, wrappers), slices.parent)
+        frames = self._nearest_frame()
+        modules, annotations = self._nearest(slices.kind == Kind.MODULE), self._nearest(slices.kind == Kind.ANNOTATION)
+        stacks = np.full(len(slices), -1, np.int32)
+        stacks[self.trace.host_ops.slice] = self.trace.host_ops.call_stack
+        stacks = inherit(stacks, slices.parent)
+        forward = self._forward()
+        bare = (frames < 0) & (stacks < 0) & (forward >= 0)
+        for column in (frames, modules, annotations, stacks):
+            missing = bare & (column < 0)
+            column[missing] = column[forward[missing]]
+        return frames, self._name(ops), modules, annotations, stacks
 
-    def _forward_of(self, chain: list[int]) -> int | None:
-        """The forward op of a backward one: the code that ran it is the code that asked for its gradient."""
-        return next((self._forward[s] for s in chain if s in self._forward), None)
+    def _nearest(self, chosen: Bools) -> I32:
+        """Per slice, the name of the innermost chosen slice around it."""
+        return inherit(np.where(chosen, self.trace.slices.name, np.int32(-1)), self.trace.slices.parent)
 
-    @cached_property
-    def _forward(self) -> dict[int, int]:
+    def _nearest_frame(self) -> I32:
+        """The innermost frame of the user's own code, else the innermost of a library."""
+        slices, strings = self.trace.slices, self.trace.strings
+        is_frame = slices.kind == Kind.PYTHON_FRAME
+        known = {code: parse_frame(strings[code]) for code in np.unique(slices.name[is_frame]).tolist()}
+        own = [code for code, frame in known.items() if frame is not None and frame.is_users]
+        other = [code for code, frame in known.items() if frame is not None and not frame.is_users]
+        nearest = self._nearest(is_frame & np.isin(slices.name, own))
+        return np.where(nearest >= 0, nearest, self._nearest(is_frame & np.isin(slices.name, other)))
+
+    def _forward(self) -> I32:
+        """Per slice, the forward slice an enclosing backward op belongs to."""
         flows = self.trace.flows
         wanted = flows.kind == FlowKind.FORWARD_BACKWARD
-        return dict(zip(flows.target[wanted].tolist(), flows.source[wanted].tolist(), strict=True))
+        sources = np.full(len(self.trace.slices), -1, np.int32)
+        sources[flows.target[wanted]] = flows.source[wanted]
+        return inherit(sources, self.trace.slices.parent)
+
+    def _frame(self, name: int, stack: int) -> Frame | None:
+        if name >= 0:
+            return parse_frame(self.trace.strings[name])
+        if stack < 0:
+            return None
+        frames = [parse_frame(text.strip()) for text in self.trace.strings[stack].split(";")]
+        known = [frame for frame in frames if frame is not None]
+        return next((frame for frame in known if frame.is_users), known[0] if known else None)
+
+    def _name(self, slices: I32) -> I32:
+        return np.where(slices >= 0, self.trace.slices.name[slices], np.int32(-1)).astype(np.int32)
+
+    def _text(self, code: int) -> str | None:
+        return self.trace.strings[code] if code >= 0 else None

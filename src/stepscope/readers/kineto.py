@@ -299,25 +299,29 @@ class _Conversion:
         e = self.events
         rows = np.flatnonzero(is_flow)
         ids = self.columns.at(ArgumentKeys.FLOW_ID, rows)
-        categories = np.array([s.lower() for s in e.strings] + [""])[e.category[rows]]
-        is_launch = np.isin(categories, schema.LAUNCH_FLOWS)
-        repeats = is_launch & np.isin(ids, launched)
-        paired = self._forward_backward(rows, ids, categories == schema.FORWARD_BACKWARD)
+        repeats = self._in_categories(rows, schema.LAUNCH_FLOWS) & np.isin(ids, launched)
+        backward = self._in_categories(rows, (schema.FORWARD_BACKWARD,))
+        paired = self._forward_backward(rows[backward], ids[backward])
         open_ended = np.zeros(len(e), np.bool_)
         open_ended[rows] = ~repeats
         open_ended[paired] = False
         self.sorting.lose(open_ended, "flow_open", "flow arrows that end in nothing this profile holds", lost=False)
         return int(repeats.sum()), paired.size
 
-    def _forward_backward(self, rows: t.Rows, ids: t.I64, wanted: t.Bools) -> t.Rows:
+    def _in_categories(self, rows: t.Rows, categories: tuple[str, ...]) -> t.Bools:
+        codes = [code for code, text in enumerate(self.events.strings) if text.lower() in categories]
+        return np.isin(self.events.category[rows], codes)
+
+    def _forward_backward(self, rows: t.Rows, ids: t.I64) -> t.Rows:
         """Pair starts and ends by id; returns the events paired."""
         e = self.events
-        timed = [
-            (i, r) for i, r in zip(ids[wanted].tolist(), rows[wanted].tolist(), strict=True) if e.ts_ns[r] != t.NULL
-        ]
-        starts = {i: r for i, r in timed if e.phase[r] == ord("s")}
-        pairs = [(starts[i], r) for i, r in timed if e.phase[r] == ord("f") and i in starts]
-        source, target = np.array(pairs, np.int64).reshape(-1, 2).T
+        timed = (e.ts_ns[rows] != t.NULL) & (ids != t.NULL)
+        starts, ends = timed & (e.phase[rows] == ord("s")), timed & (e.phase[rows] == ord("f"))
+        known, first = np.unique(ids[starts], return_index=True)
+        at = np.searchsorted(known, ids[ends])
+        paired = at < known.size
+        paired[paired] = known[at[paired]] == ids[ends][paired]
+        source, target = rows[starts][first[at[paired]]], rows[ends][paired]
         self.builder.flow_points(
             t.FlowKind.FORWARD_BACKWARD,
             (self.track_of_lane[e.lane[source]], e.ts_ns[source] - self.origin),

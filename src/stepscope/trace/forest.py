@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from stepscope.trace.tables import I16, I32, I64, Slices
+from stepscope.trace.tables import I16, I32, I64, Bools, Slices
 
 
 def nest(track: I32, start: I64, dur: I64, tolerance_ns: int) -> tuple[I32, I16]:
@@ -54,12 +54,19 @@ def _nest(track: I32, start: I64, dur: I64, tolerance: int) -> tuple[I32, I16]:
     return parent, depth
 
 
+def rows_of_track(slices: Slices, track: int) -> tuple[int, int]:
+    """The first row of a track and the row behind its last."""
+    # Searching with another integer type would copy the whole column.
+    low, high = np.searchsorted(slices.track, np.array([track, track + 1], slices.track.dtype))
+    return int(low), int(high)
+
+
 def innermost_at(slices: Slices, tracks: I32, times: I64) -> I32:
     """The innermost slice around each point ``(track, time)``, -1 where none is; ends count as inside."""
     # Rows are sorted by track and start, so per track one binary search finds the last slice begun by then.
     found = np.full(times.size, -1, np.int32)
     for track in np.unique(tracks).tolist():
-        low, high = np.searchsorted(slices.track, [track, track + 1])
+        low, high = rows_of_track(slices, track)
         wanted = np.flatnonzero(tracks == track)
         found[wanted] = low + np.searchsorted(slices.start_ns[low:high], times[wanted], "right") - 1
         found[wanted[found[wanted] < low]] = -1
@@ -73,6 +80,22 @@ def _climb(found: I32, times: I64, start: I64, dur: I64, parent: I32) -> I32:
         while j >= 0 and start[j] + dur[j] < times[i]:
             j = parent[j]
         found[i] = j
+    return found
+
+
+def outermost(chosen: Bools, parent: I32) -> I32:
+    """Per slice, the outermost chosen slice around it (or itself), -1 for none."""
+    return _outermost(chosen, parent)
+
+
+@njit(cache=True)
+def _outermost(chosen: Bools, parent: I32) -> I32:
+    found = np.full(parent.size, -1, np.int32)
+    for i in range(parent.size):
+        if parent[i] >= 0:
+            found[i] = found[parent[i]]
+        if found[i] < 0 and chosen[i]:
+            found[i] = i
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.inputs import WAITING, InputRanges, input_ranges
-from stepscope.analysis.where import Locator, Where
+from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.units import format_ns, format_share
@@ -51,7 +51,7 @@ def find(facts: Facts) -> list[Finding]:
 
 def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -> Finding:
     subject = "The device waits" if device is not None else "The training thread waits"
-    locator = Locator(facts.trace)
+    locator = facts.locator
     places = dict.fromkeys(locator.where(s) for s in ranges.slices)
     if ranges.hot is not None:
         hot = Where(ranges.hot.file, ranges.hot.line, ranges.hot.function)
