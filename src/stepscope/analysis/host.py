@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -11,9 +12,12 @@ from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import mapped
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I32, I64, U8, Bools, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
+
+NO_CAUSE = 255
 
 _ROLE_CAUSES = {
     HostRole.PROFILER: Category.PROFILER,
@@ -47,7 +51,7 @@ class HostActivity:
     backward: tuple[int, ...]
     """Tracks of autograd's threads: the main thread waits for them while they launch the backward pass."""
     causes: U8
-    """Per slice, the code of the cause its name or kind says, 255 for none."""
+    """Per slice, the code of the cause its name or kind says, ``NO_CAUSE`` for none."""
     waits: Waits
     _sets: dict[tuple[int, Category], iv.Intervals] = field(default_factory=dict)
 
@@ -127,19 +131,21 @@ def _backward_threads(trace: Trace, main: int) -> tuple[int, ...]:
 
 def _causes(trace: Trace) -> U8:
     slices = trace.slices
-    causes = np.full(len(slices), 255, np.uint8)
+    causes = np.full(len(slices), NO_CAUSE, np.uint8)
     causes[slices.kind == Kind.ALLOCATION] = Category.ALLOCATOR.code
     causes[slices.kind == Kind.COMPILE] = Category.COMPILE.code
     causes[slices.kind == Kind.OVERHEAD] = Category.PROFILER.code
     for kind in _NAMED_KINDS:
         rows = np.flatnonzero(slices.kind == kind)
-        names, dense = np.unique(slices.name[rows], return_inverse=True)
-        roles = [classify_host_name(trace.strings[code], kind == Kind.PYTHON_FRAME) for code in names.tolist()]
-        codes = np.array([_ROLE_CAUSES[role].code if role is not None else 255 for role in roles], np.uint8)
-        if rows.size:
-            found = codes[dense]
-            causes[rows[found != 255]] = found[found != 255]
+        cause_of = partial(_cause_code, is_python=kind == Kind.PYTHON_FRAME)
+        found = mapped(slices.name[rows], trace.strings, cause_of, np.uint8)
+        causes[rows[found != NO_CAUSE]] = found[found != NO_CAUSE]
     return causes
+
+
+def _cause_code(name: str, *, is_python: bool) -> int:
+    role = classify_host_name(name, is_python)
+    return NO_CAUSE if role is None else _ROLE_CAUSES[role].code
 
 
 def _waits(trace: Trace) -> Waits:
@@ -150,11 +156,9 @@ def _waits(trace: Trace) -> Waits:
     where the copy begins: the time to send the data is the copy's.
     """
     slices, ops = trace.slices, trace.device_ops
-    names, dense = np.unique(slices.name, return_inverse=True)
-    is_blocking_copy = np.array(
-        [classify_call(trace.strings[code]).role is CallRole.COPY_BLOCKING for code in names.tolist()], np.bool_
-    )
-    blocking = (slices.kind == Kind.SYNC) | (is_blocking_copy[dense] & (slices.kind == Kind.RUNTIME_CALL))
+    runtime = np.flatnonzero(slices.kind == Kind.RUNTIME_CALL)
+    blocking = slices.kind == Kind.SYNC
+    blocking[runtime] = mapped(slices.name[runtime], trace.strings, _is_blocking_copy, np.bool_)
     end = slices.start_ns + slices.dur_ns
     pageable = (ops.source_memory == MemoryKind.PAGEABLE) | (ops.target_memory == MemoryKind.PAGEABLE)
     to_host = (ops.direction == Direction.D2H) & (ops.target_memory != MemoryKind.PINNED)
@@ -164,6 +168,10 @@ def _waits(trace: Trace) -> Waits:
     end[calls] = np.where(to_host[copies], end[calls], np.clip(begun, slices.start_ns[calls], end[calls]))
     rows = np.flatnonzero(blocking & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)).astype(np.int32)
     return Waits(rows, slices.track[rows], slices.start_ns[rows], end[rows])
+
+
+def _is_blocking_copy(name: str) -> bool:
+    return classify_call(name).role is CallRole.COPY_BLOCKING
 
 
 def _closed(a: iv.Intervals, gap_ns: int) -> iv.Intervals:

@@ -11,6 +11,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Frame, parse_frame
+from stepscope.trace.codes import mapped
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -98,9 +99,8 @@ def _loader(trace: Trace, ranges: Rows) -> str:
 
 def _stages(trace: Trace, own: I32, outermost: Rows, inside: Rows) -> tuple[tuple[str, int], ...]:
     slices = trace.slices
-    codes = {code: _stage_of(trace.strings[code]) for code in np.unique(slices.name[inside]).tolist()}
     stage = np.full(len(slices), -1, np.int32)
-    stage[inside] = [codes[code] for code in slices.name[inside].tolist()]
+    stage[inside] = mapped(slices.name[inside], trace.strings, _stage_number, np.int32) - 1
     stage[own >= 0] = -1
     stage = inherit(stage, slices.parent)
     itself = _self_time(slices.dur_ns, slices.parent, inside)
@@ -119,5 +119,6 @@ def _self_time(dur: I64, parent: I32, rows: Rows) -> I64:
     return np.maximum(itself, 0)
 
 
-def _stage_of(name: str) -> int:
-    return next((at for at, (_, pattern) in enumerate(STAGES) if pattern.search(name)), -1)
+def _stage_number(name: str) -> int:
+    """One more than the place in ``STAGES``, 0 for none."""
+    return next((at + 1 for at, (_, pattern) in enumerate(STAGES) if pattern.search(name)), 0)

@@ -9,6 +9,7 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.names.kernels import KernelTraits, Tri, describe, op_precision
+from stepscope.trace.codes import mapped
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, Kind
 from stepscope.trace.trace import Trace
@@ -97,13 +98,15 @@ def _op_precisions(trace: Trace) -> I32:
     """Per slice, the index in ``_PRECISIONS`` of the innermost enclosing op with recorded input types, else -1."""
     own = np.full(len(trace.slices), -1, np.int32)
     ops = trace.host_ops
-    codes, dense = np.unique(ops.input_types, return_inverse=True)
-    known = [op_precision(trace.strings[code]) if code >= 0 else None for code in codes.tolist()]
-    index = np.array([_PRECISIONS.index(p) if p in _PRECISIONS else -1 for p in known] + [-1], np.int32)
-    if len(ops):
-        own[ops.slice] = index[dense]
+    own[ops.slice] = mapped(ops.input_types, trace.strings, _precision_number, np.int32) - 1
     own[~np.isin(trace.slices.kind, (Kind.HOST_OP, Kind.ANNOTATION))] = -1
     return inherit(own, trace.slices.parent)
+
+
+def _precision_number(input_types: str) -> int:
+    """One more than the place in ``_PRECISIONS``, 0 for none."""
+    precision = op_precision(input_types)
+    return _PRECISIONS.index(precision) + 1 if precision in _PRECISIONS else 0
 
 
 @dataclass(frozen=True, slots=True)

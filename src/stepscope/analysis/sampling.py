@@ -9,6 +9,7 @@ import numpy as np
 from stepscope.analysis.device import DeviceActivity
 from stepscope.limits import CORRELATION_HOLE, CORRELATION_HOLE_SHARE, FEWEST_CALLS, UNMATCHED_SHARE
 from stepscope.names.calls import CallRole, classify_call
+from stepscope.trace.codes import mapped
 from stepscope.trace.tables import NULL, Kind
 from stepscope.trace.trace import Trace
 
@@ -49,15 +50,17 @@ def _launches_without_op(trace: Trace) -> float:
     slices, calls = trace.slices, trace.launches.call
     if len(calls) == 0:
         return 0.0
-    names, dense = np.unique(slices.name, return_inverse=True)
-    roles = np.array([classify_call(trace.strings[code]).role in _LAUNCHING for code in names.tolist()])
     times = slices.start_ns[calls]
-    launching = (slices.kind == Kind.RUNTIME_CALL) & roles[dense] & (slices.correlation != NULL)
-    launching &= (slices.start_ns >= times.min()) & (slices.start_ns <= times.max())
-    matched = np.zeros(len(slices), np.bool_)
-    matched[calls] = True
-    total = int(launching.sum())
-    return int((launching & ~matched).sum()) / total if total else 0.0
+    inside = (slices.kind == Kind.RUNTIME_CALL) & (slices.correlation != NULL)
+    inside &= (slices.start_ns >= times.min()) & (slices.start_ns <= times.max())
+    rows = np.flatnonzero(inside)
+    launching = rows[mapped(slices.name[rows], trace.strings, _launches, np.bool_)]
+    matched = np.isin(launching, calls)
+    return float((~matched).mean()) if launching.size else 0.0
+
+
+def _launches(name: str) -> bool:
+    return classify_call(name).role in _LAUNCHING
 
 
 def _holes(trace: Trace) -> float:

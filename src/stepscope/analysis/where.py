@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import inherit, innermost_at, outermost
 from stepscope.trace.tables import I32, Bools, FlowKind, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -141,7 +142,7 @@ class Locator:
         """The innermost frame of the user's own code, else the innermost of a library."""
         slices, strings = self.trace.slices, self.trace.strings
         is_frame = slices.kind == Kind.PYTHON_FRAME
-        known = {code: parse_frame(strings[code]) for code in np.unique(slices.name[is_frame]).tolist()}
+        known = {code: parse_frame(strings[code]) for code in used_codes(slices.name[is_frame], len(strings)).tolist()}
         own = [code for code, frame in known.items() if frame is not None and frame.is_users]
         other = [code for code, frame in known.items() if frame is not None and not frame.is_users]
         nearest = self._nearest(is_frame & np.isin(slices.name, own))

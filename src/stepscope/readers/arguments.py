@@ -7,6 +7,7 @@ import numpy as np
 from stepscope.readers.events import RawEvents
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
+from stepscope.trace.codes import mapped
 
 
 class ArgumentColumns:
@@ -39,10 +40,9 @@ class ArgumentColumns:
         codes = np.full(rows.size, -1, np.int32)
         at, known = _places(rows, argument.rows)
         raws, ints = argument.texts[known], argument.ints[known]
-        used, dense = np.unique(raws[raws >= 0], return_inverse=True)
-        codes[at[raws >= 0]] = self._codes([_unquoted(self.events.raws[raw]) for raw in used.tolist()])[dense]
+        codes[at[raws >= 0]] = mapped(raws[raws >= 0], self.events.raws, self._code, np.int32)
         used, dense = np.unique(ints[raws < 0], return_inverse=True)
-        codes[at[raws < 0]] = self._codes([str(number) for number in used.tolist()])[dense]
+        codes[at[raws < 0]] = np.array([self.builder.text(str(number)) for number in used.tolist()], np.int32)[dense]
         return codes
 
     def floats(self, key: str, rows: t.Rows) -> t.F64:
@@ -52,12 +52,11 @@ class ArgumentColumns:
         at, known = _places(rows, argument.rows)
         raws = argument.texts[known]
         values[at[raws < 0]] = argument.ints[known][raws < 0]
-        used, dense = np.unique(raws[raws >= 0], return_inverse=True)
-        values[at[raws >= 0]] = np.array([_number(self.events.raws[raw]) for raw in used.tolist()])[dense]
+        values[at[raws >= 0]] = mapped(raws[raws >= 0], self.events.raws, _number, np.float64)
         return values
 
-    def _codes(self, texts: list[str]) -> t.I32:
-        return np.array([self.builder.text(text) for text in texts], np.int32)
+    def _code(self, raw: str) -> int:
+        return self.builder.text(_unquoted(raw))
 
 
 def _places(rows: t.Rows, of: t.I32) -> tuple[t.Rows, t.Rows]:

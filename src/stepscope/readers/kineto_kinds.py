@@ -13,6 +13,7 @@ from stepscope.readers import kineto_schema as schema
 from stepscope.readers.arguments import ArgumentColumns
 from stepscope.readers.events import RawEvents
 from stepscope.trace import tables as t
+from stepscope.trace.codes import mapped
 
 
 def kinds_of(events: RawEvents, columns: ArgumentColumns) -> t.U8:
@@ -46,12 +47,7 @@ class _Kinds:
 
     def _refine(self, kinds: t.U8, kind: t.Kind, refine: Callable[[str], t.Kind]) -> None:
         rows = np.flatnonzero((kinds == kind) & (self.events.name >= 0))
-        names, dense = np.unique(self.events.name[rows], return_inverse=True)
-        kinds[rows] = (
-            np.array([refine(self.events.strings[n]) for n in names.tolist()], np.uint8)[dense]
-            if rows.size
-            else kinds[rows]
-        )
+        kinds[rows] = mapped(self.events.name[rows], self.events.strings, refine, np.uint8)
 
     def _refine_mtia(self, kinds: t.U8, categories: list[str]) -> None:
         if "mtia_ccp_events" not in categories:
