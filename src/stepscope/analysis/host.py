@@ -28,7 +28,7 @@ _ROLE_CAUSES = {
 }
 _NAMED_KINDS = (Kind.ANNOTATION, Kind.STEP, Kind.HOST_OP, Kind.PYTHON_FRAME, Kind.MODULE, Kind.OVERHEAD)
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
-_COVER_KINDS = (Kind.ANNOTATION, Kind.PYTHON_FRAME, Kind.MODULE)
+_COVER_KINDS = (Kind.ANNOTATION, Kind.PYTHON_FRAME, Kind.MODULE, Kind.STEP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class HostActivity:
     """Track of the thread that runs the training loop, -1 where there is no host thread."""
     backward: tuple[int, ...]
     """Tracks of autograd's threads: the main thread waits for them while they launch the backward pass."""
+    markers: I32
+    """Slices that mark the steps."""
     causes: U8
     """Per slice, the code of the cause its name or kind says, ``NO_CAUSE`` for none."""
     waits: Waits
@@ -70,7 +72,8 @@ class HostActivity:
             spans = [self._dispatching(member) for member in group]
             return _closed(iv.union(*(np.concatenate(part) for part in zip(*spans, strict=True))), DISPATCH_GAP_NS)
         if cause is Category.PYTHON:
-            chosen = np.isin(kinds, _COVER_KINDS)
+            # The markers of the steps cover everything: they say nothing of what ran.
+            chosen = np.isin(kinds, _COVER_KINDS) & ~np.isin(np.arange(low, low + kinds.size), self.markers)
         else:
             chosen = causes == cause.code
         covered = self._cover(low, chosen)
@@ -103,10 +106,10 @@ class HostActivity:
         return self._cover(0, chosen)
 
 
-def host_activity(trace: Trace) -> HostActivity:
-    """Classify every host slice by its name, once per distinct name."""
+def host_activity(trace: Trace, markers: I32) -> HostActivity:
+    """Classify every host slice by its name, once per distinct name; ``markers`` are the slices that mark steps."""
     main = main_thread(trace)
-    return HostActivity(trace, main, _backward_threads(trace, main), _causes(trace), _waits(trace))
+    return HostActivity(trace, main, _backward_threads(trace, main), markers, _causes(trace), _waits(trace))
 
 
 def main_thread(trace: Trace) -> int:
