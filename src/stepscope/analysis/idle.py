@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.waits import drawn_waits
+from stepscope.compiled import kernel
 from stepscope.limits import FIRST_COMPUTE_WITHIN_NS, LATENCY_CAP_NS, LATENCY_QUANTILE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, MemoryKind, Rows
@@ -265,7 +265,7 @@ def _had_work(activity: DeviceActivity, gaps: Gaps) -> iv.Intervals:
     )
 
 
-@njit(cache=True)
+@kernel
 def _spend_lead(gap_start: I64, rest: I64, wait_start: I64, blocked: I64) -> tuple[I32, I32, I64]:
     """Spend the time blocked in each wait on the gaps after it, the latest wait first, each nanosecond once."""
     left = blocked.copy()

@@ -8,8 +8,8 @@ becomes siblings under what contains both.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from stepscope.compiled import kernel
 from stepscope.trace.tables import I16, I32, I64, Bools, Slices
 
 
@@ -22,7 +22,7 @@ def nest(track: I32, start: I64, dur: I64, tolerance_ns: int) -> tuple[I32, I16]
     return _nest(track, start, dur, tolerance_ns)
 
 
-@njit(cache=True)
+@kernel
 def _nest(track: I32, start: I64, dur: I64, tolerance: int) -> tuple[I32, I16]:
     n = track.size
     parent = np.full(n, -1, np.int32)
@@ -73,7 +73,7 @@ def innermost_at(slices: Slices, tracks: I32, times: I64) -> I32:
     return _climb(found, times, slices.start_ns, slices.dur_ns, slices.parent)
 
 
-@njit(cache=True)
+@kernel
 def _climb(found: I32, times: I64, start: I64, dur: I64, parent: I32) -> I32:
     for i in range(found.size):
         j = found[i]
@@ -88,7 +88,7 @@ def outermost(chosen: Bools, parent: I32) -> I32:
     return _outermost(chosen, parent)
 
 
-@njit(cache=True)
+@kernel
 def _outermost(chosen: Bools, parent: I32) -> I32:
     found = np.full(parent.size, -1, np.int32)
     for i in range(parent.size):
@@ -104,7 +104,7 @@ def inherit(values: I32, parent: I32) -> I32:
     return _inherit(values.copy(), parent)
 
 
-@njit(cache=True)
+@kernel
 def _inherit(values: I32, parent: I32) -> I32:
     # A parent's row comes before its children's, so one pass carries values all the way down.
     for i in range(values.size):

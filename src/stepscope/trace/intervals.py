@@ -7,8 +7,8 @@ anything. All functions are pure; every result is exact.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from stepscope.compiled import kernel
 from stepscope.trace.tables import I32, I64, U8
 
 Intervals = tuple[I64, I64]
@@ -93,7 +93,7 @@ def sweep(starts: I64, ends: I64, classes: U8, class_count: int) -> tuple[I64, I
     return _sweep(times[order], deltas[order], np.concatenate((classes, classes))[order], class_count)
 
 
-@njit(cache=True)
+@kernel
 def _sweep(times: I64, deltas: I32, classes: U8, class_count: int) -> tuple[I64, I64, U8]:
     active = np.zeros(class_count, np.int64)
     out_start = np.empty(times.size, np.int64)

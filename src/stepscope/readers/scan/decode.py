@@ -12,6 +12,8 @@ _ESCAPE = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))')
 _SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?Infinity|NaN', re.DOTALL)
+_ANY_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\(u[dD][89a-fA-F])..|\\.", re.DOTALL)
 _INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]{0,18})")
 _NUMBER = re.compile(rb"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
 _INT64 = 1 << 63
@@ -72,10 +74,20 @@ def raw(value: bytes) -> tuple[str, list[str]]:
     text, damage = _decoded(value)
     for strict, found in ((True, damage), (False, [*damage, "control_characters"])):
         try:
-            return _without_surrogates(json.dumps(loads(text, strict=strict), ensure_ascii=False)), found
+            loads(text, strict=strict)
         except (ValueError, RecursionError):
             continue
+        return _TOKEN.sub(_tidy_token, text), found
     return json.dumps(text, ensure_ascii=False), [*damage, "broken_argument"]
+
+
+def _tidy_token(match: re.Match[str]) -> str:
+    """A string without control characters and single surrogates; null for NaN and Infinity."""
+    token = match.group()
+    if not token.startswith('"'):
+        return "null"
+    token = _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", token)
+    return _ANY_ESCAPE.sub(lambda found: "\\ufffd" if found.group(1) else found.group(), token)
 
 
 def loads(text: str, *, strict: bool = False) -> Any:

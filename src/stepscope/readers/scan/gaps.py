@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.readers.events import ArgumentKeys
-from stepscope.readers.scan.compiled import outlined
+from stepscope.compiled import outlined
 from stepscope.readers.scan.interning import same_bytes
 from stepscope.readers.scan.machine import equal_64, load_byte, load_word, store_byte, store_word
 from stepscope.readers.scan.tokens import (

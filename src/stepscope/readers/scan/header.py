@@ -12,7 +12,7 @@ from stepscope.readers.scan import decode
 from stepscope.readers.scan.damage import Tally
 from stepscope.readers.scan.plain import BLANK, STRING, Incomplete, Malformed, skip_blank, value_end
 
-HEAD_LIMIT = 128 << 20
+HEAD_LIMIT = 64 << 20
 """traceEvents must begin within so many bytes: what precedes it is held in memory."""
 TAIL_LIMIT = 64 << 20
 _GLANCE = 4096

@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-from stepscope.readers.scan.compiled import inlined, kernel, outlined
+from stepscope.compiled import inlined, kernel, outlined
 from stepscope.readers.scan.machine import (
     load_byte,
     load_half,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepscope.readers.scan.compiled import inlined, kernel
+from stepscope.compiled import inlined, kernel
 from stepscope.readers.scan.gaps import (
     ACTION,
     ACTION_OF,

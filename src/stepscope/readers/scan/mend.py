@@ -22,6 +22,9 @@ _KEY_WITHOUT_QUOTE = re.compile(rb'"?([A-Za-z_][\w .%()/-]{0,60}+)"?[\x00-\x20]*
 _NEXT_KEY = re.compile(rb',[\x00-\x20]*+(?="[^"\\\n]{1,200}+"[\x00-\x20]*+:)|\}')
 _TEXT_END = re.compile(rb'"(?=[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+(?:[,}]|\Z)))')
 _COMMA, _OPEN_BRACE, _CLOSE_BRACE, _QUOTE = b',{}"'
+_SIZE_LIMIT = 1 << 20
+_MAX_UNREADABLE = 16
+"""An event with so many values that make no sense is lost; together with the size limit this bounds the work."""
 
 
 @dataclass(slots=True)
@@ -39,7 +42,8 @@ def mend(data: bytes, offset: int, must_close: bool) -> Mended | None:
     ``must_close``: the data ends with the file, so an event without its closing brace was cut off.
     """
     walk = _Walk(data)
-    walk.run()
+    if len(data) > _SIZE_LIMIT or not walk.run():
+        return None
     event = make_event(walk.members, walk.args, offset)
     if (must_close and walk.stop is None) or not _is_whole(event, {key for key, _ in walk.members}):
         return None
@@ -49,7 +53,7 @@ def mend(data: bytes, offset: int, must_close: bool) -> Mended | None:
 def mend_arguments(data: bytes) -> list[Member]:
     """What can be read of the args of the damaged event that begins ``data``."""
     following = EVENT_START.search(data, 1)
-    walk = _Walk(data[:following.start()] if following else data)
+    walk = _Walk(data[:min(following.start() if following else len(data), _SIZE_LIMIT)])
     walk.run()
     return walk.args
 
@@ -72,17 +76,20 @@ class _Walk:
     args: list[Member] = field(default_factory=list)
     codes: set[str] = field(default_factory=set)
     stop: int | None = None
+    unreadable: int = 0
 
-    def run(self) -> None:
-        """Collect the members that can be read."""
+    def run(self) -> bool:
+        """Collect the members that can be read; False where there are too few."""
         at, depth, commas_due = 1, 1, 0
         while (at := skip_blank(self.data, at, len(self.data))) < len(self.data):
+            if self.unreadable > _MAX_UNREADABLE:
+                return False
             byte = self.data[at]
             if byte == _CLOSE_BRACE:
                 at, depth, commas_due = at + 1, depth - 1, 1
                 if depth == 0:
                     self.stop = at
-                    return
+                    return True
             elif byte == _COMMA:
                 if commas_due < 1:
                     self.codes.add("member_comma")
@@ -92,6 +99,7 @@ class _Walk:
                     self.codes.add("member_comma")
                 at, opened = self._member(at, depth)
                 depth, commas_due = (2, 0) if opened else (depth, 1)
+        return True
 
     def _member(self, at: int, depth: int) -> tuple[int, bool]:
         """Read a member: where to go on, and whether it opened args."""
@@ -135,5 +143,6 @@ class _Walk:
     def _skip(self, at: int) -> int:
         """Leave out what cannot be read: to the comma before the next key, or to a closing brace."""
         self.codes.add("broken_event")
+        self.unreadable += 1
         following = _NEXT_KEY.search(self.data, at)
         return following.start() if following else len(self.data)

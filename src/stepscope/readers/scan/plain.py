@@ -26,6 +26,7 @@ _SCALAR = re.compile(rb'[^\x00-\x20,}\]"\[{:][^\x00-\x20,}\]]*+')
 _AFTER_STRING = frozenset(b",:}]") | frozenset(range(33))
 
 _COMMA, _OPEN_BRACE, _CLOSE_BRACE, _QUOTE, _OPEN_BRACKET, _CLOSE_BRACKET = b',{}"[]'
+_MAX_DEPTH = 1000
 _PAIR = {_CLOSE_BRACE: _OPEN_BRACE, _CLOSE_BRACKET: _OPEN_BRACKET}
 
 _ARGUMENT_NUMBER = {key.encode(): number for number, key in enumerate(ArgumentKeys.ALL) if number}
@@ -53,7 +54,10 @@ def skip_blank(data: Data, at: int, end: int) -> int:
 
 
 def nested_end(data: Data, at: int, end: int) -> int:
-    """Past the bracket that closes the one at ``at``. Raises Incomplete, or Malformed where brackets do not pair."""
+    """Past the bracket that closes the one at ``at``. Raises Incomplete, or Malformed where brackets do not pair.
+
+    Deeper than ``_MAX_DEPTH`` counts as malformed: no JSON parser follows there.
+    """
     opened = []
     for match in _STRUCTURE.finditer(data, at, end):
         start, stop = match.span()
@@ -65,6 +69,8 @@ def nested_end(data: Data, at: int, end: int) -> int:
                 raise Malformed(start)
         elif byte in (_OPEN_BRACE, _OPEN_BRACKET):
             opened.append(byte)
+            if len(opened) > _MAX_DEPTH:
+                raise Malformed(start)
         else:
             if opened.pop() != _PAIR[byte]:
                 raise Malformed(start)

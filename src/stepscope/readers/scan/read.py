@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
+from stepscope import compiled
 from stepscope.readers.events import RawEvents
-from stepscope.readers.scan.damage import Tally
 from stepscope.readers.scan import drive
+from stepscope.readers.scan.damage import Tally
 from stepscope.readers.scan.drive import (
     Feed,
     Listing,
@@ -59,11 +61,7 @@ def read_events(source: Source, progress: Progress | None = None, *,
 
 def must_compile() -> bool:
     """Whether the next read on the fast road compiles its kernels first, which takes some seconds."""
-    try:
-        from stepscope.readers.scan import compiled
-    except ImportError:
-        return False
-    return compiled.must_compile()
+    return compiled.must_compile(Path(__file__).parent, "kernel.scan")
 
 
 def _list(source: Source, stream: Stream, feed: Feed, start: int, make_road: RoadType, report: Progress) -> Listing:
@@ -77,14 +75,14 @@ def _choose(road: str, small: bool) -> tuple[RoadType, list[str]]:
     if road == "tolerant" or (road == "auto" and small):
         return TolerantRoad, []
     try:
-        from stepscope.readers.scan import compiled, fast
+        from stepscope.readers.scan import fast
     except (ImportError, OSError) as error:
         if road == "fast":
             raise
         return TolerantRoad, [f"numba cannot be used here ({error}); reading without it is some twenty times slower"]
     if compiled.disabled():
         return TolerantRoad, ["NUMBA_DISABLE_JIT is set; reading without numba is some twenty times slower"]
-    if compiled.cache_folder() is None:
+    if compiled.cache_folder(Path(__file__).parent) is None:
         return fast.FastRoad, ["no folder for compiled kernels is writable; they are compiled anew each time "
                                "(set STEPSCOPE_CACHE)"]
     return fast.FastRoad, []

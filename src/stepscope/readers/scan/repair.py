@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TypeVar
 
 from stepscope.readers.scan.damage import Tally
 from stepscope.readers.scan.header import EVENT_START
@@ -20,7 +21,13 @@ from stepscope.readers.scan.rows import Event
 from stepscope.readers.scan.window import Window
 
 _OVERLAP = 4096
+_NEAR = 1 << 14
+"""An element is looked for in so many bytes first: damage must not make each event cost a look at all that follows."""
+_PATIENCE = 32 << 20
+"""Bytes that may be read in vain, in all, for elements that hold something which looks like an event."""
+_MAX_STRAYS = 100
 _ARRAY_END = re.compile(rb'\}[\x00-\x20]*+(\])[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+\Z)')
+Read = TypeVar("Read")
 _AFTER_LIST = re.compile(rb"[\x00-\x20]*+,?[\x00-\x20]*+")
 
 
@@ -58,6 +65,8 @@ class Repairer:
         self.searching = False
         """The next event start is being looked for; nothing else may read on."""
         self._search_code = "garbage"
+        self._patience = _PATIENCE
+        self._strays = 0
 
     def step(self, window: Window, at: int, comma_due: bool) -> Step:
         """Read the element at ``at``, or what stands between two elements."""
@@ -69,9 +78,14 @@ class Repairer:
             return self._at_end(window, at)
         byte = view[at]
         if byte == ord("{"):
+            self._strays = 0
             if comma_due:
                 self.tally.note("stray_comma", window.base + at)
             return self._event(window, at)
+        self._strays += 1
+        if self._strays > _MAX_STRAYS:
+            self._strays = 0
+            return self._start_search(at, "garbage", window)
         return _BETWEEN.get(byte, Repairer._element)(self, window, at, comma_due)
 
     def _at_end(self, window: Window, at: int) -> Step:
@@ -125,7 +139,7 @@ class Repairer:
 
     def _element(self, window: Window, at: int, comma_due: bool) -> Step:
         try:
-            stop = value_end(window.view, at, window.end)
+            stop = self._read(window, at, lambda end: value_end(window.view, at, end))
         except Incomplete:
             if not window.is_enough(at):
                 return Step(at, comma_due, outcome=Outcome.NEED_MORE)
@@ -141,7 +155,7 @@ class Repairer:
     def _event(self, window: Window, at: int) -> Step:
         cut = False
         try:
-            event, stop = read_event(window.view, at, window.end, window.base)
+            event, stop = self._read(window, at, lambda end: read_event(window.view, at, end, window.base))
             return Step(stop, event=event)
         except Incomplete:
             if not window.is_enough(at):
@@ -150,6 +164,38 @@ class Repairer:
         except Malformed:
             pass
         return self._damaged(window, at, cut)
+
+    def _read(self, window: Window, at: int, read: Callable[[int], Read]) -> Read:
+        """Call ``read`` with the end of what it may look at. Raises Incomplete, or Malformed.
+
+        That end is the next event start: an element that reaches over it has lost a bracket. Rarely it holds an object
+        that looks like an event; it is read on as long as the patience lasts.
+        """
+        end = window.end
+        near = min(end, at + _NEAR)
+        following = EVENT_START.search(window.view, at + 1, near)
+        if following is None:
+            try:
+                return read(near)
+            except Incomplete:
+                if near == end:
+                    raise
+            following = EVENT_START.search(window.view, at + 1, end)
+            if following is None:
+                return read(end)
+        for reach in (following.start(), near, end):
+            if reach > following.start():
+                self._patience -= reach - at
+            elif reach < following.start():
+                continue
+            if self._patience < 0:
+                break
+            try:
+                return read(reach)
+            except Incomplete:
+                if reach == end:
+                    raise
+        raise Malformed(following.start())
 
     def _damaged(self, window: Window, at: int, cut: bool) -> Step:
         """An event that is no JSON: it reaches to the next event, or to the end of the list."""

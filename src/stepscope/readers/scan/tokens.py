@@ -6,7 +6,7 @@ when it is decoded (``decode``). A negative address means that the bytes make no
 
 from __future__ import annotations
 
-from stepscope.readers.scan.compiled import inlined, outlined
+from stepscope.compiled import inlined, outlined
 from stepscope.readers.scan.interning import FULL, intern_rare
 from stepscope.readers.scan.machine import (
     above_blank_32,
@@ -31,6 +31,7 @@ OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE = 0x5B, 0x5D, 0x7B, 0x7D
 _LOWER = 0x20
 _E, _N, _T, _F, _U = 0x65, 0x6E, 0x74, 0x66, 0x75
 _MAX = (1 << 63) - 1
+_MAX_NESTED = 1 << 20
 _SAFE_DIGITS = 18
 _SAFE_MICROSECONDS = _MAX // 1000 - 1
 
@@ -106,11 +107,12 @@ def _may_follow_string(byte):
 def nested_end(at, end):
     """Past the bracket that closes the array or object at ``at``; ``end`` where the buffer ends first.
 
-    Brackets must pair (checked to a depth of 62) and strings must be followed by punctuation: a bracket or quote lost
-    by damage is noticed at once, not at the end of the file.
+    Brackets must pair (checked to a depth of 62), strings must be followed by punctuation, and the whole may take
+    ``_MAX_NESTED`` bytes: a bracket or quote lost by damage is noticed soon, not at the end of the file.
     """
     depth, kinds = 0, 0
-    while at < end:
+    limit = min(end, at + _MAX_NESTED)
+    while at < limit:
         found, step = structure_64(at), 64
         while found != 0:
             index = trailing_zeros(found)
@@ -141,7 +143,7 @@ def nested_end(at, end):
                 if depth == 0:
                     return at + index + 1
         at += step
-    return end
+    return end if at >= end else NONSENSE
 
 
 @inlined

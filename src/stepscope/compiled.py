@@ -1,11 +1,12 @@
-"""How the kernels of this package are compiled, and where their machine code is kept.
+"""How loops that run per event are compiled, and where their machine code is kept.
 
 The cache folder is ``$STEPSCOPE_CACHE``, else ``$NUMBA_CACHE_DIR``, else the user's cache folder, else a private
 temporary folder; with none writable the kernels are compiled anew in every process. Inside it one folder is named
 after everything the machine code depends on (sources, versions, processor): numba looks only at a file's time and
 size, which reproducible wheels keep constant from release to release.
 
-Importing this module imports numba; ``scan/__init__.py`` does so only when the fast road is taken.
+Where numba is missing (a Python it does not support yet) ``kernel`` leaves the function as it is: the same results,
+slower. The fast road of ``readers/scan`` then stands aside for the tolerant one.
 """
 
 from __future__ import annotations
@@ -16,11 +17,16 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-import numba
-from llvmlite import binding
+numba: Any
+try:
+    numba = import_module("numba")
+    binding: Any = import_module("llvmlite.binding")
+except ImportError:
+    numba = None
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,46 +35,51 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck"
 
 def inlined(function: Function) -> Function:
     """Compile as part of every kernel that calls it."""
-    return numba.njit(forceinline=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    return cast(Function, numba.njit(forceinline=True, **_OPTIONS)(function))
 
 
 def outlined(function: Function) -> Function:
     """Compile as a function of its own: for rare work that would only bloat the loop."""
-    return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+    return cast(Function, numba.njit(**_OPTIONS)(function))
 
 
 def kernel(function: Function) -> Function:
     """Compile a function that Python calls, and keep its machine code where a folder for it exists."""
-    folder = cache_folder()
+    if numba is None:
+        return function
+    folder = cache_folder(Path(function.__code__.co_filename).parent)
     if folder is None:
         return outlined(function)
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)  # numba reads it while decorating; the user's own setting comes back below
     try:
-        return numba.njit(cache=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+        return cast(Function, numba.njit(cache=True, **_OPTIONS)(function))
     finally:
         numba.config.CACHE_DIR = previous
 
 
-def cache_folder() -> Path | None:
-    """The folder of this version's machine code, created; None where nothing can be written."""
-    if not _FOLDER:
-        _FOLDER.append(next((found for parent in _candidates() if (found := _usable(parent))), None))
-    return _FOLDER[0]
+def cache_folder(sources: Path) -> Path | None:
+    """The folder for the machine code of one package of this version, created; None where nothing can be written."""
+    if sources not in _FOLDERS:
+        name = f"kernels-{sources.name}-{_fingerprint(sources)}"
+        _FOLDERS[sources] = next((found for parent in _candidates() if (found := _usable(parent, name))), None)
+    return _FOLDERS[sources]
 
 
-_FOLDER: list[Path | None] = []
+_FOLDERS: dict[Path, Path | None] = {}
 
 
 def disabled() -> bool:
-    """Whether the user has switched numba's compiler off; the kernels cannot run then."""
-    return bool(numba.config.DISABLE_JIT)
+    """Whether the user has switched numba's compiler off; kernels then run as Python, where they can."""
+    return numba is not None and bool(numba.config.DISABLE_JIT)
 
 
-def must_compile() -> bool:
-    """Whether the next read compiles the kernels first (some seconds), because no machine code is kept."""
-    folder = cache_folder()
-    return folder is None or not any(folder.glob("**/kernel.scan*.nbi"))
+def must_compile(sources: Path, kernel_name: str) -> bool:
+    """Whether the next call of a kernel compiles it first, because no machine code of it is kept."""
+    if numba is None or disabled():
+        return False
+    folder = cache_folder(sources)
+    return folder is None or not any(folder.glob(f"**/{kernel_name}*.nbi"))
 
 
 def _candidates() -> list[Path]:
@@ -83,9 +94,9 @@ def _candidates() -> list[Path]:
     return [*chosen, *([Path(user, "stepscope")] if os.path.isabs(user) else []), private]
 
 
-def _usable(parent: Path) -> Path | None:
+def _usable(parent: Path, name: str) -> Path | None:
     """A private, writable folder below ``parent``: machine code that others could replace must never be loaded."""
-    folder = parent / f"kernels-{_fingerprint()}"
+    folder = parent / name
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -100,10 +111,10 @@ def _usable(parent: Path) -> Path | None:
     return folder
 
 
-def _fingerprint() -> str:
+def _fingerprint(sources: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for text in (numba.__version__, sys.version, binding.get_host_cpu_name(), str(binding.get_host_cpu_features())):
         digest.update(text.encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in (Path(__file__), *sorted(sources.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()

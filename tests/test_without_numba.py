@@ -1,0 +1,33 @@
+"""Without numba everything works the same, slower, and says so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+PROFILE = Path(__file__).resolve().parents[1] / "examples" / "profiles" / "cpu_input_bound.json.gz"
+
+SCRIPT = """
+import sys
+if sys.argv[2] == "without":
+    sys.modules["numba"] = sys.modules["llvmlite"] = None
+import json, stepscope
+print(json.dumps(stepscope.open(sys.argv[1]).document()))
+"""
+
+
+def report(numba: str) -> dict:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCRIPT, str(PROFILE), numba], capture_output=True, timeout=240, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def test_the_report_is_the_same_and_says_that_reading_was_slow():
+    fast, slow = report("with"), report("without")
+    (notice,) = [n for n in slow["profile"]["notices"] if n not in fast["profile"]["notices"]]
+    assert "numba cannot be used" in notice["text"].lower()
+    slow["profile"]["notices"].remove(notice)
+    assert slow == fast
