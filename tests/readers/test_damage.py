@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from stepscope.errors import InputError
 from stepscope.readers.events import RawEvents
-from stepscope.readers.scan import read_arguments, read_events
+from stepscope.readers.scan import drive, read_arguments, read_events, window
 from stepscope.readers.source import Source
 
 from . import scan_reference as reference
@@ -363,3 +365,76 @@ def test_two_traces_in_one_file(folder: Path, road: str) -> None:
     assert names(events) == ALL_NAMES
     assert codes(events) == {"trailing_content": 1}
     assert lost(events) == 2
+
+
+_HEAD = b'{"traceEvents": [' + json.dumps(event(0)).encode() + b", "
+_HOSTILE = {
+    "quotes": (_HEAD, b'"'), "brackets": (_HEAD, b"["), "braces": (_HEAD, b"{"), "closing braces": (_HEAD, b"}"),
+    "commas": (_HEAD, b","), "numbers": (_HEAD, b"1, "), "zero bytes": (_HEAD, b"\0"), "empty events": (_HEAD, b"{}, "),
+    "open objects": (_HEAD, b'{"a":'), "open lists": (_HEAD, b'{"ph": "X", "args": {"External id": [1, '),
+    "open names": (_HEAD, b'{"ph": "X", "name": "'), "stray quotes": (_HEAD, b'{"ph": "X", "name": "a"b", '),
+    "open args": (_HEAD, b'{"args": {"a": "b"c"}, "ph": "X", '), "no phase": (_HEAD, b'{"name":"a","ts":1,"pid":1,'),
+    "long name": (_HEAD + b'{"ph": "X", "name": "', b"a"), "backslashes": (_HEAD + b'{"ph": "X", "name": "', b"\\"),
+    "digits": (_HEAD + b'{"ph": "X", "ts": ', b"1"), "unreadable values": (_HEAD + b'{"ph": "X", ', b'"k": "x y, '),
+    "lists around events": (_HEAD, b'[{"ph": "X", "name": "a"}, '), "header lists": (b'{"a": ', b"["),
+    "header quotes": (b'{"a": "', b'x"'), "header keys": (b'{\n"a": "b" c', b',\n"b": 1'),
+    "tail": (_HEAD[:-2] + b'], "x": [', b'"a"b", '),
+}
+
+
+@pytest.mark.parametrize("kind", _HOSTILE)
+def test_hostile_input_costs_time_in_proportion_to_its_size(folder: Path, road: str, kind: str) -> None:
+    begin, repeated = _HOSTILE[kind]
+    size = 300_000
+    text = begin + repeated * (size // len(repeated))
+    started = time.process_time()
+    try:
+        events = read(folder, text, road)
+    except InputError:
+        assert not text.startswith(_HEAD)
+    else:
+        assert names(events)[0] == "aten::op0"
+        assert events.damages
+    # Some 10 µs per byte at worst; work that grew with the square would take minutes.
+    assert time.process_time() - started < 10
+
+
+def test_an_event_beyond_the_size_limit_is_skipped_and_counted(folder: Path, road: str,
+                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window, "EVENT_LIMIT", 4096)
+    monkeypatch.setattr(drive, "CHUNK", 2048)
+    monkeypatch.setattr(drive, "MARGIN", 512)
+    monkeypatch.setattr(drive, "HEAD_BLOCK", 1024)
+    huge = [*EVENTS[:3], event(3, name="x" * 200_000), *EVENTS[4:]]
+    events = read(folder, trace(huge), road)
+    assert names(events) == [*ALL_NAMES[:3], *ALL_NAMES[4:]]
+    assert codes(events) == {"oversized_event": 1}
+    assert lost(events) == 1
+    assert events.damages[0].lost_bytes > 200_000
+
+
+def test_arguments_of_damaged_events_are_read_as_far_as_possible(folder: Path, road: str) -> None:
+    text = changed(('"External id": 2', '"note": "say "hi"", "External id": 2'), ('"External id": 3', '"bad": @, "x": NaN'))
+    path = folder / "arguments.json"
+    for data in (text, gzip.compress(text)):
+        path.write_bytes(data)
+        source = Source(path)
+        events = read_events(source, road=road)  # type: ignore[arg-type]
+        assert names(events) == ALL_NAMES
+        found = read_arguments(source, [int(events.offset[row]) for row in (3, 2, 2, 0)])
+        assert found[0]["x"] is None
+        assert found[0]["Fwd"] == "a"
+        assert found[1] == found[2] == {"note": 'say "hi"', "External id": 2, "Input Dims": [[2, 2], []], "Fwd": "a"}
+        assert found[3] == EVENTS[0]["args"]
+
+
+def test_a_cut_gzip_reports_both_cuts(folder: Path, road: str) -> None:
+    many = [event(number) for number in range(3000)]
+    packed = gzip.compress(trace(many))
+    path = folder / "cut.json.gz"
+    path.write_bytes(packed[:len(packed) // 2])
+    events = read_events(Source(path), road=road)  # type: ignore[arg-type]
+    assert {"gzip_truncated", "truncated"} <= set(codes(events))
+    assert 1000 < len(events) < 2000
+    assert names(events) == [f"aten::op{number}" for number in range(len(events))]
+    assert lost(events) == 1

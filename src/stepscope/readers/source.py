@@ -25,6 +25,7 @@ except ImportError:  # a platform without isal wheels: zlib does the same work, 
     igzip = isal_zlib = None
 
 Container = Literal["plain", "gzip"]
+FaultCode = Literal["gzip_truncated", "gzip_corrupt", "gzip_trailing"]
 
 GZIP_MAGIC = b"\x1f\x8b"
 BOMB_RATIO = 200
@@ -37,9 +38,8 @@ _BLOCK = 1 << 16
 class Fault:
     """Where and why a compressed stream ended early; ``offset`` counts decompressed bytes."""
 
-    code: Literal["gzip_truncated", "gzip_corrupt", "gzip_trailing"]
+    code: FaultCode
     offset: int
-    text: str
     lost_bytes: int = 0
     """Compressed bytes that were not read."""
 
@@ -230,33 +230,31 @@ class CarefulGzip:
 
     def _next(self, limit: int) -> bytes:
         """The next bytes, at most ``limit``; sets ``fault`` where the stream breaks."""
+        code: FaultCode | None = None
         try:
             data = self._members.read(limit)
         except zlib.error:
-            data = self._up_to_fault()
-            self._break("gzip_corrupt", "the compressed data is corrupt")
+            data, code = self._up_to_fault(), "gzip_corrupt"
         self._position += len(data)
         if self._members.truncated:
-            self._break("gzip_truncated", "the compressed file is cut off")
+            code = "gzip_truncated"
         elif self._members.trailing:
-            self._break("gzip_trailing", "bytes that are not gzip follow the compressed data")
+            code = "gzip_trailing"
+        if code is not None:
+            left = os.fstat(self._file.fileno()).st_size - self._members.consumed
+            self.fault = Fault(code, self._position, max(left, 0))
         return data
 
-    def _break(self, code: Literal["gzip_truncated", "gzip_corrupt", "gzip_trailing"], text: str) -> None:
-        if self.fault is None:
-            lost = os.fstat(self._file.fileno()).st_size - self._members.consumed
-            self.fault = Fault(code, self._position, text, max(lost, 0))
-
     def _up_to_fault(self) -> bytes:
-        """Decompress again up to here and go on byte by byte: a zlib call that fails returns nothing at all."""
+        """Decompress again up to here and go on byte by byte: a zlib call that fails returns nothing."""
         self._file.seek(0)
         again = _Members(self._file)
         left = self._position
-        while left > 0:
+        while left > 0 and not (again.finished or again.truncated or again.trailing):
             left -= len(again.read(min(_BLOCK, left)))
         data = bytearray()
         try:
-            while not again.finished and not again.truncated:
+            while not (again.finished or again.truncated or again.trailing):
                 data += again.read(1)
         except zlib.error:
             pass  # the fault being approached
@@ -265,7 +263,7 @@ class CarefulGzip:
 
 
 class _Members:
-    """The members of a gzip file one after another; zero bytes between or after them are padding (RFC 1952, gzip)."""
+    """The members of a gzip file one after another; zero bytes behind one are padding, as for gzip itself."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -280,7 +278,7 @@ class _Members:
         return self._taken - len(self._input)
 
     def read(self, limit: int) -> bytes:
-        """At most ``limit`` bytes; empty only where the state changed. Raises ``zlib.error`` for corrupt data."""
+        """At most ``limit`` bytes; empty only where the state changed. Raises ``zlib.error``."""
         if not self._input and not self._refill():
             data = b"" if self._inflate.eof else self._inflate.decompress(b"", limit)  # a match half copied
             self.truncated = not data and not self._inflate.eof

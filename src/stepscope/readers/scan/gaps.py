@@ -64,15 +64,16 @@ _PID, _TID, _ID, _ARGS = (_word(key) for key in ("pid", "tid", "id", "args"))
 
 
 def key_table() -> U8:
-    """The argument keys as rows of a length byte and the key, zero-padded."""
+    """The argument keys as rows of a length byte and the key, zero-padded.
+
+    The kernel takes it as data: what it is compiled from must not depend on another package's constants, for only the
+    sources of this one tell whether its machine code is still good.
+    """
     table = np.zeros((len(ArgumentKeys.ALL), _KEY_BYTES), np.uint8)
     for row, key in zip(table, ArgumentKeys.ALL, strict=True):
         row[0] = len(key)
         row[1:1 + len(key)] = np.frombuffer(key.encode(), np.uint8)
     return table
-
-
-_KEY_COUNT = len(ArgumentKeys.ALL)
 
 
 @outlined
@@ -99,9 +100,9 @@ def _event_key(start, length):
 
 
 @outlined
-def _argument_key(start, length, keys):
+def _argument_key(start, length, keys, key_count):
     """The action for a key of ``args``; key 0, the flow id, is never one of them."""
-    for number in range(1, _KEY_COUNT):
+    for number in range(1, key_count):
         entry = keys + _KEY_BYTES * number
         if load_byte(entry) == length and same_bytes(entry + 1, start, length):
             return ARGUMENT + number
@@ -117,7 +118,7 @@ def _has_backslash(start, length):
 
 
 @outlined
-def _member(at, end, depth, keys):
+def _member(at, end, depth, keys, key_count):
     """Read the key at ``at`` and the colon: (address of the value, action, GOING or why not)."""
     key = at + 1
     at = key_end(key)
@@ -130,7 +131,7 @@ def _member(at, end, depth, keys):
     if at >= end:
         return at, NOTHING, MORE_NEEDED
     if depth == 2:
-        return at, _argument_key(key, length, keys), GOING
+        return at, _argument_key(key, length, keys, key_count), GOING
     if length == 4 and load_word(key) & 0xFFFFFFFF == _ARGS:
         if load_byte(at) != OPEN_BRACE:
             return at, SKIP_ONCE, GOING
@@ -139,7 +140,7 @@ def _member(at, end, depth, keys):
 
 
 @outlined
-def tokenise(start, end, depth, comma_due, keys):
+def tokenise(start, end, depth, comma_due, keys, key_count):
     """Tokenise the gap at ``start``, from behind a value to the next leaf value. Returns the eight facts of a gap.
 
     ``comma_due``: a comma must precede whatever comes, unless a bracket closes.
@@ -171,7 +172,7 @@ def tokenise(start, end, depth, comma_due, keys):
                     ended = at - start
                 continue
         elif byte == QUOTE and not comma_due:
-            at, action, status = _member(at, end, depth, keys)
+            at, action, status = _member(at, end, depth, keys, key_count)
             dangling, comma_due = False, 1
             if status == ARGS_OPENED or action == SKIP_ONCE:
                 owner = ARGS_OF_BEGUN if began >= 0 else ARGS_OF_OPEN

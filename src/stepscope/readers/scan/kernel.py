@@ -46,6 +46,7 @@ from stepscope.readers.scan.interning import FULL, LaneTable, StringTable, inter
 from stepscope.readers.scan.machine import equal_64, load_byte, load_word
 from stepscope.readers.scan.rows import (
     BARE_NOTE,
+    FIRST_ARGUMENT,
     LANE_ABSENT,
     LANE_INTEGER,
     LANE_TEXT,
@@ -76,7 +77,7 @@ from stepscope.trace.tables import NULL
 DONE, AT_LIMIT, ROWS_FULL, NEED_MORE, NEED_HELP, NEED_STRINGS, NEED_RAWS, NEED_LANES = range(8)
 
 # Words of the scanner's state.
-COUNT, COMMA, STRINGS, RAWS, LANES, TEMPLATES, KEYS = range(7)
+COUNT, COMMA, STRINGS, RAWS, LANES, TEMPLATES, KEYS, KEY_COUNT = range(8)
 
 @inlined
 def _matches(template, at):
@@ -118,11 +119,12 @@ def _push(streams, stream, row, value):
 def _push_argument(streams, number, row, value, is_text):
     """Append an argument; False where the event has it already, as a number or as text."""
     rows, _, counts = streams
-    other = 2 * number + 1 - is_text
+    own = FIRST_ARGUMENT + 2 * number + is_text
+    other = own ^ 1
     count = counts[other]
     if count > 0 and rows[other, count - 1] == row:
         return False
-    return _push(streams, 2 * number + is_text, row, value)
+    return _push(streams, own, row, value)
 
 
 @inlined
@@ -219,7 +221,7 @@ def scan(window, start, limit, end, rows, streams, state, counts):
             comma_next = 1
             status = GOING if at < stop else MORE_NEEDED
         else:
-            found_gap = tokenise(gap, stop, depth, comma_due, keys)
+            found_gap = tokenise(gap, stop, depth, comma_due, keys, state[KEY_COUNT])
             at = found_gap[LEAF]
             action = found_gap[ACTION_OF]
             depth = found_gap[DEPTH_AT]
@@ -333,9 +335,9 @@ class Scanner:
         self._templates = np.zeros(MAX_TEMPLATES * TEMPLATE_BYTES + 64, np.uint8)
         self._counts = np.zeros(2, np.int64)
         self._state = np.zeros(8, np.int64)
-        self._state[[STRINGS, RAWS, LANES, TEMPLATES, KEYS]] = (
+        self._state[[STRINGS, RAWS, LANES, TEMPLATES, KEYS, KEY_COUNT]] = (
             self._strings.address, self._raws.address, self._lanes.address, self._templates.ctypes.data,
-            self._keys.ctypes.data)
+            self._keys.ctypes.data, len(self._keys))
 
     def scan(self, window: np.ndarray, start: int, limit: int, end: int, comma_due: bool) -> tuple[int, bool, int]:
         """Scan a padded window as :func:`scan` does, growing tables as needed: (position, comma due, why)."""

@@ -13,7 +13,16 @@ import numpy.typing as npt
 from stepscope.readers.events import Argument, ArgumentKeys, RawEvents
 from stepscope.readers.scan import decode
 from stepscope.readers.scan.damage import Tally
-from stepscope.readers.scan.rows import BARE_NOTE, LANE_INTEGER, LANE_TEXT, RANGE_NOTE, Part, Tables
+from stepscope.readers.scan.rows import (
+    BARE_NOTE,
+    FIRST_ARGUMENT,
+    LANE_INTEGER,
+    LANE_TEXT,
+    RANGE_NOTE,
+    STREAM_COUNT,
+    Part,
+    Tables,
+)
 from stepscope.trace.tables import I32, I64, NULL, U8
 
 Identifier = int | str | None
@@ -117,7 +126,7 @@ class _ArgumentColumn:
 
     def take(self, part: Part, key: int, first_row: int, raws: I32) -> None:
         """Append what a part has of argument ``key``."""
-        integers, texts = part.arguments.get(2 * key), part.arguments.get(2 * key + 1)
+        integers, texts = (part.arguments.get(FIRST_ARGUMENT + 2 * key + is_text) for is_text in (0, 1))
         start = self._done
         if integers is not None:
             here = slice(self._done, self._done + len(integers[0]))
@@ -180,18 +189,17 @@ def _used_raws(parts: Iterable[Part]) -> list[tuple[Tables, npt.NDArray[np.bool_
     for part in parts:
         _, flags = used.setdefault(id(part.tables), (part.tables, np.zeros(len(part.tables.raws), np.bool_)))
         for stream, (_, values) in part.arguments.items():
-            if stream % 2 == 1 and stream < BARE_NOTE:
+            if stream % 2 == 1 and stream >= FIRST_ARGUMENT:
                 flags[values] = True
     return list(used.values())
 
 
 def _argument_columns(parts: Iterable[Part]) -> dict[int, _ArgumentColumn]:
-    counts = np.zeros(BARE_NOTE, np.int64)
+    counts = np.zeros(STREAM_COUNT, np.int64)
     for part in parts:
         for stream, (rows, _) in part.arguments.items():
-            if stream < BARE_NOTE:
-                counts[stream] += len(rows)
-    pairs = counts.reshape(-1, 2)
+            counts[stream] += len(rows)
+    pairs = counts[FIRST_ARGUMENT:].reshape(-1, 2)
     return {int(key): _ArgumentColumn(*pairs[key].tolist()) for key in np.flatnonzero(pairs.sum(axis=1))}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from stepscope import compiled
 from stepscope.readers.events import RawEvents
 from stepscope.readers.scan import drive
 from stepscope.readers.scan.damage import Tally
@@ -61,6 +60,8 @@ def read_events(source: Source, progress: Progress | None = None, *,
 
 def must_compile() -> bool:
     """Whether the next read on the fast road compiles its kernels first, which takes some seconds."""
+    from stepscope import compiled  # it imports numba, which reading a small file never needs
+
     return compiled.must_compile(Path(__file__).parent, "kernel.scan")
 
 
@@ -75,6 +76,7 @@ def _choose(road: str, small: bool) -> tuple[RoadType, list[str]]:
     if road == "tolerant" or (road == "auto" and small):
         return TolerantRoad, []
     try:
+        from stepscope import compiled
         from stepscope.readers.scan import fast
     except (ImportError, OSError) as error:
         if road == "fast":

@@ -21,8 +21,9 @@ from stepscope.readers.scan.rows import Event
 from stepscope.readers.scan.window import Window
 
 _OVERLAP = 4096
-_NEAR = 1 << 14
-"""An element is looked for in so many bytes first: damage must not make each event cost a look at all that follows."""
+_NEAR = (1 << 10, 1 << 14, 1 << 62)
+"""An element is looked for in so many bytes, one after another: damage must not make each event cost a look at all that
+follows."""
 _PATIENCE = 32 << 20
 """Bytes that may be read in vain, in all, for elements that hold something which looks like an event."""
 _MAX_STRAYS = 100
@@ -171,31 +172,30 @@ class Repairer:
         That end is the next event start: an element that reaches over it has lost a bracket. Rarely it holds an object
         that looks like an event; it is read on as long as the patience lasts.
         """
-        end = window.end
-        near = min(end, at + _NEAR)
-        following = EVENT_START.search(window.view, at + 1, near)
-        if following is None:
+        for near in _NEAR:
+            reach = min(at + near, window.end)
+            following = EVENT_START.search(window.view, at + 1, reach)
             try:
-                return read(near)
+                return read(following.start() if following else reach)
             except Incomplete:
-                if near == end:
-                    raise
-            following = EVENT_START.search(window.view, at + 1, end)
-            if following is None:
-                return read(end)
-        for reach in (following.start(), near, end):
-            if reach > following.start():
-                self._patience -= reach - at
-            elif reach < following.start():
-                continue
+                if following:
+                    return self._read_over(window, at, reach, read)
+                if reach == window.end:
+                    break
+        raise Incomplete
+
+    def _read_over(self, window: Window, at: int, near: int, read: Callable[[int], Read]) -> Read:
+        """Read on behind what looks like an event. Raises as :meth:`_read`."""
+        for reach in (near, window.end):
+            self._patience -= reach - at
             if self._patience < 0:
                 break
             try:
                 return read(reach)
             except Incomplete:
-                if reach == end:
+                if reach == window.end:
                     raise
-        raise Malformed(following.start())
+        raise Malformed(at)
 
     def _damaged(self, window: Window, at: int, cut: bool) -> Step:
         """An event that is no JSON: it reaches to the next event, or to the end of the list."""

@@ -16,12 +16,11 @@ ROW = np.dtype([("ts_ns", "<i8"), ("dur_ns", "<i8"), ("name", "<i4"), ("category
                 ("offset", "<u4"), ("phase", "u1")])
 """One event; ``offset`` counts from the start of its window."""
 
-KEY_COUNT = len(ArgumentKeys.ALL)
-BARE_NOTE = 2 * KEY_COUNT
-RANGE_NOTE = BARE_NOTE + 1
-STREAM_COUNT = BARE_NOTE + 2
-"""Argument k fills stream 2k with integers and stream 2k + 1 with numbers of raw texts; two more streams note events
-with a value that is no JSON (NaN, inf, N/A) and with a time beyond int64."""
+BARE_NOTE, RANGE_NOTE = 0, 1
+FIRST_ARGUMENT = 2
+STREAM_COUNT = FIRST_ARGUMENT + 2 * len(ArgumentKeys.ALL)
+"""Two streams note events with a value that is no JSON (NaN, inf, N/A) and with a time beyond int64. Argument k fills
+stream 2k + 2 with integers and stream 2k + 3 with numbers of raw texts."""
 
 LANE_ABSENT, LANE_INTEGER, LANE_TEXT = range(3)
 """What a pid or tid is; a lane's ``kinds`` is pid's kind + 4 * tid's kind."""
@@ -115,9 +114,9 @@ class Scratch:
             self._lane(event), event.offset - base, event.phase)
         for key, value in event.arguments.items():
             if isinstance(value, int):
-                self._push(2 * key, row, value)
+                self._push(FIRST_ARGUMENT + 2 * key, row, value)
             else:
-                self._push(2 * key + 1, row, tables.raws.intern(value))
+                self._push(FIRST_ARGUMENT + 2 * key + 1, row, tables.raws.intern(value))
         for stream in event.notes:
             self._push(stream, row, 0)
         self.count += 1

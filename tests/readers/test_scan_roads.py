@@ -1,0 +1,122 @@
+"""Which road is taken, what it says about itself, and where compiled kernels are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stepscope import compiled
+from stepscope.readers.scan import read_events
+from stepscope.readers.scan import read as reading
+from stepscope.readers.source import Source
+
+TEXT = json.dumps({"traceEvents": [{"ph": "X", "name": f"n{number % 7}", "pid": 1, "tid": 1, "ts": number, "dur": 1}
+                                   for number in range(20_000)]})
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    path = tmp_path / "trace.json"
+    path.write_text(TEXT)
+    return Source(path)
+
+
+def run(code: str, *arguments: str, **environment: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **environment}, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+READ = """
+import sys
+{before}
+from stepscope.readers.scan import must_compile, read_events
+from stepscope.readers.source import Source
+events = read_events(Source(sys.argv[1]))
+print(len(events), len(events.damages), "numba" in sys.modules, events.notices)
+"""
+
+
+def test_importing_the_readers_does_not_import_numba() -> None:
+    assert run("import sys, stepscope.readers.scan as scan; print('numba' in sys.modules)") == "False"
+
+
+def test_without_numba_the_tolerant_road_reads_and_says_so(source: Source) -> None:
+    output = run(READ.format(before="sys.modules['numba'] = None"), str(source.path))
+    assert output.startswith("20000 0 True ['numba cannot be used here")
+    assert run("import sys; sys.modules['numba'] = None\nfrom stepscope.readers.scan import must_compile; "
+               "print(must_compile())") == "False"
+
+
+def test_with_the_compiler_switched_off_the_tolerant_road_reads(source: Source) -> None:
+    output = run(READ.format(before=""), str(source.path), NUMBA_DISABLE_JIT="1")
+    assert output.startswith("20000 0 True ['NUMBA_DISABLE_JIT")
+
+
+def test_a_small_file_needs_no_numba(tmp_path: Path) -> None:
+    path = tmp_path / "small.json"
+    path.write_text('[{"ph": "X", "ts": 1}]')
+    assert run(READ.format(before=""), str(path)) == "1 0 False []"
+
+
+def test_the_fast_road_is_taken_otherwise(source: Source) -> None:
+    assert run(READ.format(before=""), str(source.path)) == "20000 0 True []"
+
+
+def test_progress_ends_at_the_size_of_the_file(source: Source) -> None:
+    calls: list[tuple[int, int]] = []
+    read_events(source, lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (source.size, source.size)
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+
+
+def test_events_of_a_few_bytes_by_the_million_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading.drive, "_MANY_EVENTS", 50_000)
+    monkeypatch.setattr(reading.drive, "CHUNK", 1 << 16)
+    path = tmp_path / "dust.json"
+    path.write_text('[{"ph":"X"}' + ",{}" * 200_000 + "]")
+    with pytest.raises(reading.drive.InputError, match="this is no profile"):
+        read_events(Source(path))
+
+
+def test_the_cache_folder_is_the_first_writable_of_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    (tmp_path / "file").touch()
+    for name in ("TMPDIR", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "STEPSCOPE_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path / "file"))  # nothing can be written below a file
+    monkeypatch.setattr(compiled.tempfile, "tempdir", str(tmp_path / "file"))
+    monkeypatch.setattr(compiled.sys, "platform", "linux")
+    for name in ("TMPDIR", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "STEPSCOPE_CACHE"):
+        monkeypatch.setattr(compiled, "_FOLDERS", {})
+        folder = compiled.cache_folder(tmp_path)
+        found.append(folder and folder.relative_to(tmp_path).parts[0])
+        monkeypatch.setenv(name, str(tmp_path / name))
+        monkeypatch.setattr(compiled.tempfile, "tempdir", str(tmp_path / "TMPDIR"))
+    assert found == [None, "TMPDIR", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"]
+
+
+def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path / "chosen"))
+    monkeypatch.setattr(compiled, "_FOLDERS", {})
+    folder = compiled.cache_folder(tmp_path)
+    assert folder is not None
+    assert folder.stat().st_mode & 0o077 == 0
+    folder.chmod(0o777)
+    monkeypatch.setattr(compiled, "_FOLDERS", {})
+    assert compiled.cache_folder(tmp_path) != folder
+
+
+@pytest.mark.slow
+def test_kernels_are_compiled_once(source: Source, tmp_path: Path) -> None:
+    code = READ.format(before="from stepscope.readers.scan import must_compile; print(must_compile())")
+    first = run(code, str(source.path), STEPSCOPE_CACHE=str(tmp_path / "cache"))
+    second = run(code, str(source.path), STEPSCOPE_CACHE=str(tmp_path / "cache"))
+    assert first.splitlines()[0] == "True"
+    assert second.splitlines()[0] == "False"
+    assert first.splitlines()[1] == second.splitlines()[1] == "20000 0 True []"
