@@ -1,34 +1,198 @@
-"""The pages that are generated from the code are in step with it."""
+"""The pages that are generated from the code are in step with it, and what they promise of odd files holds."""
 
 from __future__ import annotations
 
+import ast
+import json
+import re
 import runpy
+import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from stepscope import cli
+from stepscope.analysis.categories import Category
+from stepscope.cli import COMMANDS
+from stepscope.diagnosis.rules import RULES
+from stepscope.report.labels import CATEGORIES as LABELS
+from stepscope.report.schema import load
+from stepscope.trace.tables import TABLES
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def run(script: str) -> dict[str, Any]:
+    """The names of a script of docs/, which finds its modules as ``python docs/generate.py`` does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(DOCS)
+        return runpy.run_path(str(DOCS / script))
+
+
+ODD = run("generator/odd_inputs.py")
+CASES = list(ODD["cases"]())
+
 
 @pytest.fixture(scope="module")
-def pages(root: Path) -> dict[str, str]:
+def pages() -> dict[str, str]:
     """Page name to text, as docs/generate.py makes them."""
-    made: dict[str, str] = runpy.run_path(str(root / "docs" / "generate.py"))["pages"]()
+    made: dict[str, str] = run("generate.py")["pages"]()
     return made
 
 
-def test_generated_pages_are_in_step_with_the_code(root: Path, pages: dict[str, str]) -> None:
+def test_generated_pages_are_in_step_with_the_code(pages: dict[str, str]) -> None:
     for name, text in pages.items():
-        assert (root / "docs" / name).read_text(encoding="utf-8") == text, (
-            f"docs/{name} is stale: run make docs"
-        )
+        assert (DOCS / name).read_text(encoding="utf-8") == text, f"docs/{name} is stale: run make docs"
+
+
+# What follows reads the pages back, so that a generator which drops rows is noticed.
+
+
+def sections(page: str) -> dict[str, str]:
+    """Text of each second-level section by its title."""
+    return {part.split("\n", 1)[0].strip("` "): part for part in page.split("\n## ")[1:]}
+
+
+def firsts(text: str) -> list[str]:
+    """The first cell of each row whose first cell begins with code."""
+    return [line.split("|")[1].strip(" `") for line in text.splitlines() if line.startswith("| `")]
 
 
 def test_the_tables_page_has_every_column(pages: dict[str, str]) -> None:
-    """Read back from the page, so that a generator which drops rows is noticed."""
-    from stepscope.trace.tables import TABLES
-
-    sections = {part.split("\n", 1)[0].strip("` "): part for part in pages["tables.md"].split("\n## ")[1:]}
+    parts = sections(pages["tables.md"])
     for name, table in TABLES.items():
-        rows = [
-            line.split("|")[1].strip(" `") for line in sections[name].splitlines() if line.startswith("| `")
-        ]
-        assert rows == list(table.__dataclass_fields__)
+        assert firsts(parts[name]) == list(table.__dataclass_fields__)
+
+
+def test_the_categories_page_defines_every_category_once(pages: dict[str, str]) -> None:
+    assert sorted(firsts(pages["categories.md"])) == sorted(map(str, Category))
+    parts = sections(pages["categories.md"])
+    for name in firsts(parts["The device works"]):
+        assert LABELS[name].busy
+    for name in firsts(parts["The device is idle"]):
+        assert not LABELS[name].busy
+    for label in LABELS.values():
+        assert f"| {label.words} |" in pages["categories.md"]
+
+
+def test_the_rules_page_has_every_rule_with_titles_and_remedies(pages: dict[str, str]) -> None:
+    parts = sections(pages["rules.md"])
+    for rule in RULES:
+        module = sys.modules[rule.__module__]
+        heading = (module.__doc__ or "").split(": ")[0]
+        part = parts[heading]
+        assert re.search(r"^\* \w|^\* `", part, re.MULTILINE), f"{heading} has no title"
+        code = [line for name, text in vars(module).items() if name.startswith("_FIX") for line in text.splitlines()]
+        for line in code:
+            if line.startswith("    "):
+                assert line.strip().replace("{dtype}", "bfloat16") in part
+        for rule_id in heading.split(" and "):
+            assert re.search(rf'rule="{rule_id}"', Path(str(module.__file__)).read_text(encoding="utf-8")), rule_id
+
+
+def test_the_rules_page_has_every_limit_and_notice(pages: dict[str, str]) -> None:
+    from stepscope import limits
+
+    named = Counter(firsts(pages["rules.md"]))
+    assert [name for name in vars(limits) if name.isupper() and not named[name]] == []
+    codes = {code for code in named if code.startswith(("profile_", "damaged_")) or code == "host_ran_ahead"}
+    source = (DOCS.parent / "src/stepscope/diagnosis/rules/profile.py").read_text(encoding="utf-8")
+    assert set(re.findall(r'Notice\(\s*"(profile_\w+)"', source)) <= codes
+    for case in CASES:
+        assert set(case.notices) <= codes, case.what
+
+
+def test_the_command_line_page_has_every_option(pages: dict[str, str]) -> None:
+    parts = sections(pages["cli.md"])
+    for command in COMMANDS:
+        part = parts[f"stepscope {command.name}"]
+        for parameter in command.params:
+            for name in parameter.opts if parameter.param_type_name == "option" else ():
+                assert f"`{name}" in part, f"{command.name} {name}"
+
+
+def test_the_schema_page_has_every_key(pages: dict[str, str]) -> None:
+    shown = [re.split(r"[.\[]", name)[-1].strip("]") or name for name in firsts(pages["report-schema.md"])]
+    assert sorted(set(keys(load())) - set(shown)) == []
+
+
+def keys(schema: Any) -> Iterator[str]:
+    """Every key an object of the schema has, at any depth."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for value in schema.values():
+            yield from keys(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from keys(value)
+
+
+def diagnose(data: bytes, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of the command on a file."""
+    path = folder / "trace.json"
+    path.write_bytes(data)
+    status = cli.main(["diagnose", str(path), "--format", "json"])
+    return status, *capsys.readouterr()
+
+
+def codes(document: dict[str, Any]) -> Counter[str]:
+    """The codes of the notices."""
+    return Counter(notice["code"] for notice in document["profile"]["notices"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
+def test_an_odd_file_leads_to_what_the_page_says(case: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = json.loads(diagnose(ODD["TRACE"], tmp_path, capsys)[1])
+    status, out, _ = diagnose(case.data, tmp_path, capsys)
+    document = json.loads(out)
+    assert codes(document) - codes(whole) == Counter(case.notices)
+    assert status == case.status
+    assert document["profile"]["complete"] is (status == 0)
+    rows = dict(document["profile"]["events"])
+    assert rows.pop("total") - sum(rows.values()) == case.lost
+    for notice in document["profile"]["notices"]:
+        assert not notice["code"].startswith("damaged_") or "first at byte" in notice["text"]
+
+
+@pytest.mark.parametrize("refused", ODD["REFUSED"], ids=lambda refused: refused.what)
+def test_what_is_no_profile_is_refused(refused: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = diagnose(refused.data, tmp_path, capsys)
+    assert (status, out) == (1, "")
+    assert refused.words in err.splitlines()[-1]  # a first run says before it that it compiles
+
+
+def test_the_undamaged_file_is_read_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Else a case that changes nothing would pass."""
+    status, out, _ = diagnose(ODD["TRACE"], tmp_path, capsys)
+    assert status == 0
+    assert json.loads(out)["profile"]["events"]["total"] == len(ODD["events"]())
+    assert all(case.data != ODD["TRACE"] for case in CASES)
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = []
+    for page in sorted(DOCS.rglob("*.md")):
+        for target, anchor in re.findall(r"\]\((?!https?://)([^)#\s]*)#?([^)\s]*)\)", page.read_text(encoding="utf-8")):
+            found = (page.parent / target).resolve() if target else page
+            if not found.exists() or (anchor and anchor not in anchors(found)):
+                broken.append(f"{page.relative_to(DOCS)}: {target}#{anchor}")
+    assert broken == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors GitHub makes of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_code_that_needs_pytorch_is_at_least_python() -> None:
+    """Blocks fenced as ``py`` in the guides need a framework, so that test_docs_commands.py does not run them."""
+    found = 0
+    for page in sorted((DOCS / "guides").glob("*.md")):
+        for body in re.findall(r"^```py\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+            ast.parse(body)
+            found += 1
+    assert found

@@ -1,0 +1,103 @@
+"""``docs/categories.md``: the frozen names under which every nanosecond is booked."""
+
+from __future__ import annotations
+
+from generator.markdown import section, table
+from stepscope.analysis.categories import Category
+from stepscope.limits import DISPATCH_GAP_NS, LATENCY_CAP_NS
+from stepscope.report.labels import CATEGORIES as LABELS
+from stepscope.units import format_ns
+
+INTRO = f"""\
+# Where time goes: the categories
+
+Made from `src/stepscope/analysis/categories.py`, the labels of reports and the definitions in
+`docs/generator/categories.py` by `make docs`.
+
+Every nanosecond of a device is booked to exactly one of these names; the integers of a row of
+[`accounting`](report-schema.md#accounting_row) sum to its duration. The names are frozen: reports of later versions
+use the same ones.
+
+How a gap gets its name: it is explained through the op that *ended* it. Time before that op's launch call belongs to
+what the launching thread did, to the first name that applies in this order: `profiler`, `gc`, `compile`,
+`checkpoint_io`, `input`, `allocator`, `sync`, `launch`, `python`, `unknown_host`. Time inside the call is `launch` (or
+`copy_staging`, `allocator`, `compile`), time after it is latency, at most the profile's own 95th percentile and
+{format_ns(LATENCY_CAP_NS)}; what goes beyond it is not called latency.
+
+A profile without a device gets one account for its training thread. There each instant goes to the first of:
+`profiler`, `gc`, `compile`, `checkpoint_io`, `input`, `allocator`, `host_compute`, `collective`, `python`,
+`unknown_host`.
+"""
+
+DEFINITIONS: dict[Category, str] = {
+    Category.COMPUTE: "At least one compute kernel runs.",
+    Category.COLLECTIVE: "A collective (NCCL, RCCL, gloo …) runs and no compute kernel does. Waiting for a late rank "
+    "and transfer are one here, because one rank's profile cannot tell them apart.",
+    Category.COPY_H2D: "A copy from host to device runs, and neither a kernel nor a collective does.",
+    Category.COPY_D2H: "The same for a copy from device to host.",
+    Category.COPY_D2D: "The same for a copy within a device, and for copies whose direction is not recorded.",
+    Category.COPY_P2P: "The same for a copy between devices.",
+    Category.MEMSET: "A memset runs and nothing else does.",
+    Category.COLLECTIVE_WAIT: "The part of a collective spent waiting for the last rank to arrive.",
+    Category.COLLECTIVE_TRANSFER: "The part of a collective in which data moves.",
+    Category.INPUT: "The launching thread was inside a data loader's `next` or another input range: reading, decoding, "
+    "transforming, collating.",
+    Category.SYNC: "The host had been blocked in a wait for the device (`.item()`, `nonzero`, `synchronize`, a "
+    "pageable copy …) while the device worked, and the lead it lost was missing when the device ran dry; at most the "
+    "time blocked.",
+    Category.COMPILE: "The host compiled or loaded code (torch.compile, Triton, loading of kernels).",
+    Category.ALLOCATOR: "The host was inside a call that allocates or frees device memory.",
+    Category.COPY_STAGING: "The host moved pageable memory into a staging buffer before the copy could start.",
+    Category.LAUNCH: "The host was dispatching and launching: Python, ops and runtime calls at most "
+    f"{format_ns(DISPATCH_GAP_NS)} apart.",
+    Category.LAUNCH_LATENCY: "The launch call had returned and the op had not begun, up to the latency cap.",
+    Category.PYTHON: "Under a recorded Python frame, module or annotation, a stretch of more than "
+    f"{format_ns(DISPATCH_GAP_NS)} with neither op nor launch: callbacks, logging, metrics. "
+    "Without a device: any time there outside ops.",
+    Category.CHECKPOINT_IO: "The host was saving or loading a checkpoint.",
+    Category.GC: "Python's garbage collector ran, where the profile shows it.",
+    Category.PROFILER: "The profiler's own work: starting, stopping, flushing buffers.",
+    Category.DEPENDENCY: "The op was already launched and waited for a recorded event or for another stream.",
+    Category.DEVICE_LATENCY: "The op was already launched and the device had not begun it, up to the latency cap.",
+    Category.UNKNOWN_HOST: "The launching thread did something the profile does not show; `with_stack=True` would.",
+    Category.UNKNOWN_DEVICE: "The op was launched longer ago than any latency explains, or its launch is not recorded: "
+    "the profile does not show what it waited for.",
+    Category.GRAPH_BUILD: "The host built or traced a graph.",
+    Category.TRANSFER: "Buffers were on their way to the server that owns the device.",
+    Category.INFEED: "The device waited for its infeed queue.",
+    Category.HOST_COMPUTE: "Without a device: an op ran on a host thread.",
+}
+
+LATER: frozenset[Category] = frozenset(
+    (
+        Category.COLLECTIVE_WAIT,
+        Category.COLLECTIVE_TRANSFER,
+        Category.GRAPH_BUILD,
+        Category.TRANSFER,
+        Category.INFEED,
+    )
+)
+"""Names frozen for what this version cannot tell yet: several ranks at once, and XLA."""
+
+ORDER = """\
+Where streams overlap, each instant goes to the first of: compute, collective, copy, memset. Collectives and copies
+therefore count only where nothing hides them."""
+
+
+def page() -> str:
+    """Busy categories, idle ones, and the names reserved for later."""
+    now = [category for category in Category if category not in LATER]
+    return "\n".join(
+        [
+            INTRO,
+            section("The device works", ORDER, listing([c for c in now if LABELS[c].busy])),
+            section("The device is idle", listing([c for c in now if not LABELS[c].busy])),
+            section("Not used yet", "Reserved for several ranks at once and for XLA.", listing(sorted(LATER))),
+        ]
+    )
+
+
+def listing(categories: list[Category]) -> str:
+    """A row per category."""
+    rows = ((f"`{category}`", LABELS[category].words, DEFINITIONS[category]) for category in categories)
+    return table(("name", "in a report", "when"), rows)

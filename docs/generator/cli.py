@@ -1,0 +1,71 @@
+"""``docs/cli.md``: the commands, from their declarations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from generator.markdown import section, sentence, table
+from stepscope.cli import COMMANDS, stepscope
+from stepscope.errors import Exit
+
+INTRO = """\
+# The command line
+
+Made from the commands in `src/stepscope/cli/` by `make docs`; change them there.
+
+Data goes to standard output, everything else (progress, errors) to standard error.
+"""
+
+EXIT_STATUSES: dict[Exit, str] = {
+    Exit.OK: "Done. Findings do not change it: a slow step is not an error.",
+    Exit.UNREADABLE: "A profile could not be read, or is no profile. One sentence on standard error says why.",
+    Exit.USAGE: "Wrong usage.",
+    Exit.PARTIAL: "A profile was damaged. The report covers what could be read, `profile.complete` is false, and "
+    "[notices](formats.md) say what was lost or repaired, and where.",
+    Exit.FAIL_IF: "Reserved for `compare --fail-if`, which is not there yet.",
+}
+
+ENVIRONMENT = {
+    "NO_COLOR": "Set: no colour.",
+    "COLUMNS": "Width of the text where standard output is no terminal; 100 without it.",
+    "STEPSCOPE_CACHE": "Folder for compiled code; without it the user's cache folder.",
+    "STEPSCOPE_DEBUG": "`1`: a traceback after the sentence of an error.",
+    "NUMBA_DISABLE_JIT": "`1`: read without compiled code, some twenty times slower; a notice says so.",
+}
+
+
+def page() -> str:
+    """Every command, then what holds for all of them."""
+    with click.Context(stepscope, info_name="stepscope", **stepscope.context_settings) as root:
+        parts = [command_section(command, root) for command in COMMANDS]
+    statuses = ((f"{status.value}", meaning) for status, meaning in EXIT_STATUSES.items())
+    environment = ((f"`{name}`", meaning) for name, meaning in ENVIRONMENT.items())
+    several = "With several PATHs the status is the lowest that is not 0."
+    return "\n".join(
+        [
+            INTRO,
+            *parts,
+            section("Exit statuses", table(("status", "meaning"), statuses), several),
+            section("Environment", table(("variable", "effect"), environment)),
+        ]
+    )
+
+
+def command_section(command: click.Command, root: click.Context) -> str:
+    """Usage, help and options of a command."""
+    with click.Context(command, info_name=command.name, parent=root) as context:
+        usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+        rows = [
+            option_row(parameter) for parameter in command.get_params(context) if parameter.param_type_name == "option"
+        ]
+    text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+    return section(f"`stepscope {command.name}`", f"Usage: `{usage}`", text, table(("option", "effect"), rows))
+
+
+def option_row(option: Any) -> tuple[str, str]:
+    """How an option is written, and what it does."""
+    value = "" if option.is_flag else f" {option.metavar or '|'.join(getattr(option.type, 'choices', ['VALUE']))}"
+    default = f" Default: `{option.default}`." if option.show_default else ""
+    return ", ".join(f"`{name}{value}`" for name in option.opts), sentence(option.help or "") + default

@@ -1,0 +1,381 @@
+"""Damaged and odd files, each with its stated outcome: ``docs/formats.md`` prints it, a guard test makes the file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from generator.odd_trace import (
+    HOST,
+    OP,
+    START_US,
+    TRACE,
+    as_text,
+    changed,
+    cut,
+    events,
+    is_kernel,
+    is_op,
+    is_timed,
+    shifted,
+    stored_gzip,
+    swap,
+    trace,
+    without,
+    zeroed,
+    zipped,
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An input, what becomes of it, and where it was met.
+
+    ``notices`` are the codes beyond those of the undamaged file; ``lost`` counts events that became no row.
+    """
+
+    what: str
+    data: bytes
+    outcome: str
+    notices: tuple[str, ...] = ()
+    lost: int = 0
+    status: int = 3
+    met: str = ""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An input that is no profile, and words of the sentence that says so."""
+
+    what: str
+    data: bytes
+    words: str
+
+
+def odd(*args: Any, **more: Any) -> Case:
+    """A file that is unusual and read whole."""
+    return Case(*args, **{"status": 0, **more})
+
+
+TEXT: tuple[Case, ...] = (
+    Case(
+        "Cut off inside an event",
+        cut('"ts"', 12),
+        "All whole events are kept; the cut one is dropped, also where only a number touches the end.",
+        ("damaged_truncated",),
+        1,
+        met="trace-viewer#145",
+    ),
+    Case(
+        "Cut off between two events; no `]` or `}` at the end",
+        cut("  },\n  {", 3),
+        "Nothing but what was cut off is missing.",
+        ("damaged_missing_end",),
+    ),
+    Case(
+        "Cut off behind the events",
+        TRACE[: TRACE.index(b'"traceName"') + 9],
+        "All events are kept.",
+        ("damaged_truncated_tail",),
+    ),
+    Case(
+        r"Backslashes not escaped (`C:\Users\train.py`)",
+        swap(OP, r'"C:\Users\train.py(3): f"'),
+        "Kept literally.",
+        ("damaged_unescaped_backslash",),
+        met="pytorch#98432",
+    ),
+    Case(
+        "Raw control character in a name",
+        swap(OP, b'"aten\x01::mm"'),
+        "Kept; reports show it escaped.",
+        ("damaged_control_characters",),
+        met="pytorch#130622",
+    ),
+    Case(
+        "Source text as a name: raw line breaks and quotes",
+        swap(OP, '"print("a, b")\n  return"'),
+        "Repaired.",
+        ("damaged_control_characters", "damaged_unescaped_quote"),
+        met="pytorch#113001",
+    ),
+    Case(
+        "Log lines with quotes among the root keys",
+        swap('"schemaVersion": 1,', '"INFO": ["loaded "libkineto.so""],\n "schemaVersion": 1,'),
+        "Repaired.",
+        ("damaged_header_repaired",),
+        met="kineto#1336",
+    ),
+    Case(
+        "`inf` or `NaN` as an argument",
+        swap('"stream": 7', '"stream": 7, "bandwidth": inf'),
+        "The value counts as absent.",
+        ("damaged_not_json_value",),
+        met="kineto#105",
+    ),
+    Case(
+        "`NaN` as a time",
+        swap('"dur": 280.75', '"dur": NaN'),
+        "The event is lost.",
+        ("damaged_not_json_value", "profile_duration_missing"),
+        1,
+    ),
+    Case(
+        "Bytes that are not UTF-8",
+        swap(OP, b'"caf\xe9"'),
+        "Replaced by U+FFFD.",
+        ("damaged_invalid_utf8",),
+        met="kineto#80",
+    ),
+    Case(
+        "A key without its opening quote",
+        swap('"tid": 7', 'tid": 7'),
+        "Repaired.",
+        ("damaged_missing_key_quote",),
+        met="pytorch#33961",
+    ),
+    Case(
+        "Two processes wrote into one file",
+        swap('"ProfilerStep#7"', b'"Profile, ' + json.dumps(events()[4]).encode() + b', {"ph": "X", "narStep#7"'),
+        "The events one text cuts out of the other are lost, the rest is read.",
+        ("damaged_lost_event",),
+        2,
+        met="TensorRT-LLM#13536",
+    ),
+    Case(
+        "A block of zero bytes in the middle",
+        zeroed('"ProfilerStep#7"', 100),
+        "The event it lies in is lost.",
+        ("profile_time_missing",),
+        1,
+    ),
+    Case(
+        "A closing bracket too many between events",
+        swap("  },\n  {", "  }},\n  {"),
+        "Ignored.",
+        ("damaged_stray_bracket",),
+        met="ClangBuildAnalyzer#1",
+    ),
+    Case(
+        "A comma too many or too few between events",
+        swap("  },\n  {", "  }\n  {"),
+        "Repaired.",
+        ("damaged_stray_comma",),
+    ),
+    Case(
+        "Elements that are no objects",
+        trace([*events()[:9], 7, None, *events()[9:]]),
+        "Skipped.",
+        ("damaged_not_an_object",),
+        2,
+    ),  # type: ignore[list-item]
+    Case("Text behind the end", TRACE + b"\nDone.\n", "Ignored.", ("damaged_trailing_content",)),
+    Case(
+        "A second trace behind the first",
+        TRACE + TRACE,
+        "The first is read, the events of the second are counted as lost.",
+        ("damaged_trailing_content",),
+        len(events()),
+    ),
+)
+
+SHAPE: tuple[Case, ...] = (
+    odd(
+        "The root is a list",
+        json.dumps(events()).encode(),
+        "Read; without root keys the device has no name.",
+        met="kineto#728",
+    ),
+    Case(
+        "`traceEvents` inside `traceEvents`",
+        json.dumps({"traceEvents": {"traceEvents": events()}}).encode(),
+        "Read as one list.",
+        ("damaged_nested_trace_events", "damaged_trailing_content"),
+        met="catapult#3006",
+    ),
+    odd(
+        "Large keys before or behind `traceEvents`",
+        trace(stackFrames=[{"f": "][}{"} for _ in range(2000)]),
+        "Kept as they are.",
+        met="perfetto#365",
+    ),
+    odd("`]` in `traceName`", trace(traceName="a]},{[b.json"), "Read.", met="kineto#888"),
+    odd(
+        "A key twice in one event",
+        swap('"name": "aten::mm"', '"name": "first", "name": "aten::mm"'),
+        "The last one counts.",
+        met="trace-viewer#1175",
+    ),
+    odd("`{}` as the last event", trace([*events(), {}]), "Counted.", ("profile_event_empty",), 1, met="perfetto#6251"),
+    odd("An empty name", swap(OP, '""'), "Read.", met="perfetto#623"),
+    Case("No name", without("name"), "The event is lost.", ("profile_name_missing",), 1),
+    Case("No start", without("ts"), "The event is lost.", ("profile_time_missing",), 1),
+    Case("No duration", without("dur"), "The event is lost.", ("profile_duration_missing",), 1),
+    odd("No process or thread", without("pid", "tid"), "Read; it gets a track of its own."),
+    Case(
+        "Pairs of begin and end events (`B`, `E`)",
+        trace([*events(), {"ph": "B", "name": "a", "ts": START_US, **HOST}, {"ph": "E", "ts": START_US, **HOST}]),
+        "Lost: Kineto never writes them.",
+        ("profile_phase_unsupported",),
+        2,
+        met="perfetto#432",
+    ),
+    odd("Events in any order", trace(events()[::-1]), "Read.", met="perfetto#371"),
+    odd(
+        "Times, processes and threads as text",
+        trace([as_text(event) for event in events()]),
+        "Read.",
+        met="Ascend/pytorch#133",
+    ),
+    odd(
+        "Integers beyond 64 bits",
+        swap('"External id": 1\n', '"External id": 18446744073709551620\n'),
+        "Kept as text; as ids they count as absent.",
+        met="HolisticTraceAnalysis#324",
+    ),
+    odd(
+        "Categories as of 2021 (`Operator`, `Kernel`)",
+        TRACE.replace(b'"kernel"', b'"Kernel"').replace(b'"cpu_op"', b'"Operator"'),
+        "Read.",
+        met="kineto#659",
+    ),
+    odd(
+        "A category nobody knows",
+        swap('"cpu_op"', '"quantum_op"'),
+        "Kept as kind `other`, counted and named.",
+        ("profile_category_unknown",),
+    ),
+    odd(
+        "Process 0 on the host, stream 0 on the device",
+        TRACE.replace(b": 100,", b": 0,").replace(b'"stream": 7', b'"stream": 0'),
+        "Told apart by category, not by number.",
+        met="HolisticTraceAnalysis#219",
+    ),
+    odd(
+        "Overlapping kernels on one stream",
+        changed(is_kernel, lambda event: event | {"dur": 400}, most=99),
+        "All kept; busy time is the union.",
+        met="perfetto#4280",
+    ),
+)
+
+TIME: tuple[Case, ...] = (
+    Case(
+        "Kernels with `ts` 0 and `dur` 0",
+        changed(is_kernel, lambda event: event | {"ts": 0, "dur": 0}),
+        "Lost.",
+        ("profile_time_out_of_range",),
+        1,
+        met="pytorch#188481",
+    ),
+    Case(
+        "A start more than a day off",
+        changed(is_op, shifted(1e11)),
+        "The event is lost.",
+        ("profile_time_out_of_range",),
+        1,
+        met="pytorch#192021",
+    ),
+    Case(
+        "A time beyond 292 years",
+        changed(is_op, lambda event: event | {"ts": 1e17}),
+        "The event is lost.",
+        ("damaged_time_out_of_range", "profile_time_missing"),
+        1,
+        met="tensorpack#819",
+    ),
+    Case(
+        "A negative duration",
+        changed(is_op, lambda event: event | {"dur": -5}),
+        "The event is lost.",
+        ("profile_duration_negative",),
+        1,
+        met="catapult#1506",
+    ),
+    odd(
+        "Unix times in microseconds with three decimals",
+        changed(
+            is_timed, lambda event: event | {"ts": f"{1_712_345_600_000_000 - START_US + event['ts']}.123"}, most=99
+        ),
+        "Exact to the nanosecond.",
+        met="kineto#919",
+    ),
+    odd(
+        "A kernel that begins before its launch",
+        changed(is_kernel, shifted(-30), most=99),
+        "Read as recorded: a delay of 0.",
+    ),
+)
+
+CONTAINERS: tuple[Case, ...] = (
+    odd(
+        "gzip under any name, also in several members",
+        gzip.compress(TRACE[:2000]) + gzip.compress(TRACE[2000:]),
+        "Read.",
+    ),
+    Case(
+        "gzip cut off",
+        stored_gzip(cut('"ts"', 12)),
+        "What decompresses is read.",
+        ("damaged_gzip_truncated", "damaged_truncated"),
+        1,
+        met="vscode#150047",
+    ),
+    Case(
+        "gzip with corrupt data",
+        stored_gzip(cut('"ts"', 12), b"\xff" * 40),
+        "What decompresses before the fault is read.",
+        ("damaged_gzip_corrupt", "damaged_truncated"),
+        1,
+    ),
+    Case("Other bytes behind the gzip data", gzip.compress(TRACE) + b"more", "Ignored.", ("damaged_gzip_trailing",)),
+)
+
+PARTS: tuple[Case, ...] = (
+    odd(
+        "No step markers",
+        trace([event for event in events() if not event["name"].startswith("ProfilerStep")]),
+        "Steps are inferred where launches or optimizer steps repeat; else the profile is one step.",
+        ("profile_no_steps",),
+    ),
+    odd(
+        "Launches without kernels",
+        trace([event for event in events() if not is_kernel(event)]),
+        "Times are the host's; nothing is said of idle devices.",
+        ("profile_device_missing",),
+    ),
+    odd(
+        "Every third launch is missing",
+        trace([e for i, e in enumerate(events()) if e["name"] != "cudaLaunchKernel" or i % 3 != 1]),
+        'Costs per step are "not determined".',
+        ("profile_sampled",),
+    ),
+)
+
+REFUSED: tuple[Refusal, ...] = (
+    Refusal("An empty file", b"", "is empty"),
+    Refusal("Text, HTML, a log", b"<!DOCTYPE html>\n<p>404</p>", "not a profile"),
+    Refusal("Binary data (XPlane, pickle, PNG)", b"\x0a\x0c\x12\x08/host:CPU" + bytes(200), "not a profile"),
+    Refusal("UTF-16", TRACE.decode().encode("utf-16"), "not a profile"),
+    Refusal("A zip archive", zipped("trace.json"), "not a profile"),
+    Refusal("gzip inside gzip", gzip.compress(gzip.compress(TRACE)), "not a profile"),
+    Refusal("JSON of another kind", b'{"nodes": [], "schema": "1.0"}', "no traceEvents"),
+    Refusal("A JSON list of other things", b"[1, 2, 3]", "is no trace"),
+    Refusal("Cut off before the first event", TRACE[:60], "ends before its traceEvents begin"),
+)
+
+GROUPS: dict[str, tuple[Case, ...]] = {
+    "Damaged text": TEXT,
+    "Damaged or odd events": SHAPE,
+    "Times": TIME,
+    "Containers": CONTAINERS,
+    "Parts that were not recorded": PARTS,
+}
+
+
+def cases() -> Iterable[Case]:
+    """Every case."""
+    return (case for group in GROUPS.values() for case in group)

@@ -1,0 +1,163 @@
+"""``docs/rules.md``: what each rule states, its limits, titles and remedies, and every notice."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+from generator import source
+from generator.markdown import section, sentence, table
+from stepscope import limits
+from stepscope.diagnosis import engine
+from stepscope.diagnosis.finding import paragraphs
+from stepscope.diagnosis.rules import RULES, profile
+from stepscope.names import hosts
+from stepscope.readers import kineto, sorting
+from stepscope.readers.scan.damage import TEXTS
+
+INTRO = """\
+# The rules
+
+Made from the rule files in `src/stepscope/diagnosis/rules/` and from `src/stepscope/limits.py` by `make docs`.
+
+A rule reads the facts of one profile and either says nothing or makes a *finding*: what costs time, where, how much a
+fix saves, and the fix. Findings are ranked by what they save.
+
+{general}
+
+Savings are first-order: the booked time is taken off, nothing is replayed. The saving of one fix may be part of
+another's, so they are never added up. `confidence` is lowered where the capture itself slows the host, where launches
+were not recorded, and where there are no steps. In a sampled profile every cost is "not determined".
+
+Below, … and ‹name› stand for what the profile fills in.
+"""
+
+NOTICES_INTRO = """\
+Notices are about the profile, not about the job. `damaged_*` and those marked 3 make `profile.complete` false and the
+exit status 3. [Formats and damaged files](formats.md) shows which file leads to which."""
+
+UNSAID = frozenset(("flow_open",))
+"""Losses that are counted and shown to nobody: they say nothing about the profile."""
+HOW_READ = ("How the file had to be read, where that is slower: without numba, or without a folder for compiled code",)
+"""Stands for a text that is made elsewhere."""
+
+
+def page() -> str:
+    """The rules in their order, hints for synchronisations, then the notices."""
+    modules = [sys.modules[rule.__module__] for rule in RULES]
+    texts = source.limit_texts()
+    general = texts["FINDING_NS"].replace(
+        "at least both of these",
+        f"at least {source.limit_value('FINDING_SHARE')} and {source.limit_value('FINDING_NS')}",
+    )
+    return "\n".join(
+        [
+            INTRO.format(general=general),
+            *(rule_section(module) for module in modules),
+            section("What to write instead of a synchronising op", table(("op", "why it waits", "instead"), hints())),
+            section("Notices", NOTICES_INTRO, table(("code", "exit status", "text"), notices())),
+            section("What bounds the step", bottlenecks()),
+            section(
+                "Limits of the analysis and of notices", table(("limit", "value", "what it is"), other_limits(modules))
+            ),
+        ]
+    )
+
+
+def rule_section(module: ModuleType) -> str:
+    """One rule: its statement, limits, titles and remedies."""
+    heading, _, rest = (inspect.getdoc(module) or "").partition(": ")
+    first, _, statement = rest.partition("\n\n")
+    limits = [limit_row(name) for name in source.limits_of(module)]
+    titles = "\n".join(f"* {title}" for title in dict.fromkeys(titles_of(module)))
+    remedies = "\n\n".join(remedy(text) for _, text in source.constants(module, "_FIX"))
+    return section(
+        heading,
+        sentence(first),
+        " ".join(statement.replace("``", "`").split()),
+        f"**Titles**\n\n{titles}",
+        f"**Limits**\n\n{table(('limit', 'value', 'what it is'), limits)}" if limits else "",
+        f"**Remedies**, chosen by what the profile shows\n\n{remedies}" if remedies else "",
+    )
+
+
+def titles_of(module: ModuleType) -> Iterator[str]:
+    """The titles a rule can give."""
+    for call in source.calls(module, "Finding", "_finding"):
+        title = source.keyword(call, "title")
+        if isinstance(title, ast.Constant | ast.JoinedStr):  # else handed on from a caller, which says it
+            yield source.text(title, module)
+
+
+def limit_row(name: str) -> tuple[str, str, str]:
+    """A limit, its value and what it is."""
+    return f"`{name}`", source.limit_value(name), source.limit_texts().get(name, "")
+
+
+def other_limits(modules: list[ModuleType]) -> list[tuple[str, str, str]]:
+    """The limits that no rule of the list applies itself."""
+    told = {name for module in modules for name in source.limits_of(module)}
+    return [limit_row(name) for name in vars(limits) if name.isupper() and name not in told]
+
+
+def remedy(raw: str) -> str:
+    """A remedy as Markdown; lines indented by four spaces are code."""
+    lines: list[str] = []
+    code: list[str] = []
+    for line in [*paragraphs(raw.strip().replace("torch.{dtype}", "torch.bfloat16")).splitlines(), ""]:
+        if line.startswith("    "):
+            code.append(line[4:])
+            continue
+        if code:
+            lines += ["", "```text", *code, "```", ""]
+            code = []
+        lines.append(line)
+    return "\n".join(lines).strip()
+
+
+def hints() -> Iterator[tuple[str, str, str]]:
+    """Ops that make the host wait, by the reason they share."""
+    by_hint: dict[hosts.SyncHint, list[str]] = {}
+    for op, hint in hosts._SYNC_HINTS.items():
+        by_hint.setdefault(hint, []).append(f"`{op.removeprefix('aten::')}`")
+    for hint, ops in by_hint.items():
+        yield ", ".join(ops), sentence(hint.cause), "; ".join(hint.alternatives)
+
+
+def notices() -> Iterator[tuple[str, str, str]]:
+    """Every notice: about the profile, about its events, about the file."""
+    for call in source.calls(profile, "Notice"):
+        code, text = call.args[:2]
+        if isinstance(code, ast.Constant):
+            yield f"`{code.value}`", "0", source.text(text, profile)
+    for module in (sorting, kineto):
+        yield from losses(module)
+    for code, text in TEXTS.items():
+        yield f"`damaged_{code}`", "3", sentence(text)
+
+
+def losses(module: ModuleType) -> Iterator[tuple[str, str, str]]:
+    """The notices about events that a reader makes."""
+    for call in source.calls(module, "lose", "Loss"):
+        texts = [
+            source.text(given, module)
+            for given in call.args
+            if isinstance(given, ast.JoinedStr) or (isinstance(given, ast.Constant) and isinstance(given.value, str))
+        ]
+        if not texts or texts[0] in UNSAID:
+            continue
+        is_lost = isinstance(call.func, ast.Attribute) and source.keyword(call, "lost") is None
+        yield f"`profile_{texts[0]}`", "3" if is_lost else "0", sentence((*texts, *HOW_READ)[1])
+
+
+def bottlenecks() -> str:
+    """When a cause is named in the verdict."""
+    named = ", ".join(f"`{name}`" for name in engine._GROUPS)
+    return (
+        f"`summary.bottleneck` names what bounds the step: the largest of {named}, if it takes at least "
+        f"{source.limit_value('BOTTLENECK_SHARE')} of the step; otherwise `device`, or `host` where there is none. "
+        "It is named even where no rule has a remedy for it."
+    )
