@@ -52,6 +52,8 @@ CORRELATION_HOLE: Final = 64
 CUDA traces Kineto's own omissions leave at most 57, but for one-time initialisation."""
 
 CORRELATION_HOLE_SHARE: Final = 0.05
+"""More holes than this between the calls, and calls were filtered out of the profile."""
+
 FEWEST_CALLS: Final = 100
 """With fewer calls than this the spacing of their ids says nothing."""
 

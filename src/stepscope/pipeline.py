@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from stepscope import compiled
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding, Notice
@@ -18,9 +20,13 @@ from stepscope.readers.scan import must_compile, read_arguments
 from stepscope.readers.source import Source
 from stepscope.report import document
 from stepscope.report.labels import CATEGORIES
+from stepscope.trace import forest
 from stepscope.trace.trace import Trace
 
 Progress = Callable[[str, int, int], None]
+
+SMALL_FILE_BYTES = 16_384
+"""Smaller files are read without the compiled scanner."""
 
 
 class Profile:
@@ -113,16 +119,24 @@ _ROW_COLUMNS = {
 }
 
 
+def _must_compile(source: Source) -> bool:
+    """Whether this run compiles loops first: the trace's, and for all but small files the scanner's."""
+    folder = Path(forest.__file__).parent
+    large = source.size > SMALL_FILE_BYTES and must_compile()
+    return large or compiled.must_compile(folder, "forest._nest")
+
+
 def open(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Profile:
     """Read a profile, in any format stepscope knows; analyses run when their results are first asked for.
 
     Raises InputError where the path cannot be read or holds no profile.
     """
     source = Source(os.fspath(path))
+    reader = registry.recognise(source)
     reading = (lambda done, total: progress("reading", done, total)) if progress else None
-    if progress and must_compile():
+    if progress and _must_compile(source):
         progress("compile", 0, 0)
-    return Profile(source, registry.read(source, reading), progress)
+    return Profile(source, reader.read(source, reading), progress)
 
 
 __all__ = ["Profile", "open"]

@@ -155,7 +155,7 @@ def _verdict(facts: Facts) -> tuple[str, str]:
             f"{format_share(BOTTLENECK_SHARE)} or more.",
             "device",
         )
-    lost = round(shares[worst] * step)
+    lost = sum(parts.get(c, 0) for c in _GROUPS[worst][0])
     return (
         f"For {format_share(shares[worst])} {window} ({format_ns(lost)} of {format_ns(step)}) the device "
         f"{_GROUPS[worst][1]}; it computes {format_share(busy)}.",

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from stepscope.errors import InputError
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.readers import kineto_schema as schema
 from stepscope.readers.arguments import ArgumentColumns
@@ -23,6 +24,7 @@ from stepscope.readers.sorting import Sorting
 from stepscope.readers.source import Source
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
+from stepscope.trace.codes import used_codes
 from stepscope.trace.trace import Completeness, Device, Info, Loss, Trace
 
 
@@ -369,6 +371,17 @@ def recognise(head: bytes) -> bool:
 def read(source: Source, progress: Callable[[int, int], None] | None = None) -> Trace:
     """Read a Kineto profile.
 
-    Raises InputError where the content is no trace JSON at all.
+    Raises InputError where the content is no trace JSON at all, is somebody else's trace, or holds no usable event.
     """
-    return to_trace(read_events(source, progress))
+    events = read_events(source, progress)
+    used = used_codes(events.category, len(events.strings))
+    if len(events) and not any(events.strings[code].lower() in schema.CATEGORIES for code in used.tolist()):
+        raise InputError(
+            f"{source.path} is a trace, but not one of PyTorch's profiler: none of its events has a category stepscope "
+            "knows. Other formats are not read yet."
+        )
+    trace = to_trace(events)
+    if len(trace.slices) == 0:
+        lost = [f"{loss.count} {loss.text}" for loss in trace.completeness.losses if loss.lost_events]
+        raise InputError(f"{source.path} holds no usable event" + (f": {'; '.join(lost)}." if lost else "."))
+    return trace

@@ -26,13 +26,13 @@ class Reader:
 READERS: tuple[Reader, ...] = (Reader("Kineto JSON", kineto.recognise, kineto.read),)
 
 
-def read(source: Source, progress: Progress | None = None) -> Trace:
-    """Read a profile in whatever format it is.
+def recognise(source: Source) -> Reader:
+    """The reader for a file's content.
 
-    Raises InputError with one sentence if no reader recognises the content.
+    Raises InputError with one sentence if there is none.
     """
     head = source.head(HEAD_BYTES)
     for reader in READERS:
         if reader.recognise(head):
-            return reader.read(source, progress)
+            return reader
     raise InputError(f"{source.path} is not a profile stepscope can read ({', '.join(r.name for r in READERS)}).")

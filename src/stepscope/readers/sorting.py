@@ -58,7 +58,9 @@ class Sorting:
         self.lose(
             ~(timed | is_meta | is_flow) & (e.phase != 0), "phase_unsupported", "events of a kind Kineto does not write"
         )
-        self.lose(e.phase == 0, "event_empty", "events without a phase", lost=False)
+        said = has_name | has_time
+        self.lose((e.phase == 0) & said, "phase_missing", "events that do not say what they are (`ph`)")
+        self.lose((e.phase == 0) & ~said, "event_empty", "empty events", lost=False)
         good = near & has_name
         is_memory = is_i & good & self.named("[memory]")
         return Fate(
@@ -74,7 +76,9 @@ class Sorting:
         stamps = self.events.ts_ns
         if not measured.any():
             return np.ones(len(stamps), np.bool_)
-        median = int(np.median(stamps[measured]))
+        # Zeroed stamps may be the majority; what they stand beside tells the time of the file.
+        stamped = measured & (stamps != 0)
+        median = int(np.median(stamps[stamped if stamped.any() else measured]))
         return np.asarray((stamps > median - FAR_NS) & (stamps < median + FAR_NS))
 
     def named(self, name: str) -> t.Bools:

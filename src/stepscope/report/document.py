@@ -67,6 +67,7 @@ def _profile(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str,
         "epoch_ns": info.origin_epoch_ns,
         "complete": facts.trace.completeness.complete,
         "events": {"total": facts.trace.completeness.events, **facts.trace.completeness.rows},
+        "losses": [dataclasses.asdict(loss) for loss in facts.trace.completeness.losses],
         "notices": [dataclasses.asdict(notice) for notice in diagnosis.notices],
     }
 
@@ -116,6 +117,7 @@ def _summary(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "steps_used": len(facts.used),
         "step_basis": facts.basis if facts.used else None,
         "inferred": facts.markers.inferred,
+        "step_source": facts.markers.source,
         "parts_ns_per_step": _named(parts),
         "parts_share": _named(summary.shares(summary.total_parts(facts))),
         "device_busy_share": summary.busy_share(facts, collectives=True),

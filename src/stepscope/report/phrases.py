@@ -48,6 +48,8 @@ def _devices(devices: list[dict[str, Any]]) -> str:
 def _steps(count: int, summary: dict[str, Any]) -> str:
     if not count:
         return "no steps"
+    if summary.get("step_source") == "whole profile":
+        return "the whole profile as one step"
     noun = "step" if count == 1 else "steps"
     used = "" if summary["steps_used"] == count else f", {summary['steps_used']} used"
     return f"{count} {'inferred ' if summary['inferred'] else ''}{noun}{used}"

@@ -127,7 +127,7 @@ class TraceBuilder:
 
     def _sorted_slices(self, resolution_ns: int) -> tuple[t.Slices, t.I32]:
         given = self._slices
-        if not given:
+        if not given or len(given["track"]) == 0:
             return t.Slices.empty(), np.empty(0, np.int32)
         order = _slice_order(given["track"], given["start_ns"], given["dur_ns"])
         new_id = np.empty(order.size, np.int32)

@@ -10,13 +10,14 @@ from stepscope.diagnosis.evidence import booked, capture_slows_host
 from stepscope.diagnosis.finding import Notice
 from stepscope.limits import AHEAD_SHARE, FEW_STEPS, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
 from stepscope.trace.tables import Kind
+from stepscope.trace.trace import Loss
 from stepscope.units import format_ns, format_share
 
 
 def notices(facts: Facts) -> list[Notice]:
     """All notices, in the order in which one should read them."""
     found = [
-        Notice(_code(loss.code, loss.damaged), _sentence(loss.text, loss.first_offset, loss.damaged), loss.count)
+        Notice(_code(loss.code, loss.damaged), _sentence(loss), loss.count)
         for loss in facts.trace.completeness.losses
         if loss.damaged or loss.lost_events or loss.code != "flow_open"
     ]
@@ -43,9 +44,10 @@ def _code(code: str, damaged: bool) -> str:
     return f"damaged_{code}" if damaged else f"profile_{code}"
 
 
-def _sentence(text: str, offset: int | None, damaged: bool) -> str:
-    place = f", first at byte {offset:,}" if offset is not None and damaged else ""
-    return f"{text[:1].upper()}{text[1:]}{place}."
+def _sentence(loss: Loss) -> str:
+    lost = loss.damaged or loss.lost_events
+    place = f", first at byte {loss.first_offset:,}" if loss.first_offset is not None and lost else ""
+    return f"{loss.text[:1].upper()}{loss.text[1:]}{place}."
 
 
 def _steps(facts: Facts) -> Notice | None:
