@@ -28,13 +28,14 @@ numbers = st.one_of(
     st.builds(lambda whole, power: f"{whole}e{power}", st.integers(-99, 10**6), st.integers(-30, 30)),
     st.builds(lambda whole, part, power: f"{whole}.{part}E{power:+d}", st.integers(0, 9), st.integers(0, 10**16),
               st.integers(-20, 12)),
-    st.sampled_from(["0", "-0", "0.0005", "0.00049999", "0.0015", "-0.0005", "9223372036854775.807", "9223372036854775.8075",
-                     "9223372036854776", "-9223372036854775.807", "123456789012345678901234567890", "1e-999", "1E+400",
-                     "0e999999", "12345678", "87654321.123", "1712195495519689.047", "1.0"]),
+    st.sampled_from(["0", "-0", "0.0005", "0.00049999", "0.0015", "-0.0005", "9223372036854775.807",
+                     "9223372036854775.8075", "9223372036854776", "-9223372036854775.807",
+                     "123456789012345678901234567890", "1e-999", "1E+400", "0e999999", "12345678", "87654321.123", "1712195495519689.047", "1.0"]),
 ).map(Raw)
 texts = st.one_of(
     st.text(max_size=12),
-    st.sampled_from(["", "aten::add", "a" * 31, "b" * 32, "c" * 63, "d" * 64, "e" * 200, 'say "hi"', "C:\\temp\\new", "é\n\t",
+    st.sampled_from(["", "aten::add", "a" * 31, "b" * 32, "c" * 63, "d" * 64, "e" * 200, 'say "hi"', "C:\\temp\\new",
+                     "é\n\t",
                      "\\", '\\"', "12", "-7", "007", "1.5", "}{][", "\ud83d\ude00", "\x7f", "\ud800", "null", "]"]),
 )
 scalars = st.one_of(numbers, texts, st.none(), st.booleans(), _digits.map(Raw))
@@ -47,8 +48,8 @@ _fields: dict[str, st.SearchStrategy[Any]] = {
     "ph": st.one_of(st.sampled_from("XMifsC"), st.sampled_from(["X"]), values), "cat": st.one_of(texts, values),
     "name": st.one_of(texts, values), "pid": identifiers, "tid": identifiers, "ts": times, "dur": times,
     "id": st.one_of(st.integers(0, 99), values), "args": st.one_of(
-        st.dictionaries(st.one_of(st.sampled_from(ArgumentKeys.ALL), texts), st.one_of(st.integers(0, 9), values), max_size=5),
-        values),
+        st.dictionaries(st.one_of(st.sampled_from(ArgumentKeys.ALL), texts), st.one_of(st.integers(0, 9), values),
+                        max_size=5), values),
     "s": texts, "Ev Idx": st.integers(0, 9), "\\odd\"key": st.integers(0, 9),
 }
 _usual = [("ph", "cat", "name", "pid", "tid", "ts", "dur", "args"), ("name", "ph", "ts", "pid", "tid", "args"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.readers.events import RawEvents
-from stepscope.readers.scan import drive, read_arguments, read_events
+from stepscope.readers.scan import drive, read_events
 from stepscope.readers.source import Source
 
 from . import scan_reference as reference

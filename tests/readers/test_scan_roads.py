@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from stepscope import compiled
-from stepscope.readers.scan import read_events
 from stepscope.readers.scan import read as reading
+from stepscope.readers.scan import read_events
 from stepscope.readers.source import Source
 
 TEXT = json.dumps({"traceEvents": [{"ph": "X", "name": f"n{number % 7}", "pid": 1, "tid": 1, "ts": number, "dur": 1}

@@ -104,11 +104,10 @@ def test_bytes_behind_the_gzip_are_reported(tmp_path: Path, engine: str) -> None
 def test_a_bomb_is_refused_before_it_is_read(tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_module, "BOMB_BYTES", 1 << 20)
     source = write(tmp_path, gzip.compress(bytes(4 << 20)))
-    produced = 0
+    chunks = source.chunks(1 << 16)
+    assert sum(len(next(chunks)) for _ in range(16)) == 1 << 20
     with pytest.raises(InputError, match="expands more than 200 times"):
-        for chunk in source.chunks(1 << 16):
-            produced += len(chunk)
-    assert produced <= (1 << 20) + (1 << 16)
+        next(chunks)
 
 
 def test_a_dense_but_small_file_is_no_bomb(tmp_path: Path, engine: str) -> None:
@@ -120,7 +119,8 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     os.mkfifo(tmp_path / "pipe")
     for name, words in (("missing", "no such file"), ("folder", "is a directory"), ("empty", "is empty"),
-                        ("pipe", "not a regular file"), ("nul\0byte", "cannot be opened"), ("x" * 300, "cannot be opened")):
+                        ("pipe", "not a regular file"), ("nul\0byte", "cannot be opened"),
+                        ("x" * 300, "cannot be opened")):
         with pytest.raises(InputError, match=words) as caught:
             Source(tmp_path / name)
         assert "\n" not in str(caught.value)

@@ -15,14 +15,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Literal, Protocol, Self
+from typing import Any, BinaryIO, Literal, Protocol, Self
 
 from stepscope.errors import InputError
 
+igzip: Any
 try:
     from isal import igzip, isal_zlib
 except ImportError:  # a platform without isal wheels: zlib does the same work, slower
-    igzip = isal_zlib = None
+    igzip = None
+    _FAST_ERRORS: tuple[Any, ...] = ()
+else:
+    _FAST_ERRORS = (EOFError, zlib.error, isal_zlib.error, gzip.BadGzipFile)
 
 Container = Literal["plain", "gzip"]
 FaultCode = Literal["gzip_truncated", "gzip_corrupt", "gzip_trailing"]
@@ -80,7 +84,7 @@ class Source:
     def open(self) -> BinaryIO:
         """The file as it lies on disk, unbuffered."""
         try:
-            return open(self.path, "rb", buffering=0)  # type: ignore[return-value]
+            return open(self.path, "rb", buffering=0)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be opened: {_reason(error)}") from error
 
@@ -198,7 +202,7 @@ class _GzipStream:
         assert self._fast is not None
         try:
             return int(self._fast.readinto(view))
-        except (EOFError, zlib.error, isal_zlib.error, gzip.BadGzipFile):
+        except _FAST_ERRORS:
             # isal may have lost what it decompressed in this call; zlib yields every byte before the fault.
             self._file.seek(0)
             self._careful = CarefulGzip(self._file, skip=self._produced)

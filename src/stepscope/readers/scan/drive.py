@@ -113,7 +113,7 @@ def _blocks(stream: Stream) -> Iterator[_Block]:
     def produce() -> None:
         try:
             while (buffer := free.get()) is not None:
-                size = fill(stream, memoryview(buffer)[SLACK:SLACK + CHUNK])
+                size = fill(stream, buffer.data[SLACK:SLACK + CHUNK])
                 full.put(_Block(buffer, size, size < CHUNK))
                 if size < CHUNK:
                     return
@@ -147,7 +147,7 @@ def _rest(window: Window, at: int, blocks: Iterator[_Block]) -> tuple[bytes, int
     for block in blocks:
         total += block.size
         if len(tail) < TAIL_LIMIT:
-            tail += memoryview(block.buffer)[SLACK:SLACK + block.size]
+            tail += block.buffer.data[SLACK:SLACK + block.size]
     return bytes(tail), total
 
 
@@ -241,7 +241,7 @@ class _ChunkReader:
         if buffer is None or len(buffer) < size + PADDING:
             buffer = empty_buffer(size if size > CHUNK else min(CHUNK + MARGIN, self._source.size))
             self._local.buffer = buffer
-        got = pread_into(self._file, memoryview(buffer)[:size], base)
+        got = pread_into(self._file, buffer.data[:size], base)
         return Window(buffer, base, got, base + got >= self._source.size)
 
 

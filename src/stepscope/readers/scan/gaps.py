@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepscope.readers.events import ArgumentKeys
 from stepscope.compiled import outlined
+from stepscope.readers.events import ArgumentKeys
 from stepscope.readers.scan.interning import same_bytes
 from stepscope.readers.scan.machine import equal_64, load_byte, load_word, store_byte, store_word
 from stepscope.readers.scan.tokens import (
@@ -37,9 +37,9 @@ ARGUMENT = 16
 
 GOING, MORE_NEEDED, MALFORMED, ARRAY_END, ARGS_OPENED = range(5)
 
-# A gap as the tokeniser returns it: the address of the leaf, what to do with it, the depth there (0 between events, 1 in
-# one, 2 in its args), whether a comma is due before the next member, where an event ended and one began (relative to
-# the gap, -1 for nowhere), whose args opened, and GOING or why the gap ends without a leaf.
+# A gap as the tokeniser returns it: the address of the leaf, what to do with it, the depth there (0 between events,
+# 1 in one, 2 in its args), whether a comma is due before the next member, where an event ended and one began (relative
+# to the gap, -1 for nowhere), whose args opened, and GOING or why the gap ends without a leaf.
 LEAF, ACTION_OF, DEPTH_AT, COMMA_DUE, ENDED_AT, BEGAN_AT, ARGS_OPEN, STATUS = range(8)
 
 # Which event an opening ``"args": {`` in a gap belongs to: the one open before the gap, or the one begun in it.
@@ -111,7 +111,7 @@ def _argument_key(start, length, keys, key_count):
 
 @outlined
 def _has_backslash(start, length):
-    for index in range(length):
+    for index in range(length):  # noqa: SIM110  # numba knows no generator expressions
         if load_byte(start + index) == BACKSLASH:
             return True
     return False
@@ -140,7 +140,13 @@ def _member(at, end, depth, keys, key_count):
 
 
 @outlined
-def tokenise(start, end, depth, comma_due, keys, key_count):
+def _mark_args(args, owner, status):
+    """Note whose args opened; MALFORMED where they did twice in one event."""
+    return args | owner, MALFORMED if args & owner else status
+
+
+@outlined
+def tokenise(start, end, depth, comma_due, keys, key_count):  # a state machine, one branch per byte
     """Tokenise the gap at ``start``, from behind a value to the next leaf value. Returns the eight facts of a gap.
 
     ``comma_due``: a comma must precede whatever comes, unless a bracket closes.
@@ -175,10 +181,7 @@ def tokenise(start, end, depth, comma_due, keys, key_count):
             at, action, status = _member(at, end, depth, keys, key_count)
             dangling, comma_due = False, 1
             if status == ARGS_OPENED or action == SKIP_ONCE:
-                owner = ARGS_OF_BEGUN if began >= 0 else ARGS_OF_OPEN
-                if args & owner:
-                    status = MALFORMED  # args twice in one event
-                args |= owner
+                args, status = _mark_args(args, ARGS_OF_BEGUN if began >= 0 else ARGS_OF_OPEN, status)
             if status == ARGS_OPENED:
                 depth, comma_due = 2, 0
                 continue

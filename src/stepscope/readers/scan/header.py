@@ -21,8 +21,8 @@ EVENT_START = re.compile(
     rb'\{[\x00-\x20]*+(?:(?:"(?:name|cat|ts|dur|pid|tid|id|s|bp|tts|tdur|sf|cname)"[\x00-\x20]*+:[\x00-\x20]*+'
     rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[-+.\w]++)[\x00-\x20]*+,[\x00-\x20]*+){0,12}?"ph"[\x00-\x20]*+:[\x00-\x20]*+"'
     rb'|"args"[\x00-\x20]*+:[\x00-\x20]*+\{)', re.DOTALL)
-"""Where an event plausibly begins: an opening brace, simple members, then ``ph``; or args first (sorted keys). It cannot
-match inside a valid string, where the quotes would be escaped."""
+"""Where an event plausibly begins: an opening brace, simple members, then ``ph``; or args first (sorted keys). It
+cannot match inside a valid string, where the quotes would be escaped."""
 
 _LIST_START = re.compile(rb"\[[\x00-\x20]*+(?=" + EVENT_START.pattern + rb")", re.DOTALL)
 _TRACE_EVENTS = re.compile(rb'"traceEvents"[\x00-\x20]*+:[\x00-\x20]*+\[')
@@ -98,12 +98,11 @@ class Root:
             self._tally.note("truncated_tail", base + at, size=len(data) - at)
             return len(data)
         except (Malformed, ValueError, RecursionError):
-            stop = _next_key(data, at)
-            if stop is None:
-                closing = data.rfind(b"}")
-                stop = closing if closing > at else len(data)
-            self._repair(data, at, stop, base, header)
-            return stop
+            following, closing = _next_key(data, at), data.rfind(b"}")
+            if following is None:
+                following = closing if closing > at else len(data)
+            self._repair(data, at, following, base, header)
+            return following
 
     def _member(self, data: bytearray, at: int, more: Callable[[], bool], opening: Opening) -> int:
         """Read one root member (and the comma behind it) before the events; sets ``opening.start`` on finding them."""

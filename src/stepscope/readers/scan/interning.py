@@ -7,6 +7,7 @@ large they are and how much is used. A full table makes the kernel return; Pytho
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 import numpy as np
 
@@ -197,7 +198,7 @@ class StringTable:
         """The strings, by number."""
         ends = self._starts[:len(self) + 1].tolist()
         blob = self._pool[:ends[-1]].tobytes()
-        return [blob[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+        return [blob[start:end] for start, end in pairwise(ends)]
 
     def _allocate(self, slots: int, pool: int) -> None:
         self._hashes = np.empty(slots, np.int64)

@@ -1,5 +1,7 @@
 """The fast road's loop: from the bytes of ``traceEvents`` to rows, argument streams and interned texts."""
 
+# ruff: noqa: SIM109  # `x in (a, b)` makes numba build a tuple
+
 from __future__ import annotations
 
 import numpy as np
@@ -188,11 +190,11 @@ def _lane_kind(found):
 
 
 @kernel
-def scan(window, start, limit, end, rows, streams, state, counts):
+def scan(window, start, limit, end, rows, streams, state, counts):  # noqa: C901, PLR0913
     """Scan events from ``start`` until one begins at ``limit`` or later: (position, why it stopped).
 
-    ``window`` is the address of a padded buffer, the other positions are relative to it; ``state`` and ``counts`` belong
-    to the thread. The position is where to go on: before an event, or before the comma in front of it
+    ``window`` is the address of a padded buffer, the other positions are relative to it; ``state`` and ``counts``
+    belong to the thread. The position is where to go on: before an event, or before the comma in front of it
     (``state[COMMA]``). Every row before ``state[COUNT]`` is complete.
 
     One function holds the whole loop on purpose: its many variables must stay in registers.
@@ -202,11 +204,12 @@ def scan(window, start, limit, end, rows, streams, state, counts):
     row = state[COUNT]
     comma_due = state[COMMA]
     strings, raws, keys = state[STRINGS], state[RAWS], state[KEYS]
-    depth = template = 0
+    nothing = np.int64(0)  # a literal 0 would make numba compile every callee twice
+    depth = template = nothing
     event = at
     seen_args = False
-    pid = tid = pid_kind = tid_kind = 0
-    lane_pid = lane_tid = lane_kinds = lane = -1
+    pid = tid = pid_kind = tid_kind = nothing
+    lane_pid = lane_tid = lane_kinds = lane = nothing - 1
     while True:
         gap, previous = at, template
         depth_before = depth
@@ -269,7 +272,7 @@ def scan(window, start, limit, end, rows, streams, state, counts):
                 why = ROWS_FULL
                 break
             _clear(rows, row, event - window)
-            pid = tid = pid_kind = tid_kind = 0
+            pid = tid = pid_kind = tid_kind = nothing
             seen_args = args & ARGS_OF_BEGUN != 0
         comma_due = comma_next
         if action == NOTHING:
@@ -294,17 +297,15 @@ def scan(window, start, limit, end, rows, streams, state, counts):
         elif action == PHASE:
             value, at, found = _phase(at, stop)
             rows[row].phase = value
-        elif action == PID:
-            pid, at, found = read_value(at, stop, raws)
-            pid_kind = _lane_kind(found)
-        elif action == TID:
-            tid, at, found = read_value(at, stop, raws)
-            tid_kind = _lane_kind(found)
-        elif action >= ARGUMENT:
+        elif action == PID or action == TID or action >= ARGUMENT:
             value, at, found = read_value(at, stop, raws)
-            if found == NUMBER or found == TEXT:
-                if not _push_argument(streams, action - ARGUMENT, row, value, 1 if found == TEXT else 0):
-                    found = BAD
+            if action == PID:
+                pid, pid_kind = value, _lane_kind(found)
+            elif action == TID:
+                tid, tid_kind = value, _lane_kind(found)
+            elif (found == NUMBER or found == TEXT) and not _push_argument(
+                    streams, action - ARGUMENT, row, value, 1 if found == TEXT else 0):
+                found = BAD
         else:
             at, found = _skip(at, stop)
         if at >= stop or found >= BARE:
@@ -318,7 +319,7 @@ def scan(window, start, limit, end, rows, streams, state, counts):
             if found == BAD:
                 why = NEED_HELP
                 break
-            _push(streams, BARE_NOTE if found == BARE else RANGE_NOTE, row, 0)
+            _push(streams, BARE_NOTE if found == BARE else RANGE_NOTE, row, nothing)
     _forget(streams, row)
     state[COUNT] = row
     state[COMMA] = resume_comma

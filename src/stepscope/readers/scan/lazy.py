@@ -16,12 +16,12 @@ _BLOCK = 1 << 20
 
 
 def read_arguments(source: Source, offsets: Sequence[int]) -> list[dict[str, Any]]:
-    """The ``args`` of the events at ``offsets`` (as in ``RawEvents.offset``), in that order; ``{}`` where there are none.
+    """The ``args`` of the events at ``offsets`` (as in ``RawEvents.offset``), in that order; ``{}`` for none.
 
     A plain file is read at the offsets; a gzip file is decompressed once more from its start, up to the last offset.
     Raises :class:`~stepscope.errors.InputError` where the file cannot be read any more.
     """
-    wanted = sorted(set(int(offset) for offset in offsets))
+    wanted = sorted({int(offset) for offset in offsets})
     read = _from_plain if source.container == "plain" else _from_stream
     found = dict(read(source, wanted))
     return [found.get(int(offset), {}) for offset in offsets]

@@ -49,6 +49,13 @@ def _unary(codegen: Codegen) -> Any:
     return intrinsic(typed)
 
 
+def _binary(codegen: Codegen) -> Any:
+    """An intrinsic (int64, int64) -> int64."""
+    def typed(typing_context: Any, first: Any, second: Any) -> Any:
+        return types.int64(types.int64, types.int64), codegen
+    return intrinsic(typed)
+
+
 def _loader(kind: Any, extend: str) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         value = _load(builder, arguments[0], kind)
@@ -119,18 +126,14 @@ def trailing_zeros(context: Any, builder: Any, signature: Any, arguments: Any) -
     return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
 
-@intrinsic
-def shift_right(typing_context: Any, value: Any, count: Any) -> Any:
+@_binary
+def shift_right(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Logical shift of an int64."""
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.lshr(*arguments)
-    return types.int64(types.int64, types.int64), codegen
+    return builder.lshr(*arguments)
 
 
-@intrinsic
-def equal_64(typing_context: Any, first: Any, second: Any) -> Any:
+@_binary
+def equal_64(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Bit i says whether byte i at both addresses is the same."""
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        left, right = (_load(builder, address, _vector(64)) for address in arguments)
-        return _as_mask(builder, builder.icmp_unsigned("==", left, right), 64)
-    return types.int64(types.int64, types.int64), codegen
+    left, right = (_load(builder, address, _vector(64)) for address in arguments)
+    return _as_mask(builder, builder.icmp_unsigned("==", left, right), 64)

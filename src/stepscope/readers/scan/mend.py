@@ -20,7 +20,8 @@ from stepscope.readers.scan.rows import Event
 _KEY = re.compile(rb'"([^"\\\n]{0,200}+)"[\x00-\x20]*+:[\x00-\x20]*+')
 _KEY_WITHOUT_QUOTE = re.compile(rb'"?([A-Za-z_][\w .%()/-]{0,60}+)"?[\x00-\x20]*+:[\x00-\x20]*+')
 _NEXT_KEY = re.compile(rb',[\x00-\x20]*+(?="[^"\\\n]{1,200}+"[\x00-\x20]*+:)|\}')
-_TEXT_END = re.compile(rb'"(?=[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+(?:[,}]|\Z)))')
+_TEXT_END = re.compile(
+    rb'"(?=[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+(?:[,}]|\Z)))')
 _COMMA, _OPEN_BRACE, _CLOSE_BRACE, _QUOTE = b',{}"'
 _SIZE_LIMIT = 1 << 20
 _MAX_UNREADABLE = 16

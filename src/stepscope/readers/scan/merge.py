@@ -97,8 +97,10 @@ class _Columns:
     @classmethod
     def of(cls, count: int) -> _Columns:
         """Columns of ``count`` rows, not yet filled."""
-        return cls(np.empty(count, np.uint8), *(np.empty(count, np.int32) for _ in range(3)),
-                   *(np.empty(count, np.int64) for _ in range(3)))
+        return cls(phase=np.empty(count, np.uint8), category=np.empty(count, np.int32),
+                   name=np.empty(count, np.int32), lane=np.empty(count, np.int32),
+                   ts_ns=np.empty(count, np.int64), dur_ns=np.empty(count, np.int64),
+                   offset=np.empty(count, np.int64))
 
     def take(self, part: Part, maps: _Maps) -> None:
         """Append the rows of a part."""
@@ -211,6 +213,6 @@ def _note_texts(names: _Names, columns: _Columns, arguments: dict[str, Argument]
             tally.note(code, int(columns.offset[rows[0]]), count=len(rows))
     for code, damaged in names.raws.damaged.items():
         for argument in arguments.values():
-            rows = argument.rows[np.isin(argument.texts, list(damaged))]
-            if len(rows):
-                tally.note(code, int(columns.offset[rows[0]]), count=len(rows))
+            using = argument.rows[np.isin(argument.texts, list(damaged))]
+            if len(using):
+                tally.note(code, int(columns.offset[using[0]]), count=len(using))

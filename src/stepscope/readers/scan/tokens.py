@@ -4,6 +4,8 @@ They look only as closely as finding the next value needs: what a string holds i
 when it is decoded (``decode``). A negative address means that the bytes make no sense.
 """
 
+# ruff: noqa: SIM109  # `x in (a, b)` makes numba build a tuple
+
 from __future__ import annotations
 
 from stepscope.compiled import inlined, outlined

@@ -30,7 +30,7 @@ class Window:
     @property
     def view(self) -> memoryview[Any]:
         """The text and what lies behind it."""
-        return memoryview(self.buffer)
+        return self.buffer.data
 
     def is_enough(self, at: int) -> bool:
         """Whether an event that begins at ``at`` and does not end in this window needs no further look."""
