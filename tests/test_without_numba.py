@@ -30,4 +30,5 @@ def test_the_report_is_the_same_and_says_that_reading_was_slow():
     (notice,) = [n for n in slow["profile"]["notices"] if n not in fast["profile"]["notices"]]
     assert "numba cannot be used" in notice["text"].lower()
     slow["profile"]["notices"].remove(notice)
+    slow["profile"]["losses"] = [loss for loss in slow["profile"]["losses"] if loss["code"] != "reader"]
     assert slow == fast

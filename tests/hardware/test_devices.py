@@ -7,11 +7,11 @@ import json
 from fractions import Fraction
 
 import pytest
-from tests.kit.traces import real_trace
 
 from stepscope.hardware import amd, cloud, nvidia
 from stepscope.hardware.devices import lookup
 from stepscope.hardware.peaks import DevicePeaks, Figure, Precision
+from tests.kit.traces import real_trace
 
 DEVICES = [peaks for _, peaks in (*nvidia.DEVICES, *amd.DEVICES, *cloud.DEVICES)]
 TERA = 10**12

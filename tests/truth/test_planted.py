@@ -76,7 +76,7 @@ def test_windows_and_step_times_are_the_true_ones(solved, name):
 
 @pytest.mark.parametrize("name", [name for name, make in CASES.items() if make().rule in RULES_HERE])
 def test_the_rule_finds_the_cause_its_place_and_what_the_fix_gains(solved, name):
-    planted, facts, diagnosis = solved(name)
+    planted, _, diagnosis = solved(name)
     finding = diagnosis.findings[0]
     assert finding.rule == planted.rule
     # First-order prediction against the same loop simulated without the cause.
