@@ -34,7 +34,7 @@ FaultCode = Literal["gzip_truncated", "gzip_corrupt", "gzip_trailing"]
 GZIP_MAGIC = b"\x1f\x8b"
 BOMB_RATIO = 200
 """Real traces shrink 17 to 100 times; a file that grows more than this, and past ``BOMB_BYTES``, is refused."""
-BOMB_BYTES = 2 << 30
+BOMB_BYTES = 512 << 20
 _BLOCK = 1 << 16
 
 
