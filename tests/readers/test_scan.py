@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.readers.events import RawEvents
-from stepscope.readers.scan import drive, read_events
+from stepscope.readers.scan import bulk, drive, read_events
 from stepscope.readers.source import Source
 
 from . import scan_reference as reference
@@ -51,6 +51,8 @@ def test_chunk_and_block_borders_do_not_show(folder: Path, container: str, text:
         for name, size in zip(("CHUNK", "MARGIN", "HEAD_BLOCK"), sizes, strict=True):
             patch.setattr(drive, name, size)
         patch.setattr(drive, "SLACK", sizes[1])
-        pieces = read(folder, text if container == "plain" else gzip.compress(text, 1), "fast")
-    assert reference.same(whole, pieces)
-    assert pieces.damages == whole.damages
+        patch.setattr(bulk, "BLOCK", sizes[0])
+        for road in ("fast", "tolerant"):
+            pieces = read(folder, text if container == "plain" else gzip.compress(text, 1), road)
+            assert reference.same(whole, pieces)
+            assert pieces.damages == whole.damages

@@ -17,6 +17,7 @@ _ANY_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\(u[dD][89a-fA-F]
 _INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]{0,18})")
 _NUMBER = re.compile(rb"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
 _INT64 = 1 << 63
+_SAFE_DIGITS = 16
 _PLAIN_SCALAR = re.compile(rb"-?[0-9]|[tf]|nu")
 
 check_json = msgspec.json.Decoder(msgspec.Raw).decode
@@ -109,6 +110,8 @@ def integer(token: bytes) -> int | None:
     >>> integer(b"7"), integer(b'"-12"'), integer(b'"007"'), integer(b"1.0")
     (7, -12, None, None)
     """
+    if token.isdigit() and len(token) < 19:
+        return int(token)
     if token.startswith(b'"'):
         token = token[1:-1]
     if not _INTEGER.fullmatch(token):
@@ -125,6 +128,11 @@ def nanoseconds(token: bytes) -> int | None:
     >>> nanoseconds(b"1712195495519689.047"), nanoseconds(b'"2.0005"'), nanoseconds(b"1e-4"), nanoseconds(b"null")
     (1712195495519689047, 2001, 0, None)
     """
+    if token.isdigit() and len(token) < _SAFE_DIGITS:
+        return int(token) * 1000
+    whole, _, fraction = token.partition(b".")
+    if len(fraction) == 3 and fraction.isdigit() and whole.isdigit() and len(whole) < _SAFE_DIGITS:
+        return int(whole + fraction)
     if token.startswith(b'"'):
         token = string(token[1:-1])[0].strip().encode()
     match = _NUMBER.fullmatch(token)

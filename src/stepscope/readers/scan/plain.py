@@ -7,6 +7,7 @@ possessive, so that no input makes them backtrack.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from stepscope.readers.events import ArgumentKeys
@@ -171,40 +172,74 @@ def make_event(members: list[Member], args: list[Member], offset: int) -> Event:
         if _is_bare(token):
             event.notes.add(BARE_NOTE)
             token = b"null"
-        _set_field(event, key, token)
+        set_field(event, key, token)
     for key, token in args:
-        number = _ARGUMENT_NUMBER.get(key)
         if _is_bare(token):
             event.notes.add(BARE_NOTE)
-        elif number is not None:
-            value = decode.integer(token)
-            event.arguments[number] = token if value is None else value
+        else:
+            set_argument(event, key, token)
     return event
+
+
+def set_field(event: Event, key: bytes, token: bytes) -> None:
+    """Take over a member of the event itself."""
+    setter = _SETTERS.get(key)
+    if setter is not None:
+        setter(event, token)
+
+
+def set_argument(event: Event, key: bytes, token: bytes) -> None:
+    """Take over a member of ``args``."""
+    number = _ARGUMENT_NUMBER.get(key)
+    if number is not None:
+        value = decode.integer(token)
+        event.arguments[number] = token if value is None else value
 
 
 def _is_bare(token: bytes) -> bool:
     return token[0] not in b'"{[' and not decode.is_plain_scalar(token)
 
 
-def _set_field(event: Event, key: bytes, token: bytes) -> None:
-    is_text = token.startswith(b'"')
-    if key == b"ph":
-        text = decode.string(token[1:-1])[0] if is_text else ""
-        event.phase = ord(text) if len(text) == 1 and ord(text) < 0x80 else 0
-    elif key == b"name":
-        event.name = token[1:-1] if is_text else None
-    elif key == b"cat":
-        event.category = token[1:-1] if is_text else None
-    elif key == b"ts":
-        event.ts_ns = _time(event, token)
-    elif key == b"dur":
-        event.dur_ns = _time(event, token)
-    elif key in (b"pid", b"tid"):
-        value = decode.integer(token)
-        setattr(event, key.decode(), token if value is None else value)
-    elif key == b"id":
-        value = decode.integer(token)
-        event.arguments[0] = token if value is None else value
+def _set_phase(event: Event, token: bytes) -> None:
+    text = decode.string(token[1:-1])[0] if token.startswith(b'"') else ""
+    event.phase = ord(text) if len(text) == 1 and ord(text) < 0x80 else 0
+
+
+def _set_name(event: Event, token: bytes) -> None:
+    event.name = token[1:-1] if token.startswith(b'"') else None
+
+
+def _set_category(event: Event, token: bytes) -> None:
+    event.category = token[1:-1] if token.startswith(b'"') else None
+
+
+def _set_pid(event: Event, token: bytes) -> None:
+    value = decode.integer(token)
+    event.pid = token if value is None else value
+
+
+def _set_tid(event: Event, token: bytes) -> None:
+    value = decode.integer(token)
+    event.tid = token if value is None else value
+
+
+def _set_ts(event: Event, token: bytes) -> None:
+    event.ts_ns = _time(event, token)
+
+
+def _set_dur(event: Event, token: bytes) -> None:
+    event.dur_ns = _time(event, token)
+
+
+def _set_flow(event: Event, token: bytes) -> None:
+    value = decode.integer(token)
+    event.arguments[0] = token if value is None else value
+
+
+_SETTERS: dict[bytes, Callable[[Event, bytes], None]] = {
+    b"ph": _set_phase, b"name": _set_name, b"cat": _set_category, b"pid": _set_pid, b"tid": _set_tid, b"ts": _set_ts,
+    b"dur": _set_dur, b"id": _set_flow,
+}
 
 
 def _time(event: Event, token: bytes) -> int | None:

@@ -81,9 +81,9 @@ def _choose(road: str, small: bool) -> tuple[RoadType, list[str]]:
     except (ImportError, OSError) as error:
         if road == "fast":
             raise
-        return TolerantRoad, [f"numba cannot be used here ({error}); reading without it is some twenty times slower"]
+        return TolerantRoad, [f"numba cannot be used here ({error}); reading without it is some forty times slower"]
     if compiled.disabled():
-        return TolerantRoad, ["NUMBA_DISABLE_JIT is set; reading without numba is some twenty times slower"]
+        return TolerantRoad, ["NUMBA_DISABLE_JIT is set; reading without numba is some forty times slower"]
     if compiled.cache_folder(Path(__file__).parent) is None:
         return fast.FastRoad, ["no folder for compiled kernels is writable; they are compiled anew each time "
                                "(set STEPSCOPE_CACHE)"]

@@ -7,9 +7,10 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from stepscope.readers.scan import bulk
 from stepscope.readers.scan.damage import Tally
 from stepscope.readers.scan.repair import Outcome, Repairer, Step
-from stepscope.readers.scan.rows import Part, Scratch, Tables
+from stepscope.readers.scan.rows import Event, Part, Scratch, Tables
 from stepscope.readers.scan.window import Window
 from stepscope.trace.tables import I64
 
@@ -56,12 +57,18 @@ class TolerantRoad:
     def advance(self, window: Window, at: int, limit: int, comma_due: bool) -> tuple[int, bool, Stop]:
         """As :meth:`Road.advance`; the limit is not looked at, for this road reads front to back."""
         step = Step(at, comma_due)
+        bulk_from = at
         while step.outcome is Outcome.GOING:
+            if step.at >= bulk_from and not step.comma_due and not self._repairer.searching:
+                block = bulk.read_block(window, step.at)
+                if block is not None:
+                    self._append(block[0], window)
+                    step = Step(block[1], comma_due=False)
+                    continue
+                bulk_from = step.at + bulk.BLOCK
             step = self._repairer.step(window, step.at, step.comma_due)
             if step.event is not None:
-                if self._scratch.full:
-                    self._flush(window)
-                self._scratch.append(step.event, window.base)
+                self._append([step.event], window)
         self._flush(window)
         return step.at, step.comma_due, Stop.DONE if step.outcome is Outcome.DONE else Stop.NEED_MORE
 
@@ -70,6 +77,12 @@ class TolerantRoad:
         taken = self.parts, self._repairer.tally
         self.parts, self._repairer.tally = [], Tally()
         return taken
+
+    def _append(self, events: list[Event], window: Window) -> None:
+        for event in events:
+            if self._scratch.full:
+                self._flush(window)
+            self._scratch.append(event, window.base)
 
     def _flush(self, window: Window) -> None:
         if part := self._scratch.take(window.base):
