@@ -95,6 +95,9 @@ FEW_STEPS: Final = 3
 AHEAD_SHARE: Final = 0.10
 """The host ran ahead where the device still works this share of a step after the last launch of the steps."""
 
+HOST_SHARE: Final = 0.05
+"""That recording slows the host is said where devices wait for the host at least this share of the step."""
+
 PROFILER_SHARE: Final = 0.02
 """The profiler's own overhead is worth a notice from this share of the steps."""
 

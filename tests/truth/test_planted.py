@@ -109,7 +109,7 @@ def test_a_sampled_profile_gets_no_costs_per_step(solved):
         ("cpu_only", "profile_no_device"),
         ("healthy", "host_ran_ahead"),
         ("profiler_overhead", "profile_overhead"),
-        ("healthy", "capture_slows_host"),
+        ("launch_bound", "capture_slows_host"),
     ],
 )
 def test_what_is_special_about_a_profile_is_a_notice(solved, case, code):

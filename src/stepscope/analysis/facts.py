@@ -75,6 +75,11 @@ class Facts:
         return round(total_ns / len(self.used)) if self.used else 0
 
     @property
+    def mean_step_ns(self) -> int | None:
+        """Mean duration of the used steps: what parts, costs and savings are shares of."""
+        return round(self.used_ns / len(self.used)) if self.used else None
+
+    @property
     def median_step_ns(self) -> int | None:
         """Median duration of the used steps."""
         return int(np.median(self.step_ns[list(self.used)])) if self.used else None

@@ -79,7 +79,7 @@ def _slice_phases(trace: Trace) -> U8:
     """Per slice, the phase its own name or the innermost enclosing name says."""
     slices = trace.slices
     by_name = np.array([_phase_of_name(text) for text in trace.strings], np.int32)
-    named = np.isin(slices.kind, (Kind.HOST_OP, Kind.ANNOTATION, Kind.PYTHON_FRAME, Kind.MODULE))
+    named = np.isin(slices.kind, (Kind.HOST_OP, Kind.ANNOTATION, Kind.STEP, Kind.PYTHON_FRAME, Kind.MODULE))
     phases = np.where(named, by_name[slices.name], -1).astype(np.int32)
     flows = trace.flows
     forward = flows.source[flows.kind == FlowKind.FORWARD_BACKWARD]

@@ -51,8 +51,9 @@ def find_syncs(
     step = np.searchsorted(markers.start, waits.start, "right") - 1
     blocked = iv.covered_between(activity.busy, waits.start, waits.end)
     cost = _cost_per_wait(trace, account, used)[waits.slice]
-    counts = np.isin(step, used) & (waits.start < markers.end[np.maximum(step, 0)])
-    chosen = np.flatnonzero(counts & ((blocked >= SHORT_WAIT_NS) | (cost > 0)))
+    inside = np.isin(step, used) & ((step < len(markers) - 1) | (waits.start < markers.end[-1]))
+    # The first used step may pay for a wait of the step before.
+    chosen = np.flatnonzero((inside & (blocked >= SHORT_WAIT_NS)) | (cost > 0))
     slices = waits.slice[chosen]
     keys = np.stack((trace.slices.name[slices], locator.group(slices)), axis=1)
     group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
@@ -60,8 +61,10 @@ def find_syncs(
     for members in np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]):
         rows = chosen[members]
         if rows.size:
-            sums = int(blocked[rows].sum()), int(cost[rows].sum())
-            found.append(_sync(trace, locator, waits.slice[rows], frozenset(step[rows].tolist()), sums))
+            own = rows[inside[rows]]
+            sums = int(blocked[own].sum()), int(cost[rows].sum())
+            places = waits.slice[own if own.size else rows]
+            found.append(_sync(trace, locator, places, frozenset(step[own].tolist()), sums))
     return sorted(found, key=lambda sync: (-sync.cost_ns, -sync.blocked_ns))
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from stepscope.names.hosts import step_marker
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import inherit, innermost_at, outermost
 from stepscope.trace.tables import I32, Bools, FlowKind, Kind, Rows
@@ -56,13 +57,14 @@ class Frame:
     @property
     def is_users(self) -> bool:
         """Whether the frame is the user's own code: neither a known library nor the standard library."""
-        if "site-packages/" in self.file or "dist-packages/" in self.file or self.file.startswith("<"):
+        path = self.file.replace("\\", "/")
+        if "site-packages/" in path or "dist-packages/" in path or path.startswith("<"):
             return False
-        if re.search(r"(^|/)lib/python3\.\d+/", self.file):
+        if re.search(r"(^|/)(lib/python3\.\d+|[Pp]ython3\d+/[Ll]ib)/", path):
             return False
-        root = self.file.split("/")[0].removesuffix(".py")
+        root = path.split("/")[0].removesuffix(".py")
         # An absolute path is the user's unless it went through a package folder above.
-        return self.file.startswith("/") or (root not in LIBRARIES and root not in sys.stdlib_module_names)
+        return path.startswith("/") or ":" in root or (root not in LIBRARIES and root not in sys.stdlib_module_names)
 
 
 def parse_frame(name: str) -> Frame | None:
@@ -123,7 +125,7 @@ class Locator:
         wrappers = [code for code, text in enumerate(self.trace.strings) if text.startswith("autograd::engine")]
         ops = outermost(is_op & ~np.isin(slices.name, wrappers), slices.parent)
         frames = self._nearest_frame()
-        modules, annotations = self._nearest(slices.kind == Kind.MODULE), self._nearest(slices.kind == Kind.ANNOTATION)
+        modules, annotations = self._nearest(slices.kind == Kind.MODULE), self._nearest(self._is_annotation())
         stacks = np.full(len(slices), -1, np.int32)
         stacks[self.trace.host_ops.slice] = self.trace.host_ops.call_stack
         stacks = inherit(stacks, slices.parent)
@@ -133,6 +135,13 @@ class Locator:
             missing = bare & (column < 0)
             column[missing] = column[forward[missing]]
         return frames, self._name(ops), modules, annotations, stacks
+
+    def _is_annotation(self) -> Bools:
+        """Annotations, and ranges that could mark the end of a step (``Optimizer.step#...``): they too say where."""
+        slices = self.trace.slices
+        ends = [code for code, name in enumerate(self.trace.strings) if (m := step_marker(name)) and m.ends_step]
+        found: Bools = slices.kind == Kind.ANNOTATION
+        return found | ((slices.kind == Kind.STEP) & np.isin(slices.name, ends))
 
     def _nearest(self, chosen: Bools) -> I32:
         """Per slice, the name of the innermost chosen slice around it."""
@@ -169,4 +178,4 @@ class Locator:
         return np.where(slices >= 0, self.trace.slices.name[slices], np.int32(-1)).astype(np.int32)
 
     def _text(self, code: int) -> str | None:
-        return self.trace.strings[code] if code >= 0 else None
+        return (self.trace.strings[code] or None) if code >= 0 else None

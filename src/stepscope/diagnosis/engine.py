@@ -138,7 +138,7 @@ _GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
 
 def _verdict(facts: Facts) -> tuple[str, str]:
     """One sentence, and the name of what bounds the step."""
-    step = facts.median_step_ns
+    step = facts.mean_step_ns
     if step is None or not facts.accounts:
         return "Nothing in this profile says how long a step takes.", "unknown"
     parts = mean_parts(facts)
@@ -156,11 +156,27 @@ def _verdict(facts: Facts) -> tuple[str, str]:
             "device",
         )
     lost = sum(parts.get(c, 0) for c in _GROUPS[worst][0])
+    words, start_up = _GROUPS[worst][1], profile.start_up_call(facts)
+    if worst == "launch" and start_up is not None:
+        worst, words = "start_up", f"waits for start-up work of the host (`{facts.trace.name_of(start_up)}`)"
+    if worst == "unknown" and 2 * _before_first_op(facts) >= lost * len(facts.used):
+        words = "has no recorded work before its first op: work from before the profile, most likely"
     return (
-        f"For {format_share(shares[worst])} {window} ({format_ns(lost)} of {format_ns(step)}) the device "
-        f"{_GROUPS[worst][1]}; it computes {format_share(busy)}.",
+        f"For {format_share(lost / total)} {window} ({format_ns(lost)} of {format_ns(step)}) the device "
+        f"{words}; it computes {format_share(busy)}.",
         worst,
     )
+
+
+def _before_first_op(facts: Facts) -> int:
+    """Time at the beginning of the first device's rows that nothing explains."""
+    _, account = facts.devices[0]
+    if account.idle is None or account.rows.phases[0] != "step":
+        return 0
+    pieces = account.idle.pieces
+    first = (pieces.gap == 0) & (pieces.category == Category.UNKNOWN_DEVICE.code)
+    starts_there = len(account.idle.gaps) > 0 and account.idle.gaps.start[0] == account.rows.bounds[0]
+    return int((pieces.end - pieces.start)[first].sum()) if starts_there else 0
 
 
 _HOST_WORDS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepscope.analysis.accounting import Account
-from stepscope.analysis.categories import Category
+from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Evidence
 from stepscope.trace.trace import Trace
@@ -46,6 +46,14 @@ def step_at(facts: Facts, time_ns: int) -> int | None:
     """The step on the host at an instant, None outside the steps."""
     step = int(facts.markers.start.searchsorted(time_ns, "right")) - 1
     return step if step >= 0 and time_ns < facts.markers.end[step] else None
+
+
+def host_share(facts: Facts) -> float:
+    """Share of the used steps in which devices waited for the host (all of them where there is no device)."""
+    if not facts.activities:
+        return 1.0
+    waiting = sum(booked(facts, account, *HOST_CAUSES, Category.SYNC) for account in facts.accounts)
+    return waiting * len(facts.used) / facts.used_ns if facts.used_ns else 0.0
 
 
 def capture_slows_host(facts: Facts) -> str | None:

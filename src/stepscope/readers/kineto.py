@@ -302,7 +302,7 @@ class _Conversion:
         rows = np.flatnonzero(is_flow)
         ids = self.columns.at(ArgumentKeys.FLOW_ID, rows)
         repeats = self._in_categories(rows, schema.LAUNCH_FLOWS) & np.isin(ids, launched)
-        backward = self._in_categories(rows, (schema.FORWARD_BACKWARD,))
+        backward = self._in_categories(rows, schema.FORWARD_BACKWARD)
         paired = self._forward_backward(rows[backward], ids[backward])
         open_ended = np.zeros(len(e), np.bool_)
         open_ended[rows] = ~repeats
@@ -341,8 +341,8 @@ class _Conversion:
     # --- device and stream numbers --------------------------------------------------------------------------------
 
     def _device_numbers(self, rows: t.Rows) -> t.I32:
-        """The device of device events: the argument, else the process id of the row it is drawn on."""
-        of_lane = np.array([pid if isinstance(pid, int) else -1 for pid, _ in self.events.lanes] + [-1], np.int64)
+        """The device of device events: the argument, else the process id of its row, else the only one."""
+        of_lane = np.array([pid if isinstance(pid, int) and pid >= 0 else 0 for pid, _ in self.events.lanes] + [0])
         given = self.columns.at("device", rows)
         return np.where(given == t.NULL, of_lane[self.events.lane[rows]], given).astype(np.int32)
 

@@ -45,7 +45,7 @@ CATEGORIES: dict[str, Kind] = {
 """Lower-case category to kind; a category that is not here is kept as ``other`` and reported."""
 
 LAUNCH_FLOWS = ("ac2g", "async", "async_cpu_to_gpu", "async_gpu")
-FORWARD_BACKWARD = "fwdbwd"
+FORWARD_BACKWARD = ("fwdbwd", "forward_backward")
 
 DEVICE_KINDS = (Kind.KERNEL, Kind.COLLECTIVE, Kind.COPY, Kind.MEMSET, Kind.DEVICE_WAIT, Kind.DEVICE_ANNOTATION)
 

@@ -155,7 +155,7 @@ class _PlainStream:
         try:
             got = int(self._file.readinto(view))  # type: ignore[attr-defined]
         except OSError as error:
-            raise InputError(f"{self._path}: cannot be read: {_reason(error)}") from error
+            raise InputError(f"{self._path} cannot be read: {_reason(error)}") from error
         self.consumed += got
         return got
 
@@ -191,10 +191,10 @@ class _GzipStream:
         try:
             got = self._careful.readinto(view) if self._careful else self._read_fast(view)
         except OSError as error:
-            raise InputError(f"{self._path}: cannot be read: {_reason(error)}") from error
+            raise InputError(f"{self._path} cannot be read: {_reason(error)}") from error
         self._produced += got
         if self._produced > BOMB_BYTES and self._produced > BOMB_RATIO * self._size:
-            raise InputError(f"{self._path}: expands more than {BOMB_RATIO} times, which no profile does; "
+            raise InputError(f"{self._path} expands more than {BOMB_RATIO} times, which no profile does; "
                              "decompress it yourself if you trust it")
         return got
 
@@ -317,13 +317,13 @@ def _regular_size(path: Path) -> int:
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be opened: {_reason(error)}") from error
+        raise InputError(f"{path} cannot be opened: {_reason(error)}") from error
     if stat.S_ISDIR(status.st_mode):
-        raise InputError(f"{path}: is a directory, not a profile")
+        raise InputError(f"{path} is a directory, not a profile")
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{path}: is not a regular file")
+        raise InputError(f"{path} is not a regular file")
     if status.st_size == 0:
-        raise InputError(f"{path}: is empty")
+        raise InputError(f"{path} is empty")
     return status.st_size
 
 

@@ -113,7 +113,7 @@ def _summary(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "verdict": diagnosis.verdict,
         "bottleneck": diagnosis.bottleneck,
-        "step_time_ns": {"median": median, "p95": p95},
+        "step_time_ns": {"median": median, "mean": facts.mean_step_ns, "p95": p95},
         "steps_used": len(facts.used),
         "step_basis": facts.basis if facts.used else None,
         "inferred": facts.markers.inferred,
@@ -139,11 +139,11 @@ def _named(parts: dict[Category, Any]) -> dict[str, Any]:
 
 
 def _finding(facts: Facts, finding: Finding) -> dict[str, Any]:
-    median, saving = facts.median_step_ns, finding.saving_ns_per_step
+    mean, saving = facts.mean_step_ns, finding.saving_ns_per_step
     made = {field.name: getattr(finding, field.name) for field in dataclasses.fields(finding)}
     return made | {
         "rank": facts.trace.info.rank,
-        "predicted_step_ns": None if median is None or saving is None else max(median - saving, 0),
+        "predicted_step_ns": None if mean is None or saving is None else max(mean - saving, 0),
         "where": [_where(place) for place in finding.where],
         "evidence": [dataclasses.asdict(piece) for piece in finding.evidence],
     }
@@ -268,7 +268,7 @@ def _kernels(facts: Facts) -> list[dict[str, Any]]:
             "tensor_core_reason": use.traits.tensor_core_reason,
             "count": use.count,
             "total_ns": use.total_ns,
-            "share": use.total_ns / total,
+            "share": use.total_ns / total if total else 0.0,
         }
         for use in facts.kernels.uses[:KERNELS_SHOWN]
     ]

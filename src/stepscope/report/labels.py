@@ -71,6 +71,7 @@ BOTTLENECKS: dict[str, str] = {
     "checkpoint_io": "checkpoints set the step time",
     "gc": "Python's garbage collector sets the step time",
     "profiler": "the profiler itself sets the step time",
+    "start_up": "the host's start-up work sets the step time",
     "host": "the host's own work sets the step time",
     "unknown": "what sets the step time was not recorded",
 }

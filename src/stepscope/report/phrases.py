@@ -64,6 +64,9 @@ def step_time(summary: dict[str, Any]) -> str:
     spread = f"95 % of the steps under {format_ns(p95)} (p95)" if p95 is not None else ""
     if not spread and used:
         spread = "a single step" if used == 1 else f"median of {used} steps, too few for a p95"
+    mean = summary["step_time_ns"].get("mean")
+    if used > 1 and mean is not None and format_ns(mean) != format_ns(median):
+        spread += f", mean {format_ns(mean)}"
     where = {"device": "on the device", "host": "on the host"}.get(summary["step_basis"], "")
     return ", ".join(piece for piece in (f"{format_ns(median)} {where}".strip(), spread) if piece)
 
@@ -97,14 +100,14 @@ def two_shares(shares: dict[str, Any]) -> str:
 def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
     """What a fix saves of the step time, and what the step would then take."""
     saved, predicted = finding["saving_ns_per_step"], finding["predicted_step_ns"]
-    median = summary["step_time_ns"]["median"]
+    mean = summary["step_time_ns"].get("mean", summary["step_time_ns"]["median"])
     if saved is None:
         cost, missing = finding["cost_ns_per_step"], finding["not_determined"]
         unknown = "saving not known" if missing is None else f"saving not known: {missing}"
         return unknown if cost is None else f"costs {format_ns(cost)} per step, {unknown}"
     text = f"saves {format_ns(saved)}"
-    if median is not None:
-        text += f" of {format_ns(median)} per step"
+    if mean is not None:
+        text += f" of {format_ns(mean)} per step"
     return text if predicted is None else f"{text}, leaving {format_ns(predicted)}"
 
 
@@ -165,6 +168,9 @@ def damage(document: Document) -> str | None:
     """What to say first of a profile that could not be read whole."""
     if document["profile"]["complete"]:
         return None
+    losses = document["profile"].get("losses")
+    if losses is not None and not any(loss["lost_events"] or loss["lost_bytes"] for loss in losses):
+        return "This file is damaged; all its events could be read, and the notices say what was mended."
     return "Part of this profile could not be read: this covers the rest, and the notices say what was lost."
 
 

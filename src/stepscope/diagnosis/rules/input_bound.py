@@ -33,6 +33,13 @@ The workers deliver in time; the training thread spends the time taking the batc
 one tensor per field in `collate_fn` (the workers run it), no Python objects or numpy arrays in the batch, the narrowest
 dtype, and convert on the device. `pin_memory=True` moves the copy to pinned memory to a thread of its own."""
 
+_FIX_EITHER = """\
+Worker processes load the data, and the profile does not say whether they are late or whether taking their batch over
+takes the time: record with `with_stack=True` to tell. If they are late, give them company or less to do:
+    DataLoader(dataset, num_workers=os.cpu_count(), prefetch_factor=4,
+               persistent_workers=True, pin_memory=True)
+If not, send fewer and larger tensors: stack samples in `collate_fn`."""
+
 _FIX_OTHER = """\
 Prepare the next batch while the device works on this one: a background thread or process that stays a few batches
 ahead. Verify with a synthetic batch that is reused in every step."""
@@ -72,7 +79,8 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
 def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
     share = format_share(cost * len(facts.used) / facts.used_ns) if facts.used_ns else "part"
     text = f"{format_ns(cost)} of each step ({share}) pass inside `{ranges.loader}` with nothing else to do."
-    stages = [f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.stages if name != "not recorded"][:3]
+    stages = [f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.stages if ns >= 0.02 * ranges.total_ns]
+    stages = stages if len(ranges.stages) > 1 else []
     if stages:
         text += f" Inside it, per step: {', '.join(stages)}."
     return text
@@ -84,6 +92,8 @@ def _fix(ranges: InputRanges) -> str:
     if MULTI_PROCESS not in ranges.loader:
         return _FIX_OTHER
     stages = dict(ranges.stages)
-    seen = sum(ns for name, ns in stages.items() if name != "not recorded")
-    waiting = stages.get(WAITING, 0) + stages.get("not recorded", 0)
-    return _FIX_TAKING_OVER if seen > waiting else _FIX_WORKERS
+    busy = sum(ns for name, ns in stages.items() if name not in (WAITING, "not recorded"))
+    waiting, unseen = stages.get(WAITING, 0), stages.get("not recorded", 0)
+    if unseen >= max(busy, waiting):
+        return _FIX_EITHER
+    return _FIX_TAKING_OVER if busy > waiting else _FIX_WORKERS

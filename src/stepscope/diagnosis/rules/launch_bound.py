@@ -6,6 +6,8 @@ Statement: short gaps (each under ``LAUNCH_GAP_NS``) booked to ``launch`` and ``
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -27,8 +29,7 @@ PLACE_SHARE = 0.05
 _FIX = """\
 Let one launch run many kernels, largest effect first:
     model = torch.compile(model, mode="reduce-overhead")  # fused kernels, one graph
-    optimizer = torch.optim.AdamW(params, fused=True)  # or foreach=True
-A larger batch (or sequence) gives each launch more work where memory allows."""
+{optimizer}A larger batch (or sequence) gives each launch more work where memory allows."""
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -72,7 +73,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
             f"launch: half of its ops take under {format_ns(median)}, and half of these waits take over "
             f"{format_ns(pause)}."
         ),
-        fix=paragraphs(_FIX),
+        fix=paragraphs(_FIX.format(optimizer=_optimizer_line(facts))),
         where=_places(facts, gaps.cause_op[waiting], activity, per_gap[waiting]),
         evidence=tuple(
             Evidence(
@@ -85,6 +86,13 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
             for g in longest.tolist()
         ),
     )
+
+
+def _optimizer_line(facts: Facts) -> str:
+    """Code for the optimizer this profile shows, nothing where it shows none (inference)."""
+    found = (re.match(r"Optimizer\.step#(\w+)\.step$", name) for name in facts.trace.strings)
+    name = next((match[1] for match in found if match), None)
+    return "" if name is None else f"    optimizer = {name}(params, fused=True)  # or foreach=True, where it has them\n"
 
 
 def _floor(gaps: Gaps) -> int:
@@ -111,7 +119,7 @@ def _places(facts: Facts, ops: I32, activity: DeviceActivity, weight: I64) -> tu
         names, dense = np.unique(slices.name[nearest[known]], return_inverse=True)
         total = np.bincount(dense, weight[known], names.size)
         for at in np.argsort(-total, kind="stable")[:2].tolist():
-            if total[at] >= PLACE_SHARE * weight.sum():
+            if names.size and total[at] >= PLACE_SHARE * weight.sum() and trace.strings[int(names[at])]:
                 places.append(_place(part, trace.strings[int(names[at])]))
     return tuple(places)
 

@@ -6,12 +6,15 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.evidence import booked, capture_slows_host
+from stepscope.diagnosis.evidence import booked, capture_slows_host, host_share
 from stepscope.diagnosis.finding import Notice
-from stepscope.limits import AHEAD_SHARE, FEW_STEPS, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
+from stepscope.limits import AHEAD_SHARE, FEW_STEPS, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
 from stepscope.units import format_ns, format_share
+
+CUT = ("truncated", "truncated_tail", "gzip_truncated", "gzip_corrupt")
+"""Codes of damage that takes away the end of a file."""
 
 
 def notices(facts: Facts) -> list[Notice]:
@@ -88,26 +91,27 @@ def _warm_up(facts: Facts) -> Notice | None:
 
 
 def _start_up(facts: Facts) -> Notice | None:
-    """One call that takes a large part of the used steps and neither waits nor launches: initialisation."""
+    call = start_up_call(facts)
+    if call is None:
+        return None
+    duration = format_ns(int(facts.trace.slices.dur_ns[call]))
+    return Notice(
+        "profile_start_up",
+        f"`{facts.trace.name_of(call)}` alone takes {duration}: start-up is inside this "
+        "profile. Begin recording after a few steps.",
+    )
+
+
+def start_up_call(facts: Facts) -> int | None:
+    """The longest call that takes a large part of the used steps and neither waits nor launches: initialisation."""
     slices = facts.trace.slices
     if not facts.used or not facts.activities:
         return None
     low, high = int(facts.markers.start[facts.used[0]]), int(facts.markers.end[facts.used[-1]])
-    calls = np.flatnonzero(
-        (slices.kind == Kind.RUNTIME_CALL)
-        & (slices.start_ns >= low)
-        & (slices.start_ns < high)
-        & (slices.dur_ns >= START_UP_SHARE * facts.used_ns)
-    )
+    inside = (slices.kind == Kind.RUNTIME_CALL) & (slices.start_ns >= low) & (slices.start_ns < high)
+    calls = np.flatnonzero(inside & (slices.dur_ns >= START_UP_SHARE * facts.used_ns))
     calls = np.setdiff1d(calls, facts.trace.launches.call)
-    if calls.size == 0:
-        return None
-    longest = int(calls[slices.dur_ns[calls].argmax()])
-    return Notice(
-        "profile_start_up",
-        f"`{facts.trace.name_of(longest)}` alone takes {format_ns(int(slices.dur_ns[longest]))}: "
-        "start-up is inside this profile. Begin recording after a few steps.",
-    )
+    return int(calls[slices.dur_ns[calls].argmax()]) if calls.size else None
 
 
 def _device_missing(facts: Facts) -> Notice | None:
@@ -122,6 +126,12 @@ def _device_missing(facts: Facts) -> Notice | None:
             "this profile is missing. On NVIDIA check CUPTI's permissions (NVreg_RestrictProfilingToAdminUsers) "
             "and that no other profiler is attached.",
             launched,
+        )
+    if any(loss.code in CUT for loss in facts.trace.completeness.losses):
+        return Notice(
+            "profile_device_missing",
+            "No device activity is in the part that could be read: PyTorch writes it behind the host's, so it may have "
+            "stood behind the cut.",
         )
     return Notice(
         "profile_no_device",
@@ -160,7 +170,9 @@ def _host_ran_ahead(facts: Facts) -> Notice | None:
         if last is not None and activity.launched.any():
             inside = activity.launched & (activity.launch < facts.markers.end[-1])
             end = int(activity.launch_end[inside].max(initial=0))
-            backlog = max(backlog, int(account.rows.bounds[last + 1]) - end)
+            # Until the markers end the host may well be waiting for this very work.
+            reached = max(end, int(facts.markers.end[-1]))
+            backlog = max(backlog, int(account.rows.bounds[last + 1]) - reached)
     if median is None or not facts.activities or backlog < AHEAD_SHARE * median:
         return None
     return Notice(
@@ -172,8 +184,10 @@ def _host_ran_ahead(facts: Facts) -> Notice | None:
 
 def _capture(facts: Facts) -> Notice | None:
     recorded = capture_slows_host(facts)
-    if recorded is None:
+    if recorded is None or host_share(facts) < HOST_SHARE:
         return None
+    if not facts.activities:
+        return Notice("capture_slows_host", f"Recording {recorded} slows the host: steps are faster without it.")
     return Notice(
         "capture_slows_host",
         f"Recording {recorded} slows the host itself: time the device waits for the host is smaller without it.",

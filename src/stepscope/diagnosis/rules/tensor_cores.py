@@ -8,8 +8,13 @@ bits or fewer, and matrix kernels run in fp32 or tf32 on tensor cores. The savin
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
+
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.kernels import KernelUse, Precision, precision_of
+from stepscope.analysis.where import Where
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.hardware.devices import lookup
 from stepscope.hardware.peaks import DevicePeaks
@@ -36,7 +41,7 @@ def find(facts: Facts) -> list[Finding]:
     for device in [activity.device for activity in facts.activities]:
         uses = tuple(use for use in facts.kernels.uses if use.device == device)
         peaks = _peaks(facts, device)
-        if peaks is not None and not peaks.has_tensor_cores:
+        if _has_none(facts, device, peaks):
             continue
         unused = [use for use in uses if use.traits.eligible and use.traits.tensor_core is Tri.NO]
         precision = precision_of(type(facts.kernels)(uses))
@@ -47,6 +52,15 @@ def find(facts: Facts) -> list[Finding]:
             if wide:
                 found.append(_wide(facts, wide, precision, peaks))
     return found
+
+
+def _has_none(facts: Facts, device: int, peaks: DevicePeaks | None) -> bool:
+    """Whether the device certainly has no tensor or matrix units: NVIDIA's came with compute capability 7.0."""
+    described = next((d for d in facts.trace.info.devices if d.id == device), None)
+    if peaks is not None:
+        return not peaks.has_tensor_cores
+    capability = described.compute_capability if described is not None else None
+    return capability is not None and capability < (7, 0)
 
 
 def _peaks(facts: Facts, device: int) -> DevicePeaks | None:
@@ -61,7 +75,7 @@ def _cost(facts: Facts, uses: list[KernelUse]) -> int:
 
 
 def _unused(facts: Facts, uses: list[KernelUse], peaks: DevicePeaks | None) -> Finding:
-    names = ", ".join(f"`{use.name}`" for use in uses[:SHOWN])
+    names = ", ".join(f"`{_short(use.name)}`" for use in uses[:SHOWN])
     return _finding(
         facts,
         uses,
@@ -109,11 +123,33 @@ def _finding(
         fix=paragraphs(fix),
         basis="modelled",
         confidence="low",
+        where=_places(facts, uses),
         cost_ns_per_step=_cost(facts, uses),
         saving_ns_per_step=saving,
         prediction_basis=None if saving is None else "first_order",
         not_determined=missing,
     )
+
+
+def _short(name: str) -> str:
+    """A kernel's name without its template arguments and parameters."""
+    return re.split(r"[<(]", name.removeprefix("void "))[0] or name[:60]
+
+
+def _places(facts: Facts, uses: list[KernelUse]) -> tuple[Where, ...]:
+    """Where most time of these kernels is launched from."""
+    activity = next(a for a in facts.activities if a.device == uses[0].device)
+    slices, names = facts.trace.slices, {use.name for use in uses}
+    codes = [code for code, text in enumerate(facts.trace.strings) if text in names]
+    rows = np.flatnonzero(activity.launched & np.isin(slices.name[activity.slice], codes))
+    if rows.size == 0:
+        return ()
+    group = facts.locator.group(activity.call[rows])
+    total = np.bincount(group, (activity.end - activity.start)[rows])
+    first = {number: int(at) for at, number in reversed(list(enumerate(group.tolist())))}
+    order = np.argsort(-total, kind="stable")[:SHOWN].tolist()
+    places = (facts.locator.where(int(activity.call[rows[first[number]]])) for number in order)
+    return tuple(dict.fromkeys(place for place in places if place))
 
 
 def _saving(facts: Facts, uses: list[KernelUse], peaks: DevicePeaks, dtype: str) -> int | None:

@@ -1,0 +1,311 @@
+"""What the engine makes of what the rules find: order, ids, the plan, several devices, doubts, and the verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from stepscope.analysis.categories import BUSY_ON_ONE_RANK, CATEGORIES, Category
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.limits import BOTTLENECK_SHARE
+from tests.diagnosis.loops import (
+    CALL,
+    copying,
+    diagnosed,
+    facts_with,
+    launching,
+    loop,
+    rules,
+    running,
+    synchronising,
+    waiting_for_input,
+    work,
+)
+from tests.kit.builder import TraceDrawing
+from tests.kit.events import Event, Stream
+from tests.support import facts_of, facts_of_drawing
+
+US = 1_000
+STEP = 10_000
+SGEMM = "volta_sgemm_128x128_nn"
+
+
+def both_ways(h2d_us: int, d2h_us: int, input_us: int = 0, kernel: str = "k") -> list[Event]:
+    """Each step waits for input, copies in, computes, copies out."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        if input_us:
+            drawing.input_wait(start, input_us)
+        at = start + input_us
+        copy_in, compute, copy_out = drawing.launch(at, CALL), drawing.launch(at + 10), drawing.launch(at + 20)
+        drawing.copy(copy_in, "HtoD", at + CALL, h2d_us)
+        drawing.kernel(compute, kernel, at + CALL + h2d_us, start + STEP - at - CALL - h2d_us - d2h_us)
+        drawing.copy(copy_out, "DtoH", start + STEP - d2h_us, d2h_us)
+
+    return loop(STEP, step)
+
+
+# --- order -------------------------------------------------------------------------------------------------
+
+
+def test_findings_are_ranked_by_what_they_save_and_numbered_within_their_rule():
+    found = diagnosed(both_ways(h2d_us=500, d2h_us=900, input_us=700))
+    assert [(f.id, f.saving_ns_per_step) for f in found.findings] == [
+        ("exposed_copy.1", 900 * US),
+        ("input_bound.1", 700 * US),
+        ("exposed_copy.2", 500 * US),
+    ]
+    assert "device to host" in found.findings[0].title
+    assert found.plan == ("exposed_copy.1", "input_bound.1", "exposed_copy.2")
+
+
+def test_what_says_no_saving_comes_last_and_is_not_in_the_plan():
+    header = {"deviceProperties": [{"id": 0, "name": "A card of the future"}]}
+    found = diagnosed(both_ways(h2d_us=500, d2h_us=150, kernel=SGEMM), header)
+    assert [f.id for f in found.findings] == ["exposed_copy.1", "exposed_copy.2", "tensor_cores_unused.1"]
+    assert found.findings[-1].cost_ns_per_step == 9_345 * US
+    assert found.plan == ("exposed_copy.1", "exposed_copy.2")
+
+
+def test_what_costs_too_little_is_minor_and_numbered_all_the_same():
+    found = diagnosed(both_ways(h2d_us=500, d2h_us=99))
+    assert [f.id for f in found.findings] == ["exposed_copy.1"]
+    assert [f.id for f in found.minor] == ["exposed_copy.2"]
+    assert found.plan == ("exposed_copy.1",)
+
+
+def test_nothing_to_say_is_a_good_answer():
+    found = diagnosed(running(("k", STEP)))
+    assert (found.findings, found.minor, found.plan, found.bottleneck) == ((), (), (), "device")
+
+
+# --- several devices ---------------------------------------------------------------------------------------
+
+
+def two_devices(first_us: int, second_us: int) -> Diagnosis:
+    """Device 0 and 1 wait for input so long in each step: the host launches on one after the other."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.input_wait(start, max(first_us, second_us))
+        for device, wait in enumerate((first_us, second_us)):
+            if wait:
+                call = drawing.launch(start + max(first_us, second_us), CALL)
+            else:
+                call = drawing.launch(max(start - 50, 0), CALL)
+            begin = start + max(wait and max(first_us, second_us) + CALL, 0)
+            drawing.kernel(call, "k", begin, start + STEP - begin, Stream(device, 7))
+
+    return diagnosed(loop(STEP, step))
+
+
+def test_a_cause_of_both_devices_is_one_finding():
+    (finding,) = two_devices(2_000, 2_000).findings
+    assert (finding.id, finding.device) == ("input_bound.1", 0)
+    assert (finding.cost_ns_per_step, finding.saving_ns_per_step) == (2_000 * US, 2_000 * US)
+    assert finding.why.endswith("2 of 2 devices have it.")
+
+
+def test_a_device_that_lacks_the_cause_holds_the_step():
+    (finding,) = two_devices(2_000, 0).findings
+    assert (finding.device, finding.cost_ns_per_step, finding.saving_ns_per_step) == (0, 2_000 * US, 0)
+    assert "devices have it" not in finding.why
+
+
+def test_the_device_where_it_costs_most_speaks_and_the_one_with_least_limits_the_saving():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.input_wait(start, 1_000)
+        drawing.kernel(drawing.launch(start + 1_000, CALL), "k", start + 1_000 + CALL, STEP - 1_000 - CALL)
+        drawing.input_wait(start + 1_000 + CALL, 2_000)
+        at = start + 3_000 + CALL
+        drawing.kernel(drawing.launch(at, CALL), "k", at + CALL, STEP - 3_000 - 2 * CALL, Stream(1, 7))
+
+    (finding,) = diagnosed(loop(STEP, step)).findings
+    assert (finding.device, finding.cost_ns_per_step, finding.saving_ns_per_step) == (1, 3_000 * US, 1_000 * US)
+
+
+def test_different_causes_on_two_devices_are_two_findings():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start, 800), "k", start + 800, STEP - 800)
+        drawing.copy(drawing.launch(max(start - 20, 0), CALL), "HtoD", start + 10, 990, stream=Stream(1, 7))
+        drawing.kernel(drawing.launch(start + 810, CALL), "k", start + 1_000, STEP - 1_000, Stream(1, 7))
+
+    assert {f.rule: f.device for f in diagnosed(loop(STEP, step)).findings} == {"launch_bound": 0, "exposed_copy": 1}
+
+
+# --- doubts ------------------------------------------------------------------------------------------------
+
+
+def test_a_sampled_profile_has_no_costs_per_step():
+    """In each step one of four kernels has lost its launch."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.input_wait(start, 2_000)
+        work(drawing, start + 2_000, start + 4_000)
+        for i in range(1, 4):
+            call = None if i == 2 else drawing.launch(start + 2_000 + 10 * i, CALL)
+            drawing.kernel(call, "k", start + 2_000 + 2_000 * i, 2_000)
+
+    found = diagnosed(loop(STEP, step))
+    (finding,) = found.findings
+    assert (finding.rule, finding.cost_ns_per_step, finding.saving_ns_per_step) == ("input_bound", None, None)
+    assert (finding.prediction_basis, finding.confidence) == (None, "low")
+    assert finding.not_determined is not None
+    assert "record whole steps" in finding.not_determined
+    assert (found.plan, found.minor) == ((), ())
+
+
+def test_a_profile_that_is_one_window_lowers_the_confidence():
+    facts = facts_of_drawing("""
+        1 char = 1 ms
+        main  |[a][I            ][b]
+        gpu0/7|  [a]                [b    ]
+        I = input
+    """)
+    (finding,) = diagnose(facts).findings
+    assert (facts.markers.source, finding.rule, finding.confidence) == ("whole profile", "input_bound", "medium")
+
+
+RECORDED = {"with_stack": 1, "record_shapes": 1}
+
+
+@pytest.mark.parametrize(
+    ("events", "rule"),
+    [
+        (waiting_for_input(STEP, 2_000), "input_bound"),
+        (synchronising(STEP, 2_000, "aten::item"), "sync_bound"),
+        (launching(1_000, 150), "launch_bound"),
+    ],
+    ids=["input", "sync", "launch"],
+)
+def test_where_the_capture_slows_the_host_what_is_the_hosts_is_less_certain(events: list[Event], rule: str):
+    (finding,) = diagnosed(events, RECORDED).findings
+    assert (finding.rule, finding.confidence) == (rule, "medium")
+    assert finding.why.endswith("recording stacks and shapes slows the host.")
+
+
+def test_the_devices_own_time_is_as_certain_as_before():
+    drawn = [event for event in copying(STEP, 1_000, memory="Pinned") if event.cat != "python_function"]
+    plain, recorded = (diagnosed(drawn, header).findings[0] for header in ({}, RECORDED))
+    assert plain == recorded
+    assert recorded.confidence == "high"
+
+
+# --- the verdict -------------------------------------------------------------------------------------------
+
+
+def with_parts(facts: Facts, share: float, category: Category, rest: Category) -> Facts:
+    """The same facts, the time of all rows split over two categories."""
+    (account,) = facts.accounts
+    parts = account.parts * 0
+    parts[:, category.code] = (account.duration_ns * share).round()
+    parts[:, rest.code] = account.duration_ns - parts[:, category.code]
+    return dataclasses.replace(facts, accounts=[dataclasses.replace(account, parts=parts)])
+
+
+GROUPS = {
+    Category.INPUT: ("input", "waits for input data"),
+    Category.INFEED: ("input", "waits for input data"),
+    Category.SYNC: ("sync", "waits for a host that was itself held up"),
+    Category.LAUNCH: ("launch", "waits for the host to launch"),
+    Category.LAUNCH_LATENCY: ("launch", "waits for the host to launch"),
+    Category.COPY_H2D: ("copy", "does nothing but copy"),
+    Category.COPY_D2H: ("copy", "does nothing but copy"),
+    Category.COPY_P2P: ("copy", "does nothing but copy"),
+    Category.COPY_STAGING: ("copy", "does nothing but copy"),
+    Category.COLLECTIVE: ("communication", "communicates with other ranks"),
+    Category.COLLECTIVE_WAIT: ("communication", "communicates with other ranks"),
+    Category.COLLECTIVE_TRANSFER: ("communication", "communicates with other ranks"),
+    Category.PYTHON: ("python", "waits for Python code"),
+    Category.COMPILE: ("compile", "waits for compilation"),
+    Category.GRAPH_BUILD: ("compile", "waits for compilation"),
+    Category.ALLOCATOR: ("allocator", "waits for memory to be allocated"),
+    Category.CHECKPOINT_IO: ("checkpoint_io", "waits for checkpoints"),
+    Category.GC: ("gc", "garbage collector"),
+    Category.PROFILER: ("profiler", "waits for the profiler itself"),
+    Category.UNKNOWN_HOST: ("unknown", "reasons the profile does not record"),
+    Category.UNKNOWN_DEVICE: ("unknown", "reasons the profile does not record"),
+    Category.DEPENDENCY: ("unknown", "reasons the profile does not record"),
+    Category.DEVICE_LATENCY: ("unknown", "reasons the profile does not record"),
+}
+WORK = {Category.COMPUTE, Category.MEMSET, Category.COPY_D2D}
+
+
+@pytest.fixture(scope="module")
+def plain() -> Facts:
+    return facts_with(running(("k", 9_995)))
+
+
+@pytest.mark.parametrize("category", [c for c in CATEGORIES if c in GROUPS])
+def test_what_takes_a_tenth_of_the_step_bounds_it(plain: Facts, category: Category):
+    name, words = GROUPS[category]
+    found = diagnose(with_parts(plain, BOTTLENECK_SHARE, category, Category.COMPUTE))
+    assert found.bottleneck == name
+    assert found.verdict.startswith("For 10.0 % of each step (1.00 ms of 10.0 ms) the device ")
+    assert words in found.verdict
+    assert found.verdict.endswith("it computes 90.0 %.")
+    below = diagnose(with_parts(plain, BOTTLENECK_SHARE - 0.001, category, Category.COMPUTE))
+    assert below.bottleneck == "device"
+    assert below.verdict.startswith("The device sets the pace: it computes 90.1 % of each step")
+
+
+def test_every_category_of_a_device_is_work_or_bounds_a_step():
+    device_only = set(CATEGORIES) - {Category.HOST_COMPUTE}
+    assert device_only - WORK - set(GROUPS) <= {Category.TRANSFER}
+
+
+@pytest.mark.parametrize("category", sorted(WORK & set(BUSY_ON_ONE_RANK)))
+def test_work_is_never_what_holds_the_step_up(plain: Facts, category: Category):
+    assert diagnose(with_parts(plain, 1.0, category, Category.COMPUTE)).bottleneck == "device"
+
+
+def test_one_window_is_spoken_of_as_the_profile():
+    facts = facts_of_drawing("""
+        1 char = 1 ms
+        main  |[a][I            ][b]
+        gpu0/7|  [a]                [b    ]
+        I = input
+    """)
+    assert " of the profile (" in diagnose(facts).verdict
+
+
+def host_loop() -> Facts:
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host("aten::mm", start, STEP)
+
+    return facts_of(loop(STEP, step))
+
+
+@pytest.mark.parametrize(
+    ("category", "bottleneck", "words"),
+    [
+        (Category.INPUT, "input", "the training thread waits for input data 10.0 % of each step"),
+        (Category.PYTHON, "python", "the training thread runs Python code outside any op 10.0 %"),
+        (Category.COLLECTIVE, "communication", "the training thread waits for other ranks"),
+        (Category.UNKNOWN_HOST, "unknown", "the training thread does what the profile does not record"),
+        (Category.GC, "gc", "the training thread collects garbage"),
+    ],
+)
+def test_without_a_device_the_training_thread_is_spoken_of(category: Category, bottleneck: str, words: str):
+    facts = host_loop()
+    found = diagnose(with_parts(facts, BOTTLENECK_SHARE, category, Category.HOST_COMPUTE))
+    assert found.bottleneck == bottleneck
+    assert words in found.verdict
+    assert "computes 90.0 %" in found.verdict
+    assert "No device was recorded" in found.verdict
+
+
+def test_a_host_that_computes_is_the_pace():
+    found = diagnose(host_loop())
+    assert (found.bottleneck, found.findings) == ("host", ())
+    assert found.verdict == "No device was recorded; the host computes 100 % of each step."
+
+
+def test_where_there_is_no_time_at_all_nothing_is_said():
+    drawing = TraceDrawing()
+    drawing.overhead(0, 100)
+    found = diagnose(facts_of(drawing.events()))
+    assert found.bottleneck == "unknown"
+    assert found.verdict == "Nothing in this profile says how long a step takes."
+    assert rules(found) == []

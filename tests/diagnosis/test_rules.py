@@ -1,0 +1,508 @@
+"""Each rule: what it finds, how large, where, with which remedy, and what it must not take for its cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Finding
+from stepscope.limits import FINDING_NS, FINDING_SHARE, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
+from tests.diagnosis.loops import (
+    CALL,
+    STEPS,
+    copying,
+    diagnosed,
+    launching,
+    loop,
+    rules,
+    running,
+    synchronising,
+    waiting_for_input,
+    work,
+)
+from tests.kit.builder import TraceDrawing
+from tests.kit.events import Event, Stream
+from tests.kit.planted import CASES
+from tests.support import facts_of
+
+US = 1_000
+STEP = 10_000
+"""µs: 1 % of it is 100 µs."""
+LONG = round(STEP * FINDING_SHARE)
+SHORT_STEP = 1_000
+SHORT = FINDING_NS // US
+"""µs: the least of a short step that is worth a finding."""
+
+
+def only(events: list[Event], header: dict[str, Any] | None = None) -> Finding:
+    (finding,) = diagnosed(events, header).findings
+    return finding
+
+
+# --- input_bound -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("step_us", "edge"), [(STEP, LONG), (SHORT_STEP, SHORT)])
+def test_waiting_for_input_is_a_finding_from_the_limit_on_and_minor_below(step_us: int, edge: int):
+    found = diagnosed(waiting_for_input(step_us, edge))
+    assert [(f.rule, f.cost_ns_per_step, f.saving_ns_per_step) for f in found.findings] == [
+        ("input_bound", edge * US, edge * US)
+    ]
+    assert not found.minor
+    less = diagnosed(waiting_for_input(step_us, edge - 1))
+    assert not less.findings
+    assert [(f.rule, f.cost_ns_per_step) for f in less.minor] == [("input_bound", (edge - 1) * US)]
+
+
+def test_without_an_input_range_nothing_waits_for_input():
+    assert not diagnosed(launching(STEP, CALL)).findings
+
+
+def test_input_beside_a_busy_device_costs_nothing():
+    """The batch is fetched while the kernels of this step still run."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        work(drawing, start, start + STEP)
+        drawing.input_wait(start + 100, STEP - 200)
+
+    found = diagnosed(loop(STEP, step))
+    assert (found.findings, found.minor) == ((), ())
+
+
+def test_what_waits_and_in_what():
+    finding = only(waiting_for_input(STEP, 2_000))
+    assert finding.title == "The device waits for input data"
+    assert "2.00 ms of each step (20.0 %)" in finding.why
+    assert "`enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__`" in finding.why
+    assert finding.evidence[0].name.startswith("enumerate(DataLoader)")
+    assert [evidence.dur_ns for evidence in finding.evidence] == [2_000 * US] * 4
+    assert [evidence.step for evidence in finding.evidence] == [1, 2, 3, 4]
+
+
+SINGLE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+def test_a_loader_without_workers_is_to_get_some():
+    stages = {"aten::stack": 300, "aten::div": 900}
+    finding = only(waiting_for_input(STEP, 2_000, SINGLE, **stages))
+    assert "num_workers=4" in finding.fix
+    assert "synthetic batch" in finding.fix
+    assert "transform 900 µs" in finding.why
+    assert "collate 300 µs" in finding.why
+
+
+WAIT = {"<built-in method poll of select.poll object at 0x7f00>": 1_500}
+TAKE = {"torch/multiprocessing/reductions.py(130): rebuild_storage_fd": 1_500}
+
+
+@pytest.mark.parametrize(
+    ("stages", "words"),
+    [
+        ({}, "does not say"),
+        (WAIT, "do not keep up"),
+        (WAIT | {"aten::stack": 400}, "do not keep up"),
+        (TAKE, "taking the batch over"),
+        (TAKE | {"aten::stack": 400}, "taking the batch over"),
+        ({"aten::stack": 1_000}, "does not say"),  # as much was not seen
+        ({"aten::stack": 1_001}, "taking the batch over"),
+    ],
+)
+def test_workers_that_are_late_and_batches_that_are_heavy_have_different_remedies(stages: dict[str, int], words: str):
+    finding = only(waiting_for_input(STEP, 2_000, **stages))
+    assert words in finding.fix
+    assert ("prefetch_factor" in finding.fix) is (words != "taking the batch over")
+    assert ("collate_fn" in finding.fix) is (words != "do not keep up")
+
+
+def test_another_loader_gets_a_general_remedy():
+    finding = only(waiting_for_input(STEP, 2_000, "load_batch"))
+    assert "background thread" in finding.fix
+    assert "num_workers" not in finding.fix
+
+
+def test_the_users_function_that_takes_most_of_the_time_comes_first():
+    stages = {"dataset.py(18): __getitem__": 1_200, "torch/utils/data/_utils/collate.py(3): collate": 300}
+    finding = only(waiting_for_input(STEP, 2_000, SINGLE, **stages))
+    assert (finding.where[0].file, finding.where[0].line) == ("dataset.py", 18)
+
+
+def test_without_a_device_it_is_the_training_thread_that_waits():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.input_wait(start, 2_000)
+        drawing.host("aten::mm", start + 2_000, STEP - 2_000)
+
+    finding = only(loop(STEP, step))
+    assert (finding.rule, finding.title) == ("input_bound", "The training thread waits for input data")
+    assert (finding.device, finding.cost_ns_per_step) == (None, 2_000 * US)
+
+
+# --- sync_bound --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("step_us", "edge"), [(STEP, LONG), (SHORT_STEP, SHORT)])
+def test_a_sync_is_a_finding_from_the_limit_on_and_minor_below(step_us: int, edge: int):
+    found = diagnosed(synchronising(step_us, edge, "aten::item"))
+    assert [(f.rule, f.cost_ns_per_step, f.saving_ns_per_step) for f in found.findings] == [
+        ("sync_bound", edge * US, edge * US)
+    ]
+    less = diagnosed(synchronising(step_us, edge - 1, "aten::item"))
+    assert not less.findings
+    assert [f.rule for f in less.minor] == ["sync_bound"]
+
+
+def test_the_op_its_caller_the_line_and_the_cause_are_said():
+    finding = only(synchronising(STEP, 2_000, "aten::item", "aten::_local_scalar_dense"))
+    assert finding.title == "`aten::item` makes the host wait for the device"
+    place = finding.where[0]
+    assert (place.file, place.line, place.function, place.op) == ("train.py", 61, "log_loss", "aten::item")
+    assert "`aten::item` waits in `cudaStreamSynchronize` once in every step" in finding.why
+    assert "the host is blocked 7.99 ms per step" in finding.why
+    assert "A value is read from the device into a Python number." in finding.why
+    assert "read it every N steps" in finding.fix
+    assert {evidence.name for evidence in finding.evidence} == {"cudaStreamSynchronize"}
+
+
+def test_the_places_of_a_sync_add_up_to_its_cost():
+    finding = only(synchronising(STEP, 2_000, "aten::item"))
+    assert finding.cost_ns_per_step == 2_000 * US
+    assert "idles 2.00 ms" in finding.why
+
+
+def test_a_branch_on_a_tensor_is_named_as_such():
+    chain = ("aten::is_nonzero", "aten::item", "aten::_local_scalar_dense")
+    finding = only(synchronising(STEP, 2_000, *chain))
+    assert finding.title.startswith("`aten::is_nonzero`")
+    assert "torch.where instead of if" in finding.fix
+
+
+def test_a_bare_synchronise_call_is_to_be_removed_or_replaced_by_events():
+    finding = only(synchronising(STEP, 2_000, call="cudaDeviceSynchronize"))
+    assert finding.title == "`cudaDeviceSynchronize` makes the host wait for the device"
+    assert "Remove the synchronise call" in finding.fix
+    assert finding.where[0].file == "train.py"
+    assert "a bare call waits in `cudaDeviceSynchronize`" in finding.why
+
+
+def test_an_op_nobody_knows_that_waits_is_found_by_its_call():
+    finding = only(synchronising(STEP, 2_000, "mylib::thing"))
+    assert finding.title.startswith("`mylib::thing`")
+    assert "Remove the synchronise call" in finding.fix
+
+
+def test_a_wait_behind_which_the_host_still_leads_is_no_finding():
+    """The host waits for the last kernel but one: the device never runs dry for it."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(max(start - 100, 0), CALL), "k", start + 10, STEP // 2 - 10)
+        drawing.kernel(drawing.launch(start + 10, CALL), "k", start + STEP // 2, STEP // 2 + 10)
+        drawing.host("aten::item", start + 20, STEP // 2 - 20)
+        drawing.sync(start + 20, STEP // 2 - 20)
+        drawing.host("aten::view", start + STEP // 2, 4_000)
+
+    diagnosis = diagnosed(loop(STEP, step))
+    assert (diagnosis.findings, diagnosis.minor) == ((), ())
+
+
+def test_waits_in_a_row_are_one_fix_set():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        at = start
+        for op in ("aten::nonzero", "aten::_unique2", "aten::masked_select"):
+            drawing.host("aten::view", at, 500 - CALL)
+            work(drawing, at + 500 - CALL, at + 3_000)
+            drawing.host(op, at + 600, 2_400)
+            drawing.sync(at + 600, 2_400)
+            at += 3_000
+
+    finding = only(loop(9_000, step))
+    assert finding.title.endswith("and 2 more make the host wait for the device")
+    assert "Fix them together" in finding.why
+    assert {place.op for place in finding.where} == {"aten::nonzero", "aten::_unique2", "aten::masked_select"}
+    assert finding.why.count("The output's size depends on the input's values") == 1
+
+
+def test_an_op_and_a_bare_call_get_both_remedies():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for at, op in ((start, True), (start + 3_000, False)):
+            drawing.host("aten::view", at, 500 - CALL)
+            work(drawing, at + 500 - CALL, at + 3_000)
+            if op:
+                drawing.host("aten::item", at + 600, 2_400)
+            drawing.sync(at + 600, 2_400, "cudaStreamSynchronize" if op else "cudaDeviceSynchronize")
+
+    finding = only(loop(6_000, step))
+    assert "Remove the synchronise call" in finding.fix
+    assert "keep the value on the device" in finding.fix
+
+
+def test_a_wait_between_two_markers_is_found_too():
+    """Markers such as vLLM's execute ranges end before what comes between iterations."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.annotation(f"train_step {number}", start, 1_000)
+        work(drawing, start + 500, start + STEP)
+        drawing.host("aten::item", start + 2_000, STEP - 2_000)
+        drawing.sync(start + 2_000, STEP - 2_000)
+
+    drawing = TraceDrawing()
+    for number in range(STEPS):
+        step(drawing, number, number * STEP)
+    assert rules(diagnosed(drawing.events())) == ["sync_bound"]
+
+
+# --- launch_bound ------------------------------------------------------------------------------------------
+
+RECORDED = {"with_stack": 1}
+
+
+@pytest.mark.parametrize(
+    ("header", "share", "confidence"),
+    [({}, LAUNCH_SHARE, "high"), (RECORDED, LAUNCH_SHARE_RECORDED, "medium"), ({"record_shapes": 1}, 0.1, "medium")],
+)
+def test_waiting_for_launches_is_a_finding_from_a_share_of_the_step(
+    header: dict[str, Any], share: float, confidence: str
+):
+    """What slows the host raises the share and lowers the confidence."""
+    edge = round(SHORT_STEP * share)
+    finding = only(launching(SHORT_STEP, edge), header)
+    assert (finding.rule, finding.cost_ns_per_step, finding.confidence) == ("launch_bound", edge * US, confidence)
+    assert ("the capture's own" in finding.why) is bool(header)
+    below = diagnosed(launching(SHORT_STEP, edge - 1), header)
+    assert (below.findings, below.minor) == ((), ())
+
+
+def test_recorded_python_frames_count_as_recording_stacks():
+    events = launching(SHORT_STEP, 99)
+    drawing = TraceDrawing()
+    drawing.python("train.py(3): main", 0, STEPS * SHORT_STEP)
+    assert rules(diagnosed(events)) == ["launch_bound"]
+    assert rules(diagnosed([*drawing.events(), *events])) == []
+
+
+def test_one_long_call_is_not_many_small_launches():
+    limit = LAUNCH_GAP_NS // US
+    assert rules(diagnosed(launching(10 * limit, limit))) == ["launch_bound"]
+    assert rules(diagnosed(launching(10 * limit, limit + 1))) == []
+
+
+def test_a_graph_leaves_its_own_pauses():
+    """Nothing queued shows what stays between the kernels of a graph: 1 µs for each gap."""
+    finding = only(launching(SHORT_STEP, 200))
+    assert finding.saving_ns_per_step == (200 - 1) * US
+
+
+def test_many_short_kernels():
+    """Forty kernels of 3 µs, launched 20 µs apart."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for at in range(start, start + 800, 20):
+            drawing.host("aten::add", at, 20)
+            work(drawing, at + 10, at + 10 + CALL + 3)
+
+    finding = only(loop(800, step))
+    assert (finding.rule, finding.cost_ns_per_step) == ("launch_bound", 40 * 17 * US)
+    assert finding.saving_ns_per_step == 40 * (17 - 1) * US
+    assert finding.why.startswith(
+        "40 times per step the device runs dry before the next launch: half of its ops take under 3.00 µs, and half "
+        "of these waits take over 17.0 µs."
+    )
+    assert "torch.compile" in finding.fix
+    assert [evidence.dur_ns for evidence in finding.evidence] == [17 * US] * 5
+
+
+def test_places_are_functions_annotations_and_modules():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(40): train_step", start, SHORT_STEP)
+        drawing.annotation("teacher", start, SHORT_STEP)
+        drawing.python("nn.Module: Linear_0", start, SHORT_STEP)
+        drawing.python("torch/nn/functional.py(5): linear", start, SHORT_STEP)
+        drawing.kernel(drawing.launch(start, 200), "k", start + 200, 800)
+
+    finding = only(loop(SHORT_STEP, step))
+    assert [(p.file, p.annotation, p.module) for p in finding.where] == [
+        ("train.py", None, None),
+        (None, "teacher", None),
+        (None, None, "Linear_0"),
+    ]
+
+
+def test_a_range_without_a_name_is_no_place():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.annotation("", start, SHORT_STEP)
+        drawing.kernel(drawing.launch(start, 200), "k", start + 200, 800)
+
+    assert all(only(loop(SHORT_STEP, step)).where)
+
+
+# --- exposed_copy ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("step_us", "edge"), [(STEP, LONG), (SHORT_STEP, SHORT)])
+def test_an_exposed_copy_is_a_finding_from_the_limit_on_and_minor_below(step_us: int, edge: int):
+    found = diagnosed(copying(step_us, edge, memory="Pinned"))
+    assert [(f.rule, f.cost_ns_per_step, f.saving_ns_per_step) for f in found.findings] == [
+        ("exposed_copy", edge * US, edge * US)
+    ]
+    less = diagnosed(copying(step_us, edge - 1, memory="Pinned"))
+    assert not less.findings
+    assert [f.rule for f in less.minor] == ["exposed_copy"]
+
+
+@pytest.mark.parametrize(
+    ("direction", "memory", "title", "fix", "pageable"),
+    [
+        ("HtoD", "Pageable", "Copies from host to device that nothing hides", "pin_memory=True", True),
+        ("HtoD", "Pinned", "Copies from host to device that nothing hides", "on a stream of its own", False),
+        ("DtoH", "Pageable", "Copies from device to host that nothing hides", "fetch them every N steps", True),
+        ("DtoH", "Pinned", "Copies from device to host that nothing hides", "fetch them every N steps", False),
+        ("PtoP", "Pinned", "Copies between devices that nothing hides", "one layer on one device", False),
+    ],
+)
+def test_the_remedy_goes_by_direction_and_memory(direction: str, memory: str, title: str, fix: str, pageable: bool):
+    (finding,) = (f for f in diagnosed(copying(STEP, 1_000, direction, memory)).findings if f.rule == "exposed_copy")
+    assert finding.title == title
+    assert fix in finding.fix
+    assert ("pageable" in finding.why) is pageable
+    assert "1 copies per step, 1.00 MiB: for 1.00 ms per step" in finding.why
+    assert (finding.basis, finding.confidence) == ("measured", "high")
+    place = finding.where[0]
+    assert (place.file, place.line, place.op) == ("train.py", 52, "aten::to")
+
+
+def test_copies_within_a_device_are_work():
+    assert rules(diagnosed(copying(STEP, 1_000, "DtoD"))) == []
+
+
+def test_a_hidden_copy_costs_nothing():
+    found = diagnose(facts_of(CASES["hidden_copy"]().events))
+    assert "exposed_copy" not in [f.rule for f in (*found.findings, *found.minor)]
+
+
+@pytest.mark.parametrize(("every", "found"), [(1, True), (2, True), (3, False)])
+def test_a_copy_that_does_not_recur_belongs_to_no_step(every: int, found: bool):
+    """Of the four used steps 1-4 two are even; one is a third."""
+    diagnosis = diagnosed(copying(STEP, 2_000, memory="Pinned", every=every))
+    assert rules(diagnosis) == (["exposed_copy"] if found else [])
+    assert not diagnosis.minor
+
+
+def test_a_copy_without_a_launch_is_a_guess_and_says_so():
+    # More ops lack a launch here than an unsampled profile may have, so each copy is beside forty kernels.
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host("aten::to", start + 100, 1_000)
+        drawing.kernel(drawing.launch(start, CALL), "k", start + CALL, 95)
+        drawing.copy(None, "HtoD", start + 100, 1_000, memory="Pinned")
+        for i in range(40):
+            drawing.kernel(drawing.launch(start + 200 + 10 * i, CALL), "k", start + 1_100 + 10 * i, 10)
+
+    (finding,) = (f for f in diagnosed(loop(1_500, step)).findings if f.rule == "exposed_copy")
+    assert (finding.basis, finding.confidence) == ("heuristic", "medium")
+    assert "nearest in time" in finding.why
+    assert finding.where[0].op == "aten::to"
+
+
+def test_staging_of_pageable_memory_is_part_of_the_copys_cost():
+    planted = CASES["copy_staging"]()
+    (finding,) = (f for f in diagnose(facts_of(planted.events)).findings if f.rule == "exposed_copy")
+    assert finding.cost_ns_per_step == pytest.approx(1_400 * US, rel=0.02)
+    assert "waits for the host to stage the data" in finding.why
+
+
+# --- tensor_cores_unused, low_precision_share --------------------------------------------------------------
+
+SGEMM = "volta_sgemm_128x128_nn"
+DGEMM = "volta_dgemm_128x64_nn"
+HALF_GEMM = "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_nn"
+PLAIN_GEMM = "sgemm_128x128"
+"""32 bits, but nothing says on which units."""
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >()"
+UNKNOWN = "mystery_kernel"
+
+
+def device(name: str, major: int | None = None) -> dict[str, Any]:
+    return {"deviceProperties": [{"id": 0, "name": name, "computeMajor": major, "computeMinor": 0}]}
+
+
+A100, V100 = "NVIDIA A100-SXM4-80GB", "Tesla V100-SXM2-16GB"
+
+
+def test_matrix_work_beside_the_tensor_cores_is_found_and_the_gain_is_the_ratio_of_peaks():
+    finding = only(running((SGEMM, 800), (ADD, 190)), device(A100))
+    assert (finding.rule, finding.cost_ns_per_step) == ("tensor_cores_unused", 800 * US)
+    assert finding.saving_ns_per_step == round(800 * US * (1 - 19.5 / 312))
+    assert (finding.basis, finding.confidence) == ("modelled", "low")
+    assert SGEMM in finding.why
+    assert "at most" in finding.why or "the most to expect" in finding.why
+    assert "bfloat16" in finding.fix
+    assert "set_float32_matmul_precision" in finding.fix
+
+
+def test_before_bfloat16_it_is_float16_with_a_scaler_and_no_tf32():
+    finding = only(running((SGEMM, 900)), device(V100))
+    assert "float16" in finding.fix
+    assert "GradScaler" in finding.fix
+    assert "matmul_precision" not in finding.fix
+    assert finding.saving_ns_per_step == round(900 * US * (1 - 15.7 / 125))
+
+
+def test_a_device_without_tensor_cores_is_not_told_to_use_them():
+    found = diagnosed(running((SGEMM, 900)), device("Tesla P100-PCIE-16GB", 6))
+    assert (found.findings, found.minor) == ((), ())
+
+
+@pytest.mark.parametrize("header", [device("A card of the future"), {"deviceProperties": []}])
+def test_without_known_peaks_the_saving_is_not_determined(header: dict[str, Any]):
+    diagnosis = diagnosed(running((SGEMM, 900)), header)
+    (finding,) = diagnosis.findings
+    assert (finding.cost_ns_per_step, finding.saving_ns_per_step) == (900 * US, None)
+    assert finding.prediction_basis is None
+    assert finding.not_determined is not None
+    assert "peaks" in finding.not_determined
+    assert diagnosis.plan == ()
+
+
+def test_a_device_whose_peak_for_the_format_is_not_known_gives_no_saving():
+    """No source says how fast a T4 is at double precision."""
+    finding = only(running((DGEMM, 900)), device("Tesla T4"))
+    assert (finding.rule, finding.saving_ns_per_step) == ("tensor_cores_unused", None)
+    assert finding.not_determined is not None
+
+
+@pytest.mark.parametrize("kernels", [((UNKNOWN, 900),), ((HALF_GEMM, 900),), ((ADD, 900),)])
+def test_what_is_not_certain_or_not_matrix_work_is_not_counted(kernels: tuple[tuple[str, int], ...]):
+    found = diagnosed(running(*kernels), device(A100))
+    assert (found.findings, found.minor) == ((), ())
+
+
+def test_a_kernel_that_may_use_them_is_not_said_not_to():
+    assert "tensor_cores_unused" not in rules(diagnosed(running((PLAIN_GEMM, 900)), device(A100)))
+
+
+@pytest.mark.parametrize(("half", "found"), [(99, True), (100, False)])
+def test_wide_matrix_work_is_found_where_hardly_anything_is_narrow(half: int, found: bool):
+    diagnosis = diagnosed(running((HALF_GEMM, half), (PLAIN_GEMM, 1_000 - half)), device(A100))
+    assert rules(diagnosis) == (["low_precision_share"] if found else [])
+    if found:
+        assert diagnosis.findings[0].title == "Matrix work runs in 32 bits"
+        assert "Only 9.9 % of kernel time is in 16 bits or fewer" in diagnosis.findings[0].why
+
+
+def test_wide_work_that_is_no_matrix_work_gains_nothing():
+    assert rules(diagnosed(running((ADD, 900)), device(A100))) == []
+
+
+def test_unused_tensor_cores_are_said_once_not_as_low_precision_too():
+    assert rules(diagnosed(running((SGEMM, 500), (PLAIN_GEMM, 400)), device(A100))) == [
+        "tensor_cores_unused"
+    ]
+
+
+def test_of_two_devices_only_the_one_that_does_not_use_them_is_found():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for number, name in enumerate((HALF_GEMM, SGEMM)):
+            drawing.kernel(drawing.launch(start + 2 * number, 2), name, start + 5, 995, Stream(number, 7))
+
+    header = {"deviceProperties": [{"id": i, "name": A100} for i in range(2)]}
+    finding = only(loop(SHORT_STEP, step), header)
+    assert (finding.rule, finding.device, finding.cost_ns_per_step) == ("tensor_cores_unused", 1, 995 * US)
