@@ -158,7 +158,7 @@ def _verdict(facts: Facts) -> tuple[str, str]:
     lost = sum(parts.get(c, 0) for c in _GROUPS[worst][0])
     words, start_up = _GROUPS[worst][1], profile.start_up_call(facts)
     if worst == "launch" and start_up is not None:
-        worst, words = "start_up", f"waits for start-up work of the host (`{facts.trace.name_of(start_up)}`)"
+        worst, words = "start_up", f"waits for start-up work of the host ({facts.trace.name_of(start_up)})"
     if worst == "unknown" and 2 * _before_first_op(facts) >= lost * len(facts.used):
         words = "has no recorded work before its first op: work from before the profile, most likely"
     return (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 import stat
+import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,13 +123,16 @@ def fill(stream: Stream, view: memoryview) -> int:
 
 
 def pread_into(file: BinaryIO, view: memoryview, offset: int) -> int:
-    """Fill ``view`` from ``offset`` of a plain file; shorter only at the end. Safe from several threads on POSIX."""
+    """Fill ``view`` from ``offset`` of a plain file; shorter only at the end. Safe from several threads.
+
+    Raises :class:`InputError` where the disk fails.
+    """
     filled = 0
-    while filled < len(view):
-        got = _read_at(file, view[filled:], offset + filled)
-        if got == 0:
-            break
-        filled += got
+    try:
+        while filled < len(view) and (got := _read_at(file, view[filled:], offset + filled)):
+            filled += got
+    except OSError as error:
+        raise InputError(f"{file.name}: cannot be read: {_reason(error)}") from error
     return filled
 
 
@@ -137,11 +141,13 @@ if hasattr(os, "preadv"):
     def _read_at(file: BinaryIO, view: memoryview, offset: int) -> int:
         return os.preadv(file.fileno(), [view], offset)
 
-else:  # Windows: every thread opens the file for itself, so seeking is safe there
+else:  # Windows
+    _SEEKING = threading.Lock()
 
     def _read_at(file: BinaryIO, view: memoryview, offset: int) -> int:
-        file.seek(offset)
-        return file.readinto(view)  # type: ignore[attr-defined, no-any-return]
+        with _SEEKING:
+            file.seek(offset)
+            return file.readinto(view)  # type: ignore[attr-defined, no-any-return]
 
 
 class _PlainStream:
@@ -165,7 +171,7 @@ class _GzipStream:
 
     def __init__(self, file: BinaryIO, path: Path, size: int) -> None:
         self._file, self._path, self._size = file, path, size
-        self._produced = 0
+        self._produced = self._consumed = 0
         self._careful: CarefulGzip | None = None if igzip else CarefulGzip(file)
         self._fast = igzip.IGzipFile(fileobj=file, mode="rb") if igzip else None
 
@@ -185,7 +191,8 @@ class _GzipStream:
     @property
     def consumed(self) -> int:
         """Compressed bytes used so far."""
-        return self._file.tell()
+        self._consumed = max(self._consumed, self._file.tell())  # reading again from the start is no step back
+        return self._consumed
 
     def readinto(self, view: memoryview) -> int:
         try:

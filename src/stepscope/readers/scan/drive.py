@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from stepscope.errors import InputError
 from stepscope.readers.scan.damage import Tally
@@ -72,14 +73,15 @@ def read_stream(feed: Feed, stream: Stream, start: int, road: Road, progress: Ca
     window = window_of(memoryview(feed.data)[start:], start, feed.ended)
     feed.data = bytearray()
     at, comma_due, stop = road.advance(window, 0, _NOWHERE, False)
-    blocks = _blocks(stream) if not window.last else iter(())
-    while stop is not Stop.DONE and (block := next(blocks, None)) is not None:
-        _refuse_dust(road.parts, window.base + at)
-        window = block.joined(window, at)
-        at, comma_due, stop = road.advance(window, 0, _NOWHERE, comma_due)
-        progress()
-    end = window.base + at
-    tail, total = _rest(window, at, blocks)
+    with closing(_blocks(stream)) as blocks:
+        ahead = iter(()) if window.last else blocks
+        while stop is not Stop.DONE and (block := next(ahead, None)) is not None:
+            _refuse_dust(road.parts, window.base + at)
+            window = block.joined(window, at)
+            at, comma_due, stop = road.advance(window, 0, _NOWHERE, comma_due)
+            progress()
+        end = window.base + at
+        tail, total = _rest(window, at, ahead)
     parts, tally = road.take()
     return Listing(deque(parts), tally, end, tail, total)
 
@@ -88,7 +90,7 @@ def read_stream(feed: Feed, stream: Stream, start: int, road: Road, progress: Ca
 class _Block:
     """Freshly read text behind a gap of ``SLACK`` bytes, into which the rest of the window before is copied."""
 
-    buffer: np.ndarray[Any, np.dtype[np.uint8]]
+    buffer: npt.NDArray[np.uint8]
     size: int
     last: bool
 
@@ -103,41 +105,24 @@ class _Block:
         return Window(buffer[gap - rest:], before.base + at, rest + self.size, self.last)
 
 
-def _blocks(stream: Stream) -> Iterator[_Block]:
-    """The rest of a stream, read ahead by a thread into three buffers that are used in turn."""
-    free: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    full: queue.SimpleQueue[_Block | BaseException] = queue.SimpleQueue()
-    for _ in range(3):
-        free.put(empty_buffer(SLACK + CHUNK))
+def _blocks(stream: Stream) -> Generator[_Block]:
+    """The rest of a stream, read ahead by one thread into three buffers in turn."""
+    def read(buffer: npt.NDArray[np.uint8]) -> _Block:
+        size = fill(stream, buffer.data[SLACK:SLACK + CHUNK])
+        return _Block(buffer, size, size < CHUNK)
 
-    def produce() -> None:
-        try:
-            while (buffer := free.get()) is not None:
-                size = fill(stream, buffer.data[SLACK:SLACK + CHUNK])
-                full.put(_Block(buffer, size, size < CHUNK))
-                if size < CHUNK:
-                    return
-        except InputError as error:  # raised again where the blocks are used
-            full.put(error)
-
-    producer = threading.Thread(target=produce, daemon=True)
-    producer.start()
-    try:
-        previous = None
+    with ThreadPoolExecutor(1) as pool:
+        ahead = deque(pool.submit(read, empty_buffer(SLACK + CHUNK)) for _ in range(3))
+        done: _Block | None = None
         while True:
-            block = full.get()
-            if isinstance(block, BaseException):
-                raise block
+            block = ahead.popleft().result()
             yield block
             if block.last:
                 return
-            # The consumer has copied what it keeps of the block before into this one.
-            if previous is not None:
-                free.put(previous.buffer)
-            previous = block
-    finally:
-        free.put(None)
-        producer.join()
+            # By now the consumer has copied what it keeps of the block before.
+            if done is not None:
+                ahead.append(pool.submit(read, done.buffer))
+            done = block
 
 
 def _rest(window: Window, at: int, blocks: Iterator[_Block]) -> tuple[bytes, int]:
@@ -242,7 +227,8 @@ class _ChunkReader:
             buffer = empty_buffer(size if size > CHUNK else min(CHUNK + MARGIN, self._source.size))
             self._local.buffer = buffer
         got = pread_into(self._file, buffer.data[:size], base)
-        return Window(buffer, base, got, base + got >= self._source.size)
+        # A file that shrank meanwhile ends where it ends now.
+        return Window(buffer, base, got, got < size or base + got >= self._source.size)
 
 
 def thread_count() -> int:
