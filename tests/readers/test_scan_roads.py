@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stepscope import compiled
+from stepscope.errors import InputError
+from stepscope.readers import source as source_module
 from stepscope.readers.scan import read as reading
 from stepscope.readers.scan import read_events
 from stepscope.readers.source import Source
@@ -76,12 +81,47 @@ def test_progress_ends_at_the_size_of_the_file(source: Source) -> None:
     assert [done for done, _ in calls] == sorted(done for done, _ in calls)
 
 
+@pytest.mark.parametrize("damaged", [False, True])
+def test_progress_of_a_gzip_file_never_goes_back(tmp_path: Path, damaged: bool,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading.drive, "CHUNK", 1 << 16)
+    packed = gzip.compress(TEXT.encode())
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes(packed[:-2000] if damaged else packed)
+    calls: list[int] = []
+    events = read_events(Source(path), lambda done, total: calls.append(done), road="fast")
+    assert (len(events) < 20_000) == damaged
+    assert len(calls) > 5
+    assert calls == sorted(calls)
+
+
+@pytest.mark.parametrize("road", ["fast", "tolerant"])
+def test_a_file_that_shrinks_while_it_is_read_is_a_cut_file(source: Source, monkeypatch: pytest.MonkeyPatch,
+                                                            road: Any) -> None:
+    monkeypatch.setattr(reading.drive, "CHUNK", 1 << 16)
+    with source.path.open("r+b") as file:
+        file.truncate(source.size // 2)
+    events = read_events(source, road=road)
+    assert 9_000 < len(events) < 11_000
+    assert [damage.code for damage in events.damages] == ["truncated"]
+
+
+def test_a_failing_disk_is_said_in_a_sentence(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(reading.drive, "CHUNK", 1 << 16)
+    monkeypatch.setattr(source_module, "_read_at", fail)
+    with pytest.raises(InputError, match=r"trace\.json: cannot be read: input/output error"):
+        read_events(source, road="fast")
+
+
 def test_events_of_a_few_bytes_by_the_million_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading.drive, "_MANY_EVENTS", 50_000)
     monkeypatch.setattr(reading.drive, "CHUNK", 1 << 16)
     path = tmp_path / "dust.json"
     path.write_text('[{"ph":"X"}' + ",{}" * 200_000 + "]")
-    with pytest.raises(reading.drive.InputError, match="this is no profile"):
+    with pytest.raises(InputError, match="this is no profile"):
         read_events(Source(path))
 
 

@@ -161,9 +161,9 @@ def read_chunks(source: Source, start: int, roads: Callable[[], Road], threads: 
                 at, comma_due, done = chunk.end, chunk.comma_due, chunk.done
                 reader.finished = done
                 progress(at)
-        tail = bytearray(min(source.size - at, TAIL_LIMIT))
-        pread_into(file, memoryview(tail), at)
-    return Listing(parts, tally, at, bytes(tail), source.size)
+        tail = bytearray(max(min(source.size - at, TAIL_LIMIT), 0))
+        got = pread_into(file, memoryview(tail), at)
+    return Listing(parts, tally, at, bytes(tail[:got]), source.size)
 
 
 @dataclass(slots=True)
