@@ -7,6 +7,7 @@ integers that sum to the row's duration exactly. ``check`` verifies both and is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -49,7 +50,11 @@ class Account:
 
     def step_row(self, step: int) -> int | None:
         """The row of a step, None where there is none."""
-        return self.rows.steps.index(step) if step in self.rows.steps else None
+        return self._row_of_step.get(step)
+
+    @cached_property
+    def _row_of_step(self) -> dict[int, int]:
+        return {step: row for row, step in enumerate(self.rows.steps) if step is not None}
 
 
 def account_devices(

@@ -12,7 +12,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.where import Locator, Where
 from stepscope.trace import intervals as iv
 from stepscope.trace.forest import innermost_at
-from stepscope.trace.tables import I32, I64, NULL, MemoryKind, Rows
+from stepscope.trace.tables import I32, I64, MemoryKind, Rows
 from stepscope.trace.trace import Trace
 
 COPY_CATEGORIES = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_D2D, Category.COPY_P2P)
@@ -87,7 +87,7 @@ def _copies(
         where=where,
         count=chosen.size,
         steps=steps,
-        bytes=None if (sizes == NULL).any() else int(sizes.sum()),
+        bytes=None if (sizes < 0).any() else sum(sizes.tolist()),
         total_ns=int((activity.end[chosen] - activity.start[chosen]).sum()),
         exposed_ns=exposed,
         launch_recorded=bool(activity.launched[chosen[0]]),
