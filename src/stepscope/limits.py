@@ -48,8 +48,8 @@ UNMATCHED_SHARE: Final = 0.05
 """More ops without launch, or launches without op, than this inside the profile: it was sampled or filtered."""
 
 CORRELATION_HOLE: Final = 64
-"""Neighbouring correlation ids further apart than this have calls taken out between them: in 12 of 12 unfiltered
-CUDA traces Kineto's own omissions leave at most 57, but for one-time initialisation."""
+"""Neighbouring correlation ids further apart than this have calls taken out between them: in the eight
+unfiltered CUDA traces at hand Kineto's own omissions leave at most 57, but for one-time initialisation."""
 
 CORRELATION_HOLE_SHARE: Final = 0.05
 """More holes than this between the calls, and calls were filtered out of the profile."""
@@ -67,8 +67,8 @@ LAUNCH_SHARE: Final = 0.05
 """Waiting for launches is a finding from this share of the step. XProf says moderate from 3 %, high from 15 %."""
 
 LAUNCH_SHARE_RECORDED: Final = 0.10
-"""The same where stacks, shapes or memory were recorded: recording them doubles to triples the host's time per op
-(measured on PyTorch 2.13: 1.6-2.3 times), so half of what is seen may be the capture's own."""
+"""The same where stacks, shapes or memory were recorded: recording them makes the host's steps 1.6 to 2.3 times as long
+(measured with PyTorch 2.13 on a CPU), so half of what is seen may be the capture's own."""
 
 LAUNCH_GAP_NS: Final = 1_000_000
 """A gap longer than this is not launch-bound work but one long call (initialisation, a host op)."""
