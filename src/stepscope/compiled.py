@@ -35,11 +35,15 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck"
 
 def inlined(function: Function) -> Function:
     """Compile as part of every kernel that calls it."""
+    if numba is None:
+        return function
     return cast(Function, numba.njit(forceinline=True, **_OPTIONS)(function))
 
 
 def outlined(function: Function) -> Function:
     """Compile as a function of its own: for rare work that would only bloat the loop."""
+    if numba is None:
+        return function
     return cast(Function, numba.njit(**_OPTIONS)(function))
 
 

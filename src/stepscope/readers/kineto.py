@@ -270,6 +270,7 @@ class _Conversion:
                 bytes=at("Bytes", rows),
                 allocated=at("Total Allocated", rows),
                 reserved=at("Total Reserved", rows),
+                allocator=np.full(rows.size, -1, np.int32),
             )
         )
 
@@ -280,6 +281,7 @@ class _Conversion:
                 time_ns=e.ts_ns[rows] - self.origin,
                 track=self.track_of_lane[e.lane[rows]],
                 name=e.name[rows],
+                value=np.full(rows.size, np.nan),
                 offset=e.offset[rows],
             )
         )

@@ -18,6 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, Protocol, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from stepscope.errors import InputError
 
 igzip: Any
@@ -105,6 +108,20 @@ class Source:
         with self.stream() as stream:
             got = fill(stream, memoryview(buffer))
         return bytes(buffer[:got])
+
+    def data(self) -> tuple[npt.NDArray[np.uint8], Fault | None]:
+        """The whole decompressed content, read-only, and why it ended early if it did.
+
+        A plain file is mapped, not read. Raises :class:`InputError` for a gzip bomb or a failing disk.
+        """
+        if self.container == "plain":
+            return np.memmap(self.path, np.uint8, mode="r"), None
+        content = bytearray()
+        with self.stream() as stream:
+            block = bytearray(1 << 20)
+            while got := stream.readinto(memoryview(block)):
+                content += memoryview(block)[:got]
+            return np.frombuffer(bytes(content), np.uint8), stream.fault
 
     def chunks(self, size: int = 1 << 20) -> Iterator[bytes]:
         """The decompressed bytes in blocks of at most ``size``."""

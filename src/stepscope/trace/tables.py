@@ -64,6 +64,8 @@ class TrackKind(IntEnum):
     HOST_THREAD = 0
     DEVICE_STREAM = 1
     OTHER = 2
+    DEVICE_LINE = 3
+    """Steps, modules, scopes or other groups that a profile draws above a device's ops: never busy time."""
 
 
 class Direction(IntEnum):
@@ -92,6 +94,12 @@ class FlowKind(IntEnum):
 
     FORWARD_BACKWARD = 0
     EVENT_WAIT = 1
+    PRODUCER_CONSUMER = 2
+    """A thread handed work to another (XLA's and TensorFlow's thread pools)."""
+    DATAFLOW = 3
+    """A tensor went from one op to another (TensorFlow's Timeline)."""
+    ARROW = 4
+    """Any other arrow the profile draws."""
 
 
 class LaunchBasis(IntEnum):
@@ -99,6 +107,21 @@ class LaunchBasis(IntEnum):
 
     CORRELATION = 0
     GRAPH = 1
+    EXECUTION = 2
+    """The call that executed the compiled module (XLA): one launch for all its ops."""
+
+
+class MarkerSource(IntEnum):
+    """What says that a slice is a step, where the reader knows and no name tells; preferred first."""
+
+    STEP_NUM_ROOT = 0
+    """Arguments ``_r`` and ``step_num`` (StepTraceAnnotation, tf.profiler.experimental.Trace)."""
+    STEP_NUM = 1
+    """Argument ``step_num`` alone (Keras)."""
+    STEPS_LINE = 2
+    """The Steps line of a TPU."""
+    MODULES_LINE = 3
+    """The XLA Modules line of a device, where its longest module repeats."""
 
 
 def column(
@@ -287,6 +310,7 @@ class Memory(Table):
     bytes: I64 = column("Bytes allocated, negative when freed.", unit="bytes", nullable=True)
     allocated: I64 = column("Bytes in use after the event.", unit="bytes", nullable=True)
     reserved: I64 = column("Bytes held by the allocator after the event.", unit="bytes", nullable=True)
+    allocator: I32 = column("Allocator as the profile names it.", text=True, nullable=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +320,7 @@ class Counters(Table):
     time_ns: I64 = column("When, from the trace's origin.", unit="ns")
     track: I32 = column("Track of the counter.", table="tracks")
     name: I32 = column("Name as recorded.", text=True)
+    value: F64 = column("Sampled value, where it is a single number.", nullable=True)
     offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
 
 
@@ -310,6 +335,60 @@ class Instants(Table):
     offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
 
 
+@dataclass(frozen=True, slots=True)
+class StepMarks(Table):
+    """Slices that are steps by what the profile says beside their name."""
+
+    slice: I32 = column("The slice (of kind step).", table="slices")
+    source: U8 = column("What says so.", labels=MarkerSource)
+    number: I64 = column("Number of the step as recorded.", nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class XlaOps(Table):
+    """What ops of modules compiled by XLA add to their slice, on devices and (XLA on the CPU) host threads."""
+
+    slice: I32 = column("The slice.", table="slices")
+    module: I32 = column("HLO module the op belongs to.", text=True, nullable=True)
+    program: I64 = column("Id of the compiled program.", nullable=True)
+    run: I64 = column("Id of the execution of the module the op ran in.", nullable=True)
+    op: I32 = column("Name of the HLO instruction.", text=True, nullable=True)
+    category: I32 = column("HLO category or opcode.", text=True, nullable=True)
+    scope: I32 = column("Name scope of the framework op (op_name).", text=True, nullable=True)
+    flops: I64 = column("Floating-point operations per execution.", nullable=True)
+    bytes_accessed: I64 = column("Bytes read and written per execution.", unit="bytes", nullable=True)
+    source: I32 = column("Source line as file:line.", text=True, nullable=True)
+    replica_groups: I32 = column("Replica groups of a collective.", text=True, nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes(Table):
+    """What nodes of a TensorFlow graph (StepStats, Timeline) add to their slice."""
+
+    slice: I32 = column("The slice.", table="slices")
+    node: I32 = column("Name of the node.", text=True)
+    op: I32 = column("Type of the node's op.", text=True, nullable=True)
+    inputs: I32 = column("Names of the node's inputs, comma-separated, as recorded.", text=True, nullable=True)
+    placement: I32 = column("Device the node was placed on.", text=True, nullable=True)
+    scheduled_ns: I64 = column("When the node became ready, from the trace's origin.", unit="ns", nullable=True)
+    op_start_ns: I64 = column("When its kernel began.", unit="ns", nullable=True)
+    op_end_ns: I64 = column("When its kernel returned.", unit="ns", nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensors(Table):
+    """Outputs of a TensorFlow graph's nodes."""
+
+    slice: I32 = column("The node's slice.", table="slices")
+    slot: I32 = column("Which of the node's outputs.")
+    dtype: I32 = column("Element type.", text=True, nullable=True)
+    shape: I32 = column("Shape, as [2,3].", text=True, nullable=True)
+    requested: I64 = column("Bytes asked for.", unit="bytes", nullable=True)
+    allocated: I64 = column("Bytes allocated.", unit="bytes", nullable=True)
+    allocator: I32 = column("Allocator.", text=True, nullable=True)
+    buffer: I64 = column("Address of the tensor's buffer.", nullable=True)
+
+
 TABLES: dict[str, type[Table]] = {
     "tracks": Tracks,
     "slices": Slices,
@@ -321,4 +400,8 @@ TABLES: dict[str, type[Table]] = {
     "memory": Memory,
     "counters": Counters,
     "instants": Instants,
+    "step_marks": StepMarks,
+    "xla_ops": XlaOps,
+    "nodes": Nodes,
+    "tensors": Tensors,
 }

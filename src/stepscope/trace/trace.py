@@ -94,6 +94,10 @@ class Trace:
     memory: t.Memory
     counters: t.Counters
     instants: t.Instants
+    step_marks: t.StepMarks
+    xla_ops: t.XlaOps
+    nodes: t.Nodes
+    tensors: t.Tensors
 
     def table(self, name: str) -> pl.DataFrame:
         """One table as a polars frame (see ``docs/tables.md`` for the columns).
