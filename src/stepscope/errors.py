@@ -37,3 +37,9 @@ class UsageError(StepscopeError):
 
 class TraceInvariantError(StepscopeError):
     """A trace failed its self-check: a defect of stepscope, never of the user's file."""
+
+
+class OutputError(StepscopeError):
+    """A trace has nothing that the asked-for format can hold, or the file cannot be written."""
+
+    status = Exit.USAGE

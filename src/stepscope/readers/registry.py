@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from stepscope.errors import InputError
 from stepscope.readers import kineto
+from stepscope.readers.scan import read_arguments
 from stepscope.readers.source import Source
 from stepscope.trace.trace import Trace
 
@@ -16,14 +18,22 @@ HEAD_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """One format: does the beginning of a file look like it, and how to read it."""
+    """One format: what it is, does the beginning of a file look like it, and how to read it."""
 
     name: str
+    about: str
+    """Who writes such files, in one line."""
     recognise: Callable[[bytes], bool]
+    """Whether the first ``HEAD_BYTES`` of a file's (decompressed) content are of this format."""
     read: Callable[[Source, Progress | None], Trace]
+    arguments: Callable[[Source, Sequence[int]], list[dict[str, Any]]] | None = None
+    """Everything the file says about the events at some ``slices.offset``, where the format allows it."""
 
 
-READERS: tuple[Reader, ...] = (Reader("Kineto JSON", kineto.recognise, kineto.read),)
+READERS: tuple[Reader, ...] = (
+    Reader("Kineto JSON", "PyTorch's profiler", kineto.recognise, kineto.read, read_arguments),
+)
+"""Tried in this order: formats with an unmistakable beginning first."""
 
 
 def recognise(source: Source) -> Reader:

@@ -1,0 +1,1 @@
+"""Trace -> files of other tools' formats, and stepscope's own."""

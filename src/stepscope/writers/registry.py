@@ -1,0 +1,26 @@
+"""The one list of writers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from stepscope.trace.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """One format a trace can be written in."""
+
+    name: str
+    """What ``--to`` takes."""
+    suffixes: tuple[str, ...]
+    """Endings of file names that mean this format; an empty one means a directory."""
+    about: str
+    """What opens such files, in one line."""
+    write: Callable[[Trace, Path], None]
+    """Write the trace; raises OSError where the disk does, OutputError where the trace has nothing for this format."""
+
+
+WRITERS: tuple[Writer, ...] = ()
