@@ -8,8 +8,8 @@ import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.limits import CYCLE_GAP_STEPS, PERIOD_MATCH, SHORT_LAST_STEP
-from stepscope.names.hosts import step_marker
-from stepscope.trace.tables import I32, I64, Bools, Kind, TrackKind
+from stepscope.names.hosts import RANK_MODULES, RANK_STEP_NUM, RANK_STEP_NUM_ALONE, RANK_TPU_STEPS, step_marker
+from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, MarkerSource, TrackKind
 from stepscope.trace.trace import Trace
 
 LONGEST_PERIOD_SEARCH = 2_000_000
@@ -27,6 +27,8 @@ class Markers:
     inferred: bool
     slices: I32
     """The marker's slice, -1 for inferred steps."""
+    on_device: bool = False
+    """Whether the marks lie on a device's own line: they say when ops ran, not when they were launched."""
 
     def __len__(self) -> int:
         """The number of steps."""
@@ -51,16 +53,18 @@ def find_markers(trace: Trace, activities: list[DeviceActivity]) -> Markers:
     return _recorded(trace) or _repeated(trace, activities) or _whole(trace)
 
 
+_SOURCE_RANKS = {
+    MarkerSource.STEP_NUM_ROOT: RANK_STEP_NUM,
+    MarkerSource.STEP_NUM: RANK_STEP_NUM_ALONE,
+    MarkerSource.STEPS_LINE: RANK_TPU_STEPS,
+    MarkerSource.MODULES_LINE: RANK_MODULES,
+}
+_MARKING_TRACKS = (TrackKind.HOST_THREAD, TrackKind.DEVICE_LINE)
+
+
 def _recorded(trace: Trace) -> Markers | None:
     """The first source of the marker table with two occurrences, else the first with one."""
-    slices = trace.slices
-    rows = np.flatnonzero((slices.kind == Kind.STEP) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
-    by_source: dict[int, list[tuple[int, int | None]]] = {}
-    known = {code: step_marker(trace.strings[code]) for code in np.unique(slices.name[rows]).tolist()}
-    for row, code in zip(rows.tolist(), slices.name[rows].tolist(), strict=True):
-        marker = known[code]
-        if marker is not None:
-            by_source.setdefault(marker.rank, []).append((row, marker.number))
+    by_source = _by_source(trace)
     explicit = {rank: found for rank, found in sorted(by_source.items()) if not _ends_step(trace, found)}
     ranked = [_one_thread(trace, found) for found in explicit.values()]
     for found in ranked:
@@ -70,6 +74,23 @@ def _recorded(trace: Trace) -> Markers | None:
         return _from_slices(trace, ranked[0])
     ends = [found for found in by_source.values() if len(found) >= 2]
     return _from_ends(trace, ends[0]) if ends else None
+
+
+def _by_source(trace: Trace) -> dict[int, list[tuple[int, int | None]]]:
+    """Rank of the source -> its markers as (slice, step number): what the profile says outright, else the names."""
+    slices, marks = trace.slices, trace.step_marks
+    found: dict[int, list[tuple[int, int | None]]] = {}
+    for row, source, number in zip(marks.slice.tolist(), marks.source.tolist(), marks.number.tolist(), strict=True):
+        found.setdefault(_SOURCE_RANKS[MarkerSource(source)], []).append((row, None if number == NULL else number))
+    is_step = (slices.kind == Kind.STEP) & np.isin(trace.tracks.kind[slices.track], _MARKING_TRACKS)
+    is_step[marks.slice] = False
+    rows = np.flatnonzero(is_step)
+    known = {code: step_marker(trace.strings[code]) for code in np.unique(slices.name[rows]).tolist()}
+    for row, code in zip(rows.tolist(), slices.name[rows].tolist(), strict=True):
+        marker = known[code]
+        if marker is not None:
+            found.setdefault(marker.rank, []).append((row, marker.number))
+    return found
 
 
 def _ends_step(trace: Trace, found: list[tuple[int, int | None]]) -> bool:
@@ -104,6 +125,7 @@ def _from_slices(trace: Trace, found: list[tuple[int, int | None]]) -> Markers:
         source=trace.name_of(int(rows[0])).split("#")[0].split("(")[0],
         inferred=False,
         slices=rows,
+        on_device=bool(trace.tracks.kind[trace.slices.track[rows[0]]] == TrackKind.DEVICE_LINE),
     )
 
 
@@ -217,8 +239,8 @@ def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
     launched = activity.launched
     launch, ends = activity.launch[launched], activity.end[launched]
     early = activity.end[activity.before_profile]
-    if not launched.any():
-        # Nothing says which op belongs to which step: the host's own marks are all there is.
+    if markers.on_device or not launched.any():
+        # Marks of the device itself, or nothing that says which op belongs to which step: when ops ran decides.
         launch, ends = activity.start, activity.end
     step = np.searchsorted(markers.start, launch, "right") - 1
     after = (step == len(markers) - 1) & (launch >= markers.end[-1])
@@ -260,7 +282,7 @@ def complete_steps(trace: Trace, markers: Markers, activities: list[DeviceActivi
     host = markers.end - markers.start
     launches = np.zeros(len(markers), np.int64)
     for activity in activities:
-        launch = activity.launch[activity.launched]
+        launch = activity.start if markers.on_device else activity.launch[activity.launched]
         step = np.searchsorted(markers.start, launch, "right") - 1
         inside = (step >= 0) & (launch < markers.end[step])
         launches += np.bincount(step[inside], minlength=len(markers))

@@ -165,8 +165,12 @@ class StepSource:
 
 RANK_STEP_NUM = 2
 """Ranges with the arguments ``_r`` and ``step_num`` (XLA, ``StepTraceAnnotation``): no name tells them."""
+RANK_STEP_NUM_ALONE = 6
+"""Ranges with the argument ``step_num`` alone (Keras)."""
 RANK_TPU_STEPS = 9
 """The Steps line of a TPU: a line's name tells it."""
+RANK_MODULES = 15
+"""The module on a device's XLA Modules line that takes most of its time."""
 
 _N = r"(?P<number>\d{1,15})"
 STEP_SOURCES = tuple(StepSource(rank, title, re.compile(f"{form}$"), ends) for rank, title, form, ends in (

@@ -362,6 +362,15 @@ class XlaOps(Table):
 
 
 @dataclass(frozen=True, slots=True)
+class Programs(Table):
+    """Programs compiled by XLA that the profile describes."""
+
+    program: I64 = column("Id of the compiled program.", nullable=True)
+    module: I32 = column("HLO module it was compiled from.", text=True)
+    parameters: I32 = column("Types and shapes of its parameters, as f32[512,256] and so on.", text=True, nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Nodes(Table):
     """What nodes of a TensorFlow graph (StepStats, Timeline) add to their slice."""
 
@@ -402,6 +411,7 @@ TABLES: dict[str, type[Table]] = {
     "instants": Instants,
     "step_marks": StepMarks,
     "xla_ops": XlaOps,
+    "programs": Programs,
     "nodes": Nodes,
     "tensors": Tensors,
 }

@@ -96,6 +96,7 @@ class Trace:
     instants: t.Instants
     step_marks: t.StepMarks
     xla_ops: t.XlaOps
+    programs: t.Programs
     nodes: t.Nodes
     tensors: t.Tensors
 
