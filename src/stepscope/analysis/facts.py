@@ -19,6 +19,7 @@ from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.steps import Markers, complete_steps, find_markers, used_steps
 from stepscope.analysis.syncs import Sync, find_syncs
 from stepscope.analysis.where import Locator
+from stepscope.analysis.xla import XlaFacts, xla_facts
 from stepscope.trace.tables import I64
 from stepscope.trace.trace import Trace
 
@@ -50,6 +51,8 @@ class Facts:
     """Busy time of the used steps by phase."""
     kernels: KernelTable
     placement: Placement | None
+    xla: XlaFacts | None
+    """What XLA did; None for a profile without its ops."""
 
     @property
     def devices(self) -> list[tuple[DeviceActivity, Account]]:
@@ -130,6 +133,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         phases=phases,
         kernels=kernels,
         placement=_placement(trace, markers, used),
+        xla=xla_facts(trace, activities, bounds, host, markers),
     )
     tick("accounting", 4, 4)
     return facts

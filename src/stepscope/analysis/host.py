@@ -11,9 +11,10 @@ from stepscope.analysis.categories import Category
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
+from stepscope.names.xla_hosts import XlaRole, classify_xla_name
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import rows_of_track
+from stepscope.trace.forest import outermost, rows_of_track
 from stepscope.trace.tables import I32, I64, U8, Bools, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -25,6 +26,16 @@ _ROLE_CAUSES = {
     HostRole.COMPILE: Category.COMPILE,
     HostRole.CHECKPOINT_IO: Category.CHECKPOINT_IO,
     HostRole.INPUT: Category.INPUT,
+}
+_XLA_CAUSES = {
+    XlaRole.GRAPH_BUILD: Category.GRAPH_BUILD,
+    XlaRole.COMPILE: Category.COMPILE,
+    XlaRole.TRANSFER: Category.TRANSFER,
+    XlaRole.INFEED: Category.INFEED,
+    XlaRole.INPUT: Category.INPUT,
+    # Starting a program that is compiled already, loading it included, is launching it.
+    XlaRole.EXECUTE: Category.LAUNCH,
+    XlaRole.DISPATCH: Category.LAUNCH,
 }
 _NAMED_KINDS = (Kind.ANNOTATION, Kind.STEP, Kind.HOST_OP, Kind.PYTHON_FRAME, Kind.MODULE, Kind.OVERHEAD)
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
@@ -93,7 +104,8 @@ class HostActivity:
 
     def _dispatching(self, track: int) -> iv.Intervals:
         low, kinds, causes = self._of_track(track)
-        return self._cover(low, np.isin(kinds, (*_CALL_KINDS, Kind.HOST_OP)) | (causes == Category.INPUT.code))
+        named = np.isin(causes, (Category.INPUT.code, Category.LAUNCH.code))
+        return self._cover(low, np.isin(kinds, (*_CALL_KINDS, Kind.HOST_OP)) | named)
 
     def _cover(self, low: int, chosen: Bools) -> iv.Intervals:
         rows = low + np.flatnonzero(chosen)
@@ -148,7 +160,10 @@ def _causes(trace: Trace) -> U8:
 
 def _cause_code(name: str, *, is_python: bool) -> int:
     role = classify_host_name(name, is_python)
-    return NO_CAUSE if role is None else _ROLE_CAUSES[role].code
+    if role is not None:
+        return _ROLE_CAUSES[role].code
+    xla = classify_xla_name(name, is_python)
+    return _XLA_CAUSES[xla].code if xla in _XLA_CAUSES else NO_CAUSE
 
 
 def _waits(trace: Trace) -> Waits:
@@ -162,15 +177,25 @@ def _waits(trace: Trace) -> Waits:
     runtime = np.flatnonzero(slices.kind == Kind.RUNTIME_CALL)
     blocking = slices.kind == Kind.SYNC
     blocking[runtime] = mapped(slices.name[runtime], trace.strings, _is_blocking_copy, np.bool_)
+    for kind in _NAMED_KINDS:
+        named = np.flatnonzero(slices.kind == kind)
+        is_wait = partial(_is_xla_wait, is_python=kind == Kind.PYTHON_FRAME)
+        blocking[named] |= mapped(slices.name[named], trace.strings, is_wait, np.bool_)
     end = slices.start_ns + slices.dur_ns
     pageable = (ops.source_memory == MemoryKind.PAGEABLE) | (ops.target_memory == MemoryKind.PAGEABLE)
     to_host = (ops.direction == Direction.D2H) & (ops.target_memory != MemoryKind.PINNED)
     copies = np.flatnonzero((pageable | to_host) & (ops.launch >= 0))
     calls, begun = ops.launch[copies], slices.start_ns[ops.slice[copies]]
     blocking[calls] = True
+    # A wait inside a wait is the same wait.
+    blocking &= outermost(blocking, slices.parent) == np.arange(len(slices))
     end[calls] = np.where(to_host[copies], end[calls], np.clip(begun, slices.start_ns[calls], end[calls]))
     rows = np.flatnonzero(blocking & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)).astype(np.int32)
     return Waits(rows, slices.track[rows], slices.start_ns[rows], end[rows])
+
+
+def _is_xla_wait(name: str, *, is_python: bool) -> bool:
+    return classify_xla_name(name, is_python) in (XlaRole.WAIT, XlaRole.FETCH)
 
 
 def _is_blocking_copy(name: str) -> bool:

@@ -59,6 +59,13 @@ def busy_share(facts: Facts, *, collectives: bool) -> float | None:
     return min(1.0, sum(of.get(c, 0.0) for c in BUSY if collectives or c not in COLLECTIVES))
 
 
+def duty_cycle_share(facts: Facts) -> float | None:
+    """Share of the used steps in which devices executed compiled modules; None where XLA did not run."""
+    duty = facts.xla.duty if facts.xla else ()
+    window = sum(d.window_ns for d in duty)
+    return sum(d.executing_ns for d in duty) / window if window else None
+
+
 def step_time(facts: Facts) -> tuple[int | None, int | None]:
     """Median and p95 of the used steps; no p95 under ``P95_STEPS`` steps."""
     times = facts.step_ns[list(facts.used)]

@@ -16,6 +16,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import longest_gaps
 from stepscope.analysis.kernels import precision_of
 from stepscope.analysis.where import Where
+from stepscope.analysis.xla import XlaFacts
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding
 from stepscope.report.labels import CATEGORIES as LABELS
@@ -122,6 +123,7 @@ def _summary(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "parts_share": _named(summary.shares(summary.total_parts(facts))),
         "device_busy_share": summary.busy_share(facts, collectives=True),
         "device_busy_share_without_collectives": summary.busy_share(facts, collectives=False),
+        "duty_cycle_share": summary.duty_cycle_share(facts),
         "device_ops_share": {
             "by_count": placed.device_share_by_count if placed else None,
             "by_time": placed.device_share_by_time if placed else None,
@@ -170,6 +172,8 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
             "kernels": _kernels(facts),
             "precision": _precision(facts),
         }
+    if facts.xla is not None:
+        made["xla"] = _xla(facts, facts.xla)
     if facts.placement is not None:
         made["placement"] = dataclasses.asdict(facts.placement)
     return made
@@ -272,6 +276,41 @@ def _kernels(facts: Facts) -> list[dict[str, Any]]:
         }
         for use in facts.kernels.uses[:KERNELS_SHOWN]
     ]
+
+
+def _xla(facts: Facts, xla: XlaFacts) -> dict[str, Any]:
+    building = xla.building
+    return {
+        "duty_cycle": [
+            {
+                "device": duty.device,
+                "executions": duty.executions,
+                "executing_ns_per_step": facts.per_step(duty.executing_ns),
+                "share": duty.executing_ns / duty.window_ns if duty.window_ns else None,
+                "collective_share": duty.collective_ns / duty.window_ns if duty.window_ns else None,
+            }
+            for duty in xla.duty
+        ],
+        "graph_building": None
+        if building is None
+        else {
+            "ns_per_step": facts.per_step(building.ns),
+            "overlapped_share": building.overlapped_ns / building.ns,
+        },
+        "compilations": [
+            {
+                "step": found.step,
+                "start_ns": int(facts.trace.slices.start_ns[found.slice]),
+                "dur_ns": found.ns,
+                "module": found.module,
+                "parameters": found.parameters,
+                "previous_parameters": found.previous,
+                "again": found.again,
+                "where": _where(facts.locator.where(found.slice)),
+            }
+            for found in xla.compilations
+        ],
+    }
 
 
 def _precision(facts: Facts) -> dict[str, Any]:

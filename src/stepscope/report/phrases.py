@@ -79,8 +79,10 @@ def headlines(summary: dict[str, Any]) -> list[tuple[str, str]]:
         busy_text += " of the step time"
         if without is not None and without != busy:
             busy_text += f" ({format_share(without)} without collectives)"
+    duty = summary.get("duty_cycle_share")
     return [
         ("device busy", busy_text),
+        *([("duty cycle", f"{format_share(duty)} of the step time in compiled modules")] if duty is not None else []),
         ("ops on device", two_shares(summary["device_ops_share"])),
         ("16-bit kernels", two_shares(summary["low_precision_share"])),
     ]

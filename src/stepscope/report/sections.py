@@ -50,6 +50,7 @@ def sections(document: Document) -> list[Section]:
         _copies(analyses.get("copies", [])),
         _launch_delay(analyses.get("launch_delay", [])),
         _precision(analyses.get("precision"), analyses.get("placement")),
+        *_xla(analyses.get("xla"), phrases.step_names(document)),
         _kernels(analyses.get("kernels", [])),
         _files(document["profile"]),
     ]
@@ -333,6 +334,59 @@ def _precision(precision: dict[str, Any] | None, placement: dict[str, Any] | Non
         rows.append(("ops on the host", format_count(placement["host_ops"])))
         rows.append(("ops on the device", format_count(placement["device_ops"])))
     return Section("Precision and placement", (Column("what"), Column("value")), rows)
+
+
+def _xla(xla: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Section]:
+    if xla is None:
+        return []
+    duty = [
+        (
+            _text(entry["device"]),
+            format_count(entry["executions"]),
+            format_ns(entry["executing_ns_per_step"]),
+            format_share(entry["share"]),
+            format_share(entry["collective_share"]),
+        )
+        for entry in xla["duty_cycle"]
+    ]
+    columns = (
+        _number("device"),
+        _number("executions"),
+        _number("executing, per step"),
+        _number("duty cycle"),
+        _number("in collectives"),
+    )
+    building = xla["graph_building"]
+    note = "" if building is None else (
+        f"the host builds graphs for {format_ns(building['ns_per_step'])} per step, "
+        f"{format_share(building['overlapped_share'])} of it while every device works"
+    )
+    return [Section("Compiled modules (XLA)", columns, duty, note), _compilations(xla["compilations"], steps)]
+
+
+def _compilations(found: list[dict[str, Any]], steps: dict[int | None, str]) -> Section:
+    rows, note = _cut(
+        (
+            (
+                steps.get(entry["step"], _ABSENT),
+                format_ns(entry["dur_ns"]),
+                _text(entry["module"]),
+                _shapes(entry),
+                phrases.locator(entry["where"]) or _ABSENT,
+            )
+            for entry in found
+        ),
+        len(found),
+    )
+    columns = (_number("step"), _number("time"), _name("module"), _name("parameters"), _place("where"))
+    return Section("Compilations inside the profile", columns, rows, note)
+
+
+def _shapes(entry: dict[str, Any]) -> str:
+    before, now = entry["previous_parameters"], entry["parameters"]
+    if before is not None and now is not None and before != now:
+        return f"{before} → {now}"
+    return _text(now) if now is not None else "not recorded" + (", compiled again" if entry["again"] else "")
 
 
 def _kernels(kernels: list[dict[str, Any]]) -> Section:

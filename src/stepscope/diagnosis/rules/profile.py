@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+
 import numpy as np
 
 from stepscope.analysis.categories import Category
@@ -13,8 +16,20 @@ from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
 from stepscope.units import format_ns, format_share
 
+_PHASE_NAME = re.compile(r"\b(?:forward|backward)\b", re.IGNORECASE)
 CUT = ("truncated", "truncated_tail", "gzip_truncated", "gzip_corrupt")
 """Codes of damage that takes away the end of a file."""
+
+
+STEP_ADVICE = defaultdict(
+    lambda: "Mark each iteration in the program to have steps.",
+    {
+        "PyTorch": "Call `prof.step()` once per iteration to have steps.",
+        "JAX": "Run each iteration inside `with jax.profiler.StepTraceAnnotation('train', step_num=i):`.",
+        "TensorFlow": "Run each iteration inside `with tf.profiler.experimental.Trace('train', step_num=i, _r=1):`.",
+        "PyTorch/XLA": "Run each iteration inside `with xp.StepTrace('train', step_num=i):`.",
+    },
+)
 
 
 def notices(facts: Facts) -> list[Notice]:
@@ -36,6 +51,8 @@ def notices(facts: Facts) -> list[Notice]:
         _capture,
         _profiler,
         _collectives,
+        _lazy_phases,
+        _no_scopes,
     ):
         notice = rule(facts)
         if notice is not None:
@@ -59,8 +76,7 @@ def _steps(facts: Facts) -> Notice | None:
     if facts.markers.source == "whole profile":
         return Notice(
             "profile_no_steps",
-            "No step markers: the whole profile is treated as one step. Call "
-            "`prof.step()` once per iteration to have steps.",
+            f"No step markers: the whole profile is treated as one step. {STEP_ADVICE[facts.trace.info.framework]}",
         )
     return Notice("profile_steps_inferred", f"No step markers: steps are inferred from {facts.markers.source}.")
 
@@ -216,4 +232,34 @@ def _collectives(facts: Facts) -> Notice | None:
         "profile_no_collectives",
         f"The job has {world} ranks but no collective was recognised on the device: "
         "communication is not told apart here.",
+    )
+
+
+def _lazy_phases(facts: Facts) -> Notice | None:
+    """In a lazy framework the ranges people call forward and backward hold the building of the graph."""
+    if facts.trace.info.framework != "PyTorch/XLA":
+        return None
+    slices = facts.trace.slices
+    named = [code for code, name in enumerate(facts.trace.strings) if _PHASE_NAME.search(name)]
+    count = int(((slices.kind == Kind.ANNOTATION) & np.isin(slices.name, named)).sum())
+    if not count:
+        return None
+    return Notice(
+        "lazy_phases",
+        "Host ranges called forward or backward measure how long PyTorch/XLA built the graph, not how long the device "
+        "computed: do not compare them with device time.",
+        count,
+    )
+
+
+def _no_scopes(facts: Facts) -> Notice | None:
+    """Without name scopes device ops cannot be traced to layers; nothing is inferred from the order of ops."""
+    if facts.trace.info.framework != "PyTorch/XLA" or not len(facts.trace.xla_ops):
+        return None
+    if (facts.trace.xla_ops.scope >= 0).any():
+        return None
+    return Notice(
+        "profile_no_scopes",
+        "No name scopes were recorded, so device ops cannot be told apart by layer. Run with XLA_HLO_DEBUG=1 "
+        "(and XLA_IR_DEBUG=1) set.",
     )

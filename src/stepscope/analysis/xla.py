@@ -1,0 +1,270 @@
+"""What XLA adds to a profile: executions of compiled modules, duty cycle, compilations, and graph building.
+
+The duty cycle of a device is the share of time in which it executed a module: from an execution's first op to its
+last, gaps inside included (Cloud TPU's ``tensorcore duty cycle`` counts the same). It stands beside the share of time
+in which ops ran, and is never smaller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.host import HostActivity
+from stepscope.analysis.steps import Markers
+from stepscope.names.xla_hosts import XlaRole, classify_xla_name, compiled_module
+from stepscope.trace import intervals as iv
+from stepscope.trace.codes import mapped
+from stepscope.trace.forest import outermost
+from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
+from stepscope.trace.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Executions:
+    """The executions of modules on one device, in time order; one value per execution."""
+
+    device: int
+    start: I64
+    end: I64
+    module: I32
+    """Dictionary code of the module's name, -1 where not recorded."""
+    program: I64
+    """Id of the compiled program, NULL where not recorded."""
+
+    def __len__(self) -> int:
+        """The number of executions."""
+        return len(self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class DutyCycle:
+    """How long one device executed modules, and how long its collectives ran, over the used steps."""
+
+    device: int
+    executions: int
+    executing_ns: int
+    collective_ns: int
+    """Union of the collectives' time, hidden or exposed."""
+    window_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """One compilation in the profile."""
+
+    slice: int
+    step: int | None
+    ns: int
+    module: str | None
+    """The module compiled, where a name tells it."""
+    parameters: str | None
+    """Types and shapes of the program's parameters."""
+    previous: str | None
+    """Those of the program of the same module that ran before; None where none did or they are not recorded."""
+    again: bool
+    """Whether another program of this module had run before in the profile."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBuilding:
+    """Time the launching thread spent building graphs, and how much of it the devices worked through."""
+
+    ns: int
+    overlapped_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class XlaFacts:
+    """What is known of XLA's work in a trace."""
+
+    duty: tuple[DutyCycle, ...]
+    compilations: tuple[Compilation, ...]
+    building: GraphBuilding | None
+    """None where no graph was built in the used steps."""
+
+
+def xla_facts(
+    trace: Trace,
+    activities: list[DeviceActivity],
+    bounds: list[tuple[I64, I64]],
+    host: HostActivity,
+    markers: Markers,
+) -> XlaFacts | None:
+    """What XLA did; None for a profile without its ops and compilations.
+
+    ``bounds`` are, per device, the starts and ends of the rows of the used steps.
+    """
+    executions = [executions_of(trace, activity) for activity in activities]
+    compilations = _compilations(trace, host, markers, executions)
+    if not any(map(len, executions)) and not compilations:
+        return None
+    duty = tuple(map(_duty, activities, executions, bounds))
+    return XlaFacts(duty, compilations, _building(host, activities, bounds))
+
+
+def executions_of(trace: Trace, activity: DeviceActivity) -> Executions:
+    """The executions on a device: as its modules line draws them, else what each run's ops span together."""
+    drawn = _drawn(trace, activity.device)
+    if len(drawn):
+        return drawn
+    row_of = np.full(len(trace.slices), -1, np.int32)
+    row_of[trace.xla_ops.slice] = np.arange(len(trace.xla_ops), dtype=np.int32)
+    ops = np.flatnonzero(row_of[activity.slice] >= 0)
+    rows = row_of[activity.slice[ops]]
+    key = _execution_keys(trace, activity, ops, rows)
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    start, end = np.full(first.size, np.iinfo(np.int64).max), np.full(first.size, NULL)
+    np.minimum.at(start, group, activity.start[ops])
+    np.maximum.at(end, group, activity.end[ops])
+    order = np.argsort(start, kind="stable")
+    of = rows[first][order]
+    return Executions(activity.device, start[order], end[order], trace.xla_ops.module[of], trace.xla_ops.program[of])
+
+
+def _drawn(trace: Trace, device: int) -> Executions:
+    tracks = trace.tracks
+    lines = np.flatnonzero((tracks.kind == TrackKind.DEVICE_LINE) & (tracks.device == device))
+    rows = np.flatnonzero(np.isin(trace.slices.track, lines) & (trace.slices.kind == Kind.MODULE))
+    rows = rows[np.argsort(trace.slices.start_ns[rows], kind="stable")]
+    start = trace.slices.start_ns[rows]
+    program = np.full(rows.size, NULL, np.int64)
+    return Executions(device, start, start + trace.slices.dur_ns[rows], trace.slices.name[rows], program)
+
+
+def _execution_keys(trace: Trace, activity: DeviceActivity, ops: Rows, rows: I32) -> I64:
+    """Equal numbers for ops of one execution: by run id, else by the execute call, else by unbroken program."""
+    run = trace.xla_ops.run[rows]
+    if (run != NULL).any():
+        # A run id is the host's: several programs may use it, so the program is part of the key.
+        return _dense(run, trace.xla_ops.program[rows])
+    calls = activity.call[ops]
+    executing = _inside_role(trace, XlaRole.EXECUTE)
+    of = np.where(calls >= 0, executing[calls], -1).astype(np.int64)
+    module, program = trace.xla_ops.module[rows].astype(np.int64), trace.xla_ops.program[rows]
+    changes = np.concatenate(([0], np.cumsum((np.diff(module) != 0) | (np.diff(program) != 0)))) if rows.size else of
+    return _dense(of, np.where(of >= 0, 0, changes))
+
+
+def _dense(*columns: I64) -> I64:
+    return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _inside_role(trace: Trace, role: XlaRole) -> I32:
+    """Per slice, the outermost slice of that role around it."""
+    return outermost(_of_role(trace, role), trace.slices.parent)
+
+
+def _of_role(trace: Trace, role: XlaRole) -> Bools:
+    slices = trace.slices
+    found = np.zeros(len(slices), np.bool_)
+    for kind in (Kind.ANNOTATION, Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.PYTHON_FRAME):
+        rows = np.flatnonzero(slices.kind == kind)
+        is_python = kind == Kind.PYTHON_FRAME
+        found[rows] = mapped(
+            slices.name[rows],
+            trace.strings,
+            lambda name, is_python=is_python: classify_xla_name(name, is_python) is role,  # type: ignore[misc]
+            np.bool_,
+        )
+    return found
+
+
+def _duty(activity: DeviceActivity, executions: Executions, bounds: tuple[I64, I64]) -> DutyCycle:
+    executing = iv.union(executions.start, executions.end)
+    talking = activity.category == Category.COLLECTIVE.code
+    collective = iv.union(activity.start[talking], activity.end[talking])
+    inside = np.searchsorted(bounds[0], executions.start, "right") - 1
+    counted = (inside >= 0) & (executions.start < bounds[1][inside]) if bounds[0].size else np.zeros(0, np.bool_)
+    return DutyCycle(
+        activity.device,
+        int(counted.sum()),
+        int(iv.covered_between(executing, *bounds).sum()),
+        int(iv.covered_between(collective, *bounds).sum()),
+        int((bounds[1] - bounds[0]).sum()),
+    )
+
+
+def _building(
+    host: HostActivity, activities: list[DeviceActivity], bounds: list[tuple[I64, I64]]
+) -> GraphBuilding | None:
+    """Graph building of the main thread in the used steps; overlapped is what every device worked through."""
+    if not activities or host.main < 0 or not bounds[0][0].size:
+        return None
+    span = int(min(b[0].min() for b in bounds)), int(max(b[1].max() for b in bounds))
+    building = iv.clip(host.time(host.main, Category.GRAPH_BUILD), *span)
+    overlapped = building
+    for activity in activities:
+        overlapped = iv.intersect(overlapped, activity.busy)
+    total = iv.measure(building)
+    return GraphBuilding(total, iv.measure(overlapped)) if total else None
+
+
+def _compilations(
+    trace: Trace, host: HostActivity, markers: Markers, executions: list[Executions]
+) -> tuple[Compilation, ...]:
+    """Compilations the main thread waited for, else those of any thread, in time order."""
+    slices = trace.slices
+    compiling = _of_role(trace, XlaRole.COMPILE) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    rows = np.flatnonzero(compiling & (outermost(compiling, slices.parent) == np.arange(len(slices))))
+    mine = rows[slices.track[rows] == host.main]
+    rows = mine if mine.size else rows
+    rows = rows[np.argsort(slices.start_ns[rows], kind="stable")]
+    named = _module_names(trace)
+    return tuple(_compilation(trace, int(row), markers, executions, named) for row in rows)
+
+
+def _module_names(trace: Trace) -> list[tuple[int, str]]:
+    """Every slice whose name tells which module is being compiled, as (start, module), in time order."""
+    found = []
+    known = {code: module for code, name in enumerate(trace.strings) if (module := compiled_module(name))}
+    rows = np.flatnonzero(np.isin(trace.slices.name, list(known)))
+    for row in rows.tolist():
+        found.append((int(trace.slices.start_ns[row]), known[int(trace.slices.name[row])]))
+    return sorted(found)
+
+
+def _compilation(
+    trace: Trace, row: int, markers: Markers, executions: list[Executions], named: list[tuple[int, str]]
+) -> Compilation:
+    start, end = int(trace.slices.start_ns[row]), trace.end_ns(row)
+    module = compiled_module(trace.name_of(row)) or next((m for at, m in named if start <= at <= end), None)
+    program, before = _programs_around(trace, executions, module, start, end)
+    step = int(np.searchsorted(markers.start, start, "right")) - 1
+    parameters, previous = _parameters(trace, program), _parameters(trace, before)
+    return Compilation(
+        slice=row,
+        step=step if step >= 0 else None,
+        ns=end - start,
+        module=module,
+        parameters=parameters,
+        previous=previous,
+        again=before is not None,
+    )
+
+
+def _programs_around(
+    trace: Trace, executions: list[Executions], module: str | None, start: int, end: int
+) -> tuple[int | None, int | None]:
+    """The program of a module that first runs after a compilation, and the one that last ran before it."""
+    if module is None or not executions:
+        return None, None
+    runs = executions[0]
+    mine = np.flatnonzero([code >= 0 and trace.strings[code] == module for code in runs.module.tolist()])
+    mine = mine[runs.program[mine] != NULL]
+    after, before = mine[runs.start[mine] >= end], mine[runs.start[mine] < start]
+    return (
+        int(runs.program[after[0]]) if after.size else None,
+        int(runs.program[before[-1]]) if before.size else None,
+    )
+
+
+def _parameters(trace: Trace, program: int | None) -> str | None:
+    if program is None:
+        return None
+    rows = np.flatnonzero(trace.programs.program == program)
+    code = int(trace.programs.parameters[rows[0]]) if rows.size else -1
+    return trace.strings[code] if code >= 0 else None
