@@ -173,6 +173,14 @@ def test_program_zero_is_left_out_of_the_bytes_but_known() -> None:
     assert read(message((1, message((1, "m")) + b"\x1a\x7f"))).program is None
 
 
+def test_the_parameters_of_a_program() -> None:
+    matrix = (1, message((2, 11), (3, packed(512, 256))))
+    scalar = (1, message((2, 4)))
+    shape = (4, message(matrix, scalar, (2, message((2, 11)))))
+    assert read(module(more=(shape,))).parameters == ("f32[512,256]", "s32[]")
+    assert read(module()).parameters is None
+
+
 def test_bytes_that_are_no_module() -> None:
     assert read(b"") == read(b"\xff\xff") == read(message((2, "x"))) == HloModule("", None, {})
 

@@ -68,6 +68,8 @@ class HloModule:
     program: int | None
     """``HloModuleProto.id``."""
     ops: dict[str, HloOp]
+    parameters: tuple[str, ...] | None = None
+    """Types and shapes of the program's parameters (``f32[512,256]``); None where not recorded."""
 
 
 def is_collective(opcode: str) -> bool:
@@ -94,7 +96,26 @@ def read_hlo(data: U8, start: int, end: int) -> HloModule:
     name, program = decode(data, texts(data, module, 1))[0], _optional(numbers(data, module, 5)[0])[0]
     if program is None and found.broken[0] < 0:
         program = 0  # what proto3 leaves out
-    return HloModule(name or "", program, {op.name: op for op in ops})
+    return HloModule(name or "", program, {op.name: op for op in ops}, _parameters(data, module))
+
+
+_ELEMENT_TYPES = {
+    1: "pred", 2: "s8", 3: "s16", 4: "s32", 5: "s64", 6: "u8", 7: "u16", 8: "u32", 9: "u64", 10: "f16", 11: "f32",
+    12: "f64", 13: "tuple", 14: "opaque", 15: "c64", 16: "bf16", 17: "token", 18: "c128", 19: "f8e5m2",
+    20: "f8e4m3fn", 21: "s4", 22: "u4", 23: "f8e4m3b11fnuz", 24: "f8e5m2fnuz", 25: "f8e4m3fnuz",
+}  # fmt: skip
+
+
+def _parameters(data: U8, module: Spans) -> tuple[str, ...] | None:
+    """The shapes in the module's program shape (HloModuleProto field 4), as HLO text writes them."""
+    program = texts(data, module, 4)
+    if program.start[0] < 0:
+        return None
+    shapes = children(data, program, 1).spans
+    types, dims = numbers(data, shapes, 2)[0].tolist(), _integers(data, shapes, 3)
+    return tuple(
+        f"{_ELEMENT_TYPES.get(kind, 'type?')}[{_joined(dims.get(row, []))}]" for row, kind in enumerate(types)
+    )
 
 
 def _ops(data: U8, instructions: Spans, computations: dict[int | None, str | None], stacks: _Stacks) -> Iterator[HloOp]:

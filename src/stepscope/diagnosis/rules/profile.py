@@ -21,7 +21,7 @@ CUT = ("truncated", "truncated_tail", "gzip_truncated", "gzip_corrupt")
 """Codes of damage that takes away the end of a file."""
 
 
-STEP_ADVICE = defaultdict(
+STEP_ADVICE: defaultdict[str | None, str] = defaultdict(
     lambda: "Mark each iteration in the program to have steps.",
     {
         "PyTorch": "Call `prof.step()` once per iteration to have steps.",
