@@ -462,11 +462,9 @@ def test_without_known_peaks_the_saving_is_not_determined(header: dict[str, Any]
     assert diagnosis.plan == ()
 
 
-def test_a_device_whose_peak_for_the_format_is_not_known_gives_no_saving():
-    """No source says how fast a T4 is at double precision."""
-    finding = only(running((DGEMM, 900)), device("Tesla T4"))
-    assert (finding.rule, finding.saving_ns_per_step) == ("tensor_cores_unused", None)
-    assert finding.not_determined is not None
+def test_double_precision_is_not_told_to_use_sixteen_bits():
+    found = diagnosed(running((DGEMM, 900)), device(A100))
+    assert (found.findings, found.minor) == ((), ())
 
 
 @pytest.mark.parametrize("kernels", [((UNKNOWN, 900),), ((HALF_GEMM, 900),), ((ADD, 900),)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
@@ -21,21 +23,59 @@ def awaited_ends(trace: Trace, activities: list[DeviceActivity]) -> list[I64]:
     """
     ends = [np.full(len(activity), NULL, np.int64) for activity in activities]
     waits, slices = trace.device_waits, trace.slices
+    rows = np.flatnonzero((waits.wait_on_correlation != NULL) & (waits.stream != NULL))
+    if rows.size == 0:
+        return ends
     recorded = _times_of_calls(trace, waits.wait_on_correlation)
-    for w in np.flatnonzero((waits.wait_on_correlation != NULL) & (waits.stream != NULL)).tolist():
-        called = int(slices.start_ns[waits.slice[w]])
-        for activity, of_op in zip(activities, ends, strict=True):
-            if activity.device == waits.device[w]:
-                op = _next_on_stream(activity, int(waits.stream[w]), called)
-                if op is not None:
-                    until = _awaited(
-                        activities,
-                        (activity.device, int(waits.stream[w])),
-                        int(waits.wait_on_stream[w]),
-                        int(recorded[w]),
-                    )
-                    of_op[op] = max(int(of_op[op]), until)
+    queues = [_queues(activity) for activity in activities]
+    place = {activity.device: at for at, activity in enumerate(activities)}
+    for w in rows.tolist():
+        at = place.get(int(waits.device[w]))
+        stream = int(waits.stream[w])
+        queue = None if at is None else queues[at].get(stream)
+        following = None if queue is None else queue.first_from(int(slices.start_ns[waits.slice[w]]))
+        if at is None or following is None:
+            continue
+        others = [
+            of
+            for k, of_device in enumerate(queues)
+            for s, of in of_device.items()
+            if s == int(waits.wait_on_stream[w]) and (k, s) != (at, stream)
+        ]
+        until = _awaited(others, int(recorded[w]))
+        ends[at][following] = max(int(ends[at][following]), until)
     return ends
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """The launched ops of one stream in order of their launch."""
+
+    op: I64
+    launch: I64
+    end: I64
+
+    def first_from(self, time_ns: int) -> int | None:
+        """The op launched first at or after an instant."""
+        k = int(np.searchsorted(self.launch, time_ns))
+        return int(self.op[k]) if k < self.op.size else None
+
+    def last_until(self, time_ns: int) -> tuple[int, int] | None:
+        """Launch and end of the op launched last at or before an instant."""
+        k = int(np.searchsorted(self.launch, time_ns, "right")) - 1
+        return (int(self.launch[k]), int(self.end[k])) if k >= 0 else None
+
+
+def _queues(activity: DeviceActivity) -> dict[int, _Queue]:
+    ops = np.flatnonzero(activity.launched)
+    ops = ops[np.lexsort((activity.launch[ops], activity.stream[ops]))]
+    if ops.size == 0:
+        return {}
+    streams, first = np.unique(activity.stream[ops], return_index=True)
+    return {
+        int(stream): _Queue(mine, activity.launch[mine], activity.end[mine])
+        for stream, mine in zip(streams, np.split(ops, first[1:]), strict=True)
+    }
 
 
 def drawn_waits(trace: Trace, device: int, stream: int) -> iv.Intervals:
@@ -63,21 +103,9 @@ def _times_of_calls(trace: Trace, correlations: I64) -> I64:
     return np.where(ids[at] == correlations, slices.start_ns[calls[at]], NULL)
 
 
-def _next_on_stream(activity: DeviceActivity, stream: int, called: int) -> int | None:
-    later = np.flatnonzero((activity.stream == stream) & activity.launched & (activity.launch >= called))
-    return int(later[activity.launch[later].argmin()]) if later.size else None
-
-
-def _awaited(activities: list[DeviceActivity], waiting: tuple[int, int], stream: int, recorded: int) -> int:
+def _awaited(others: list[_Queue], recorded: int) -> int:
     """End of the op launched last on the awaited stream before the event was recorded, on whichever device."""
-    best = (NULL, UNKNOWN_END)
     if recorded == NULL:
         return UNKNOWN_END
-    for activity in activities:
-        if (activity.device, stream) == waiting:
-            continue
-        ops = np.flatnonzero((activity.stream == stream) & activity.launched & (activity.launch <= recorded))
-        if ops.size:
-            last = ops[activity.launch[ops].argmax()]
-            best = max(best, (int(activity.launch[last]), int(activity.end[last])))
-    return best[1]
+    found = [last for queue in others if (last := queue.last_until(recorded)) is not None]
+    return max(found, default=(NULL, UNKNOWN_END))[1]

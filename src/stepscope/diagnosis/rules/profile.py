@@ -17,7 +17,7 @@ from stepscope.trace.trace import Loss
 from stepscope.units import format_ns, format_share
 
 _PHASE_NAME = re.compile(r"\b(?:forward|backward)\b", re.IGNORECASE)
-CUT = ("truncated", "truncated_tail", "gzip_truncated", "gzip_corrupt")
+CUT = ("truncated", "truncated_tail", "gzip_truncated", "gzip_corrupt", "zip_truncated", "zip_corrupt")
 """Codes of damage that takes away the end of a file."""
 
 

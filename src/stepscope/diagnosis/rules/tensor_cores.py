@@ -43,7 +43,12 @@ def find(facts: Facts) -> list[Finding]:
         peaks = _peaks(facts, device)
         if _has_none(facts, device, peaks):
             continue
-        unused = [use for use in uses if use.traits.eligible and use.traits.tensor_core is Tri.NO]
+        # Who computes in fp64 needs it: 16 bits are no advice for that.
+        unused = [
+            use
+            for use in uses
+            if use.traits.eligible and use.traits.tensor_core is Tri.NO and use.precision != "fp64"
+        ]
         precision = precision_of(type(facts.kernels)(uses))
         if unused:
             found.append(_unused(facts, unused, peaks))
@@ -55,8 +60,13 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _has_none(facts: Facts, device: int, peaks: DevicePeaks | None) -> bool:
-    """Whether the device certainly has no tensor or matrix units: NVIDIA's came with compute capability 7.0."""
+    """Whether the device certainly has no tensor or matrix units, or always uses them (TPUs).
+
+    NVIDIA's came with compute capability 7.0.
+    """
     described = next((d for d in facts.trace.info.devices if d.id == device), None)
+    if described is not None and described.kind != "gpu":
+        return True
     if peaks is not None:
         return not peaks.has_tensor_cores
     capability = described.compute_capability if described is not None else None
