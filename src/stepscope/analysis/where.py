@@ -73,6 +73,12 @@ def parse_frame(name: str) -> Frame | None:
     return Frame(found["file"], int(found["line"]), found["function"]) if found else None
 
 
+def _source_frame(text: str | None) -> Frame | None:
+    """Read ``file:line``."""
+    file, _, line = (text or "").rpartition(":")
+    return Frame(file, int(line), "") if file and line.isdecimal() else None
+
+
 class Locator:
     """Answers where slices come from. What encloses a slice is looked up for all slices at once, on first use."""
 
@@ -82,14 +88,15 @@ class Locator:
     def where(self, slice_id: int) -> Where:
         """The place of a slice: the user's own innermost frame, outermost op, innermost module and annotation.
 
-        A backward op has no frames of its own: the code that ran its forward op is the code that asked for it.
+        A backward op has no frames of its own: the code that ran its forward op is the code that asked for it. An op
+        of a module compiled by XLA names its source line and, as its module, the name scope it was traced in.
         """
-        frames, ops, modules, annotations, stacks = (int(column[slice_id]) for column in self._columns)
-        frame = self._frame(frames, stacks)
+        frames, ops, modules, annotations, stacks, sources = (int(column[slice_id]) for column in self._columns)
+        frame = self._frame(frames, stacks) or _source_frame(self._text(sources))
         return Where(
             file=frame.file if frame else None,
             line=frame.line if frame else None,
-            function=frame.function if frame else None,
+            function=(frame.function or None) if frame else None,
             op=self._text(ops),
             module=(self._text(modules) or "").removeprefix("nn.Module: ") or None,
             annotation=self._text(annotations),
@@ -118,8 +125,8 @@ class Locator:
         return chain
 
     @cached_property
-    def _columns(self) -> tuple[I32, I32, I32, I32, I32]:
-        """Per slice, dictionary codes of frame, op, module, annotation and recorded stack; -1 for none."""
+    def _columns(self) -> tuple[I32, ...]:
+        """Per slice, dictionary codes of frame, op, module, annotation, recorded stack and source line; -1 for none."""
         slices = self.trace.slices
         is_op = slices.kind == Kind.HOST_OP
         wrappers = [code for code, text in enumerate(self.trace.strings) if text.startswith("autograd::engine")]
@@ -134,7 +141,10 @@ class Locator:
         for column in (frames, modules, annotations, stacks):
             missing = bare & (column < 0)
             column[missing] = column[forward[missing]]
-        return frames, self._name(ops), modules, annotations, stacks
+        compiled, sources = self.trace.xla_ops, np.full(len(slices), -1, np.int32)
+        sources[compiled.slice] = compiled.source
+        modules[compiled.slice] = np.where(compiled.scope >= 0, compiled.scope, modules[compiled.slice])
+        return frames, self._name(ops), modules, annotations, stacks, sources
 
     def _is_annotation(self) -> Bools:
         """Annotations, and ranges that could mark the end of a step (``Optimizer.step#...``): they too say where."""

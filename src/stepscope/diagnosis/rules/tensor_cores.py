@@ -147,18 +147,20 @@ def _short(name: str) -> str:
 
 
 def _places(facts: Facts, uses: list[KernelUse]) -> tuple[Where, ...]:
-    """Where most time of these kernels is launched from."""
+    """Where most time of these kernels is launched from; ops compiled by XLA say themselves where they come from."""
     activity = next(a for a in facts.activities if a.device == uses[0].device)
     slices, names = facts.trace.slices, {use.name for use in uses}
     codes = [code for code, text in enumerate(facts.trace.strings) if text in names]
-    rows = np.flatnonzero(activity.launched & np.isin(slices.name[activity.slice], codes))
+    compiled = np.isin(activity.slice, facts.trace.xla_ops.slice)
+    rows = np.flatnonzero((activity.launched | compiled) & np.isin(slices.name[activity.slice], codes))
     if rows.size == 0:
         return ()
-    group = facts.locator.group(activity.call[rows])
+    told_by = np.where(compiled, activity.slice, activity.call)
+    group = facts.locator.group(told_by[rows])
     total = np.bincount(group, (activity.end - activity.start)[rows])
     first = {number: int(at) for at, number in reversed(list(enumerate(group.tolist())))}
     order = np.argsort(-total, kind="stable")[:SHOWN].tolist()
-    places = (facts.locator.where(int(activity.call[rows[first[number]]])) for number in order)
+    places = (facts.locator.where(int(told_by[rows[first[number]]])) for number in order)
     return tuple(dict.fromkeys(place for place in places if place))
 
 
