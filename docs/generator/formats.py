@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from generator.markdown import section, table
 from generator.odd_inputs import GROUPS, REFUSED, Case
+from stepscope.readers.inflate import BOMB_BYTES, BOMB_RATIO
 from stepscope.readers.kineto_schema import CATEGORIES
 from stepscope.readers.registry import READERS
-from stepscope.readers.source import BOMB_BYTES, BOMB_RATIO
 from stepscope.units import format_bytes
 
 INTRO = """\

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stepscope.errors import InputError
-from stepscope.readers import source as source_module
+from stepscope.readers import inflate
 from stepscope.readers.source import Source, fill
 
 TEXT = random.Random(5).randbytes(3000) + b"".join(b'{"ph":"X","ts":%d},\n' % number for number in range(60_000))
@@ -23,7 +23,7 @@ def write(folder: Path, data: bytes, name: str = "trace") -> Source:
     return Source(path)
 
 
-def read_all(source: Source) -> tuple[bytes, source_module.Fault | None]:
+def read_all(source: Source) -> tuple[bytes, inflate.Fault | None]:
     buffer = bytearray(4 * len(TEXT))
     with source.stream() as stream:
         got = fill(stream, memoryview(buffer))
@@ -34,8 +34,8 @@ def read_all(source: Source) -> tuple[bytes, source_module.Fault | None]:
 @pytest.fixture(params=["isal", "zlib"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "zlib":
-        monkeypatch.setattr(source_module, "igzip", None)
-    elif source_module.igzip is None:
+        monkeypatch.setattr(inflate, "igzip", None)
+    elif inflate.igzip is None:
         pytest.skip("isal is not installed")
     return str(request.param)
 
@@ -102,7 +102,7 @@ def test_bytes_behind_the_gzip_are_reported(tmp_path: Path, engine: str) -> None
 
 
 def test_a_bomb_is_refused_before_it_is_read(tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_module, "BOMB_BYTES", 1 << 20)
+    monkeypatch.setattr(inflate, "BOMB_BYTES", 1 << 20)
     source = write(tmp_path, gzip.compress(bytes(4 << 20)))
     chunks = source.chunks(1 << 16)
     assert sum(len(next(chunks)) for _ in range(16)) == 1 << 20

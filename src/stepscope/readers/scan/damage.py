@@ -12,6 +12,8 @@ TEXTS = {
     "gzip_truncated": "the compressed file is cut off; what decompressed was used",
     "gzip_corrupt": "the compressed data is corrupt; what decompressed before the fault was used",
     "gzip_trailing": "bytes that are not gzip follow the compressed data and were ignored",
+    "zip_truncated": "the zip archive is cut off; what decompressed was used",
+    "zip_corrupt": "the data in the zip archive is corrupt; what decompressed before the fault was used",
     "missing_end": "the closing bracket of traceEvents is missing",
     "control_characters": "raw control characters in texts were kept as they are",
     "invalid_utf8": "bytes that are not UTF-8 were replaced by U+FFFD",
