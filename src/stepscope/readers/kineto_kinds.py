@@ -33,10 +33,10 @@ class _Kinds:
         base = np.array([schema.CATEGORIES.get(c, t.Kind.OTHER) for c in categories] + [t.Kind.OTHER], np.uint8)
         kinds = base[e.category]
         for kind, refine in (
-            (t.Kind.RUNTIME_CALL, _call_kind),
+            (t.Kind.RUNTIME_CALL, call_kind),
             (t.Kind.PYTHON_FRAME, _frame_kind),
-            (t.Kind.ANNOTATION, _annotation_kind),
-            (t.Kind.KERNEL, _kernel_kind),
+            (t.Kind.ANNOTATION, annotation_kind),
+            (t.Kind.KERNEL, kernel_kind),
         ):
             self._refine(kinds, kind, refine)
         self._refine_mtia(kinds, categories)
@@ -68,10 +68,11 @@ class _Kinds:
         for name in np.unique(self.events.name[rows]).tolist():
             text = self.events.strings[name]
             if "#" in text or step_marker(text) is not None or (has_inputs.any() and "::" not in text):
-                kinds[rows[self.events.name[rows] == name]] = _annotation_kind(text)
+                kinds[rows[self.events.name[rows] == name]] = annotation_kind(text)
 
 
-def _call_kind(name: str) -> t.Kind:
+def call_kind(name: str) -> t.Kind:
+    """What a runtime or driver call of this name is."""
     role = classify_call(name).role
     return {
         CallRole.SYNC: t.Kind.SYNC,
@@ -85,9 +86,11 @@ def _frame_kind(name: str) -> t.Kind:
     return t.Kind.MODULE if name.startswith("nn.Module: ") else t.Kind.PYTHON_FRAME
 
 
-def _annotation_kind(name: str) -> t.Kind:
+def annotation_kind(name: str) -> t.Kind:
+    """Whether a range of this name marks a step."""
     return t.Kind.STEP if step_marker(name) is not None else t.Kind.ANNOTATION
 
 
-def _kernel_kind(name: str) -> t.Kind:
+def kernel_kind(name: str) -> t.Kind:
+    """Whether a kernel of this name is a collective."""
     return t.Kind.KERNEL if describe(name).collective is None else t.Kind.COLLECTIVE
