@@ -59,8 +59,10 @@ def classify_xla_name(name: str, is_python: bool = False) -> XlaRole | None:
     and InfeedEnqueue input. Frames are ``path(line): function``; where the path has no folder, as in an XPlane,
     the file's name must do.
 
-    >>> classify_xla_name("[5] CommonPjRtLoadedExecutable::Execute (jit_step)"), classify_xla_name("pjit.py(2): f", True)
-    (<XlaRole.EXECUTE: 'execute'>, None)
+    >>> classify_xla_name("[5] CommonPjRtLoadedExecutable::Execute (jit_step)")
+    <XlaRole.EXECUTE: 'execute'>
+    >>> classify_xla_name("mlir.py(1287): lower_jaxpr_to_module", is_python=True)
+    <XlaRole.GRAPH_BUILD: 'graph_build'>
     """
     text = name[:_LONGEST]
     if is_python:
@@ -69,7 +71,7 @@ def classify_xla_name(name: str, is_python: bool = False) -> XlaRole | None:
     else:
         text = _DEVICE.sub("", text)
         role = next((role for role, pattern in _EVENTS if pattern.match(text)), None)
-    return role or _SHARED.get(classify_host_name(name, is_python))
+    return role or _SHARED.get(classify_host_name(text, is_python))
 
 
 _SHARED: dict[HostRole | None, XlaRole] = {HostRole.COMPILE: XlaRole.COMPILE, HostRole.INPUT: XlaRole.INPUT}
@@ -177,8 +179,8 @@ def _frame(
 
 _FRAMES = tuple(_frame(*row) for row in (
     # JAX 0.10, seen, with the names of releases since 0.2.
-    (_R.COMPILE, "jax", "compiler|dispatch", r"backend_compile\w*|compile_or_get_cached|_compile_and_\w+|_cache_(?:read|write)",
-     r"_resolve_compilation_strategy"),
+    (_R.COMPILE, "jax", "compiler|dispatch", r"backend_compile\w*|compile_or_get_cached|_compile_and_\w+",
+     r"_cache_(?:read|write)|_resolve_compilation_strategy"),
     (_R.COMPILE, "jax", "pxla", r"compile|from_hlo|_cached_compilation"),
     (_R.COMPILE, "jax", "stages", r"compile"),
     (_R.GRAPH_BUILD, "jax", "stages", r"lower|trace"),
