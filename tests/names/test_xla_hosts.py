@@ -73,7 +73,8 @@ EVENTS = {
         PythonRefManager::CollectGarbage; PJRT_LoadedExecutable_Execute linkage; tpu::System::Execute=>Done""",
     None: """
         train; step; load; my Execute; Compile; dot.4; all-reduce.2; ynn_fusion.1; ParseArguments
-        BufferSequencingEvent::Execute; XLAEigen; Wait for data; transfer; ExecutorState::Process; rebuild_graph; Thunks::Prepare; jit_step(123)""",
+        BufferSequencingEvent::Execute; XLAEigen; Wait for data; transfer; ExecutorState::Process; rebuild_graph
+        Thunks::Prepare; jit_step(123)""",
 }
 
 FRAMES = {
