@@ -11,10 +11,10 @@ from stepscope.analysis.categories import Category
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
-from stepscope.names.xla_hosts import XlaRole, classify_xla_name
+from stepscope.names.xla_hosts import MISS_EVIDENCE, XlaRole, classify_xla_name
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import outermost, rows_of_track
+from stepscope.trace.forest import holding, outermost, rows_of_track
 from stepscope.trace.tables import I32, I64, U8, Bools, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -33,10 +33,13 @@ _XLA_CAUSES = {
     XlaRole.TRANSFER: Category.TRANSFER,
     XlaRole.INFEED: Category.INFEED,
     XlaRole.INPUT: Category.INPUT,
+    XlaRole.STEP_MARKER: Category.GRAPH_BUILD,
     # Starting a program that is compiled already, loading it included, is launching it.
     XlaRole.EXECUTE: Category.LAUNCH,
     XlaRole.DISPATCH: Category.LAUNCH,
 }
+_WRAPPERS = (XlaRole.STEP_MARKER, XlaRole.DISPATCH)
+"""Ranges around all of these: only what nothing inside them explains is theirs."""
 _NAMED_KINDS = (Kind.ANNOTATION, Kind.STEP, Kind.HOST_OP, Kind.PYTHON_FRAME, Kind.MODULE, Kind.OVERHEAD)
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
 _COVER_KINDS = (Kind.ANNOTATION, Kind.PYTHON_FRAME, Kind.MODULE, Kind.STEP)
@@ -65,6 +68,8 @@ class HostActivity:
     """Slices that mark the steps."""
     causes: U8
     """Per slice, the code of the cause its name or kind says, ``NO_CAUSE`` for none."""
+    roles: U8
+    """Per slice, the code of what XLA does in it, ``NO_CAUSE`` for none."""
     waits: Waits
     _sets: dict[tuple[int, Category], iv.Intervals] = field(default_factory=dict)
 
@@ -87,10 +92,19 @@ class HostActivity:
             chosen = np.isin(kinds, _COVER_KINDS) & ~np.isin(np.arange(low, low + kinds.size), self.markers)
         else:
             chosen = causes == cause.code
+        if cause is Category.GRAPH_BUILD:
+            wraps = np.isin(self.roles[low : low + kinds.size], [_role_code(role) for role in _WRAPPERS])
+            explained = self._cover(low, (causes != NO_CAUSE) & ~wraps)
+            parts = self._cover(low, chosen & ~wraps), iv.subtract(self._cover(low, chosen & wraps), explained)
+            return iv.union(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         covered = self._cover(low, chosen)
         if cause is Category.PROFILER:
             return iv.union(*(np.concatenate(pair) for pair in zip(covered, self._overhead(cause), strict=True)))
         return covered
+
+    def in_role(self, role: XlaRole) -> Bools:
+        """Which slices are of a role of XLA's."""
+        return np.asarray(self.roles == _role_code(role))
 
     def active(self, track: int) -> iv.Intervals:
         """When a thread was in anything but a Python frame: frames of a worker's main loop cover its idling too."""
@@ -121,7 +135,9 @@ class HostActivity:
 def host_activity(trace: Trace, markers: I32) -> HostActivity:
     """Classify every host slice by its name, once per distinct name; ``markers`` are the slices that mark steps."""
     main = main_thread(trace)
-    return HostActivity(trace, main, _backward_threads(trace, main), markers, _causes(trace), _waits(trace))
+    roles = _xla_roles(trace)
+    causes = _causes(trace, roles)
+    return HostActivity(trace, main, _backward_threads(trace, main), markers, causes, roles, _waits(trace, roles))
 
 
 def main_thread(trace: Trace) -> int:
@@ -144,7 +160,7 @@ def _backward_threads(trace: Trace, main: int) -> tuple[int, ...]:
     return tuple(track for track in tracks.tolist() if track != main)
 
 
-def _causes(trace: Trace) -> U8:
+def _causes(trace: Trace, roles: U8) -> U8:
     slices = trace.slices
     causes = np.full(len(slices), NO_CAUSE, np.uint8)
     causes[slices.kind == Kind.ALLOCATION] = Category.ALLOCATOR.code
@@ -155,18 +171,45 @@ def _causes(trace: Trace) -> U8:
         cause_of = partial(_cause_code, is_python=kind == Kind.PYTHON_FRAME)
         found = mapped(slices.name[rows], trace.strings, cause_of, np.uint8)
         causes[rows[found != NO_CAUSE]] = found[found != NO_CAUSE]
+    for role, cause in _XLA_CAUSES.items():
+        causes[roles == _role_code(role)] = cause.code
+    # The program of a call in which something was built was not in the cache: the rest of the call built it too.
+    built = holding(np.isin(roles, [_role_code(role) for role in MISS_EVIDENCE]), slices.parent)
+    causes[built & (roles == _role_code(XlaRole.DISPATCH))] = Category.GRAPH_BUILD.code
     return causes
 
 
 def _cause_code(name: str, *, is_python: bool) -> int:
     role = classify_host_name(name, is_python)
-    if role is not None:
-        return _ROLE_CAUSES[role].code
-    xla = classify_xla_name(name, is_python)
-    return _XLA_CAUSES[xla].code if xla in _XLA_CAUSES else NO_CAUSE
+    return NO_CAUSE if role is None else _ROLE_CAUSES[role].code
 
 
-def _waits(trace: Trace) -> Waits:
+_ROLES = tuple(XlaRole)
+
+
+def _role_code(role: XlaRole) -> int:
+    return _ROLES.index(role)
+
+
+def _xla_roles(trace: Trace) -> U8:
+    """Per slice, the code of what XLA does in it, ``NO_CAUSE`` for none; PyTorch's own profiler records no XLA."""
+    slices = trace.slices
+    roles = np.full(len(slices), NO_CAUSE, np.uint8)
+    if trace.info.framework == "PyTorch":
+        return roles
+    for kind in (*_NAMED_KINDS, Kind.RUNTIME_CALL):
+        rows = np.flatnonzero(slices.kind == kind)
+        code_of = partial(_xla_code, is_python=kind == Kind.PYTHON_FRAME)
+        roles[rows] = mapped(slices.name[rows], trace.strings, code_of, np.uint8)
+    return roles
+
+
+def _xla_code(name: str, *, is_python: bool) -> int:
+    role = classify_xla_name(name, is_python)
+    return NO_CAUSE if role is None else _role_code(role)
+
+
+def _waits(trace: Trace, roles: U8) -> Waits:
     """Synchronise calls, blocking copies, and the calls behind copies that return only when the stream reached them.
 
     A copy to pageable host memory blocks its caller until it is done; one from pageable memory until the stream has
@@ -177,10 +220,7 @@ def _waits(trace: Trace) -> Waits:
     runtime = np.flatnonzero(slices.kind == Kind.RUNTIME_CALL)
     blocking = slices.kind == Kind.SYNC
     blocking[runtime] = mapped(slices.name[runtime], trace.strings, _is_blocking_copy, np.bool_)
-    for kind in _NAMED_KINDS:
-        named = np.flatnonzero(slices.kind == kind)
-        is_wait = partial(_is_xla_wait, is_python=kind == Kind.PYTHON_FRAME)
-        blocking[named] |= mapped(slices.name[named], trace.strings, is_wait, np.bool_)
+    blocking |= np.isin(roles, (_role_code(XlaRole.WAIT), _role_code(XlaRole.FETCH)))
     end = slices.start_ns + slices.dur_ns
     pageable = (ops.source_memory == MemoryKind.PAGEABLE) | (ops.target_memory == MemoryKind.PAGEABLE)
     to_host = (ops.direction == Direction.D2H) & (ops.target_memory != MemoryKind.PINNED)
@@ -192,10 +232,6 @@ def _waits(trace: Trace) -> Waits:
     end[calls] = np.where(to_host[copies], end[calls], np.clip(begun, slices.start_ns[calls], end[calls]))
     rows = np.flatnonzero(blocking & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)).astype(np.int32)
     return Waits(rows, slices.track[rows], slices.start_ns[rows], end[rows])
-
-
-def _is_xla_wait(name: str, *, is_python: bool) -> bool:
-    return classify_xla_name(name, is_python) in (XlaRole.WAIT, XlaRole.FETCH)
 
 
 def _is_blocking_copy(name: str) -> bool:

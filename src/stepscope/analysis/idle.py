@@ -109,7 +109,10 @@ def _find_gaps(activity: DeviceActivity, start: int, end: int) -> Gaps:
 
 
 def _first_compute(activity: DeviceActivity, op: I32, gap_start: I64) -> I32:
-    """The compute op soon behind a copy, memset or collective, if it too was launched only inside the gap."""
+    """The compute op soon behind a copy, memset or collective, if both were launched only inside the gap.
+
+    One that was queued before the gap began explains it by itself: the device knows why it did not go on.
+    """
     if op.size == 0:
         return op
     is_compute = activity.category == _COMPUTE
@@ -119,6 +122,7 @@ def _first_compute(activity: DeviceActivity, op: I32, gap_start: I64) -> I32:
     safe = np.where(known, following, op)
     soon = activity.start[safe] - activity.end[op] <= FIRST_COMPUTE_WITHIN_NS
     inside = (activity.launch[safe] != NULL) & (activity.launch[safe] >= gap_start)
+    inside &= (activity.launch[op] == NULL) | (activity.launch[op] >= gap_start)
     return np.where(~is_compute[op] & known & soon & inside, safe, op).astype(np.int32)
 
 

@@ -15,11 +15,10 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
-from stepscope.names.xla_hosts import XlaRole, classify_xla_name, compiled_module
+from stepscope.names.xla_hosts import XlaRole, compiled_module
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
 from stepscope.trace.forest import outermost
-from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
+from stepscope.trace.tables import I32, I64, NULL, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
 
@@ -98,7 +97,7 @@ def xla_facts(
 
     ``bounds`` are, per device, the starts and ends of the rows of the used steps.
     """
-    executions = [executions_of(trace, activity) for activity in activities]
+    executions = [executions_of(trace, activity, host) for activity in activities]
     compilations = _compilations(trace, host, markers, executions)
     if not any(map(len, executions)) and not compilations:
         return None
@@ -106,7 +105,7 @@ def xla_facts(
     return XlaFacts(duty, compilations, _building(host, activities, bounds))
 
 
-def executions_of(trace: Trace, activity: DeviceActivity) -> Executions:
+def executions_of(trace: Trace, activity: DeviceActivity, host: HostActivity) -> Executions:
     """The executions on a device: as its modules line draws them, else what each run's ops span together."""
     drawn = _drawn(trace, activity.device)
     if len(drawn):
@@ -115,7 +114,7 @@ def executions_of(trace: Trace, activity: DeviceActivity) -> Executions:
     row_of[trace.xla_ops.slice] = np.arange(len(trace.xla_ops), dtype=np.int32)
     ops = np.flatnonzero(row_of[activity.slice] >= 0)
     rows = row_of[activity.slice[ops]]
-    key = _execution_keys(trace, activity, ops, rows)
+    key = _execution_keys(trace, activity, host, (ops, rows))
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
     start, end = np.full(first.size, np.iinfo(np.int64).max), np.full(first.size, NULL)
     np.minimum.at(start, group, activity.start[ops])
@@ -135,14 +134,18 @@ def _drawn(trace: Trace, device: int) -> Executions:
     return Executions(device, start, start + trace.slices.dur_ns[rows], trace.slices.name[rows], program)
 
 
-def _execution_keys(trace: Trace, activity: DeviceActivity, ops: Rows, rows: I32) -> I64:
-    """Equal numbers for ops of one execution: by run id, else by the execute call, else by unbroken program."""
+def _execution_keys(trace: Trace, activity: DeviceActivity, host: HostActivity, places: tuple[Rows, I32]) -> I64:
+    """Equal numbers for ops of one execution: by run id, else by the execute call, else by unbroken program.
+
+    ``places`` are the ops and their rows of ``xla_ops``.
+    """
+    ops, rows = places
     run = trace.xla_ops.run[rows]
     if (run != NULL).any():
         # A run id is the host's: several programs may use it, so the program is part of the key.
         return _dense(run, trace.xla_ops.program[rows])
     calls = activity.call[ops]
-    executing = _inside_role(trace, XlaRole.EXECUTE)
+    executing = outermost(host.in_role(XlaRole.EXECUTE), trace.slices.parent)
     of = np.where(calls >= 0, executing[calls], -1).astype(np.int64)
     module, program = trace.xla_ops.module[rows].astype(np.int64), trace.xla_ops.program[rows]
     changes = np.concatenate(([0], np.cumsum((np.diff(module) != 0) | (np.diff(program) != 0)))) if rows.size else of
@@ -151,26 +154,6 @@ def _execution_keys(trace: Trace, activity: DeviceActivity, ops: Rows, rows: I32
 
 def _dense(*columns: I64) -> I64:
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def _inside_role(trace: Trace, role: XlaRole) -> I32:
-    """Per slice, the outermost slice of that role around it."""
-    return outermost(_of_role(trace, role), trace.slices.parent)
-
-
-def _of_role(trace: Trace, role: XlaRole) -> Bools:
-    slices = trace.slices
-    found = np.zeros(len(slices), np.bool_)
-    for kind in (Kind.ANNOTATION, Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.PYTHON_FRAME):
-        rows = np.flatnonzero(slices.kind == kind)
-        is_python = kind == Kind.PYTHON_FRAME
-        found[rows] = mapped(
-            slices.name[rows],
-            trace.strings,
-            lambda name, is_python=is_python: classify_xla_name(name, is_python) is role,  # type: ignore[misc]
-            np.bool_,
-        )
-    return found
 
 
 def _duty(activity: DeviceActivity, executions: Executions, bounds: tuple[I64, I64]) -> DutyCycle:
@@ -208,7 +191,7 @@ def _compilations(
 ) -> tuple[Compilation, ...]:
     """Compilations the main thread waited for, else those of any thread, in time order."""
     slices = trace.slices
-    compiling = _of_role(trace, XlaRole.COMPILE) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    compiling = host.in_role(XlaRole.COMPILE) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
     rows = np.flatnonzero(compiling & (outermost(compiling, slices.parent) == np.arange(len(slices))))
     mine = rows[slices.track[rows] == host.main]
     rows = mine if mine.size else rows

@@ -111,3 +111,17 @@ def _inherit(values: I32, parent: I32) -> I32:
         if values[i] < 0 and parent[i] >= 0:
             values[i] = values[parent[i]]
     return values
+
+
+def holding(chosen: Bools, parent: I32) -> Bools:
+    """Which slices hold a chosen one, at any depth."""
+    return _holding(chosen, parent)
+
+
+@kernel
+def _holding(chosen: Bools, parent: I32) -> Bools:
+    found = np.zeros(parent.size, np.bool_)
+    for i in range(parent.size - 1, -1, -1):
+        if parent[i] >= 0 and (chosen[i] or found[i]):
+            found[parent[i]] = True
+    return found

@@ -1,0 +1,160 @@
+"""XLA: steps by marks, causes of idle time, duty cycle, compilations, overlap of graph building."""
+
+from __future__ import annotations
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts, analyse
+from stepscope.diagnosis.engine import diagnose
+from stepscope.trace.tables import Kind
+from tests.kit.xla import US, HostRange, Job, Line, Op, build
+
+EXECUTE = "PjRtComputationClient::ExecuteComputation"
+BUILD = "trace_to_jaxpr"
+COMPILE = "backend_compile_and_load"
+TRANSFER = "PjRtComputationClient::TransferToDevice"
+
+
+def facts_of(job: Job) -> Facts:
+    return analyse(build(job))
+
+
+def lazy_loop(*, overlapped: bool = False, steps: int = 6) -> Job:
+    """Per 1,000 µs: 300 building the graph, 100 sending data, 50 starting; the device works 500 from 460 on.
+
+    Overlapped, the graph is built while the device works and the device waits for nothing but the transfer.
+    """
+    host: list[HostRange] = []
+    ops: list[Op] = []
+    for k in range(steps):
+        at = 1_000 * k
+        host.append(HostRange("train", at, 1_000, Kind.STEP, step=40 + k))
+        host.append(HostRange(BUILD, at + (500 if overlapped else 0), 300))
+        host.append(HostRange(TRANSFER, at + 300, 100))
+        host.append(HostRange(EXECUTE, at + 400, 50, Kind.RUNTIME_CALL))
+        ops.append(Op("fusion.1", at + 460, 200, execute=len(host) - 1, run=k))
+        ops.append(Op("all-reduce.2", at + 700, 260, execute=len(host) - 1, run=k, kind=Kind.COLLECTIVE))
+    return Job(host, ops)
+
+
+def parts(facts: Facts) -> dict[Category, int]:
+    account = facts.accounts[0]
+    totals = account.parts[facts.used_rows(account)].sum(axis=0)
+    return {c: int(totals[c.code]) // (US * len(facts.used)) for c in Category if totals[c.code]}
+
+
+def test_the_idle_time_of_a_lazy_framework_is_told_apart():
+    facts = facts_of(lazy_loop())
+    assert parts(facts) == {
+        Category.COMPUTE: 200,
+        Category.COLLECTIVE: 260,
+        Category.GRAPH_BUILD: 300,
+        Category.TRANSFER: 100,
+        Category.LAUNCH: 50 + 40,  # the execute call, and dispatching since the last one
+        Category.LAUNCH_LATENCY: 10,
+        Category.DEVICE_LATENCY: 40,  # between two ops of one execution the host has no part
+    }
+
+
+def test_steps_keep_their_numbers():
+    facts = facts_of(lazy_loop())
+    assert facts.markers.numbers == tuple(range(40, 46))
+    assert (facts.markers.source, facts.markers.inferred) == ("train", False)
+
+
+def test_graph_building_that_the_device_works_through_is_no_cause():
+    facts = facts_of(lazy_loop(overlapped=True))
+    assert Category.GRAPH_BUILD not in parts(facts) or parts(facts)[Category.GRAPH_BUILD] <= 40
+    assert facts.xla is not None
+    building = facts.xla.building
+    assert building is not None
+    # It runs from 500 to 800 of each step; the ops from 460 to 660 and 700 to 960.
+    assert building.overlapped_ns / building.ns == 260 / 300
+
+
+def test_the_duty_cycle_counts_an_execution_whole():
+    facts = facts_of(lazy_loop())
+    assert facts.xla is not None
+    (duty,) = facts.xla.duty
+    assert (duty.executions, duty.window_ns) == (len(facts.used), 1_000 * US * len(facts.used))
+    assert duty.executing_ns == 500 * US * len(facts.used)
+    assert duty.collective_ns == 260 * US * len(facts.used)
+
+
+def test_executions_without_run_ids_are_told_apart_by_their_call():
+    job = lazy_loop()
+    ops = [Op(op.name, op.start, op.dur, execute=op.execute, kind=op.kind) for op in job.ops]
+    facts = facts_of(Job(job.host, ops))
+    assert facts.xla is not None
+    assert facts.xla.duty[0].executing_ns == 500 * US * len(facts.used)
+
+
+def test_a_drawn_modules_line_tells_the_executions():
+    job = lazy_loop()
+    lines = [Line("XLA Modules", "jit_step(1)", 1_000 * k + 455, 510) for k in range(6)]
+    facts = facts_of(Job(job.host, job.ops, lines))
+    assert facts.xla is not None
+    assert facts.xla.duty[0].executing_ns == 510 * US * len(facts.used)
+    assert parts(facts)[Category.COMPUTE] == 200  # the line is drawn, not worked
+
+
+def test_steps_of_a_device_line_are_the_devices_windows():
+    job = lazy_loop()
+    host = [r for r in job.host if r.step is None]
+    shift = {id(r): at for at, r in enumerate(host)}
+    ops = [
+        Op(op.name, op.start, op.dur, execute=shift[id(job.host[op.execute])], kind=op.kind, run=op.run)
+        for op in job.ops
+    ]
+    lines = [Line("Steps", str(7 + k), 1_000 * k + 450, 1_000, number=7 + k) for k in range(6)]
+    facts = facts_of(Job(host, ops, lines))
+    assert facts.markers.on_device
+    assert facts.markers.numbers == tuple(range(7, 13))
+    assert set(facts.step_ns[list(facts.used)].tolist()) == {1_000 * US}
+
+
+def test_a_step_mark_on_the_host_comes_before_the_devices_steps_line():
+    job = lazy_loop()
+    facts = facts_of(Job(job.host, job.ops, [Line("Steps", "7", 450, 900, number=7), Line("Steps", "8", 1450, 900)]))
+    assert facts.markers.numbers == tuple(range(40, 46))
+
+
+def compiling(parameters: tuple[str, str] = ("f32[64,256]", "f32[128,256]")) -> Job:
+    """Step 3 compiles the module again, for another shape, and runs the new program."""
+    job = lazy_loop()
+    host = [*job.host, HostRange(COMPILE, 3_050, 200), HostRange("CpuCompiler::RunBackend", 3_060, 100)]
+    ops = [
+        Op(op.name, op.start, op.dur, execute=op.execute, run=op.run, kind=op.kind, program=1 if op.start < 3_000 else 2)
+        for op in job.ops
+    ]
+    return Job(host, ops, programs={1: ("jit_step", parameters[0]), 2: ("jit_step", parameters[1])})
+
+
+def test_compiling_again_is_a_cause_with_its_step():
+    facts = facts_of(compiling())
+    account = facts.accounts[0]
+    row = account.step_row(3)
+    assert row is not None
+    assert account.parts[row, Category.COMPILE.code] == 200 * US
+    assert account.parts[row, Category.GRAPH_BUILD.code] == 100 * US
+    assert facts.xla is not None
+    (found,) = facts.xla.compilations
+    assert (found.step, found.ns) == (3, 200 * US)
+
+
+def test_ranges_called_forward_measure_graph_building_in_a_lazy_framework():
+    job = lazy_loop()
+    host = [*job.host, HostRange("forward", 100, 50), HostRange("Backward pass", 1_100, 50)]
+    for framework, expected in (("PyTorch/XLA", 2), ("JAX", None)):
+        notices = {n.code: n.count for n in diagnose(facts_of(Job(host, job.ops, framework=framework))).notices}
+        assert notices.get("lazy_phases") == expected
+
+
+def test_missing_scopes_are_said_with_the_switch_that_records_them():
+    job = lazy_loop()
+    notices = [n for n in diagnose(facts_of(Job(job.host, job.ops, framework="PyTorch/XLA"))).notices]
+    assert any("XLA_HLO_DEBUG=1" in n.text for n in notices)
+    scoped = [Op("fusion.1", 460, 200, execute=3, scope="jit(f)/layer", source="model.py:12")]
+    facts = facts_of(Job(job.host, scoped, framework="PyTorch/XLA"))
+    assert not any(n.code == "profile_no_scopes" for n in diagnose(facts).notices)
+    where = facts.locator.where(int(facts.activities[0].slice[0]))
+    assert (where.file, where.line, where.module) == ("model.py", 12, "jit(f)/layer")
