@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from stepscope.errors import TraceInvariantError
 from stepscope.trace import tables as t
+from stepscope.trace.check import check
 from stepscope.trace.forest import innermost_at, nest
 from stepscope.trace.trace import Completeness, Info, Trace
 
@@ -181,50 +181,3 @@ def _by_device(ops: t.DeviceOps, slices: t.Slices) -> t.DeviceOps:
 
 def _in_time_order(memory: t.Memory) -> t.Memory:
     return _reordered(memory, np.argsort(memory.time_ns, kind="stable"))
-
-
-def check(trace: Trace) -> None:
-    """Verify what the rest of stepscope relies on.
-
-    Raises TraceInvariantError naming the first broken promise.
-    """
-    sizes: Mapping[str, int] = {name: len(getattr(trace, name)) for name in t.TABLES}
-    for name, kind in t.TABLES.items():
-        _check_columns(name, getattr(trace, name), kind, sizes, len(trace.strings))
-    slices = trace.slices
-    if len(slices):
-        _require(bool((slices.dur_ns >= 0).all()), "a slice has a negative duration")
-        same = slices.track[1:] == slices.track[:-1]
-        _require(bool((slices.track[1:] >= slices.track[:-1]).all()), "slices are not sorted by track")
-        _require(bool((slices.start_ns[1:] >= slices.start_ns[:-1])[same].all()), "slices are not sorted by start")
-        inner = np.flatnonzero(slices.parent >= 0)
-        outer = slices.parent[inner]
-        _require(bool((slices.track[outer] == slices.track[inner]).all()), "a parent lies on another track")
-        _require(bool((slices.start_ns[outer] <= slices.start_ns[inner]).all()), "a parent starts after its child")
-        _require(
-            bool((slices.depth[inner] == np.minimum(slices.depth[outer] + 1, 32767)).all()),
-            "a depth does not follow from the parent's",
-        )
-
-
-def _check_columns(name: str, table: t.Table, kind: type[t.Table], sizes: Mapping[str, int], strings: int) -> None:
-    for declared in dataclasses.fields(kind):
-        values, meta = getattr(table, declared.name), declared.metadata
-        where = f"{name}.{declared.name}"
-        _require(values.dtype == t.dtype_of(declared), f"{where} has type {values.dtype}")
-        _require(len(values) == sizes[name], f"{where} has {len(values)} rows, not {sizes[name]}")
-        limit = strings if meta["text"] else sizes[meta["table"]] if meta["table"] else None
-        if meta["labels"] is not None:
-            limit = len(meta["labels"])
-        if len(values) == 0:
-            continue
-        if limit is not None:
-            low = -1 if meta["nullable"] else 0
-            _require(int(values.min()) >= low and int(values.max()) < limit, f"{where} is out of range")
-        elif not meta["nullable"]:
-            _require(not t.is_null(values).any(), f"{where} is absent in a row")
-
-
-def _require(holds: bool, complaint: str) -> None:
-    if not holds:
-        raise TraceInvariantError(f"internal error: {complaint}; please report this profile")

@@ -1,4 +1,7 @@
-"""``Trace``: one process's profile in columns, whatever wrote it. Immutable; only ``TraceBuilder`` makes one."""
+"""``Trace``: one process's profile in columns, whatever wrote it.
+
+Immutable; only ``TraceBuilder`` makes one, ``select`` a smaller one of it, and ``saved`` opens one again.
+"""
 
 from __future__ import annotations
 
@@ -57,6 +60,17 @@ class Completeness:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceFile:
+    """The file a trace was read from, where everything else about its events still stands."""
+
+    path: str
+    bytes: int
+    mtime_ns: int
+    reader: str
+    """Name of the reader."""
+
+
+@dataclass(frozen=True, slots=True)
 class Info:
     """What is known about the run as a whole; absent facts are None."""
 
@@ -75,6 +89,8 @@ class Info:
     """What the profiler was asked to record (stacks, shapes, memory, flops, modules), where it says so."""
     header: Mapping[str, Any] = field(default_factory=dict)
     """Everything else the file says about itself."""
+    source: SourceFile | None = None
+    """The profile as it was recorded; a saved form keeps it."""
 
 
 @dataclass(frozen=True, slots=True)

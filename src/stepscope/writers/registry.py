@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stepscope.trace.trace import Trace
+from stepscope.writers import parquet, saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,4 +24,7 @@ class Writer:
     """Write the trace; raises OSError where the disk does, OutputError where the trace has nothing for this format."""
 
 
-WRITERS: tuple[Writer, ...] = ()
+WRITERS: tuple[Writer, ...] = (
+    Writer("stepscope", (".stepscope",), "stepscope itself, at once", saved.write),
+    Writer("parquet", ("", ".parquet"), "polars, pandas, DuckDB, Spark: a folder with a file per table", parquet.write),
+)

@@ -1,0 +1,63 @@
+"""The part of a trace that some steps are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.facts import Facts
+from stepscope.errors import UsageError
+from stepscope.trace.select import Part, overlapping, with_partners
+from stepscope.trace.tables import Bools, Kind, TrackKind
+
+
+def by_steps(facts: Facts, first: int | None, stop: int | None) -> Part:
+    """Steps ``first`` to ``stop - 1`` by the numbers the report shows, None for open ends, and what lies between them.
+
+    Of the host, what overlaps the time from the first step's marker to the start of the step behind the last one (the
+    end of the last marker, where none follows). Of each device, the ops launched in that time, however late they ran,
+    and those launched earlier that ran into it, so that the device windows of all steps but the first stay what they
+    were. Calls stay with the ops they launched. The markers of other steps go.
+
+    Raises UsageError where there is no such step.
+    """
+    markers = facts.markers
+    numbers = [index if number is None else number for index, number in enumerate(markers.numbers)]
+    chosen = [i for i, n in enumerate(numbers) if (first is None or n >= first) and (stop is None or n < stop)]
+    if not chosen:
+        raise UsageError(f"no such step: this profile has {_ranges(numbers)}")
+    low, high = chosen[0], chosen[-1]
+    begin = int(markers.start[low])
+    follows = high + 1 < len(markers) and not markers.gap_after[high]
+    end = int(markers.start[high + 1] if follows else markers.end[high])
+    device_end = max([end, *(_end_of(account, high) for _, account in facts.devices)])
+    keep = with_partners(facts.trace, _kept(facts, begin, end, device_end))
+    return Part(keep, _ranges(numbers[low : high + 1]), (begin, device_end))
+
+
+def _kept(facts: Facts, begin: int, end: int, device_end: int) -> Bools:
+    trace, slices, markers = facts.trace, facts.trace.slices, facts.markers
+    on_device = np.isin(trace.tracks.kind[slices.track], (TrackKind.DEVICE_STREAM, TrackKind.DEVICE_LINE))
+    keep = overlapping(trace, begin, np.where(on_device, device_end, end))
+    ops, calls = trace.device_ops.slice, trace.device_ops.launch
+    if markers.on_device or not (calls >= 0).any():
+        # As for the device windows: what ran in the time belongs to the steps.
+        keep[ops] = overlapping(trace, begin, end)[ops]
+    else:
+        ops, calls = ops[calls >= 0], calls[calls >= 0]
+        launched = slices.start_ns[calls]
+        keep[ops] = (launched < end) & ((launched >= begin) | (slices.start_ns[ops] + slices.dur_ns[ops] > begin))
+    keep[~on_device & (slices.kind == Kind.STEP) & (slices.start_ns < begin)] = False
+    marks = markers.slices[markers.slices >= 0]
+    inside = (slices.start_ns[marks] >= begin) & (slices.start_ns[marks] < end)
+    keep[marks] = inside
+    return keep
+
+
+def _end_of(account: Account, step: int) -> int:
+    row = account.step_row(step)
+    return int(account.rows.bounds[0 if row is None else row + 1])
+
+
+def _ranges(numbers: list[int]) -> str:
+    return f"step {numbers[0]}" if len(numbers) == 1 else f"steps {min(numbers)} to {max(numbers)}"

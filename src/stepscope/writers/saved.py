@@ -1,0 +1,18 @@
+"""stepscope's own saved form (``trace/saved.py``): opens at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stepscope.trace import saved
+from stepscope.trace.trace import Trace
+from stepscope.writers.replacing import replacing
+
+
+def write(trace: Trace, path: Path) -> None:
+    """Write one file.
+
+    Raises OSError where the disk does.
+    """
+    with replacing(path) as part, part.open("wb") as file:
+        file.writelines(saved.pack(trace))
