@@ -109,6 +109,8 @@ class LaunchBasis(IntEnum):
     GRAPH = 1
     EXECUTION = 2
     """The call that executed the compiled module (XLA): one launch for all its ops."""
+    NODE = 3
+    """The execution of the graph's node that the op is named after (TensorFlow 1)."""
 
 
 class MarkerSource(IntEnum):
