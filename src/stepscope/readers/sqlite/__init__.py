@@ -1,0 +1,11 @@
+"""SQLite files as columns, without SQLite: tables are read page by page, so that damage costs only what it hit.
+
+``Database`` finds the tables, ``read`` takes chosen columns of one. Nothing of a file is ever executed: views,
+virtual tables, triggers and indexes are not looked at. Why not the ``sqlite3`` module: ``docs/decisions``.
+"""
+
+from __future__ import annotations
+
+from stepscope.readers.sqlite.database import MAGIC, UNREADABLE, Database, Rows, Table, Texts
+
+__all__ = ["MAGIC", "UNREADABLE", "Database", "Rows", "Table", "Texts"]

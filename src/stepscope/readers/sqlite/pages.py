@@ -1,0 +1,293 @@
+"""The b-tree pages of an SQLite file: where the rows of a table lie, and chosen columns of all of them at once.
+
+Format: sqlite.org/fileformat2.html, sections 1.5 to 2.1. Damage never raises: a page or row that makes no sense is
+counted and left out. Work and memory are bounded by the file's size: no page is visited twice, and the rows of a page
+may not add up to more than the page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stepscope.compiled import inlined, kernel, outlined
+from stepscope.trace.tables import I32, I64, NULL, U8
+
+UNREADABLE = NULL + 1
+"""Stands in an integer column for a value that is no integer."""
+
+_INTERIOR, _LEAF = 5, 13
+_MAX_PAYLOAD = np.int64(1) << 40
+
+
+@inlined
+def _number(data: U8, at: Any, width: int) -> Any:
+    """An unsigned big-endian number of up to 7 bytes."""
+    value = np.int64(0)
+    for k in range(width):
+        value = (value << 8) | np.int64(data[at + k])
+    return value
+
+
+@inlined
+def _signed(data: U8, at: int, width: int) -> Any:
+    """A big-endian two's-complement number of 1 to 8 bytes."""
+    value = np.int64(np.int8(data[at]))
+    for k in range(1, width):
+        value = (value << 8) | np.int64(data[at + k])
+    return value
+
+
+@inlined
+def _varint(data: U8, at: int, end: int) -> tuple[Any, int]:
+    """A varint and where it ends, -1 where it does not end before ``end``."""
+    value = np.int64(0)
+    for k in range(9):
+        if at + k >= end:
+            return value, -1
+        byte = np.int64(data[at + k])
+        if k == 8:
+            return (value << 8) | byte, at + 9
+        value = (value << 7) | (byte & 127)
+        if byte < 128:
+            return value, at + k + 1
+    return value, -1
+
+
+@inlined
+def _header(page: Any) -> int:
+    """Where the b-tree header of a page begins: behind the file's header on the first."""
+    return 100 if page == 1 else 0
+
+
+@kernel
+def leaves(data: U8, page_size: int, usable: int, root: int) -> tuple[I64, int, int]:
+    """The leaf pages below a table's root in row order, how many pages make no sense, and the first of those.
+
+    Pages count from 1; one that lies beyond the file's end, or is pointed to twice, makes no sense.
+    """
+    pages = data.size // page_size
+    seen = np.zeros(pages + 1, np.bool_)
+    found = np.empty(pages, np.int64)
+    stack = np.empty(pages + 1, np.int64)
+    count, broken, first_broken, size = 0, 0, -1, 0
+    if 1 <= root <= pages:
+        stack[0], seen[root], size = root, True, 1
+    else:
+        broken, first_broken = 1, root
+    while size > 0:
+        size -= 1
+        page = stack[size]
+        base = (page - 1) * page_size
+        head = base + _header(page)
+        kind = data[head]
+        cells = _number(data, head + 3, 2)
+        if kind == _LEAF:
+            found[count] = page
+            count += 1
+            continue
+        if kind != _INTERIOR or head - base + 12 + 2 * cells > usable:
+            broken += 1
+            first_broken = page if first_broken < 0 else first_broken
+            continue
+        # From the right, so that the leftmost child is on top of the stack.
+        for k in range(cells, -1, -1):
+            at: Any = np.int64(head + 8 - base) if k == cells else _number(data, head + 12 + 2 * k, 2)
+            child = _number(data, base + at, 4) if at + 4 <= usable else np.int64(0)
+            if 1 <= child <= pages and not seen[child]:
+                seen[child] = True
+                stack[size] = child
+                size += 1
+            else:
+                broken += 1
+                first_broken = int(child) if first_broken < 0 else first_broken
+    return found[:count].copy(), broken, first_broken
+
+
+@kernel
+def last_leaf(data: U8, page_size: int, root: int) -> int:
+    """The last leaf page below a table's root, 0 where damage hides it."""
+    page = np.int64(root)
+    for _ in range(64):
+        if not 1 <= page <= data.size // page_size:
+            return 0
+        head = (page - 1) * page_size + _header(page)
+        if data[head] == _LEAF:
+            return int(page)
+        if data[head] != _INTERIOR:
+            return 0
+        page = _number(data, head + 8, 4)
+    return 0
+
+
+@inlined
+def _local_size(payload: Any, usable: int) -> Any:
+    """How much of a row's payload lies in its page; the rest lies in overflow pages."""
+    if payload <= usable - 35:
+        return payload
+    least = (usable - 12) * 32 // 255 - 23
+    size = least + (payload - least) % (usable - 4)
+    return size if size <= usable - 35 else np.int64(least)
+
+
+@inlined
+def _cell(data: U8, base: int, at: int, usable: int) -> tuple[Any, Any, int, Any, Any]:
+    """A leaf's cell: payload size, row id, where the payload begins, its size in the page, the first overflow page.
+
+    A payload size of -1 says that it makes no sense.
+    """
+    end = base + usable
+    payload, after = _varint(data, base + at, end)
+    rowid, begin = _varint(data, after, end) if after >= 0 else (payload, -1)
+    nothing = np.int64(0)
+    if begin < 0 or payload < 1 or payload > _MAX_PAYLOAD:
+        return np.int64(-1), nothing, 0, nothing, nothing
+    local = _local_size(payload, usable)
+    tail = 4 if local < payload else 0
+    if begin + local + tail > end:
+        return np.int64(-1), nothing, 0, nothing, nothing
+    overflow = _number(data, begin + local, 4) if tail else nothing
+    return payload, rowid, begin, local, overflow
+
+
+@inlined
+def _cell_at(data: U8, base: int, head: int, k: int) -> Any:
+    return _number(data, base + head + 8 + 2 * k, 2)
+
+
+@kernel
+def measure(data: U8, page_size: int, usable: int, pages: I64) -> tuple[I64, int]:
+    """Rows of each leaf page (at most those that add up to the page), and the bytes of all payloads that overflow."""
+    rows = np.zeros(pages.size, np.int64)
+    spilled = 0
+    for p in range(pages.size):
+        page = pages[p]
+        base, head = (page - 1) * page_size, _header(page)
+        cells = _number(data, base + head + 3, 2)
+        room = usable - head - 8
+        for k in range(cells):
+            if head + 8 + 2 * (k + 1) > usable:
+                break
+            payload, _, _, local, _ = _cell(data, base, _cell_at(data, base, head, k), usable)
+            room -= 2 + max(local, 0)
+            if room < 0:
+                break
+            rows[p] += 1
+            spilled += payload if payload > local else 0
+    return rows, spilled
+
+
+@outlined
+def _follow(data: U8, page_size: int, usable: int, page: Any, spill: U8, at: int, end: int) -> bool:
+    """Copy the rest of a payload from its overflow pages to ``spill[at:end]``; whether all of it was there."""
+    pages = data.size // page_size
+    while at < end:
+        if not 1 <= page <= pages:
+            return False
+        base = (page - 1) * page_size
+        size = min(end - at, usable - 4)
+        for k in range(size):
+            spill[at + k] = data[base + 4 + k]
+        at += size
+        page = _number(data, base, 4)
+    return True
+
+
+@inlined
+def _integer(data: U8, serial: Any, at: int) -> Any:
+    """The value of a serial type, absent for NULL."""
+    if serial == 0:
+        return np.int64(NULL)
+    if serial == 8 or serial == 9:
+        return serial - 8
+    if serial > 6:
+        return np.int64(UNREADABLE)
+    width = 8 if serial == 6 else 6 if serial == 5 else serial
+    return _signed(data, at, width)
+
+
+@inlined
+def _size_of(serial: Any) -> Any:
+    if serial >= 12:
+        return (serial - 12) >> 1
+    if serial == 6 or serial == 7:
+        return np.int64(8)
+    if serial == 5:
+        return np.int64(6)
+    return serial if serial < 5 else np.int64(0)
+
+
+@outlined
+def _record(
+    data: U8, begin: int, end: int, shift: int, place: tuple[I32, I32], row: int, out: tuple[I64, I64, I64]
+) -> bool:
+    """Decode the wanted columns of one record into row ``row``; whether it has all of them.
+
+    ``shift`` is added to where texts lie, to tell the file from the spilled payloads.
+    """
+    numbers, starts, sizes = out
+    header, at = _varint(data, begin, end)
+    body = begin + header
+    if at < 0 or header < 1 or body > end:
+        return False
+    for column in range(place[0].size):
+        serial, at = _varint(data, at, body)
+        if at < 0 or serial < 0:
+            return False
+        size = _size_of(serial)
+        if body + size > end:
+            return False
+        if place[0][column] >= 0:
+            numbers[place[0][column], row] = _integer(data, serial, body)
+        if place[1][column] >= 0 and serial >= 13 and serial & 1:
+            starts[place[1][column], row] = body + shift
+            sizes[place[1][column], row] = size
+        body += size
+    return True
+
+
+@kernel
+def decode(
+    data: U8, layout: tuple[int, int], pages: I64, rows: I64, place: tuple[I32, I32, int], spill: U8,
+    out: tuple[I64, I64, I64, I64],
+) -> tuple[int, int, int]:
+    """Decode the wanted columns of every row; the number of rows read, of broken ones, and the first of those.
+
+    ``layout`` is page size and usable size. ``place`` says per column of the table which row of ``numbers``
+    and which of ``starts`` and ``sizes`` takes it (-1: none), and which of ``numbers`` takes the row id where NULL
+    is stored.
+    ``out`` is (numbers, starts, sizes, offsets), each with room for all rows.
+    """
+    page_size, usable = layout
+    numbers, starts, sizes, offsets = out
+    row, broken, first_broken, used = 0, 0, -1, 0
+    for p in range(pages.size):
+        page = pages[p]
+        base, head = (page - 1) * page_size, _header(page)
+        for k in range(rows[p]):
+            at = _cell_at(data, base, head, k)
+            payload, rowid, begin, local, overflow = _cell(data, base, at, usable)
+            good = payload >= 0
+            if good and payload == local:
+                good = _record(data, begin, begin + local, 0, (place[0], place[1]), row, (numbers, starts, sizes))
+            elif good:
+                end = used + payload
+                good = end <= spill.size
+                if good:
+                    spill[used : used + local] = data[begin : begin + local]
+                    good = _follow(data, page_size, usable, overflow, spill, used + local, end)
+                if good:
+                    good = _record(
+                        spill, used, end, data.size, (place[0], place[1]), row, (numbers, starts, sizes)
+                    )
+                    used = end
+            if good:
+                if place[2] >= 0 and numbers[place[2], row] == NULL:
+                    numbers[place[2], row] = rowid
+                offsets[row] = base + at
+                row += 1
+            else:
+                broken += 1
+                first_broken = base + at if first_broken < 0 else first_broken
+    return row, broken, first_broken
