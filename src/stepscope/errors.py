@@ -20,9 +20,17 @@ class Exit(IntEnum):
 
 
 class StepscopeError(Exception):
-    """Base of every error meant for a person: its text is one clear sentence that says what to do."""
+    """Base of every error meant for a person: one clear sentence that says what to do, and perhaps lines below it."""
 
     status: Exit = Exit.UNREADABLE
+
+    def __init__(self, sentence: str, *details: str) -> None:
+        super().__init__(sentence, *details)
+        self.sentence, self.details = sentence, details
+
+    def __str__(self) -> str:
+        """Sentence and details, each on a line."""
+        return "\n  ".join((self.sentence, *self.details))
 
 
 class InputError(StepscopeError):

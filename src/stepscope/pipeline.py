@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from stepscope import compiled
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding, Notice
-from stepscope.errors import Exit
+from stepscope.errors import Exit, InputError
 from stepscope.readers import registry
+from stepscope.readers.find import find
 from stepscope.readers.scan import must_compile, read_arguments
 from stepscope.readers.source import Source
 from stepscope.report import document
@@ -27,6 +28,8 @@ Progress = Callable[[str, int, int], None]
 
 SMALL_FILE_BYTES = 16_384
 """Smaller files are read without the compiled scanner."""
+_NAMED = 5
+"""Profiles named where one was wanted."""
 
 
 class Profile:
@@ -129,9 +132,28 @@ def _must_compile(source: Source) -> bool:
 def open(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Profile:
     """Read a profile, in any format stepscope knows; analyses run when their results are first asked for.
 
-    Raises InputError where the path cannot be read or holds no profile.
+    ``path`` is a file, or a folder, zip archive or pattern that leads to one profile. Raises InputError where it
+    cannot be read, leads to no profile, or to several (``open_all`` reads those).
     """
-    source = Source(os.fspath(path))
+    sources = find(os.fspath(path)).sources
+    if len(sources) > 1:
+        names = (str(source.path) for source in sources[:_NAMED])
+        more = ("…",) if len(sources) > _NAMED else ()
+        raise InputError(f"{path}: holds {len(sources)} profiles; name one of them", *names, *more)
+    return read(sources[0], progress=progress)
+
+
+def open_all(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Iterator[Profile]:
+    """Read the profiles that a path leads to, one after another, each when it is asked for.
+
+    Raises InputError where there are none, and at the first that cannot be read.
+    """
+    for source in find(os.fspath(path)).sources:
+        yield read(source, progress=progress)
+
+
+def read(source: Source, *, progress: Progress | None = None) -> Profile:
+    """Read one file. Raises InputError where it cannot be read or holds no profile."""
     reader = registry.recognise(source)
     reading = (lambda done, total: progress("reading", done, total)) if progress else None
     if progress and _must_compile(source):
@@ -139,4 +161,4 @@ def open(path: str | os.PathLike[str], *, progress: Progress | None = None) -> P
     return Profile(source, reader.read(source, reading), progress)
 
 
-__all__ = ["Profile", "open"]
+__all__ = ["Profile", "find", "open", "open_all", "read"]

@@ -16,6 +16,8 @@ import pytest
 import stepscope
 from stepscope import cli
 from stepscope.errors import Exit, InputError
+from stepscope.readers.find import Found
+from stepscope.readers.folders import Skipped
 from tests.report import documents
 
 
@@ -32,12 +34,13 @@ Opener = Callable[..., FakeProfile]
 
 
 @pytest.fixture
-def opens(monkeypatch: pytest.MonkeyPatch) -> Callable[[Opener], None]:
-    """Put an opener in the place of the pipeline's."""
+def opens(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put an opener in the place of the pipeline's ``read``; a path means itself, or the files ``several`` names."""
 
-    def install(opener: Opener) -> None:
+    def install(opener: Opener, several: dict[str, Found] | None = None) -> None:
         fake = ModuleType("stepscope.pipeline")
-        fake.open = opener  # type: ignore[attr-defined]
+        fake.read = opener  # type: ignore[attr-defined]
+        fake.find = lambda path: (several or {}).get(path, Found((path,)))  # type: ignore[attr-defined, arg-type]
         monkeypatch.setitem(sys.modules, "stepscope.pipeline", fake)
         monkeypatch.setattr(stepscope, "pipeline", fake, raising=False)
 
@@ -116,7 +119,34 @@ def test_several_profiles_in_json_are_refused(opens, capsys):
     assert cli.main(["diagnose", "--format", "json", "a", "b"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("stepscope: --format json is one document of one PATH; several ranks cannot be")
+    assert err.startswith("stepscope: --format json is one document of one profile; several ranks cannot be")
+
+
+def test_a_folder_of_several_profiles_is_told_one_after_the_other(opens, capsys):
+    made = {"d/a": documents.input_bound(), "d/b": documents.healthy()}
+    skipped = Skipped(Path("d/c"), "is empty"), Skipped(Path("d/notes.txt"), "is text", expected=True)
+    found = Found(tuple(made), skipped, ("d/a is the newest",))
+    opens(lambda path, *, progress: FakeProfile(made[path]), {"d": found})
+    assert cli.main(["diagnose", "d"]) == 0
+    out, err = capsys.readouterr()
+    assert out.index("The device waits for input") < out.index("\n\nresnet50") < out.index("Nothing to fix")
+    assert err == "stepscope: d/a is the newest\nstepscope: d: not read:\n  1 file (c): empty\n"
+    assert cli.main(["diagnose", "d", "-v"]) == 0
+    assert "  1 file (notes.txt): text\n" in capsys.readouterr().err
+    assert cli.main(["diagnose", "d", "--format=json"]) == 2
+
+
+def test_one_unreadable_profile_of_a_folder_does_not_hide_the_others(opens, capsys):
+    def opener(path: str, *, progress: object) -> FakeProfile:
+        if path == "bad":
+            raise InputError("bad: is no profile", "of any\x1b kind")
+        return FakeProfile(documents.healthy())
+
+    opens(opener, {"d": Found(("bad", "good"))})
+    assert cli.main(["diagnose", "d"]) == 1
+    out, err = capsys.readouterr()
+    assert "Nothing to fix was found" in out
+    assert err == "stepscope: bad: is no profile\n  of any\\x1b kind\n"
 
 
 def test_one_unreadable_profile_does_not_hide_the_others(opens, capsys):

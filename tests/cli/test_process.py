@@ -19,12 +19,13 @@ from tests.report import documents
 from stepscope.errors import Exit
 import stepscope
 
-def open_(path, *, progress):
+def read(path, *, progress):
     {before}
     return SimpleNamespace(document=documents.ALL[path], exit_status=Exit.OK)
 
 fake = ModuleType("stepscope.pipeline")
-fake.open = open_
+fake.find = lambda path: SimpleNamespace(sources=(path,), skipped=(), notes=())
+fake.read = read
 sys.modules["stepscope.pipeline"] = stepscope.pipeline = fake
 from stepscope.cli import main
 sys.exit(main(sys.argv[1:]))

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except Exception as error:  # noqa: BLE001  The boundary: a user gets a sentence, never a traceback.
-        say(_sentence(error))
+        say(*_sentences(error))
         if os.environ.get("STEPSCOPE_DEBUG") == "1":
             traceback.print_exc()
         return error.status if isinstance(error, StepscopeError) else Exit.UNREADABLE
@@ -64,10 +64,12 @@ def _run(arguments: Sequence[str]) -> int:
         return int(stepscope.invoke(context) or Exit.OK)
 
 
+def _sentences(error: Exception) -> tuple[str, ...]:
+    return (error.sentence, *error.details) if isinstance(error, StepscopeError) else (_sentence(error),)
+
+
 def _sentence(error: Exception) -> str:
     match error:
-        case StepscopeError():
-            return str(error)
         case MemoryError():
             return "not enough memory to analyse this profile"
         case RecursionError():

@@ -15,6 +15,7 @@ from stepscope.cli.streams import say, stdout_width, wants_color
 from stepscope.errors import Exit, StepscopeError, UsageError
 
 if TYPE_CHECKING:
+    from stepscope.readers.source import Source
     from stepscope.report.phrases import Document
 
 _FILE_WIDTH = 100
@@ -31,24 +32,25 @@ _FILE_WIDTH = 100
 def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) -> int:
     """Say why each step takes as long as it does, what to change, and how much that saves.
 
-    PATH is a profile in any format stepscope reads; it is recognised by its content. Each PATH is diagnosed
+    PATH is a profile in any format stepscope reads, recognised by its content; or a folder, a zip archive or a
+    pattern ("runs/*.json") that leads to some: of TensorBoard's runs the newest is read. Each profile is diagnosed
     on its own.
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged and the report
     covers what was left of it.
     """
-    if form == "json" and len(paths) > 1:
-        raise UsageError("--format json is one document of one PATH; several ranks cannot be combined yet")
     render = _renderer(form, verbose=verbose, to_file=out is not None)
-    statuses: list[Exit] = []
+    sources, statuses = _found(paths, verbose=verbose)
+    if form == "json" and (len(paths) > 1 or len(sources) > 1):
+        raise UsageError("--format json is one document of one profile; several ranks cannot be combined yet")
     reports: list[str] = []
-    for path in paths:
+    for source in sources:
         try:
-            document, status = _document(path)
+            document, status = _document(source)
         except StepscopeError as error:
-            if len(paths) == 1:
+            if len(sources) == len(paths) == 1:
                 raise
-            say(str(error))  # The other profiles are still worth their reports.
+            say(error.sentence, *error.details)  # The other profiles are still worth their reports.
             statuses.append(error.status)
             continue
         statuses.append(status)
@@ -61,11 +63,36 @@ def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) 
     return min((status for status in statuses if status), default=Exit.OK)
 
 
-def _document(path: str) -> tuple[Document, Exit]:
+def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list[Exit]]:
+    """What the paths lead to, and a status for each that leads nowhere; says what a user should know of either."""
     from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
+    from stepscope.readers.find import grouped
+
+    sources: list[Source] = []
+    statuses: list[Exit] = []
+    for path in paths:
+        try:
+            found = pipeline.find(path)
+        except StepscopeError as error:
+            if len(paths) == 1:
+                raise
+            say(error.sentence, *error.details)
+            statuses.append(error.status)
+            continue
+        sources += found.sources
+        for note in found.notes:
+            say(note)
+        skipped = [one for one in found.skipped if verbose or not one.expected]
+        if skipped:
+            say(f"{path}: not read:", *grouped(skipped, path))
+    return sources, statuses
+
+
+def _document(source: Source) -> tuple[Document, Exit]:
+    from stepscope import pipeline
 
     with ProgressBar() as progress:
-        profile = pipeline.open(path, progress=progress)
+        profile = pipeline.read(source, progress=progress)
         return profile.document(), profile.exit_status  # Analyses run when the document asks for them.
 
 

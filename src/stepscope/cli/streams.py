@@ -29,11 +29,11 @@ def _stand_in(error: UnicodeError) -> tuple[str, int]:
     return wrong.encode("ascii", "backslashreplace").decode("ascii"), error.end
 
 
-def say(sentence: str) -> None:
-    """One sentence for a person, on stderr."""
+def say(sentence: str, *details: str) -> None:
+    """One sentence for a person, on stderr, and lines below it."""
     from stepscope.report.names import visible
 
-    print(f"stepscope: {visible(sentence)}", file=sys.stderr)
+    print("\n  ".join((f"stepscope: {visible(sentence)}", *map(visible, details))), file=sys.stderr)
 
 
 def silence_stdout() -> None:

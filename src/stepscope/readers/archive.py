@@ -1,12 +1,13 @@
 """The directory of a zip archive: which members it has, and where their data begins.
 
 Not the standard library's ``zipfile``: that reads a directory of any size into memory, gives nothing of an archive
-whose end is cut off, and loses what precedes a fault. Layout: PKWARE's APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3.
+whose end is cut off, and loses what precedes a fault. Layout: PKWARE's APPNOTE.TXT 6.3.10, sections 4.3 to 4.5.
 Names are only names: nothing is ever written anywhere.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,8 +52,8 @@ class Member:
     """Compressed bytes, never more than the archive has."""
     crc: int | None
     """Of the content; None where not known."""
-    modified: int
-    """Date and time in DOS form: a larger number is later."""
+    modified: tuple[int, ...]
+    """Year, month, day, hour, minute, second; local time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,15 @@ class Archive:
     members: tuple[Member, ...]
     cut: bool
     """The directory is missing; the members are those before the cut."""
+
+
+def is_archive(path: Path) -> bool:
+    """Whether there is a file that begins like a zip archive."""
+    try:
+        with open(path if path.is_file() else os.devnull, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
 
 
 def read(path: Path) -> Archive:
@@ -84,12 +94,14 @@ def read(path: Path) -> Archive:
 
 def only_member(path: Path) -> Member:
     """The one file in an archive. Raises :class:`InputError` where there are none or several."""
-    members = read(path).members
-    if len(members) != 1:
-        names = ", ".join(member.name for member in members[:3]) + (", …" if len(members) > 3 else "")
-        raise InputError(f"{path}: is a zip archive of {len(members)} files; name one as ARCHIVE/NAME ({names})"
-                         if members else f"{path}: is a zip archive without files; zip it again")
-    return members[0]
+    held = read(path)
+    if not held.members:
+        raise InputError(f"{path}: is a zip archive cut off within its first file; get the whole archive" if held.cut
+                         else f"{path}: is a zip archive without files; zip it again")
+    if len(held.members) > 1:
+        names = ", ".join(member.name for member in held.members[:3]) + (", …" if len(held.members) > 3 else "")
+        raise InputError(f"{path}: is a zip archive of {len(held.members)} files; name one as ARCHIVE/NAME ({names})")
+    return held.members[0]
 
 
 def check(path: Path, member: Member) -> None:
@@ -156,7 +168,7 @@ def _entries(directory: bytes, size: int) -> Iterator[Member]:
         at += _ENTRY.size + named
         packed, offset = _wide(directory[at : at + extra], unpacked, packed, offset)
         at += extra + comment
-        yield _member(name, flags, method, offset, min(packed, size), crc, date << 16 | time)
+        yield _member(name, flags, method, offset, min(packed, size), crc, _time(date, time))
 
 
 def _wide(extra: bytes, unpacked: int, packed: int, offset: int) -> tuple[int, int]:
@@ -179,18 +191,24 @@ def _before_cut(file: Any, size: int) -> Iterator[Member]:
     while at + _LOCAL.size <= size:
         header = _slice(file, at, _LOCAL.size)
         magic, _, flags, method, time, date, crc, packed, unpacked, named, extra = _LOCAL.unpack(header)
-        if magic != MAGIC:
+        start = at + _LOCAL.size + named + extra
+        if magic != MAGIC or start >= size:
             return
         name, more = _slice(file, at + _LOCAL.size, named), _slice(file, at + _LOCAL.size + named, extra)
         packed, _ = _wide(more, unpacked, packed, 0)
-        start, behind = at + _LOCAL.size + named + extra, bool(flags & _SIZES_BEHIND)
-        rest = max(size - start, 0)
+        behind, rest = bool(flags & _SIZES_BEHIND), size - start
         yield _member(name, flags, method, at, rest if behind else min(packed, rest), None if behind else crc,
-                      date << 16 | time)
+                      _time(date, time))
         at = size if behind else start + packed
 
 
-def _member(name: bytes, flags: int, method: int, offset: int, packed: int, crc: int | None, modified: int) -> Member:
+def _time(date: int, time: int) -> tuple[int, ...]:
+    """A time as DOS packs it (4.4.6)."""
+    return 1980 + (date >> 9), date >> 5 & 15, date & 31, time >> 11, time >> 5 & 63, time % 32 * 2
+
+
+def _member(name: bytes, flags: int, method: int, offset: int, packed: int, crc: int | None,
+            modified: tuple[int, ...]) -> Member:
     text = name.decode("utf-8" if flags & _UTF8 else "cp437", errors="replace")
     text = text.replace("\\", "/")
     text = text if len(text) <= _NAME_LENGTH else "…" + text[-_NAME_LENGTH:]
