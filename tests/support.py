@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.readers.chrome.samples import with_samples
 from stepscope.readers.kineto import to_trace
 from stepscope.readers.scan import read_events
 from stepscope.readers.source import Source
@@ -21,7 +22,8 @@ def trace_of_bytes(data: bytes, *, road: str = "auto") -> Trace:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "profile"
         path.write_bytes(data)
-        return to_trace(read_events(Source(str(path)), road=road))
+        source = Source(str(path))
+        return to_trace(with_samples(read_events(source, road=road), source))
 
 
 def trace_of(events: Sequence[Event]) -> Trace:
@@ -37,4 +39,5 @@ def facts_of_drawing(text: str) -> Facts:
 
 
 def read_trace(path: Path) -> Trace:
-    return to_trace(read_events(Source(str(path))))
+    source = Source(str(path))
+    return to_trace(with_samples(read_events(source), source))

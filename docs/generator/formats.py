@@ -17,13 +17,23 @@ or refused file is a file that a test makes and diagnoses (`tests/guards/test_ge
 
 ## What is read
 
-{readers}: the Chrome-trace JSON that `torch.profiler` writes (`export_chrome_trace`, `tensorboard_trace_handler`,
-dynolog), of any year since 2021; plain or gzip; the root an object with `traceEvents` or the bare list of events.
-NVIDIA, AMD, Intel and MTIA devices, or none. [How to record one](guides/record-a-profile.md).
+{readers}
 
-A file is recognised by its first bytes, never by its name: gzip by its magic number, then JSON that begins like an
-object or a list, in which a list of trace events must follow. XPlane, TensorFlow timelines, Nsight and other formats
-are not read yet.
+A file is recognised by its content, never by its name.
+
+### Chrome-trace JSON
+
+Plain or gzip; the root an object with `traceEvents` or the bare list of events. Events of phases `X`, `B`/`E`,
+`b`/`n`/`e`, `S`/`T`/`F`, `C`, `i`/`I`/`R`, `s`/`t`/`f` and `M` are read. What the events hold tells who wrote them:
+
+| dialect | told by | what is read |
+| --- | --- | --- |
+| Kineto JSON | a category of PyTorch's profiler | NVIDIA, AMD, Intel and MTIA devices, or none. [How to record one](guides/record-a-profile.md) |
+| XLA trace JSON | a process called `/host:…` or `/device:…` | what `jax.profiler` writes beside the XPlane: threads, Python frames, steps, ops of XLA on the CPU, GPU streams, TPU ops |
+| Chrome trace JSON | anything else | ranges, counters, instants and arrows as they are drawn; Python functions recorded by VizTracer. No device is known |
+
+Kineto JSON is read as `torch.profiler` has written it since 2021 (`export_chrome_trace`, `tensorboard_trace_handler`,
+dynolog):
 
 | written in | categories | times |
 | --- | --- | --- |
@@ -51,7 +61,7 @@ def page() -> str:
     return "\n".join(
         [
             INTRO.format(
-                readers=", ".join(reader.name for reader in READERS),
+                readers="\n".join(f"* {reader.name}: {reader.about}." for reader in READERS),
                 categories=known,
                 ratio=BOMB_RATIO,
                 limit=format_bytes(BOMB_BYTES),

@@ -29,6 +29,8 @@ from generator.odd_trace import (
     zipped,
 )
 
+RANGE = {"name": "load", "cat": "user_annotation", **HOST}
+
 
 @dataclass(frozen=True)
 class Case:
@@ -215,13 +217,33 @@ SHAPE: tuple[Case, ...] = (
     Case("No start", without("ts"), "The event is lost.", ("profile_time_missing",), 1),
     Case("No duration", without("dur"), "The event is lost.", ("profile_duration_missing",), 1),
     odd("No process or thread", without("pid", "tid"), "Read; it gets a track of its own."),
-    Case(
-        "Pairs of begin and end events (`B`, `E`)",
-        trace([*events(), {"ph": "B", "name": "a", "ts": START_US, **HOST}, {"ph": "E", "ts": START_US, **HOST}]),
-        "Lost: Kineto never writes them.",
-        ("profile_phase_unsupported",),
-        2,
+    odd(
+        "Pairs of begin and end events (`B`, `E`), also in the wrong order or without a name at the end",
+        trace([*events(), {"ph": "E", "ts": START_US + 9, **HOST}, {"ph": "B", "ts": START_US + 4, **RANGE}]),
+        "Read as one slice.",
         met="perfetto#432",
+    ),
+    odd(
+        "A begin without an end",
+        trace([*events(), {"ph": "B", "ts": START_US + 4, **RANGE}]),
+        "It lasts until the last event of its thread.",
+        ("profile_begin_unclosed",),
+        met="omnitrace#311",
+    ),
+    Case(
+        "An end without a begin",
+        trace([*events(), {"ph": "E", "ts": START_US + 4, **HOST}]),
+        "Lost.",
+        ("profile_end_unmatched",),
+        1,
+        met="perfetto#1159",
+    ),
+    Case(
+        "Objects, samples, memory dumps (`N`, `O`, `D`, `P`, `v`)",
+        trace([*events(), {"ph": "O", "ts": START_US + 4, "id": 1, **RANGE}]),
+        "Lost.",
+        ("profile_phase_unsupported",),
+        1,
     ),
     odd("Events in any order", trace(events()[::-1]), "Read.", met="perfetto#371"),
     odd(

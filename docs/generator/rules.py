@@ -16,6 +16,7 @@ from stepscope.diagnosis.finding import paragraphs
 from stepscope.diagnosis.rules import RULES, profile
 from stepscope.names import hosts
 from stepscope.readers import kineto, sorting
+from stepscope.readers.chrome import xla
 from stepscope.readers.scan.damage import TEXTS
 
 INTRO = """\
@@ -133,7 +134,7 @@ def notices() -> Iterator[tuple[str, str, str]]:
         code, text = call.args[:2]
         if isinstance(code, ast.Constant):
             yield f"`{code.value}`", "0", source.text(text, profile)
-    for module in (sorting, kineto):
+    for module in (sorting, kineto, xla):
         yield from losses(module)
     for code, text in TEXTS.items():
         yield f"`damaged_{code}`", "3", sentence(text)

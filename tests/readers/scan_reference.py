@@ -41,10 +41,9 @@ def header(data: bytes) -> dict[str, Any]:
 
 def _row(event: dict[str, Any]) -> dict[str, Any]:
     args = event.get("args")
-    values = {key: value for key, value in args.items() if key in ArgumentKeys.ALL and key != "id"} \
+    values = {key: value for key, value in args.items() if key in ArgumentKeys.ALL[len(ArgumentKeys.OF_EVENT):]} \
         if isinstance(args, dict) else {}
-    if "id" in event:
-        values["id"] = event["id"]
+    values |= {key: event[key] for key in ArgumentKeys.OF_EVENT if key in event}
     phase = event.get("ph")
     return {
         "phase": ord(phase) if _is_text(phase) and len(phase) == 1 and ord(phase) < 128 else 0,

@@ -34,6 +34,13 @@ class ArgumentColumns:
         new, old = self.at("External id", rows), self.at("external id", rows)
         return np.where(new == t.NULL, old, new)
 
+    def correlations(self, rows: t.Rows) -> t.I64:
+        """The id that a launch and its device ops share; XLA spells it its own way."""
+        kineto = self.at("correlation", rows)
+        if len(self.rows("correlation_id")) == 0:
+            return kineto
+        return np.where(kineto == t.NULL, self.at("correlation_id", rows), kineto)
+
     def text(self, key: str, rows: t.Rows) -> t.I32:
         """A text argument as dictionary codes, -1 where absent; numbers and lists as they were written."""
         argument = self.events.argument(key)

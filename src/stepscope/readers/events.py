@@ -11,24 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from stepscope.trace.tables import I32, I64, U8
+from stepscope.trace.tables import F64, I32, I64, U8
 
 
 class ArgumentKeys:
     """The arguments the readers need as columns, as ``args`` spells them; everything else stays in the file.
 
-    ``id`` is the one key taken from the event itself (flows), not from ``args``.
+    Those of ``OF_EVENT`` are keys of the event itself (what connects events), not of ``args``.
     """
 
     FLOW_ID = "id"
+    OF_EVENT = ("id", "id2", "bp")
     ALL = (
-        "id", "correlation", "External id", "external id", "stream", "device", "context", "bytes", "size", "kind",
+        *OF_EVENT, "correlation", "External id", "external id", "stream", "device", "context", "bytes", "size", "kind",
         "direction", "src", "dst", "grid", "block", "registers per thread", "shared memory",
         "est. achieved occupancy %", "graph id", "graph node id", "Sequence number", "Fwd thread id", "Input Dims",
         "Input type", "Concrete Inputs", "Call stack", "Collective name", "Process Group Name", "dtype",
         "In msg nelems", "Group size", "wait_on_stream", "wait_on_cuda_event_record_corr_id", "cuda_sync_kind",
         "stream_id", "Device Type", "Device Id", "Addr", "Bytes", "Total Allocated", "Total Reserved", "name",
         "labels", "step_num", "finished",
+        # XLA's: the names of the statistics that an XPlane's events have.
+        "_r", "hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal", "correlation_id", "hlo_category",
+        "tf_op", "flops", "bytes_accessed", "source", "replica_groups", "memcpy_details", "Memset_details",
+        "kernel_details",
+        # What stepscope's own writer adds where Kineto has no word for it.
+        "stepscope kind", "stepscope launch", "stepscope marker", "allocator",
     )
 
 
@@ -68,6 +75,23 @@ class Damage:
 
 
 @dataclass(frozen=True, slots=True)
+class Samples:
+    """The numbers in the arguments of counter events (``C``): one row per series of an event."""
+
+    rows: I32
+    """Event rows, not falling."""
+    series: I32
+    """Index into ``names``."""
+    values: F64
+    names: list[str]
+
+    @classmethod
+    def none(cls) -> Samples:
+        """No values, or none were read."""
+        return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float64), [])
+
+
+@dataclass(frozen=True, slots=True)
 class RawEvents:
     """Columns of the elements of ``traceEvents``, in file order.
 
@@ -94,6 +118,7 @@ class RawEvents:
     damages: list[Damage] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     """What a person should know about how the file was read: not damage."""
+    samples: Samples = field(default_factory=Samples.none)
 
     def __len__(self) -> int:
         """The number of events."""

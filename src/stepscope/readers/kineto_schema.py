@@ -44,9 +44,6 @@ CATEGORIES: dict[str, Kind] = {
 }
 """Lower-case category to kind; a category that is not here is kept as ``other`` and reported."""
 
-LAUNCH_FLOWS = ("ac2g", "async", "async_cpu_to_gpu", "async_gpu")
-FORWARD_BACKWARD = ("fwdbwd", "forward_backward")
-
 DEVICE_KINDS = (Kind.KERNEL, Kind.COLLECTIVE, Kind.COPY, Kind.MEMSET, Kind.DEVICE_WAIT, Kind.DEVICE_ANNOTATION)
 
 _WAIT_NAME = re.compile(r"event_wait|event_record|\bwait\b|\bsync\b", re.IGNORECASE)
@@ -112,7 +109,7 @@ OPTIONS = {
 
 def describe_run(header: Mapping[str, Any], origin_ns: int, resolution_ns: int) -> Info:
     """What the root keys of the file say of the run. ``origin_ns`` is the file's own time of the first event."""
-    base = _whole(header.get("baseTimeNanoseconds"))
+    base = whole(header.get("baseTimeNanoseconds"))
     epoch = None if base is None else base + origin_ns
     if base is None and origin_ns > 10**18:
         epoch = origin_ns  # before baseTimeNanoseconds existed, times were Unix times
@@ -125,11 +122,11 @@ def describe_run(header: Mapping[str, Any], origin_ns: int, resolution_ns: int) 
         framework="PyTorch",
         origin_epoch_ns=epoch,
         resolution_ns=resolution_ns,
-        devices=tuple(_device(d) for d in listed if isinstance(d, dict) and _whole(d.get("id")) is not None)
+        devices=tuple(_device(d) for d in listed if isinstance(d, dict) and whole(d.get("id")) is not None)
         if isinstance(listed, list)
         else (),
-        rank=_whole(distributed.get("rank")),
-        world_size=_whole(distributed.get("world_size")),
+        rank=whole(distributed.get("rank")),
+        world_size=whole(distributed.get("world_size")),
         process_groups=tuple(g for g in groups if isinstance(g, dict)) if isinstance(groups, list) else (),
         host=header["host_name"] if isinstance(header.get("host_name"), str) else None,
         options={ours: bool(header[theirs]) for theirs, ours in OPTIONS.items() if theirs in header},
@@ -138,18 +135,18 @@ def describe_run(header: Mapping[str, Any], origin_ns: int, resolution_ns: int) 
 
 
 def _device(properties: Mapping[str, Any]) -> Device:
-    major, minor = _whole(properties.get("computeMajor")), _whole(properties.get("computeMinor"))
+    major, minor = whole(properties.get("computeMajor")), whole(properties.get("computeMinor"))
     name = properties.get("name")
     return Device(
-        id=_whole(properties.get("id")) or 0,
+        id=whole(properties.get("id")) or 0,
         name=name.strip() if isinstance(name, str) and name.strip() else None,
-        memory_bytes=_whole(properties.get("totalGlobalMem")),
-        multiprocessors=_whole(properties.get("numSms")),
+        memory_bytes=whole(properties.get("totalGlobalMem")),
+        multiprocessors=whole(properties.get("numSms")),
         compute_capability=None if major is None or minor is None else (major, minor),
     )
 
 
-def _whole(value: Any) -> int | None:
+def whole(value: Any) -> int | None:
     """A whole number, also written as text or with a point; None for anything else."""
     if isinstance(value, bool):
         return None

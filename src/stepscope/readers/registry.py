@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepscope.errors import InputError
-from stepscope.readers import kineto
+from stepscope.readers import foreign
+from stepscope.readers.chrome import read as chrome
 from stepscope.readers.scan import read_arguments
 from stepscope.readers.source import Source
 from stepscope.trace.trace import Trace
@@ -31,7 +32,13 @@ class Reader:
 
 
 READERS: tuple[Reader, ...] = (
-    Reader("Kineto JSON", "PyTorch's profiler", kineto.recognise, kineto.read, read_arguments),
+    Reader(
+        "Chrome trace JSON",
+        "PyTorch's profiler (Kineto), TensorFlow's Timeline, JAX and XLA, VizTracer, anything for chrome://tracing",
+        chrome.recognise,
+        chrome.read,
+        read_arguments,
+    ),
 )
 """Tried in this order: formats with an unmistakable beginning first."""
 
@@ -45,4 +52,4 @@ def recognise(source: Source) -> Reader:
     for reader in READERS:
         if reader.recognise(head):
             return reader
-    raise InputError(f"{source.path} is not a profile stepscope can read ({', '.join(r.name for r in READERS)}).")
+    raise InputError(f"{source.path}: {foreign.describe(head)}")

@@ -8,9 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from stepscope.limits import FAR_NS
+from stepscope.readers.chrome.pairs import ASYNC_END, END, is_phase, paired
 from stepscope.readers.events import RawEvents
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Loss
+
+INSTANTS = tuple(map(ord, "iIRnTp"))
+"""Phases of events without a duration, steps of asynchronous operations among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +27,21 @@ class Fate:
     instants: t.Bools
     flows: t.Bools
     metadata: t.Bools
+    ends: t.Bools
+    """Events that gave a slice its duration."""
 
 
 class Sorting:
-    """Sorts one file's events; ``losses`` starts with the damage found on the way in."""
+    """Sorts one file's events; ``losses`` starts with the damage found on the way in.
+
+    ``events`` are those that were given, begins and ends paired (``readers.chrome.pairs``).
+    """
 
     def __init__(self, events: RawEvents) -> None:
-        self.events = events
+        self._pairs = paired(events)
+        self.thread_lanes = len(events.lanes)
+        """Lanes from this one on hold asynchronous operations."""
+        self.events = self._pairs.events
         self.losses = [
             Loss(d.code, d.count, d.text, d.first_offset, d.lost_events, d.lost_bytes, damaged=True)
             for d in events.damages
@@ -40,9 +52,10 @@ class Sorting:
     def fate(self) -> Fate:
         """Where every event goes; what goes nowhere is counted in ``losses``."""
         e = self.events
-        is_x, is_i = e.phase == ord("X"), (e.phase == ord("i")) | (e.phase == ord("I")) | (e.phase == ord("R"))
+        is_x, is_i = e.phase == ord("X"), is_phase(e, INSTANTS)
         is_c, is_meta = e.phase == ord("C"), e.phase == ord("M")
         is_flow = (e.phase == ord("s")) | (e.phase == ord("t")) | (e.phase == ord("f"))
+        is_end = is_phase(e, END + ASYNC_END)
         has_time, has_name = e.ts_ns != t.NULL, e.name >= 0
         near = has_time & self._near(is_x & has_time)
         timed = is_x | is_i | is_c
@@ -56,21 +69,40 @@ class Sorting:
             "events that end before they start",
         )
         self.lose(
-            ~(timed | is_meta | is_flow) & (e.phase != 0), "phase_unsupported", "events of a kind Kineto does not write"
+            ~(timed | is_meta | is_flow | is_end) & (e.phase != 0),
+            "phase_unsupported",
+            "events of kinds that are not read (objects, samples, memory dumps, …)",
         )
         said = has_name | has_time
         self.lose((e.phase == 0) & said, "phase_missing", "events that do not say what they are (`ph`)")
         self.lose((e.phase == 0) & ~said, "event_empty", "empty events", lost=False)
         good = near & has_name
         is_memory = is_i & good & self.named("[memory]")
+        slices = is_x & good & (e.dur_ns >= 0)
         return Fate(
-            slices=is_x & good & (e.dur_ns >= 0),
+            slices=slices,
             memory=is_memory,
             counters=is_c & good,
             instants=is_i & good & ~is_memory,
             flows=is_flow,
             metadata=is_meta,
+            ends=self._ends(is_end, slices),
         )
+
+    def _ends(self, is_end: t.Bools, slices: t.Bools) -> t.Bools:
+        """Ends whose begin became a slice; the others, and begins without an end, are counted."""
+        pairs = self._pairs
+        ends, unclosed = np.zeros(len(self.events), np.bool_), np.zeros(len(self.events), np.bool_)
+        ends[pairs.ends] = slices[pairs.begins]
+        unclosed[pairs.unclosed] = slices[pairs.unclosed]
+        self.lose(is_end & ~ends, "end_unmatched", "events that end what never began")
+        self.lose(
+            unclosed,
+            "begin_unclosed",
+            "events that begin and never end: they last until the last event of their thread",
+            lost=False,
+        )
+        return ends
 
     def _near(self, measured: t.Bools) -> t.Bools:
         stamps = self.events.ts_ns

@@ -9,7 +9,7 @@ listed in ``damage.TEXTS``. Not interpreted here: what the events mean.
 
 from __future__ import annotations
 
-from stepscope.readers.scan.lazy import read_arguments
+from stepscope.readers.scan.lazy import parse_arguments, read_arguments
 from stepscope.readers.scan.read import must_compile, read_events
 
-__all__ = ["must_compile", "read_arguments", "read_events"]
+__all__ = ["must_compile", "parse_arguments", "read_arguments", "read_events"]

@@ -28,6 +28,8 @@ class _Event(msgspec.Struct):
     ts: msgspec.Raw = _ABSENT
     dur: msgspec.Raw = _ABSENT
     id: msgspec.Raw = _ABSENT
+    id2: msgspec.Raw = _ABSENT
+    bp: msgspec.Raw = _ABSENT
     args: dict[str, msgspec.Raw] | None = None
 
 

@@ -60,7 +60,10 @@ def _word(key: str) -> int:
 
 
 _PH, _TS, _DUR, _NAME, _CAT = (_word(key) for key in ("ph", "ts", "dur", "name", "cat"))
-_PID, _TID, _ID, _ARGS = (_word(key) for key in ("pid", "tid", "id", "args"))
+_PID, _TID, _ARGS = (_word(key) for key in ("pid", "tid", "args"))
+_ID, _ID2, _BP = (_word(key) for key in ("id", "id2", "bp"))
+_EVENT_KEYS = 3
+"""So many argument keys, the first ones, are keys of the event itself: id, id2, bp."""
 
 
 def key_table() -> U8:
@@ -96,13 +99,17 @@ def _event_key(start, length):
         return PID
     if word == _TID:
         return TID
-    return ARGUMENT if word == _ID else SKIP
+    if word == _ID:
+        return ARGUMENT
+    if word == _ID2:
+        return ARGUMENT + 1
+    return ARGUMENT + 2 if word == _BP else SKIP
 
 
 @outlined
 def _argument_key(start, length, keys, key_count):
-    """The action for a key of ``args``; key 0, the flow id, is never one of them."""
-    for number in range(1, key_count):
+    """The action for a key of ``args``, of which the first argument keys are none."""
+    for number in range(_EVENT_KEYS, key_count):
         entry = keys + _KEY_BYTES * number
         if load_byte(entry) == length and same_bytes(entry + 1, start, length):
             return ARGUMENT + number

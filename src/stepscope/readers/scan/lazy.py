@@ -27,6 +27,11 @@ def read_arguments(source: Source, offsets: Sequence[int]) -> list[dict[str, Any
     return [found.get(int(offset), {}) for offset in offsets]
 
 
+def parse_arguments(text: bytes) -> dict[str, Any]:
+    """The ``args`` of the event that begins a text, damage repaired; ``{}`` for none."""
+    return _arguments(text, last=True) or {}
+
+
 def _from_plain(source: Source, offsets: list[int]) -> Iterator[tuple[int, dict[str, Any]]]:
     with source.open() as file:
         for offset in offsets:

@@ -30,7 +30,8 @@ _COMMA, _OPEN_BRACE, _CLOSE_BRACE, _QUOTE, _OPEN_BRACKET, _CLOSE_BRACKET = b',{}
 _MAX_DEPTH = 1000
 _PAIR = {_CLOSE_BRACE: _OPEN_BRACE, _CLOSE_BRACKET: _OPEN_BRACKET}
 
-_ARGUMENT_NUMBER = {key.encode(): number for number, key in enumerate(ArgumentKeys.ALL) if number}
+_ARGUMENT_NUMBER = {
+    key.encode(): number for number, key in enumerate(ArgumentKeys.ALL) if key not in ArgumentKeys.OF_EVENT}
 
 
 class Incomplete(Exception):
@@ -231,15 +232,17 @@ def _set_dur(event: Event, token: bytes) -> None:
     event.dur_ns = _time(event, token)
 
 
-def _set_flow(event: Event, token: bytes) -> None:
-    value = decode.integer(token)
-    event.arguments[0] = token if value is None else value
+def _set_own(number: int) -> Callable[[Event, bytes], None]:
+    def setter(event: Event, token: bytes) -> None:
+        value = decode.integer(token)
+        event.arguments[number] = token if value is None else value
+    return setter
 
 
 _SETTERS: dict[bytes, Callable[[Event, bytes], None]] = {
     b"ph": _set_phase, b"name": _set_name, b"cat": _set_category, b"pid": _set_pid, b"tid": _set_tid, b"ts": _set_ts,
-    b"dur": _set_dur, b"id": _set_flow,
-}
+    b"dur": _set_dur,
+} | {key.encode(): _set_own(number) for number, key in enumerate(ArgumentKeys.OF_EVENT)}
 
 
 def _time(event: Event, token: bytes) -> int | None:

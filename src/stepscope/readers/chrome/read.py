@@ -1,0 +1,55 @@
+"""The reader of Chrome-trace JSON: scan once, ask the dialects in order what the events are, let the first convert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stepscope.errors import InputError
+from stepscope.readers import kineto
+from stepscope.readers.chrome import generic, xla
+from stepscope.readers.chrome.samples import with_samples
+from stepscope.readers.events import RawEvents
+from stepscope.readers.scan import read_events
+from stepscope.readers.source import Source
+from stepscope.trace.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One producer's way to write Chrome-trace JSON, told by what the events hold."""
+
+    name: str
+    """What ``Info.format`` says."""
+    recognise: Callable[[RawEvents], bool]
+    convert: Callable[[RawEvents], Trace]
+
+
+DIALECTS: tuple[Dialect, ...] = (
+    Dialect("Kineto JSON", kineto.recognise, kineto.to_trace),
+    Dialect(xla.FORMAT, xla.recognise, xla.to_trace),
+    Dialect(generic.FORMAT, lambda events: True, generic.to_trace),
+)
+"""Asked in this order; the last takes everything."""
+
+
+def recognise(head: bytes) -> bool:
+    """Whether a file begins like Chrome-trace JSON: an object or a list, after blanks or a byte-order mark."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+
+
+def read(source: Source, progress: Callable[[int, int], None] | None = None) -> Trace:
+    """Read a Chrome trace of any dialect.
+
+    Raises InputError where the content is no trace JSON at all, or holds no usable event.
+    """
+    trace = convert(with_samples(read_events(source, progress), source))
+    if len(trace.slices) == 0:
+        lost = [f"{loss.count} {loss.text}" for loss in trace.completeness.losses if loss.lost_events]
+        raise InputError(f"{source.path} holds no usable event" + (f": {'; '.join(lost)}." if lost else "."))
+    return trace
+
+
+def convert(events: RawEvents) -> Trace:
+    """The trace of raw events, by the first dialect that knows them."""
+    return next(dialect for dialect in DIALECTS if dialect.recognise(events)).convert(events)

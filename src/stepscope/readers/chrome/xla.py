@@ -1,0 +1,263 @@
+"""JSON that JAX and XProf make of an XPlane: planes are processes (``/host:CPU``, ``/device:GPU:0``), lines threads.
+
+Supported: host threads with their ranges, Python frames and steps (``step_num``), ops of XLA on the CPU (drawn on the
+threads that ran them), GPU streams, the op line of TPUs. The export leaves out what the XPlane beside it has: program
+ids, producers and consumers, which ranges are roots, kernel details; and it holds at most as many events as
+``EVENT_CAPS`` says. Source: xla/tsl/profiler/convert/xplane_to_trace_events.cc and trace_events_to_json.cc.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from stepscope.readers.chrome.conversion import Conversion
+from stepscope.readers.chrome.launches import by_correlation, set_launches
+from stepscope.readers.chrome.threads import host_track, labels_of, lanes_with_slices, process_names
+from stepscope.readers.chrome.xla_tables import device_ops, xla_ops
+from stepscope.readers.events import RawEvents
+from stepscope.readers.hlo import is_collective
+from stepscope.readers.kineto_kinds import kernel_kind
+from stepscope.readers.kineto_schema import describe_run
+from stepscope.readers.xplane.details import is_copy, is_memset
+from stepscope.readers.xplane.hosts import frame_name, host_kind, runs_python
+from stepscope.readers.xplane.planes import LineRole, is_measured, line_role, plane_name, stream_number
+from stepscope.trace import tables as t
+from stepscope.trace.codes import mapped
+from stepscope.trace.trace import Device, Info, Loss, Trace
+
+FORMAT = "XLA trace JSON"
+EVENT_CAPS = (1_000_000, 5_000_000)
+"""Events that the export keeps at most: before and since the end of 2025."""
+
+_CPU_PLANE = "/device:CPU:{}"
+"""What a device of XLA on the CPU is called, whose ops the export draws on host threads."""
+
+_LINE_KINDS = {LineRole.STEPS: t.Kind.STEP, LineRole.MODULES: t.Kind.MODULE}
+"""What lies on the lines of a device that group its ops; anything else is an annotation there."""
+
+_PLANE = re.compile(r'"/(?:host|device):')
+_COPIES = re.compile(r"(?:\.\d+|\.clone|\.remat\d*)+$")
+"""What XLA appends to an instruction's name to tell it from others of the opcode."""
+
+
+def recognise(events: RawEvents) -> bool:
+    """Whether a process is named after an XPlane's plane."""
+    named = events.argument("name")
+    codes = np.unique(named.texts[events.phase[named.rows] == ord("M")])
+    return any(_PLANE.match(events.raws[code]) for code in codes.tolist() if code >= 0)
+
+
+def to_trace(events: RawEvents) -> Trace:
+    """Make a trace of the raw events; every event ends in a table or in the completeness record."""
+    return _Conversion(events).trace()
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What one lane is: a host thread, or (``device`` not None) a line of a device."""
+
+    process: str | None
+    name: str | None
+    role: LineRole
+    device: Device | None
+    stream: int | None
+
+    @property
+    def measured(self) -> bool:
+        """Whether its events are the ops that ran on the device, not groups of them."""
+        return self.device is not None and self.role is LineRole.STREAM
+
+
+def _lines(conversion: Conversion) -> list[_Line]:
+    """What each lane is."""
+    processes, names = process_names(conversion), labels_of(conversion)
+    lanes = conversion.events.lanes
+    measured = {pid for lane, (pid, _) in enumerate(lanes) if is_measured(names.get(lane, ""))}
+    found = []
+    for lane, (pid, tid) in enumerate(lanes):
+        process, name = processes.get(pid), names.get(lane)
+        plane = plane_name(process or "")
+        role = line_role(plane, name or "", pid in measured)
+        on_host = plane.kind in ("host", "host_other", "other") or lane >= conversion.sorting.thread_lanes
+        device = None if on_host or plane.ordinal is None else Device(plane.ordinal, kind=plane.kind)
+        stream = stream_number(name or "", tid if isinstance(tid, int) else 0) if plane.kind == "gpu" else None
+        found.append(_Line(process, name, role, device, stream if role is LineRole.STREAM else None))
+    return found
+
+
+class _Conversion(Conversion):
+    """The events of one export on their way into the tables."""
+
+    @cached_property
+    def lines(self) -> list[_Line]:
+        """What each lane is."""
+        return _lines(self)
+
+    @cached_property
+    def on_host(self) -> t.Bools:
+        """Which lanes are host threads."""
+        return np.array([line.device is None for line in self.lines], np.bool_)
+
+    @cached_property
+    def measured(self) -> t.Bools:
+        """Which lanes hold the ops that ran on a device."""
+        return np.array([line.measured for line in self.lines], np.bool_)
+
+    @cached_property
+    def cpu_ops(self) -> t.Rows:
+        """Slices that are ops of XLA on the CPU, drawn on host threads."""
+        rows = np.intersect1d(self.columns.rows("hlo_op"), self.rows)
+        return rows[self.on_host[self.events.lane[rows]]]
+
+    @cached_property
+    def ordinals(self) -> t.I64:
+        """The device of each op of XLA on the CPU."""
+        given = self.columns.at("device_ordinal", self.cpu_ops)
+        return np.where((given < 0) | (given > np.iinfo(np.int32).max), 0, given)
+
+    # --- kinds ----------------------------------------------------------------------------------------------------
+
+    def kinds_of_events(self) -> t.U8:
+        e = self.events
+        of_line = np.array([_LINE_KINDS.get(line.role, t.Kind.DEVICE_ANNOTATION) for line in self.lines], np.uint8)
+        kinds = of_line[e.lane]
+        python = np.array([runs_python(line.name or "") for line in self.lines], np.bool_)
+        for on_python in (False, True):
+            rows = np.flatnonzero((self.on_host & (python == on_python))[e.lane])
+            kinds[rows] = mapped(e.name[rows], e.strings, partial(host_kind, on_python=on_python), np.uint8)
+        steps = self.columns.rows("step_num")
+        kinds[steps[self.on_host[e.lane[steps]]]] = t.Kind.STEP
+        ops = np.union1d(np.flatnonzero(self.measured[e.lane]), self.cpu_ops)
+        kinds[ops] = mapped(e.name[ops], e.strings, _op_kind, np.uint8)
+        return kinds
+
+    def names(self, rows: t.Rows) -> t.I32:
+        names = self.events.name[rows].copy()
+        frames = np.flatnonzero(self.kinds[rows] == t.Kind.PYTHON_FRAME)
+        strings, text = self.events.strings, self.builder.text
+        names[frames] = mapped(names[frames], strings, lambda name: text(frame_name(name)), np.int32)
+        return names
+
+    # --- tracks ---------------------------------------------------------------------------------------------------
+
+    def tracks(self) -> t.I32:
+        processes, held, labels = process_names(self), lanes_with_slices(self), labels_of(self)
+        made = np.empty(len(self.lines), np.int32)
+        for lane, ((_, tid), line) in enumerate(zip(self.events.lanes, self.lines, strict=True)):
+            if line.device is None:
+                made[lane] = host_track(self, lane, bool(held[lane]), processes, labels)
+                continue
+            made[lane] = self.builder.track(
+                t.TrackKind.DEVICE_STREAM if line.measured else t.TrackKind.DEVICE_LINE,
+                line.process,
+                line.name or str(tid),
+                device=line.device.id,
+                stream=line.stream,
+            )
+        return made
+
+    def track_of(self, rows: t.Rows) -> t.I32:
+        tracks = self.track_of_lane[self.events.lane[rows]]
+        on_cpu = np.isin(rows, self.cpu_ops)
+        tracks[on_cpu] = self.cpu_tracks[np.searchsorted(self.cpu_ops, rows[on_cpu])]
+        return tracks
+
+    @cached_property
+    def cpu_tracks(self) -> t.I32:
+        """The track of each op of XLA on the CPU: one per device and thread."""
+        lanes = self.events.lane[self.cpu_ops].astype(np.int64)
+        _, first, of = np.unique(self.ordinals * len(self.lines) + lanes, return_index=True, return_inverse=True)
+        made = [
+            self.builder.track(
+                t.TrackKind.DEVICE_STREAM,
+                _CPU_PLANE.format(self.ordinals[at]),
+                self.lines[lanes[at]].name or str(self.events.lanes[lanes[at]][1]),
+                device=int(self.ordinals[at]),
+            )
+            for at in first.tolist()
+        ]
+        return np.array(made, np.int32)[of]
+
+    # --- tables ---------------------------------------------------------------------------------------------------
+
+    def tables(self) -> t.I64:
+        ops = self.rows_of(*t.DEVICE_BUSY_KINDS)
+        lanes = self.events.lane[ops]
+        number = np.array([-1 if line.device is None else line.device.id for line in self.lines], np.int32)
+        stream = np.array([t.NULL if line.stream is None else line.stream for line in self.lines], np.int64)
+        device = number[lanes]
+        device[np.isin(ops, self.cpu_ops)] = self.ordinals
+        call, basis = by_correlation(self, ops)
+        basis[call < 0] = t.LaunchBasis.EXECUTION
+        launch = set_launches(self, ops, np.where(call < 0, self._executions(ops), call), basis)
+        self.builder.table(device_ops(self, ops, device, stream[lanes], launch))
+        drawn = np.array([line.measured and line.stream is None for line in self.lines], np.bool_)
+        self.builder.table(xla_ops(self, ops, drawn[lanes]))
+        self._step_marks()
+        self._note_cap()
+        return np.empty(0, np.int64)
+
+    def _executions(self, ops: t.Rows) -> t.I64:
+        """The event of the call that started the run each op belongs to, -1 where none is recorded."""
+        calls = self.rows_of(t.Kind.RUNTIME_CALL)
+        runs = self.columns.at("run_id", calls)
+        calls, runs = calls[runs != t.NULL], runs[runs != t.NULL]
+        order = np.lexsort((self.events.ts_ns[calls], runs))
+        runs, first = np.unique(runs[order], return_index=True)
+        wanted = self.columns.at("run_id", ops)
+        if runs.size == 0:
+            return np.full(ops.size, -1, np.int64)
+        at = np.minimum(np.searchsorted(runs, wanted), runs.size - 1)
+        return np.where(runs[at] == wanted, calls[order][first][at], -1)
+
+    def _step_marks(self) -> None:
+        steps = self.rows_of(t.Kind.STEP)
+        on_host = self.on_host[self.events.lane[steps]]
+        root = self.columns.at("_r", steps) > 0
+        source = np.where(root, t.MarkerSource.STEP_NUM_ROOT, t.MarkerSource.STEP_NUM)
+        drawn = mapped(self.events.name[steps], self.events.strings, _number, np.int64)
+        self.builder.table(
+            t.StepMarks(
+                slice=self.slice_id[steps],
+                source=np.where(on_host, source, t.MarkerSource.STEPS_LINE).astype(np.uint8),
+                number=np.where(on_host, self.columns.at("step_num", steps), np.where(drawn < 0, t.NULL, drawn)),
+            )
+        )
+
+    def _note_cap(self) -> None:
+        count = self.rows.size
+        if count in EVENT_CAPS:
+            self.sorting.losses.append(
+                Loss(
+                    "event_cap",
+                    1,
+                    f"the export keeps the first {count:,} events and this file has exactly so many: whether it is "
+                    "whole cannot be told, but the XPlane file beside it is",
+                )
+            )
+
+    def info(self) -> Info:
+        run = describe_run(self.events.header, self.origin, self.sorting.resolution_ns)
+        found = {line.device.id: line.device for line in self.lines if line.device is not None and line.measured}
+        found |= {number: Device(number, kind="cpu") for number in np.unique(self.ordinals).tolist()}
+        devices = tuple(found[number] for number in sorted(found))
+        return dataclasses.replace(run, format=FORMAT, framework=None, devices=devices)
+
+
+def _op_kind(name: str) -> t.Kind:
+    """What an op on a device is, by its name."""
+    if is_copy(name):
+        return t.Kind.COPY
+    if is_memset(name):
+        return t.Kind.MEMSET
+    return t.Kind.COLLECTIVE if is_collective(_COPIES.sub("", name)) else kernel_kind(name)
+
+
+def _number(name: str) -> int:
+    """The step that an event of the Steps line is named after, -1 for none."""
+    return int(name) if name.isdigit() and len(name) < 16 else -1
