@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stepscope.trace.trace import Trace
-from stepscope.writers import parquet, saved
+from stepscope.writers import parquet, saved, xplane
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +26,6 @@ class Writer:
 
 WRITERS: tuple[Writer, ...] = (
     Writer("stepscope", (".stepscope",), "stepscope itself, at once", saved.write),
+    Writer("xplane", (".xplane.pb",), "XProf and TensorBoard, from <logdir>/plugins/profile/<run>/", xplane.write),
     Writer("parquet", ("", ".parquet"), "polars, pandas, DuckDB, Spark: a folder with a file per table", parquet.write),
 )
