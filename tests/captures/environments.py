@@ -1,0 +1,101 @@
+"""Interpreters that have a framework: named by the environment, else made once per machine with pip.
+
+``STEPSCOPE_JAX_PYTHON`` and its like name an interpreter. Without them a virtual environment is made under
+``STEPSCOPE_TEST_VENVS``, else under the user's cache folder, and kept: 0.6 GB for JAX, 1 GB for PyTorch, 1.6 GB for
+TensorFlow, a minute or two each. Where pip fails (no network) the tests skip and say so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PIP_TIMEOUT_S = 480
+
+
+@dataclass(frozen=True)
+class Framework:
+    """What an environment needs; alternatives of pip's arguments are tried in order."""
+
+    variable: str
+    requirements: tuple[tuple[str, ...], ...]
+
+
+FRAMEWORKS = {
+    "jax": Framework("STEPSCOPE_JAX_PYTHON", (("jax==0.10.2",),)),
+    "tensorflow": Framework("STEPSCOPE_TF_PYTHON", (("tensorflow-cpu==2.21.0", "tensorboard==2.21.0"),)),
+    # "+cpu", so that no index can answer with CUDA's gigabytes: PyPI has no such build, PyTorch's own index has.
+    "torch": Framework(
+        "STEPSCOPE_TORCH_PYTHON",
+        (
+            ("torch==2.13.0+cpu", "numpy"),
+            ("torch==2.13.0+cpu", "numpy", "--extra-index-url", "https://download.pytorch.org/whl/cpu"),
+        ),
+    ),
+    # 7 GB from the package index: only where somebody has it.
+    "torch_xla": Framework("STEPSCOPE_TORCH_XLA_PYTHON", ()),
+}
+
+
+def framework_python(name: str) -> Path:
+    """The interpreter that has a framework; skips the test, saying why, where there is none."""
+    if named := os.environ.get(FRAMEWORKS[name].variable):
+        return Path(named)
+    made = _environment(name)
+    if isinstance(made, str):
+        pytest.skip(f"set {FRAMEWORKS[name].variable} to a Python that has {name}: {made}")
+    return made
+
+
+@cache
+def _environment(name: str) -> Path | str:
+    """The interpreter of the environment made for a framework, or why there is none."""
+    framework = FRAMEWORKS[name]
+    if not framework.requirements:
+        return "no environment is made for it"
+    folder = _environments() / f"{name}-{_fingerprint(framework)}"
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    made = folder / "made"
+    if not made.exists():
+        venv.create(folder, clear=True, with_pip=True)
+        complaint = _install(python, framework)
+        if complaint:
+            return complaint
+        made.touch()
+    return python
+
+
+def _install(python: Path, framework: Framework) -> str:
+    """Why pip failed, empty where it did not."""
+    complaint = ""
+    for requirements in framework.requirements:
+        pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", *requirements)
+        try:
+            ran = subprocess.run(pip, capture_output=True, text=True, check=False, timeout=PIP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            complaint = f"pip took longer than {PIP_TIMEOUT_S} s"
+            continue
+        if ran.returncode == 0:
+            return ""
+        complaint = (ran.stderr.strip().splitlines() or ["pip failed"])[-1]
+    return complaint
+
+
+def _environments() -> Path:
+    named = os.environ.get("STEPSCOPE_TEST_VENVS")
+    cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(named) if named else Path(cache_home) / "stepscope" / "test-environments"
+
+
+def _fingerprint(framework: Framework) -> str:
+    """Changes with whatever makes an environment stale."""
+    made_of = repr((framework.requirements, sys.version_info[:3], sys.base_prefix))
+    return hashlib.sha256(made_of.encode()).hexdigest()[:12]

@@ -1,0 +1,60 @@
+"""TensorFlow 2: a loop with its own markers, and Keras's, both starved by an input that sleeps."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from tests.captures.checks import at_least, at_most, marks, numbered, opened, parts_by_step
+from tests.captures.jobs import Captures
+
+pytestmark = pytest.mark.slow
+
+
+def test_steps_of_a_loop(captures: Captures) -> None:
+    capture = captures["tf_loop"]
+    profile, truth = opened(capture.file("*.xplane.pb")), numbered(capture.truth["steps"])
+    document, found = profile.document(), marks(profile)
+    assert [step["number"] for step in document["steps"]] == list(truth) == found["number"].to_list()
+    assert document["summary"]["step_source"] == "train"
+    assert {(step["basis"], step["inferred"]) for step in document["steps"]} == {("host", False)}
+    for number, dur in found.select("number", "dur_ns").rows():
+        inside, around = truth[number]["step_ns"]
+        assert at_least(inside) <= dur <= at_most(around)
+
+
+def test_the_input_of_a_loop(captures: Captures) -> None:
+    capture = captures["tf_loop"]
+    profile = opened(capture.file("*.xplane.pb"))
+    parts = parts_by_step(profile.document(), None)
+    for number, step in numbered(capture.truth["steps"]).items():
+        slept, waited = step["input_ns"]
+        assert at_least(slept) <= parts[number]["input"] <= at_most(waited)
+    assert "input_bound" in {finding.rule for finding in profile.findings}
+
+
+def test_a_call_of_a_function_per_step(captures: Captures) -> None:
+    capture = captures["tf_loop"]
+    slices = opened(capture.file("*.xplane.pb")).trace.table("slices").with_columns(pl.col("name").cast(pl.String))
+    assert len(slices.filter(name="train_step")) == len(capture.truth["steps"])
+    assert len(slices.filter(name="EagerExecute")) >= 2 * len(capture.truth["steps"])
+
+
+def test_steps_of_keras(captures: Captures) -> None:
+    capture = captures["keras"]
+    profile = opened(capture.file("*.xplane.pb"))
+    document, found = profile.document(), marks(profile)
+    # Keras counts batches from 1 where it is told which to profile, and from 0 where it names them.
+    expected = list(range(capture.truth["first"] - 1, capture.truth["last"]))
+    assert [step["number"] for step in document["steps"]] == expected == found["number"].to_list()
+    assert document["summary"]["step_source"] == "Profiled batch"
+    assert found["source"].cast(pl.String).unique().to_list() == ["step_num"]
+
+
+def test_the_input_of_keras(captures: Captures) -> None:
+    capture = captures["keras"]
+    profile = opened(capture.file("*.xplane.pb"))
+    parts, steps = parts_by_step(profile.document(), None), profile.steps
+    for number, dur in steps.select("number", "dur_ns").rows():
+        assert at_least(capture.truth["input_ns"]) <= parts[number]["input"] <= dur
+    assert "input_bound" in {finding.rule for finding in profile.findings}
