@@ -34,6 +34,8 @@ class ArgumentKeys:
         "_r", "hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal", "correlation_id", "hlo_category",
         "tf_op", "flops", "bytes_accessed", "source", "replica_groups", "memcpy_details", "Memset_details",
         "kernel_details",
+        # TensorFlow's Timeline.
+        "op", "kernel", "snapshot", *(f"input{number}" for number in range(32)),
         # What stepscope's own writer adds where Kineto has no word for it.
         "stepscope kind", "stepscope launch", "stepscope marker", "allocator",
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stepscope.errors import InputError
-from stepscope.readers import kineto
+from stepscope.readers import kineto, timeline
 from stepscope.readers.chrome import generic, xla
 from stepscope.readers.chrome.samples import with_samples
 from stepscope.readers.events import RawEvents
@@ -27,6 +27,7 @@ class Dialect:
 
 DIALECTS: tuple[Dialect, ...] = (
     Dialect("Kineto JSON", kineto.recognise, kineto.to_trace),
+    Dialect(timeline.FORMAT, timeline.recognise, timeline.convert),
     Dialect(xla.FORMAT, xla.recognise, xla.to_trace),
     Dialect(generic.FORMAT, lambda events: True, generic.to_trace),
 )
