@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepscope.errors import InputError
-from stepscope.readers import foreign
+from stepscope.readers import foreign, step_stats
 from stepscope.readers.chrome import read as chrome
 from stepscope.readers.scan import read_arguments
 from stepscope.readers.source import Source
@@ -32,6 +32,12 @@ class Reader:
 
 
 READERS: tuple[Reader, ...] = (
+    Reader(
+        step_stats.FORMAT,
+        "TensorFlow 1: `Session.run` with a trace level (RunMetadata or StepStats, serialised)",
+        step_stats.recognise,
+        step_stats.read,
+    ),
     Reader(
         "Chrome trace JSON",
         "PyTorch's profiler (Kineto), TensorFlow's Timeline, JAX and XLA, VizTracer, anything for chrome://tracing",
