@@ -208,12 +208,13 @@ def test_devices_of_xla_and_others(tmp_path: Path) -> None:
         builder.track(t.TrackKind.DEVICE_STREAM, None, "queue", device=2),
         builder.track(t.TrackKind.DEVICE_STREAM, None, None, stream=12),
         builder.track(t.TrackKind.OTHER, "Spans", "profiler"),
+        builder.track(t.TrackKind.HOST_THREAD, None, "tf_XLAEigen/7"),
     ]
-    kinds = np.array([t.Kind.STEP, *[t.Kind.KERNEL] * 4, t.Kind.OTHER], np.uint8)
-    names = np.array([builder.text(name) for name in ("7", "fusion.1", "dot.2", "k", "k", "span")], np.int32)
+    kinds = np.array([t.Kind.STEP, *[t.Kind.KERNEL] * 4, t.Kind.OTHER, t.Kind.HOST_OP], np.uint8)
+    names = np.array([builder.text(name) for name in ("7", "fusion.1", "dot.2", "k", "k", "span", "call")], np.int32)
     count = len(tracks)
-    builder.slices(track=np.array(tracks, np.int32), start_ns=np.arange(count), dur_ns=np.full(count, 5),
-                   name=names, kind=kinds)  # fmt: skip
+    builder.slices(track=np.array(tracks, np.int32), start_ns=np.array([0, 1, 2, 3, 4, 5, 1]),
+                   dur_ns=np.full(count, 5), name=names, kind=kinds)  # fmt: skip
     text = builder.text
     builder.table(
         t.XlaOps(
@@ -232,6 +233,8 @@ def test_devices_of_xla_and_others(tmp_path: Path) -> None:
         "/device:CUSTOM:MTIA:2": ["queue"],
         "/device:CUSTOM:undetermined": [""],
     }
+    thread = space.plane("/host:CPU").lines[0]
+    assert [(e.name, e.stats.get("device_ordinal")) for e in thread.events] == [("call", None), ("dot.2", 1)]
     fusion, dot = event(space.plane("/device:TPU:0"), "fusion.1"), event(space.plane("/host:CPU"), "dot.2")
     assert fusion.stats == {"hlo_op": "fusion.1", "hlo_module": "jit_f", "program_id": 4, "run_id": -7}
     assert fusion.shared == {"stepscope_kind": "kernel", "hlo_category": "fusion", "tf_op": "jit(f)/dot",

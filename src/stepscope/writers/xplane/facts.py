@@ -70,6 +70,7 @@ def facts_of(trace: Trace, markers: Markers) -> list[Fact]:
     found = (
         *_columns(trace),
         *_launching(trace),
+        *_processors(trace),
         *_details(trace),
         *_steps(trace, markers),
         *_inputs(trace),
@@ -101,6 +102,15 @@ def _launching(trace: Trace) -> Iterator[Fact]:
     device = np.full(len(trace.slices), t.NULL, np.int64)
     device[trace.device_ops.slice] = trace.device_ops.device
     yield _fact("device_id", trace.launches.call, device[trace.launches.op])
+
+
+def _processors(trace: Trace) -> Iterator[Fact]:
+    """Ops of XLA:CPU stand on host threads and name their device."""
+    processors = [device.id for device in trace.info.devices if device.kind == "cpu"]
+    track, tracks = trace.slices.track, trace.tracks
+    on_device = (tracks.kind == t.TrackKind.DEVICE_STREAM) & np.isin(tracks.device, processors)
+    slices = np.flatnonzero(on_device[track]).astype(np.int32)
+    yield Fact("device_ordinal", slices, tracks.device[track[slices]])
 
 
 def _details(trace: Trace) -> Iterator[Fact]:

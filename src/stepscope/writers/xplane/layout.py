@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +45,7 @@ _COPY_TYPES = {
     t.Direction.D2D: "MemcpyD2D",
     t.Direction.P2P: "MemcpyP2P",
 }
+_THREAD_NUMBER = re.compile(r"-?[1-9][0-9]{0,17}")
 _VENDORS = (
     (re.compile(r"nvidia|tesla|geforce|quadro", re.I), "Nvidia"),
     (re.compile(r"amd|instinct|radeon", re.I), "AMD"),
@@ -96,8 +97,8 @@ class _Layout:
             plane = Plane(name)
             if name != HOST and name in described:
                 plane.describe(_device_stats(described[name]))
-            for track in tracks:
-                self._add_track(plane, track, streams=name.startswith(_GPU))
+            for line in self._lines(tracks):
+                self._add_tracks(plane, line, streams=name.startswith(_GPU))
             slices = [np.arange(self.bounds[track], self.bounds[track + 1]) for track in tracks]
             self.names.describe(plane, np.concatenate([np.empty(0, np.intp), *slices]))
             for activity in self.activities:
@@ -119,17 +120,30 @@ class _Layout:
             return "/device:CUSTOM:undetermined"
         return _plane_name(self.devices.get(number, Device(number)))
 
-    def _add_track(self, plane: Plane, track: int, streams: bool) -> None:
-        slices = np.arange(self.bounds[track], self.bounds[track + 1])
-        stream = int(self.trace.tracks.stream[track])
-        if not streams or self.trace.tracks.kind[track] != t.TrackKind.DEVICE_STREAM:
-            self._add_line(plane, track + 1, self._track_name(track), slices, self._ordinal(track))
+    def _lines(self, tracks: list[int]) -> Iterable[list[int]]:
+        """Tracks that are one line: XLA:CPU's ops stand among the other events of the thread that ran them."""
+        of, found = self.trace.tracks, dict[tuple[int, ...], list[int]]()
+        for track in tracks:
+            on_thread = of.thread[track] >= 0 and self._plane_of(track) == HOST
+            key = (int(of.process[track]), int(of.thread[track])) if on_thread else (track,)
+            found.setdefault(key, []).append(track)
+        return found.values()
+
+    def _add_tracks(self, plane: Plane, tracks: list[int], streams: bool) -> None:
+        of, first = self.trace.tracks, tracks[0]
+        slices = np.concatenate([np.arange(self.bounds[track], self.bounds[track + 1]) for track in tracks])
+        if len(tracks) > 1:
+            of_slice = self.trace.slices
+            slices = slices[np.lexsort((-of_slice.dur_ns[slices], of_slice.start_ns[slices]))]
+        if not streams or of.kind[first] != t.TrackKind.DEVICE_STREAM:
+            self._add_line(plane, self._thread_number(first), self._track_name(first), slices)
             return
+        stream = int(of.stream[first])
         busy = np.isin(self.trace.slices.kind[slices], t.DEVICE_BUSY_KINDS)
-        for id, part in ((track if stream == t.NULL else stream, slices[busy]), (_ASIDE, slices[~busy])):
+        for id, part in ((first if stream == t.NULL else stream, slices[busy]), (_ASIDE, slices[~busy])):
             if part.size:
                 types = ",".join(self._types(part))
-                name = self._track_name(track) if stream == t.NULL else f"Stream #{stream}"
+                name = self._track_name(first) if stream == t.NULL else f"Stream #{stream}"
                 self._add_line(plane, id, f"{name}({types})", part)
 
     def _add_windows(self, plane: Plane, activity: DeviceActivity) -> None:
@@ -150,25 +164,25 @@ class _Layout:
         events = encode_events(names, start - self.begin, rows.bounds[shown + 1] - start, stats)
         plane.add_line(_STEPS, "Steps", self.begin, events)
 
-    def _add_line(self, plane: Plane, id: int, name: str, slices: t.Rows, ordinal: int | None = None) -> None:
+    def _add_line(self, plane: Plane, id: int, name: str, slices: t.Rows) -> None:
         of = self.trace.slices
         self.position[slices] = np.arange(slices.size)
         stats = [column for fact in self.facts if (column := self._column(plane, fact, slices)) is not None]
-        if ordinal is not None:
-            every = np.arange(slices.size)
-            stats.append(StatColumn(plane.stat("device_ordinal"), SIGNED, every, np.full(slices.size, ordinal)))
         events = encode_events(self.names.of_slice[slices], of.start_ns[slices] - self.begin, of.dur_ns[slices], stats)
         self.position[slices] = -1
         plane.add_line(id, name, self.begin, events)
 
     def _column(self, plane: Plane, fact: Fact, slices: t.Rows) -> StatColumn | None:
-        low, high = np.searchsorted(fact.slices, (slices[0], slices[-1] + 1))
+        low, high = np.searchsorted(fact.slices, (slices.min(), slices.max() + 1))
         rows, values = self.position[fact.slices[low:high]], fact.values[low:high]
         on_line = rows >= 0
         if not on_line.any():
             return None
         if not on_line.all():
             rows, values = rows[on_line], values[on_line]
+        if (np.diff(rows) < 0).any():  # a line of several tracks
+            order = np.argsort(rows)
+            rows, values = rows[order], values[order]
         if fact.texts is None:
             return StatColumn(plane.stat(fact.stat), number_field(fact.stat), rows, values.astype(np.int64))
         return StatColumn(plane.stat(fact.stat), REFERENCE, rows, plane.texts(values, fact.texts))
@@ -193,11 +207,11 @@ class _Layout:
             return label or "/".join(part for part in (process, thread) if part)
         return label or (f"Host Threads/{thread}" if tracks.kind[track] == t.TrackKind.HOST_THREAD else thread)
 
-    def _ordinal(self, track: int) -> int | None:
-        """The device whose work stands on a host line, as XLA writes it for the CPU."""
-        if self.trace.tracks.kind[track] != t.TrackKind.DEVICE_STREAM or self._plane_of(track) != HOST:
-            return None
-        return int(self.trace.tracks.device[track])
+    def _thread_number(self, track: int) -> int:
+        """The id of a thread's line: the thread's own where it is a number, else the track's."""
+        code = int(self.trace.tracks.thread[track])
+        text = self.trace.strings[code] if code >= 0 else ""
+        return int(text) if _THREAD_NUMBER.fullmatch(text) else track + 1
 
 
 def _plane_name(device: Device) -> str:
