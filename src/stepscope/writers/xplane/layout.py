@@ -22,7 +22,7 @@ from stepscope.writers.xplane.wire import REFERENCE, SIGNED, StatColumn, encode_
 HOST, _GPU = "/host:CPU", "/device:GPU:"
 _WARNINGS, _HOSTNAMES = 3, 4
 _LONGEST_NS = (1 << 62) // 1000
-"""Picoseconds must fit in 64 bits."""
+"""Times from the first slice must fit in 64 bits as picoseconds, with room for sums."""
 
 _STEPS = 0xDEADBEEF - (1 << 32)
 """Id of the line of steps (tsl/profiler/utils/trace_utils.h). XProf adds to it what it derives from a step's ops and
@@ -60,7 +60,7 @@ def write(trace: Trace, path: Path) -> None:
     slices = trace.slices
     if not len(slices):
         raise OutputError("the trace has no slices, and XPlane holds little else")
-    if int(slices.start_ns.min()) < -_LONGEST_NS or int((slices.start_ns + slices.dur_ns).max()) > _LONGEST_NS:
+    if int((slices.start_ns + slices.dur_ns).max()) - int(slices.start_ns.min()) >= _LONGEST_NS:
         raise OutputError("the trace is longer than 53 days, which XPlane's picoseconds cannot hold")
     with replacing(path) as part, part.open("wb") as file:
         for plane in _Layout(trace).planes():
