@@ -42,9 +42,9 @@ SAMPLES = {
     "Keras": Sample("keras", XPLANE, "XPlane", "TensorFlow"),
     "RunMetadata": Sample("tf_session", "RunMetadata.pb", "TensorFlow StepStats", "TensorFlow"),
     "StepStats": Sample("tf_session", "StepStats.pb", "TensorFlow StepStats", "TensorFlow"),
-    "Timeline": Sample("tf_session", "plain.json", "TensorFlow Timeline JSON", "TensorFlow"),
-    "Timeline with memory": Sample("tf_session", "memory.json", "TensorFlow Timeline JSON", "TensorFlow"),
-    "Timeline without dataflow": Sample("tf_session", "no_dataflow.json", "TensorFlow Timeline JSON", "TensorFlow"),
+    "Timeline": Sample("tf_session", "plain.json", "TensorFlow Timeline", "TensorFlow"),
+    "Timeline with memory": Sample("tf_session", "memory.json", "TensorFlow Timeline", "TensorFlow"),
+    "Timeline without dataflow": Sample("tf_session", "no_dataflow.json", "TensorFlow Timeline", "TensorFlow"),
     "PyTorch": Sample("torch", "trace.json.gz", "Kineto JSON", "PyTorch"),
     "PyTorch/XLA": Sample("torch_xla", XPLANE, "XPlane", "PyTorch/XLA"),
 }

@@ -55,9 +55,8 @@ def test_every_node_is_there_with_its_time(message: Profile, capture: Capture) -
 
 def test_every_node_of_a_timeline_is_there_to_the_microsecond(timeline: Profile, capture: Capture) -> None:
     found = nodes_of(timeline)
-    # Entries without a label have no name in a Timeline and are left out by it, as is the graph's source.
-    expected = {node["node"]: node for node in capture.truth["nodes"] if node["node"] != "_SOURCE"}
-    assert Counter(found["node"]) == Counter(expected)
+    expected = {node["node"]: node for node in capture.truth["nodes"]}
+    assert Counter(found["node"]) == Counter(list(expected))
     first = min(node["start_us"] for node in expected.values())
     earliest = found["start_ns"].min()
     for name, start, dur in found.select("node", "start_ns", "dur_ns").rows():
@@ -103,12 +102,19 @@ def test_the_wait_ends_when_the_producer_has_offered(message: Profile, capture: 
     assert capture.truth["last_offered"] - CLOCK_NS <= ended <= capture.truth["ended"] + CLOCK_NS
 
 
-def test_dataflow_and_memory_where_they_were_recorded(capture: Capture) -> None:
-    plain, memory, without = (opened(capture.file(name)) for name in TIMELINES)
-    assert len(plain.trace.flows) > 0
-    assert set(plain.trace.table("flows")["kind"].cast(pl.String)) == {"dataflow"}
-    assert len(memory.trace.flows) == len(plain.trace.flows)
-    assert len(without.trace.flows) == 0
+def test_tensors_flow_from_node_to_node(profile: Profile) -> None:
+    """Also where no arrows were drawn: each node names its inputs."""
+    flows, nodes = profile.trace.table("flows"), nodes_of(profile)
+    name = dict(nodes.select("slice", "node").rows())
+    assert set(flows["kind"].cast(pl.String)) == {"dataflow"}
+    edges = {(name[source], name[target]) for source, target in flows.select("source", "target").rows()}
+    assert len(edges) == len(flows)
+    for edge in (("batches", "take"), ("take", "Reshape"), ("Reshape", "matmul"), ("matmul", "Relu")):
+        assert edge in edges
+
+
+def test_memory_where_it_was_recorded(capture: Capture) -> None:
+    plain, memory, _ = (opened(capture.file(name)) for name in TIMELINES)
     assert len(memory.trace.counters) + len(memory.trace.memory) > 0
     assert len(plain.trace.counters) + len(plain.trace.memory) == 0
     message = opened(capture.file("StepStats.pb"))

@@ -22,7 +22,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
 STEPS = range(100, 112)
 RECOMPILED = 105
 BLOCKING = [number for number in STEPS if number % 3 == 2]
-"""Steps that read the loss: the next step begins with every device idle."""
+"""Steps that wait and read the loss: the next one begins with every device idle."""
 BARE = 108
 """A step after a blocking one that also sleeps under no annotation."""
 LOAD_S, BARE_S = 0.020, 0.030
@@ -44,8 +44,7 @@ everywhere, split = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, Pa
 host_batches = {rows: np.random.default_rng(0).random((rows, WIDTH), np.float32) for rows in (ROWS, OTHER_ROWS)}
 weights = jax.device_put(jnp.ones((WIDTH, WIDTH)), everywhere)
 batch = jax.device_put(host_batches[ROWS], split)
-weights, value = train_step(weights, batch)
-float(value)
+weights, value = jax.block_until_ready(train_step(weights, batch))
 
 options = jax.profiler.ProfileOptions()
 options.python_tracer_level = LEVEL
@@ -66,6 +65,7 @@ with jax.profiler.trace(OUT, profiler_options=options):
             weights, value = train_step(weights, batch)
             returned = time.perf_counter_ns()
             if number in BLOCKING:
+                weights = jax.block_until_ready(weights)  # On every device; the loss alone is read from one.
                 float(value)
             ended = time.perf_counter_ns()
         steps[number] = {

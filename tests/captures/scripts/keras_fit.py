@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"  # So that ops keep the names the graph gives them.
 os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 import numpy as np
