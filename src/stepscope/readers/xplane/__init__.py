@@ -1,0 +1,10 @@
+"""XPlane profiles (``.xplane.pb``): JAX, TensorFlow, PyTorch/XLA and every other writer of ``tensorflow.profiler.XSpace``.
+
+Read without generated protocol-buffer code: ``wire`` decodes, ``space`` holds the raw columns, ``convert`` makes the
+trace, with a file for each concern beside it.
+"""
+
+from stepscope.readers.xplane.read import arguments, read
+from stepscope.readers.xplane.recognise import recognise
+
+__all__ = ["arguments", "read", "recognise"]

@@ -1,0 +1,210 @@
+"""From raw columns to a trace: every event ends in a table or in the completeness record."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from stepscope.readers.xplane.deviceops import device_ops, device_waits
+from stepscope.readers.xplane.devices import Devices, tracks_of
+from stepscope.readers.xplane.fate import DEALLOCATION, fate_of
+from stepscope.readers.xplane.flows import add_flows
+from stepscope.readers.xplane.handovers import Handovers
+from stepscope.readers.xplane.hosts import frame_name
+from stepscope.readers.xplane.info import describe_run, plane_headers, session_start, warnings
+from stepscope.readers.xplane.kinds import kinds_of
+from stepscope.readers.xplane.launches import Launches
+from stepscope.readers.xplane.modules import Modules
+from stepscope.readers.xplane.space import Space
+from stepscope.readers.xplane.steps import step_marks
+from stepscope.readers.xplane.times import times_of
+from stepscope.readers.xplane.view import View
+from stepscope.readers.xplane.xla import XlaOps
+from stepscope.trace import tables as t
+from stepscope.trace.builder import TraceBuilder
+from stepscope.trace.codes import used_codes
+from stepscope.trace.trace import Completeness, Loss, Trace
+
+_GPU_ALLOCATOR = re.compile(r"GPU_(\d{1,6})(?:_|$)")
+_CPU, _GPU = 0, 1
+"""Kinds of device in the numbering of the memory table."""
+
+
+def to_trace(space: Space, losses: list[Loss]) -> Trace:
+    """Make a trace; ``losses`` are those of the file's container."""
+    return _Conversion(space).trace(losses)
+
+
+class _Conversion:
+    """One file's events on their way into the tables; rows are event numbers throughout."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.builder = TraceBuilder()
+        self.view = View(space, self.builder)
+        self.handovers = Handovers(self.view)
+        self.times = times_of(self.view, self.handovers, session_start(space))
+        self.modules = Modules(space)
+        self.ops = XlaOps(self.view, self.times, self.modules)
+        self.fate = fate_of(self.view, self.times, self.ops.on_processor)
+        self.devices = Devices(self.view, self.ops)
+        self.kinds = kinds_of(self.view, self.ops)
+        self.placed = tracks_of(self.view, self.ops, self.devices, self.fate.held)
+        rows = np.flatnonzero(self.fate.slices)
+        self.rows = rows
+        self.slice_id = np.full(len(self.view.events), -1, np.int32)
+        self.slice_id[rows] = np.arange(rows.size, dtype=np.int32)
+        timed = self.fate.slices if rows.size else self.fate.held
+        self.origin = int(self.times.start[timed].min()) if timed.any() else 0
+
+    def trace(self, losses: list[Loss]) -> Trace:
+        view, fate = self.view, self.fate
+        headers = plane_headers(self.space)
+        seen = self._device_ops()
+        self._xla_ops()
+        self._programs()
+        self._memory(np.flatnonzero(fate.memory))
+        self._counters(np.flatnonzero(fate.counters))
+        self._instants(np.flatnonzero(fate.instants))
+        self.builder.table(step_marks(view, self.times, fate.slices, self.slice_id))
+        add_flows(view, self.handovers, self.times.start - self.origin, self.placed.track, self.slice_id)
+        session = self.times.session_ns
+        info = replace(
+            describe_run(self.space, headers, view.names),
+            origin_epoch_ns=None if session is None else session + self.origin,
+            devices=self.devices.described(seen, headers),
+        )
+        counts = {name: int(getattr(fate, name).sum()) for name in ("slices", "memory", "counters", "instants")}
+        self._slices()
+        completeness = Completeness(
+            len(view.events) + self.space.cut_events,
+            {name: count for name, count in counts.items() if count},
+            (*losses, *self.space.losses, *fate.losses, *warnings(self.space)),
+        )
+        return self.builder.build(info, completeness)
+
+    def _slices(self) -> None:
+        rows = self.rows
+        self.builder.slices(
+            track=self.placed.track[rows],
+            start_ns=self.times.start[rows] - self.origin,
+            dur_ns=self.times.dur[rows],
+            name=self._names(rows),
+            kind=self.kinds[rows],
+            correlation=self.space.stats.integers("correlation_id", rows),
+            offset=self.view.events.offset[rows],
+        )
+
+    def _names(self, rows: t.Rows) -> t.I32:
+        names, text = self.view.names, self.builder.text
+        table = np.full(len(names), -1, np.int32)
+        used = used_codes(self.view.name[rows], len(names))
+        table[used] = [text(frame_name(name) if (name := names[code]).startswith("$") else name) for code in used]
+        return table[self.view.name[rows]]
+
+    def _device_ops(self) -> list[int]:
+        """The device ops, their launches and the waits of devices; returns the devices that did anything."""
+        rows, kinds, placed = self.rows, self.kinds, self.placed
+        on_device = placed.device[rows] >= 0
+        ops = rows[on_device & np.isin(kinds[rows], t.DEVICE_BUSY_KINDS)]
+        waits = rows[on_device & (kinds[rows] == t.Kind.DEVICE_WAIT)]
+        launches = Launches(
+            self.view, self.times, kinds, self.ops, self.handovers, self.devices,
+            self.fate.slices & (placed.device < 0),
+        )  # fmt: skip
+        found = launches.of(ops, placed.device[ops])
+        known = found.call >= 0
+        call = np.where(known, self.slice_id[found.call], np.int32(-1)).astype(np.int32)
+        self.builder.table(t.Launches(call[known], self.slice_id[ops[known]], found.basis[known]))
+        self.builder.table(device_ops(self.view, kinds, ops, placed, self.slice_id, call, self.ops.columns))
+        self.builder.table(device_waits(waits, placed, self.slice_id))
+        return np.unique(placed.device[ops]).tolist()
+
+    def _xla_ops(self) -> None:
+        view, columns = self.view, self.ops.columns
+        kept = self.fate.slices[columns.rows]
+        rows = columns.rows[kept]
+        self.builder.table(
+            t.XlaOps(
+                slice=self.slice_id[rows],
+                module=columns.module[kept],
+                program=columns.program[kept],
+                run=columns.run[kept],
+                op=columns.op[kept],
+                category=columns.category[kept],
+                scope=columns.scope[kept],
+                flops=view.sizes("flops", rows),
+                bytes_accessed=view.sizes("bytes_accessed", rows),
+                source=columns.source[kept],
+                replica_groups=columns.replica_groups[kept],
+            )
+        )
+
+    def _programs(self) -> None:
+        text = self.builder.text
+        found = [(key, self.modules.module(key).parameters) for key in self.modules.keys]
+        self.builder.table(
+            t.Programs(
+                program=np.array([t.NULL if program is None else program for (_, program), _ in found], np.int64),
+                module=np.array([text(module) for (module, _), _ in found], np.int32),
+                parameters=np.array(
+                    [text(None if shapes is None else ", ".join(shapes)) for _, shapes in found], np.int32
+                ),
+            )
+        )
+
+    def _memory(self, rows: t.Rows) -> None:
+        view, stats = self.view, self.space.stats
+        frees = np.array([name == DEALLOCATION for name in view.names] + [False])[view.name[rows]]
+        size, allocated = stats.sizes("allocation_bytes", rows), stats.sizes("bytes_allocated", rows)
+        reserved = stats.sizes("bytes_reserved", rows)
+        names, each = stats.texts("allocator_name", rows)
+        places = [_allocator_place(name) for name in names] + [(t.NULL, t.NULL)]
+        device_type, device = np.array(places, np.int64)[each].T if rows.size else np.empty((2, 0), np.int64)
+        self.builder.table(
+            t.Memory(
+                time_ns=self.times.start[rows] - self.origin,
+                track=self.placed.track[rows],
+                device_type=device_type,
+                device=device,
+                address=stats.integers("addr", rows),
+                bytes=np.where(frees & (size != t.NULL), -size, size),
+                allocated=allocated,
+                # Allocators that do not tell write 0, also where they hold memory.
+                reserved=np.where(reserved < allocated, t.NULL, reserved),
+                allocator=np.array([self.builder.text(name) for name in names] + [-1], np.int32)[each],
+            )
+        )
+
+    def _counters(self, rows: t.Rows) -> None:
+        self.builder.table(
+            t.Counters(
+                time_ns=self.times.start[rows] - self.origin,
+                track=self.placed.track[rows],
+                name=self._names(rows),
+                value=self.view.floats("counter_value", rows),
+                offset=self.view.events.offset[rows],
+            )
+        )
+
+    def _instants(self, rows: t.Rows) -> None:
+        self.builder.table(
+            t.Instants(
+                time_ns=self.times.start[rows] - self.origin,
+                track=self.placed.track[rows],
+                name=self._names(rows),
+                category=np.full(rows.size, -1, np.int32),
+                offset=self.view.events.offset[rows],
+            )
+        )
+
+
+def _allocator_place(name: str) -> tuple[int, int]:
+    """Kind of device and device of an allocator: ``GPU_0_bfc``, ``gpu_host_bfc``, ``mklcpu``."""
+    found = _GPU_ALLOCATOR.match(name)
+    if found:
+        return _GPU, int(found[1])
+    is_host = name.lower().startswith(("cpu", "mklcpu", "gpu_host", "cuda_host"))
+    return (_CPU if is_host else t.NULL), t.NULL

@@ -1,0 +1,111 @@
+"""The table of device ops: what kernels, copies and collectives add to their slices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from stepscope.readers.xplane.details import CopyDetails, copy_details, direction_of, kernel_details
+from stepscope.readers.xplane.devices import Tracks
+from stepscope.readers.xplane.view import View
+from stepscope.readers.xplane.xla import XlaColumns
+from stepscope.trace import tables as t
+
+T = TypeVar("T")
+
+_GROUP = re.compile(r"\{\{(?P<listed>[\d,]+)\}|\[\d+,(?P<size>\d+)\]<=")
+"""The first replica group, listed or as a shape: ``{{0,1},{2,3}}`` and ``[2,2]<=[4]``."""
+
+
+class _Parsed(Generic[T]):
+    """Texts of some statistics, parsed once per distinct text, and which of them each op has."""
+
+    def __init__(self, view: View, ops: t.Rows, keys: tuple[str, ...], parse: Callable[[str], T]) -> None:
+        self.values: list[T] = []
+        self.at = np.full(ops.size, -1, np.int32)
+        for key in keys:
+            words, places = view.space.stats.texts(key, ops)
+            self.at = np.where((self.at < 0) & (places >= 0), len(self.values) + places, self.at)
+            self.values += [parse(word) for word in words]
+
+    def column(self, field: Callable[[T], Any], absent: Any, dtype: type[Any]) -> npt.NDArray[Any]:
+        """One field of every op's value."""
+        return np.array([*map(field, self.values), absent], dtype)[self.at]
+
+
+def device_ops(
+    view: View, kinds: t.U8, ops: t.Rows, placed: Tracks, slice_id: t.I32, launch: t.I32, xla: XlaColumns
+) -> t.DeviceOps:
+    """The rows of some device ops; ``launch`` is the slice of each one's call."""
+    text = view.builder.text
+    kernel = _Parsed(view, ops, ("kernel_details",), kernel_details)
+    copied = _Parsed(view, ops, ("memcpy_details", "Memset_details"), copy_details)
+    is_copy = kinds[ops] == t.Kind.COPY
+    share = view.floats("theoretical_occupancy_pct", ops)
+    written = kernel.column(lambda k: k.occupancy_pct, np.nan, np.float64)
+    graph = view.integers("cuda_graph_id", ops)
+    graph = np.where(graph == t.NULL, view.integers("cuda_graph_exec_id", ops), graph)
+    collective, group_size = _collectives(view, kinds, ops, xla)
+    return t.DeviceOps(
+        slice=slice_id[ops],
+        device=placed.device[ops],
+        stream=placed.stream[ops],
+        launch=launch,
+        bytes=copied.column(lambda c: c.bytes, t.NULL, np.int64),
+        direction=np.where(is_copy, _directions(view, ops, copied), 0).astype(np.uint8),
+        source_memory=np.where(is_copy, copied.column(lambda c: c.source, 0, np.uint8), 0).astype(np.uint8),
+        target_memory=np.where(is_copy, copied.column(lambda c: c.target, 0, np.uint8), 0).astype(np.uint8),
+        grid=kernel.column(lambda k: text(k.grid), -1, np.int32),
+        block=kernel.column(lambda k: text(k.block), -1, np.int32),
+        registers=kernel.column(lambda k: k.registers, t.NULL, np.int64),
+        shared_memory=kernel.column(lambda k: k.shared_memory, t.NULL, np.int64),
+        occupancy_pct=np.where((share > 0) & (share <= 100), share, written),
+        graph=np.where(graph == 0, t.NULL, graph),
+        collective=collective,
+        process_group=np.full(ops.size, -1, np.int32),
+        dtype=np.full(ops.size, -1, np.int32),
+        message_elements=np.full(ops.size, t.NULL, np.int64),
+        group_size=group_size,
+    )
+
+
+def device_waits(waits: t.Rows, placed: Tracks, slice_id: t.I32) -> t.DeviceWaits:
+    """The rows of ops in which a device waits for the host."""
+    nothing = np.full(waits.size, t.NULL, np.int64)
+    return t.DeviceWaits(slice_id[waits], placed.device[waits], placed.stream[waits], nothing, nothing.copy())
+
+
+def _directions(view: View, ops: t.Rows, copied: _Parsed[CopyDetails]) -> t.U8:
+    """Which way each copy goes: asked once per distinct name and memory at its ends."""
+    name = view.name[ops].astype(np.int64)
+    pairs, each = np.unique(name * (len(copied.values) + 1) + copied.at + 1, return_inverse=True)
+    nothing = CopyDetails()
+    found = []
+    for pair in pairs.tolist():
+        code, at = divmod(pair, len(copied.values) + 1)
+        found.append(direction_of(view.names[code], copied.values[at - 1] if at else nothing))
+    return np.array(found, np.uint8)[each]
+
+
+def _collectives(view: View, kinds: t.U8, ops: t.Rows, xla: XlaColumns) -> tuple[t.I32, t.I64]:
+    """Opcode and group size of XLA's collectives; the names of others' kernels tell enough."""
+    collective = np.full(len(view.events), -1, np.int32)
+    collective[xla.rows] = xla.collective
+    groups = np.full(len(view.events), -1, np.int32)
+    groups[xla.rows] = xla.replica_groups
+    used, each = np.unique(groups[ops], return_inverse=True)
+    sizes = [t.NULL if code < 0 else _group_size(view.builder.string(code)) for code in used.tolist()]
+    is_one = kinds[ops] == t.Kind.COLLECTIVE
+    size = np.array(sizes, np.int64)[each] if ops.size else np.empty(0, np.int64)
+    return np.where(is_one, collective[ops], -1).astype(np.int32), np.where(is_one, size, t.NULL)
+
+
+def _group_size(groups: str) -> int:
+    found = _GROUP.match(groups)
+    if found is None:
+        return t.NULL
+    return found["listed"].count(",") + 1 if found["listed"] else int(found["size"][:18])

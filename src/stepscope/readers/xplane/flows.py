@@ -1,0 +1,57 @@
+"""Hand-overs between threads as flows between slices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.readers.xplane.handovers import Handovers
+from stepscope.readers.xplane.view import View
+from stepscope.trace import tables as t
+
+_REGION_START, _REGION_STOP = "ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion"
+
+
+def add_flows(view: View, handovers: Handovers, start: t.I64, track: t.I32, slice_id: t.I32) -> None:
+    """Give the builder a flow per hand-over.
+
+    An instant stands for the slice around it; one at which a thread of a pool begins a task, for the first slice of
+    the task, if one begins before the task ends. A flow whose end is in no slice is left out.
+    """
+    source, target = handovers.pairs
+    target = _tasks(view, target, start, track, slice_id)
+    both = (slice_id[source] >= 0) & (slice_id[target] >= 0)
+    kind = np.full(int(both.sum()), t.FlowKind.PRODUCER_CONSUMER, np.uint8)
+    view.builder.table(t.Flows(kind, slice_id[source[both]], slice_id[target[both]]))
+    rest = ~both & (track[source] >= 0) & (track[target] >= 0)
+    source, target = source[rest], target[rest]
+    view.builder.flow_points(
+        t.FlowKind.PRODUCER_CONSUMER, (track[source], start[source]), (track[target], start[target])
+    )
+
+
+def _tasks(view: View, rows: t.Rows, start: t.I64, track: t.I32, slice_id: t.I32) -> t.Rows:
+    """For instants that begin a task of a thread pool the event that became the task's first slice; others as given."""
+    begins, ends = (np.array([name == text for name in view.names] + [False]) for text in (_REGION_START, _REGION_STOP))
+    mine = np.flatnonzero(begins[view.name[rows]] & (track[rows] >= 0))
+    if not mine.size:
+        return rows
+    pools = np.zeros(int(track.max()) + 1, np.bool_)
+    pools[track[rows[mine]]] = True
+    on_pool = pools[track] & (track >= 0)
+    begun = _next(np.flatnonzero(on_pool & (slice_id >= 0)), rows[mine], start, track)
+    ended = _next(np.flatnonzero(on_pool & ends[view.name]), rows[mine], start, track)
+    inside = (begun >= 0) & ((ended < 0) | (start[begun] <= start[ended]))
+    found = rows.copy()
+    found[mine[inside]] = begun[inside]
+    return found
+
+
+def _next(events: t.Rows, after: t.Rows, start: t.I64, track: t.I32) -> t.Rows:
+    """The first of some events that begins at or after each instant on its track, -1 where none does."""
+    both = np.concatenate((after, events))
+    is_event = np.arange(both.size) >= after.size
+    order = np.lexsort((is_event, start[both], track[both]))
+    position = np.where(is_event[order], np.arange(both.size), both.size)
+    following = np.minimum.accumulate(position[::-1])[::-1][np.argsort(order)[: after.size]]
+    found = np.append(both[order], -1)[following]
+    return np.where(track[found] == track[after], found, -1)

@@ -1,0 +1,222 @@
+"""Which host call launched which device op: by correlation id, or by the run of the compiled module.
+
+XLA runs a module as a whole: the call that executed it launched all its ops. Which run a call started is said by its
+``run_id``, or by the id under which it handed the work over (context type PJRT, whose ids are run ids). A call may
+name its device (``[5] CommonPjRtLoadedExecutable::Execute (jit_step)``); one that does is preferred to the call that
+started all devices. Where ids tell nothing, an op that ran inside a call, on its thread, was launched by it; and the
+calls of a module on a device are its runs in order, if there are as many of both and each call came first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stepscope.names.xla_hosts import xla_execution
+from stepscope.readers.xplane.devices import Devices
+from stepscope.readers.xplane.handovers import PJRT, Handovers
+from stepscope.readers.xplane.kinds import is_graph_launch
+from stepscope.readers.xplane.times import Times
+from stepscope.readers.xplane.view import View
+from stepscope.readers.xplane.xla import XlaOps
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Kind, LaunchBasis, Rows
+
+_CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
+_RUN_MASK = (1 << 27) - 1
+"""A TPU keeps these bits of the host's run id (tsl/profiler/utils/preprocess_xplane.h)."""
+_DEEPEST = 16
+"""Calls around an op that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Per device op the event of the call (-1: none recorded), and how it was found."""
+
+    call: Rows
+    basis: U8
+
+
+@dataclass(frozen=True, slots=True)
+class _Executes:
+    """Calls that execute modules, earliest first: event, device and run (NULL where not told), module (-1)."""
+
+    rows: Rows
+    device: I64
+    run: I64
+    module: I32
+
+    def of(self, chosen: Bools) -> _Executes:
+        """Some of them."""
+        return _Executes(self.rows[chosen], self.device[chosen], self.run[chosen], self.module[chosen])
+
+
+class Launches:
+    """Finds the launches of one file's device ops."""
+
+    def __init__(
+        self, view: View, times: Times, kinds: U8, xla: XlaOps, handovers: Handovers, devices: Devices, calls: Bools
+    ) -> None:
+        """``calls`` are the host events that became slices."""
+        self._view, self._times, self._kinds, self._xla = view, times, kinds, xla
+        self._handovers, self._devices, self._calls = handovers, devices, calls
+
+    def of(self, ops: Rows, device: I32) -> Launch:
+        """The launch of each op."""
+        call, basis = self._by_correlation(ops)
+        missing = np.flatnonzero(call < 0)
+        call[missing] = self._by_run(ops[missing], device[missing].astype(np.int64))
+        basis[missing] = LaunchBasis.EXECUTION
+        return Launch(call, basis)
+
+    # --- correlation ----------------------------------------------------------------------------------------------
+
+    def _by_correlation(self, ops: Rows) -> tuple[Rows, U8]:
+        view, stats = self._view, self._view.space.stats
+        calls = stats.rows("correlation_id").astype(np.intp)
+        calls = calls[self._calls[calls] & np.isin(self._kinds[calls], _CALL_KINDS)]
+        # Where two calls share an id (a driver call inside a runtime call) the outer, earlier one is the launch.
+        calls = self._earliest_first(calls)
+        at = _match(
+            [self._process(ops), stats.integers("correlation_id", ops)],
+            [self._process(calls), view.space.stats.integers("correlation_id", calls)],
+        )
+        at[stats.integers("correlation_id", ops) == NULL] = -1
+        call = _picked(calls, at)
+        is_graph = np.array([is_graph_launch(name) for name in view.names] + [False])
+        basis = np.where(is_graph[view.name[call]] & (call >= 0), LaunchBasis.GRAPH, LaunchBasis.CORRELATION)
+        return call, basis.astype(np.uint8)
+
+    def _process(self, rows: Rows) -> I64:
+        """A number per process: ids are unique in one."""
+        names = [parts.process for parts in self._view.planes]
+        numbers = np.array([names.index(name) for name in names] + [-1], np.int64)
+        return numbers[self._view.lines.plane[self._view.events.line[rows]]] if rows.size else np.empty(0, np.int64)
+
+    def _earliest_first(self, calls: Rows) -> Rows:
+        return calls[np.lexsort((-self._times.dur[calls], self._times.start[calls]))]
+
+    # --- execution ------------------------------------------------------------------------------------------------
+
+    def _by_run(self, ops: Rows, device: I64) -> Rows:
+        columns = self._xla.columns
+        call = np.full(ops.size, -1, np.intp)
+        at = np.minimum(np.searchsorted(columns.rows, ops), columns.rows.size - 1)
+        mine = np.flatnonzero(columns.rows[at] == ops) if columns.rows.size else np.empty(0, np.intp)
+        if not mine.size:
+            return call
+        at, device = at[mine], device[mine]
+        found = self._by_id(columns.run[at], device)
+        for others in (self._around, self._in_order):
+            missing = np.flatnonzero(found < 0)
+            found[missing] = others(at[missing], device[missing], found)
+        call[mine] = found
+        return call
+
+    @cached_property
+    def _executes(self) -> _Executes:
+        """The calls that execute modules, earliest first."""
+        view, stats = self._view, self._view.space.stats
+        told = [xla_execution(name) for name in view.names]
+        executes = np.array([call is not None for call in told] + [False])
+        rows = self._earliest_first(np.flatnonzero(executes[view.name] & self._calls))
+        text = view.builder.text
+        ordinals = np.array([NULL if not call or call.device is None else call.device for call in told] + [NULL])
+        modules = np.array([text(call.module) if call else -1 for call in told] + [-1], np.int32)
+        device = ordinals.astype(np.int64)[view.name[rows]]
+        for key in ("device_ordinal", "global_device_id"):
+            device = np.where(device == NULL, stats.sizes(key, rows), device)
+        run = stats.integers("run_id", rows)
+        for ends in (self._handovers.producers, self._handovers.consumers):
+            of_run = ends.type == PJRT
+            handed = np.full(len(view.events), NULL, np.int64)
+            handed[ends.rows[of_run]] = ends.id[of_run]
+            run = np.where(run == NULL, handed[rows], run)
+        module = np.where(modules[view.name[rows]] < 0, view.codes("name", rows), modules[view.name[rows]])
+        return _Executes(rows, self._numbered(device), run, module)
+
+    def _numbered(self, ordinals: I64) -> I64:
+        """Device numbers of the ordinals that calls name."""
+        used, dense = np.unique(ordinals, return_inverse=True)
+        numbers = [self._devices.of_ordinal.get(ordinal, NULL) for ordinal in used.tolist()]
+        return np.array(numbers, np.int64)[dense] if numbers else ordinals
+
+    def _by_id(self, run: I64, device: I64) -> Rows:
+        """Calls that say which run they started."""
+        known = self._executes.of(self._executes.run != NULL)
+        found = _of_run(known, known.run, run, device)
+        masked = np.flatnonzero((found < 0) & np.isin(device, self._devices.numbers("tpu")))
+        found[masked] = _of_run(known, known.run & _RUN_MASK, run[masked], device[masked])
+        return found
+
+    def _around(self, at: Rows, device: I64, found: Rows) -> Rows:
+        """The outermost call on the op's own thread in which it ran whole."""
+        view, start = self._view, self._view.events.start_ns
+        end = start + view.events.dur_ns
+        ops = self._xla.columns.rows[at]
+        call = np.full(ops.size, -1, np.intp)
+        known = self._executes.rows
+        running = np.array([is_continuation(name) for name in view.names] + [False])
+        known = known[~running[view.name[known]]]
+        for line in np.unique(view.events.line[ops]).tolist():
+            calls, mine = known[view.events.line[known] == line], np.flatnonzero(view.events.line[ops] == line)
+            if not calls.size:
+                continue
+            last = np.searchsorted(start[calls], start[ops[mine]], "right") - 1
+            for back in range(_DEEPEST):
+                outer = calls[np.maximum(last - back, 0)]
+                inside = (last >= back) & (end[outer] >= end[ops[mine]])
+                call[mine[inside]] = outer[inside]
+        return call
+
+    def _in_order(self, at: Rows, device: I64, found: Rows) -> Rows:
+        """The calls of a module in order, where as many are left as executions of it on the device."""
+        columns, known = self._xla.columns, self._executes
+        call = np.full(at.size, -1, np.intp)
+        free = ~np.isin(known.rows, found) & (known.module >= 0) & (known.run == NULL)
+        told = (columns.execution[at] != NULL) & (columns.module[at] >= 0)
+        only = np.unique(device).size == 1
+        for module, number in np.unique(np.stack((columns.module[at], device), axis=1)[told], axis=0).tolist():
+            mine = np.flatnonzero(told & (columns.module[at] == module) & (device == number))
+            calls = known.rows[
+                free & (known.module == module) & ((known.device == number) | (only & (known.device == NULL)))
+            ]
+            begun = self._times.start[columns.rows[at[mine]]]
+            order = np.argsort(begun, kind="stable")
+            _, first, run = np.unique(columns.execution[at[mine[order]]], return_index=True, return_inverse=True)
+            rank = np.argsort(np.argsort(first))
+            if calls.size == first.size and (self._times.start[calls] <= np.sort(begun[order[first]])).all():
+                call[mine[order]] = calls[rank[run]]
+        return call
+
+
+def is_continuation(name: str) -> bool:
+    """Whether an event runs part of a module that another thread had started."""
+    return name.startswith("ThunkExecutor::")
+
+
+def _of_run(calls: _Executes, runs: I64, wanted: I64, device: I64) -> Rows:
+    """The call of each wanted run: that for the device, else that for all devices."""
+    whole = np.flatnonzero(calls.device == NULL)
+    own = _match([wanted, device], [runs, calls.device])
+    other = _match([wanted], [runs[whole]])
+    found = np.where(own >= 0, _picked(calls.rows, own), _picked(calls.rows[whole], other))
+    return np.where(wanted == NULL, -1, found)
+
+
+def _match(wanted: list[I64], known: list[I64]) -> Rows:
+    """The first of the known rows that equals each wanted one in all columns, -1 where none does."""
+    count = known[0].size
+    group = np.zeros(count + wanted[0].size, np.int64)
+    for columns in zip(known, wanted, strict=True):
+        _, dense = np.unique(np.concatenate(columns), return_inverse=True)
+        _, group = np.unique(group * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)
+    first = np.full(int(group.max(initial=-1)) + 1, -1, np.intp)
+    first[group[:count][::-1]] = np.arange(count)[::-1]
+    return first[group[count:]]
+
+
+def _picked(rows: Rows, at: Rows) -> Rows:
+    """The rows at some places, -1 where the place is -1."""
+    return np.append(rows, -1)[at]

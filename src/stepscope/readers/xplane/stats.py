@@ -1,0 +1,180 @@
+"""Statistics (``XStat``) of events, event metadata and planes as sparse columns; only those that become columns.
+
+The names of the statistics are those of tsl/profiler/utils/xplane_schema.cc and, for TraceMe arguments, of the code
+that records them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stepscope.readers.xplane import wire
+from stepscope.trace.tables import F64, I32, I64, NULL, U8, Rows
+
+KEYS = (
+    # calls and device ops
+    "correlation_id", "device_id", "kernel_details", "memcpy_details", "Memset_details", "memalloc_details",
+    "MemFree_details", "MemoryResidency_details", "theoretical_occupancy_pct", "cuda_graph_id", "cuda_graph_exec_id",
+    "device_offset_ps", "device_duration_ps",
+    # compiled modules
+    "hlo_op", "hlo_module", "hlo_category", "program_id", "run_id", "device_ordinal", "global_device_id", "tf_op",
+    "name", "flops", "model_flops", "bytes_accessed", "source", "replica_groups", "Hlo Proto",
+    # steps and hand-overs between threads
+    "_r", "step_num", "_pt", "_p", "_ct", "_c",
+    # memory
+    "allocator_name", "requested_bytes", "allocation_bytes", "addr", "bytes_allocated", "bytes_reserved",
+    "counter_value",
+    # the session
+    "profile_start_time", "profile_options",
+)  # fmt: skip
+SLOT = {key: slot for slot, key in enumerate(KEYS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One statistic: the rows that have it, rising; the field of the value and the value (see ``wire.read_stat``)."""
+
+    rows: I32
+    field: U8
+    value: I64
+
+
+EMPTY = Column(np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.int64))
+
+
+class Stats:
+    """The statistics of one kind of row, and what their texts are."""
+
+    def __init__(self, data: U8, key_names: Sequence[str], parts: Sequence[tuple[I32, U8, U8, I64]]) -> None:
+        """``parts`` are pieces of (row, slot, field, value) with rising rows; ``key_names`` resolve references."""
+        self._data, self._names = data, key_names
+        rows, slots, fields, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order = np.argsort(slots, kind="stable")
+        bounds = np.searchsorted(slots[order], np.arange(len(KEYS) + 1))
+        self._columns: dict[str, Column] = {}
+        for key, low, high in zip(KEYS, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            if high > low:
+                at = order[low:high]
+                self._columns[key] = _last_of_each(Column(rows[at], fields[at], values[at]))
+
+    def column(self, key: str) -> Column:
+        """One statistic of all rows that have it."""
+        return self._columns.get(key, EMPTY)
+
+    def rows(self, key: str) -> I32:
+        """The rows that have a statistic, rising."""
+        return self.column(key).rows
+
+    def integers(self, key: str, rows: Rows) -> I64:
+        """A whole number per row, also one written as text or double; NULL where absent or none."""
+        found = self.column(key)
+        at, known = _places(rows, found.rows)
+        values = np.full(rows.size, NULL, np.int64)
+        field, value = found.field[known], found.value[known]
+        whole = (field == wire.UNSIGNED) | (field == wire.SIGNED)
+        values[at[whole]] = value[whole]
+        doubles = np.flatnonzero(field == wire.DOUBLE)
+        if doubles.size:
+            numbers = value[doubles].view(np.float64)
+            exact = np.isfinite(numbers) & (np.abs(numbers) < 2**53) & (numbers == np.floor(numbers))
+            values[at[doubles[exact]]] = numbers[exact].astype(np.int64)
+        self._from_text(field, value, at, values)
+        return values
+
+    def _from_text(self, field: U8, value: I64, at: Rows, out: npt.NDArray[np.int64]) -> None:
+        texts, codes = self._texts(field, value)
+        table = np.array([_whole(text) for text in texts] + [NULL], np.int64)
+        has = codes >= 0
+        out[at[has]] = table[codes[has]]
+
+    def sizes(self, key: str, rows: Rows) -> I64:
+        """As ``integers``, of what is never negative."""
+        values = self.integers(key, rows)
+        return np.where(values < 0, NULL, values)
+
+    def floats(self, key: str, rows: Rows) -> F64:
+        """A number per row, NaN where absent."""
+        found = self.column(key)
+        at, known = _places(rows, found.rows)
+        values = np.full(rows.size, np.nan)
+        field, value = found.field[known], found.value[known]
+        values[at] = np.where(field <= wire.SIGNED, value.astype(np.float64), np.nan)
+        doubles = field == wire.DOUBLE
+        values[at[doubles]] = value[doubles].view(np.float64)
+        return values
+
+    def texts(self, key: str, rows: Rows) -> tuple[list[str], I32]:
+        """Distinct texts, and per row its place among them; -1 where absent. Numbers are written out."""
+        found = self.column(key)
+        at, known = _places(rows, found.rows)
+        field, value = found.field[known], found.value[known]
+        texts, codes = self._texts(field, value)
+        whole = np.flatnonzero((field == wire.UNSIGNED) | (field == wire.SIGNED))
+        used, dense = np.unique(value[whole], return_inverse=True)
+        codes[whole] = len(texts) + dense
+        out = np.full(rows.size, -1, np.int32)
+        out[at] = codes
+        return texts + [str(number) for number in used.tolist()], out
+
+    def spans(self, key: str) -> tuple[I32, I64, I64]:
+        """Rows, and where their bytes or text lie."""
+        found = self.column(key)
+        inline = (found.field == wire.DATA) | (found.field == wire.TEXT)
+        start, end, _ = wire.text_spans(self._data, found.value[inline])
+        return found.rows[inline], start, end
+
+    def _texts(self, field: U8, value: I64) -> tuple[list[str], I32]:
+        """Distinct texts among some values, and per value its place among them; -1 for what is no text."""
+        codes = np.full(value.size, -1, np.int32)
+        named = np.flatnonzero((field == wire.REFERENCE) & (value >= 0))
+        used, dense = np.unique(value[named], return_inverse=True)
+        texts = [self._names[row] for row in used.tolist()]
+        codes[named] = dense
+        inline = np.flatnonzero(field == wire.TEXT)
+        if inline.size:
+            own, places = distinct_texts(self._data, value[inline])
+            codes[inline] = len(texts) + places
+            texts = texts + own
+        return texts, codes
+
+
+def distinct_texts(data: U8, places: I64) -> tuple[list[str], I32]:
+    """The distinct texts whose fields stand at some places, and which of them each is."""
+    start, end, hashes = wire.text_spans(data, places)
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    representative = first[group].astype(np.int64)
+    odd = np.flatnonzero(wire.differ(data, start, end, representative))  # two texts with one hash
+    texts = [_text(data, start[row], end[row]) for row in first.tolist()]
+    codes = group.astype(np.int32)
+    for row in odd.tolist():
+        codes[row] = len(texts)
+        texts.append(_text(data, start[row], end[row]))
+    return texts, codes
+
+
+def _text(data: U8, start: int, end: int) -> str:
+    return data[start:end].tobytes().decode("utf-8", "replace")
+
+
+def _whole(text: str) -> int:
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 19 else NULL
+
+
+def _last_of_each(column: Column) -> Column:
+    """Where a row has a statistic twice the last one counts."""
+    last = np.append(np.diff(column.rows) != 0, True)
+    return column if last.all() else Column(column.rows[last], column.field[last], column.value[last])
+
+
+def _places(rows: Rows, of: I32) -> tuple[Rows, Rows]:
+    """Which of some rows (in any order) are in a rising list: positions in ``rows``, and each one's in ``of``."""
+    if not rows.size or not of.size:
+        return np.empty(0, np.intp), np.empty(0, np.intp)
+    at = np.minimum(np.searchsorted(of, rows), of.size - 1)
+    known = np.flatnonzero(of[at] == rows)
+    return known, at[known]

@@ -1,0 +1,109 @@
+"""When events happened: session clock, Unix clock, a TPU's own clock, and ends that stand in events of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.limits import FAR_NS
+from stepscope.names.xla_hosts import is_wait_edge
+from stepscope.readers.xplane import wire
+from stepscope.readers.xplane.handovers import Handovers
+from stepscope.readers.xplane.view import View
+from stepscope.trace.tables import I64, NULL, Bools, Rows
+
+_UNIX_NS = 10**17
+"""A line that begins later counts from 1970 (this is March 1973); sessions do not last years."""
+_CLOCK_DRIFT_NS = 1_000_000
+"""A TPU's own times that run further apart from the host's than this are in no known relation to them."""
+END_PREFIX = "end: "
+"""What XLA:CPU calls the event at which an asynchronous op is done (xla/backends/cpu/runtime/thunk_executor.cc)."""
+
+
+@dataclass(slots=True)
+class Times:
+    """Start and duration of every event, in ns of the session's clock where the file has one; NULL where unusable."""
+
+    start: I64
+    dur: I64
+    waits: Rows
+    """Instants that begin a wait, which became spans up to the instant that ends it."""
+    session_ns: int | None
+    """Unix time at which the session's clock was zero; None where lines count from 1970 or nothing says it."""
+
+
+def times_of(view: View, handovers: Handovers, session_start: int | None) -> Times:
+    """The times of all events."""
+    events, lines = view.events, view.lines
+    start, dur = events.start_ns, events.dur_ns
+    unix = lines.time_ns >= _UNIX_NS
+    if session_start is not None and unix.any():
+        start = start - np.where(unix, session_start, 0)[events.line]
+    relative = session_start is not None or not unix.any()
+    times = Times(start, dur, np.empty(0, np.intp), session_start if relative else 0)
+    _use_device_clock(view, times)
+    _extend(view, handovers, times)
+    return times
+
+
+def _use_device_clock(view: View, times: Times) -> None:
+    """Ops of a TPU carry times of its own clock, which are exact; their distance to the host's is constant."""
+    stats = view.space.stats
+    rows = np.intersect1d(stats.rows("device_offset_ps"), stats.rows("device_duration_ps")).astype(np.intp)
+    if not rows.size:
+        return
+    begin, length = stats.sizes("device_offset_ps", rows), stats.sizes("device_duration_ps", rows)
+    sane = (begin != NULL) & (length != NULL) & (begin < 1 << 62) & (length < 1 << 62)
+    rows, begin, length = rows[sane], begin[sane], length[sane]
+    start, end = begin // 1000, (begin + length) // 1000
+    plane = view.lines.plane[view.events.line[rows]]
+    times.start, times.dur = times.start.copy(), times.dur.copy()
+    for p in np.unique(plane).tolist():
+        mine = plane == p
+        apart = times.start[rows[mine]] - start[mine]
+        middle = int(np.median(apart))
+        if np.abs(apart - middle).max() <= _CLOCK_DRIFT_NS:
+            times.start[rows[mine]] = start[mine] + middle
+            times.dur[rows[mine]] = (end - start)[mine]
+
+
+def _extend(view: View, handovers: Handovers, times: Times) -> None:
+    """Ops of XLA:CPU last until the event that says they are done; waits are drawn between two instants."""
+    source, target = handovers.pairs
+    if not source.size:
+        return
+    is_op = view.having("hlo_op")[source] & _paired(view, source, target, lambda out, into: into == END_PREFIX + out)
+    instant = view.events.what == wire.POINT
+    is_wait = instant[source] & instant[target] & (view.events.line[source] == view.events.line[target])
+    is_wait &= times.start[target] >= times.start[source]
+    is_wait &= _paired(view, source, target, lambda out, into: out == into and is_wait_edge(out))
+    if not (is_op | is_wait).any():
+        return
+    times.dur = times.dur.copy()
+    for chosen in (is_op, is_wait):
+        end = times.start[target[chosen]] + times.dur[target[chosen]]
+        np.maximum.at(times.dur, source[chosen], end - times.start[source[chosen]])
+    times.waits = np.unique(source[is_wait])
+
+
+def _paired(view: View, source: Rows, target: Rows, fits: Callable[[str, str], bool]) -> Bools:
+    """Which hand-overs have names that fit, asked once per pair of names."""
+    pairs, each = np.unique(
+        view.name[source].astype(np.int64) << 32 | view.name[target], return_inverse=True
+    )
+    names = view.names
+    found = [fits(names[pair >> 32], names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]
+    return np.array(found, np.bool_)[each]
+
+
+def far_from_most(start: I64, chosen: Bools) -> Bools:
+    """Which events stand a day or more from the median of the chosen ones: their time is no time of this session."""
+    if not chosen.any():
+        return np.zeros(start.size, np.bool_)
+    low, high = int(start[chosen].min()), int(start[chosen].max())
+    if high - low < FAR_NS:
+        return np.zeros(start.size, np.bool_)
+    median = int(np.median(start[chosen]))
+    return np.asarray(chosen & ((start <= median - FAR_NS) | (start >= median + FAR_NS)))

@@ -1,0 +1,225 @@
+"""Ops of modules compiled by XLA: which events they are, and what the file says of each.
+
+What an op is stands in up to three places: the event, its metadata (TPU: the same for every execution), and the
+compiled module in ``/host:metadata``. The nearest one counts. The events of a TPU name neither module nor run: those
+of the module's event around them on the line of modules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stepscope.readers.hlo import is_collective
+from stepscope.readers.protobuf import decode, texts
+from stepscope.readers.xplane.modules import Modules, module_and_program
+from stepscope.readers.xplane.planes import LineRole
+from stepscope.readers.xplane.times import Times
+from stepscope.readers.xplane.view import View
+from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
+
+_OPCODE = re.compile(r"[\]})] ([a-z][a-z0-9\-]*)\(")
+"""The opcode in the text of an instruction: ``%add.1 = f32[8]{0} add(f32[8]{0} %x, …``."""
+_BASE = re.compile(r"%?([a-z][a-z\-]*[a-z])")
+_LONGEST = 4_096
+_NO_SCOPE = ("", "XlaModule", "(null)")
+_WAITING = ("infeed", "outfeed")
+"""Ops in which a device waits for the host to bring or take data."""
+
+
+class _Op(NamedTuple):
+    """What one distinct op is."""
+
+    category: str | None
+    scope: str | None
+    source: str | None
+    replica_groups: str | None
+    collective: str | None
+    waiting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class XlaColumns:
+    """One value per op of ``rows`` (events, rising); codes are of the builder's dictionary, -1 or NULL where absent."""
+
+    rows: Rows
+    module: I32
+    program: I64
+    run: I64
+    execution: I64
+    """Equal for ops of one execution on one device: the event of the module around them, else the run."""
+    op: I32
+    category: I32
+    scope: I32
+    source: I32
+    replica_groups: I32
+    collective: I32
+    """Opcode of an exchange between devices."""
+    waiting: Bools
+
+
+class XlaOps:
+    """The ops of one file."""
+
+    def __init__(self, view: View, times: Times, modules: Modules) -> None:
+        self._view, self._times, self._modules = view, times, modules
+        kinds = np.array([view.planes[plane].kind in ("tpu", "sparse_core") for plane in view.lines.plane.tolist()])
+        self._on_tpu = kinds.astype(np.bool_)
+
+    @cached_property
+    def on_processor(self) -> Rows:
+        """Host events that are ops of XLA:CPU, on a device that they name."""
+        rows = self._named_on_host
+        return rows[self._view.space.stats.sizes("device_ordinal", rows) != NULL]
+
+    @cached_property
+    def _named_on_host(self) -> Rows:
+        rows = self._view.space.stats.rows("hlo_op").astype(np.intp)
+        return rows[self._view.on(LineRole.HOST)[rows]]
+
+    @cached_property
+    def columns(self) -> XlaColumns:
+        """What is known of every op."""
+        view, rows = self._view, self._rows
+        on_tpu = self._on_tpu[view.events.line[rows]] if rows.size else np.zeros(0, np.bool_)
+        name = np.where(on_tpu, view.name[rows], np.int32(-1))
+        around = self._module_around(rows)
+        module, program, run = self._execution(rows, around)
+        op = view.codes("hlo_op", rows)
+        if on_tpu.any():
+            op = np.where(op < 0, self._coded(view.names)[name], op)
+        category = view.codes("hlo_category", rows)
+        first, group = _groups(module, program, op, category, name)
+        told = [
+            self._describe(*key)
+            for key in zip(*(column[first].tolist() for column in (module, program, op, category, name)), strict=True)
+        ]
+        of = {field: self._coded([getattr(known, field) for known in told])[group] for field in _Op._fields[:-1]}
+        return XlaColumns(
+            rows=rows,
+            module=module,
+            program=program,
+            run=run,
+            execution=np.where(around >= 0, around, run),
+            op=op,
+            category=_first(category, of["category"]),
+            scope=_first(self._scope(rows), of["scope"]),
+            source=_first(view.codes("source", rows), of["source"]),
+            replica_groups=_first(view.codes("replica_groups", rows), of["replica_groups"]),
+            collective=of["collective"],
+            waiting=np.array([known.waiting for known in told] + [False])[group],
+        )
+
+    @cached_property
+    def _rows(self) -> Rows:
+        view = self._view
+        on_device = view.on(LineRole.STREAM)
+        named = on_device & self._on_tpu[view.events.line] if self._on_tpu.any() else np.zeros_like(on_device)
+        for key in ("hlo_op", "hlo_module", "tf_op"):
+            rows = view.space.stats.rows(key)
+            named[rows[on_device[rows]]] = True
+        named[self._named_on_host] = True
+        return np.flatnonzero(named)
+
+    def _execution(self, rows: Rows, around: Rows) -> tuple[I32, I64, I64]:
+        """Module, program and run of each op."""
+        view = self._view
+        module, program, run = (
+            view.codes("hlo_module", rows), view.integers("program_id", rows), view.integers("run_id", rows)
+        )  # fmt: skip
+        known = np.flatnonzero(around >= 0)
+        if not known.size:
+            return module, program, run
+        events = around[known]
+        parts = [module_and_program(name) for name in view.names]
+        written = np.array([NULL if number is None else number for _, number in parts] + [NULL], np.int64)
+        codes = self._coded([name for name, _ in parts])
+        module[known] = _first(module[known], codes[view.name[events]])
+        own = view.integers("program_id", events)
+        own = np.where(own == NULL, written[view.name[events]], own)
+        program[known] = np.where(program[known] == NULL, own, program[known])
+        run[known] = np.where(run[known] == NULL, view.integers("run_id", events), run[known])
+        return module, program, run
+
+    def _module_around(self, rows: Rows) -> Rows:
+        """The event of the module in which each op of a TPU began, -1 where there is none."""
+        view, start = self._view, self._times.start
+        plane = view.lines.plane[view.events.line]
+        modules = np.flatnonzero(view.on(LineRole.MODULES))
+        found = np.full(rows.size, -1, np.intp)
+        for p in np.unique(plane[modules]).tolist():
+            mine = modules[plane[modules] == p]
+            mine = mine[np.argsort(start[mine], kind="stable")]
+            ops = np.flatnonzero(plane[rows] == p)
+            at = np.searchsorted(start[mine], start[rows[ops]], "right") - 1
+            inside = at >= 0
+            inside[inside] = start[rows[ops[inside]]] <= (start + self._times.dur)[mine[at[inside]]]
+            found[ops[inside]] = mine[at[inside]]
+        return found
+
+    def _describe(self, module: int, program: int, op: int, category: int, name: int) -> _Op:
+        """What one op is; ``name`` is that of a TPU's event, whose text may be the whole instruction."""
+        words = [None if code < 0 else self._view.builder.string(code) for code in (module, op, category)]
+        known = self._modules.op(words[0], None if program == NULL else program, words[1])
+        opcode = known.opcode if known else self._written_opcode(name)
+        base = _BASE.match(words[1] or "")
+        forms = [form for form in (opcode, words[2], base[1] if base else None) if form]
+        return _Op(
+            category=words[2] or opcode,
+            scope=known.scope if known else None,
+            source=known.source if known else None,
+            replica_groups=known.replica_groups if known else None,
+            collective=next((form for form in forms if is_collective(form)), None),
+            waiting=any(form in _WAITING for form in forms),
+        )
+
+    def _written_opcode(self, name: int) -> str | None:
+        """The opcode in an instruction's text, which event metadata of a TPU has as its name."""
+        space = self._view.space
+        if not 0 <= name < len(space.names):
+            return None
+        text = decode(space.data, texts(space.data, space.names.spans[name : name + 1], 2))[0]
+        found = _OPCODE.search((text or "")[:_LONGEST])
+        return found[1] if found else None
+
+    def _scope(self, rows: Rows) -> I32:
+        """Name scopes: GPU profilers write that of an op of XLA as ``name`` and the framework's op as ``tf_op``."""
+        view = self._view
+        scope = self._changed(view.codes("tf_op", rows), _scope_text)
+        named = view.codes("name", rows)
+        named[~view.having("hlo_op")[rows] | ~view.on(LineRole.STREAM)[rows]] = -1
+        return _first(scope, named)
+
+    def _changed(self, codes: I32, change: Callable[[str], str | None]) -> I32:
+        used, dense = np.unique(codes, return_inverse=True)
+        text, string = self._view.builder.text, self._view.builder.string
+        return np.array([-1 if code < 0 else text(change(string(code))) for code in used.tolist()], np.int32)[dense]
+
+    def _coded(self, words: list[str] | list[str | None]) -> I32:
+        """Dictionary codes of some words, and -1 behind them."""
+        return np.array([self._view.builder.text(word) for word in words] + [-1], np.int32)
+
+
+def _scope_text(text: str) -> str | None:
+    bare = text.removesuffix(":")
+    return None if bare in _NO_SCOPE else bare
+
+
+def _first(codes: I32, otherwise: I32) -> I32:
+    return np.where(codes < 0, otherwise, codes).astype(np.int32)
+
+
+def _groups(*columns: npt.NDArray[Any]) -> tuple[Rows, Rows]:
+    """Rows that stand for all with equal columns, and the group of every row."""
+    group = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        _, dense = np.unique(column, return_inverse=True)
+        _, group = np.unique(group * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)
+    _, first = np.unique(group, return_index=True)
+    return first, group
