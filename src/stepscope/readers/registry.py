@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepscope.errors import InputError
-from stepscope.readers import foreign, step_stats
+from stepscope.readers import foreign, nsys, step_stats, xplane
 from stepscope.readers.chrome import read as chrome
 from stepscope.readers.scan import read_arguments
 from stepscope.readers.source import Source
@@ -33,10 +33,20 @@ class Reader:
 
 READERS: tuple[Reader, ...] = (
     Reader(
+        "Nsight Systems SQLite", "`nsys export --type sqlite`, from a report of Nsight Systems", nsys.recognise, nsys.read
+    ),
+    Reader(
         step_stats.FORMAT,
         "TensorFlow 1: `Session.run` with a trace level (RunMetadata or StepStats, serialised)",
         step_stats.recognise,
         step_stats.read,
+    ),
+    Reader(
+        "XPlane",
+        "JAX, TensorFlow 2, Keras and PyTorch/XLA (`.xplane.pb`)",
+        xplane.recognise,
+        xplane.read,
+        xplane.arguments,
     ),
     Reader(
         "Chrome trace JSON",
@@ -58,4 +68,4 @@ def recognise(source: Source) -> Reader:
     for reader in READERS:
         if reader.recognise(head):
             return reader
-    raise InputError(f"{source.path}: {foreign.describe(head)}")
+    raise InputError(f"{source.path}: {foreign.describe(head, source.path.name)}")
