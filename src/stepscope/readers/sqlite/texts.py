@@ -35,9 +35,11 @@ class Texts:
         """The texts of some rows."""
         return Texts(self.data, self.spill, self.start[rows], self.size[rows], self.encoding)
 
-    def where(self, known: Bools) -> Texts:
-        """The same texts, absent in the other rows."""
-        return Texts(self.data, self.spill, np.where(known, self.start, -1), self.size, self.encoding)
+    def spread(self, rows: Rows, places: Rows, count: int) -> Texts:
+        """Some of the texts at some places of a column of ``count`` rows, absent elsewhere."""
+        start, size = np.full(count, -1, np.int64), np.zeros(count, np.int64)
+        start[places], size[places] = self.start[rows], self.size[rows]
+        return Texts(self.data, self.spill, start, size, self.encoding)
 
     def or_else(self, other: Texts) -> Texts:
         """These texts where they are there and not empty, else the other column's: one of a single ``spill``."""
