@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -216,9 +217,11 @@ def test_a_trace_without_anything_to_diagnose(tmp_path: Path, events: list[dict[
 
 
 def assert_one_sentence(error: Exception) -> None:
+    """``<path>: <what is wrong>; <what to do>``."""
     text = str(error)
-    assert text
-    assert "\n" not in text
+    assert re.fullmatch(r"[^:]+: (is|holds|ends|there is) [^\n]+", text), text
+    assert "; " in text or text.endswith(("is empty", "no such file")), text
+    assert not text.endswith(".")
     assert "Traceback" not in text
 
 

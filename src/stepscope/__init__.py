@@ -1,7 +1,7 @@
 """stepscope: why each training or inference step takes as long as it does.
 
-``open(path)`` reads any profile into a ``Profile``. Names load on first use, so that a training job which
-only annotates its steps never imports what reading profiles needs.
+``open(path)`` reads any profile into a ``Profile``, ``open_all(path)`` all that a folder holds. Names load on first
+use, so that a training job which only annotates its steps never imports what reading profiles needs.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from stepscope._version import __version__
 
 if TYPE_CHECKING:
-    from stepscope.pipeline import Profile, open
+    from stepscope.pipeline import Profile, open, open_all
 
-__all__ = ["Profile", "__version__", "open"]
+__all__ = ["Profile", "__version__", "open", "open_all"]
 
-_HOMES = {"Profile": "stepscope.pipeline", "open": "stepscope.pipeline"}
+_HOMES = dict.fromkeys(("Profile", "open", "open_all"), "stepscope.pipeline")
 
 
 def __getattr__(name: str) -> Any:

@@ -343,12 +343,12 @@ def test_an_empty_trace_is_a_trace(folder: Path, road: str, text: str) -> None:
 
 @pytest.mark.parametrize(("text", "words"), [
     (b"", "is empty"), (b"  \n ", "nothing but blanks"), (b"<!DOCTYPE html><html></html>", "not JSON"),
-    (b"just a log line\n" * 50, "not JSON"), (b'{"nodes": [], "schema": "1.0"}', "no traceEvents"),
+    (b"just a log line\n" * 50, "not JSON"), (b'{"nodes": [], "schema": "1.0"}', "JSON without traceEvents"),
     (b"[1, 2, 3]", "not JSON"),
     (b'[{"a": 1}, {"a": 2}]', "not of trace events"), (bytes(range(256)) * 40, "not JSON"), (b'"text"', "not JSON"),
     (b"{", "ends before"), (b'{"schemaVersion": 1, "deviceProp', "ends before"),
     (b"\x00" * 5000, "nothing but blanks"), (b"[]", "not JSON"),
-    ('{"traceEvents": []}'.encode("utf-16"), "not JSON"), (b'{"traceEvents": 5}', "no traceEvents"),
+    ('{"traceEvents": []}'.encode("utf-16"), "not JSON"), (b'{"traceEvents": 5}', "JSON without traceEvents"),
     (b"{not json}", "is no trace"), (b'{"a" 1}', "is no trace"), (b'{"a": }', "is no trace"),
 ])
 def test_what_is_no_trace_is_refused_in_one_sentence(folder: Path, road: str, text: bytes, words: str) -> None:

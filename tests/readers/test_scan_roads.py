@@ -121,7 +121,7 @@ def test_events_of_a_few_bytes_by_the_million_are_refused(tmp_path: Path, monkey
     monkeypatch.setattr(reading.drive, "CHUNK", 1 << 16)
     path = tmp_path / "dust.json"
     path.write_text('[{"ph":"X"}' + ",{}" * 200_000 + "]")
-    with pytest.raises(InputError, match="this is no profile"):
+    with pytest.raises(InputError, match=r"dust\.json: holds .* as no profile does"):
         read_events(Source(path))
 
 

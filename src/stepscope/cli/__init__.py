@@ -11,10 +11,11 @@ import click
 
 from stepscope._version import __version__
 from stepscope.cli.diagnose import diagnose
+from stepscope.cli.formats import formats
 from stepscope.cli.streams import prepare_streams, say, silence_stdout
 from stepscope.errors import Exit, StepscopeError
 
-COMMANDS: tuple[click.Command, ...] = (diagnose,)
+COMMANDS: tuple[click.Command, ...] = (diagnose, formats)
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141

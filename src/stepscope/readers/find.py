@@ -123,7 +123,7 @@ def _recognised(file: File) -> _Candidate | Skipped:
         source = file.open()
         head = source.head(registry.HEAD_BYTES)
         if not any(reader.recognise(head) for reader in registry.READERS):
-            words = foreign.describe(head)
+            words = foreign.describe(head, file.path.name)
             return Skipped(file.path, words, foreign.is_ordinary(words))
         # A JSON reader takes every object, since a trace may be damaged; in a folder most of them are no traces.
         is_json = head.lstrip()[:1] in (b"{", b"[")

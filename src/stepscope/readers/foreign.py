@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from stepscope.errors import InputError
+from stepscope.trace.trace import Loss
 
 EVENT_FILE = "is a TensorBoard event file, not a profile; profiles are below plugins/profile/ beside it"
 _PACKED = "is compressed with {0}, which is not read; decompress it with `{1}`"
@@ -41,11 +45,14 @@ _FIRST: tuple[tuple[bytes, str], ...] = (
     (rb"\xff\xfe|\xfe\xff", "is text in UTF-16; write it as UTF-8"),
 )
 _KINDS = tuple((re.compile(pattern, re.DOTALL), words) for pattern, words in _FIRST)
+EXPORT = "export it with `nsys export --type sqlite FILE`"
 ASK = "`stepscope formats` lists what is read"
 
 
-def describe(head: bytes) -> str:
+def describe(head: bytes, name: str = "") -> str:
     """What a file is that no reader recognises, and what to do: "is …; …", to follow the file's name.
+
+    The name decides nothing but the words for binary data of which nothing else is known.
 
     >>> describe(b"BZh91AY&SY")
     'is compressed with bzip2, which is not read; decompress it with `bzip2 -dk`'
@@ -57,7 +64,17 @@ def describe(head: bytes) -> str:
             return words
     if not head.strip():
         return f"is blank; {ASK}"
-    return f"is {'text' if _is_text(head) else 'binary data of another kind'}, not a profile; {ASK}"
+    if _is_text(head):
+        return f"is text, not a profile; {ASK}"
+    if name.lower().endswith((".nsys-rep", ".qdrep")):
+        return "looks like a report of Nsight Systems, which only its own tool reads; " + EXPORT
+    return f"is binary data of another kind, not a profile; {ASK}"
+
+
+def empty(path: object, losses: Iterable[Loss]) -> InputError:
+    """The error for a profile of which no event became a slice."""
+    lost = "; ".join(f"{loss.count:,} {loss.text}" for loss in losses if loss.lost_events)
+    return InputError(f"{path}: holds no usable event{f' ({lost})' if lost else ''}; record the run again")
 
 
 def is_ordinary(words: str) -> bool:

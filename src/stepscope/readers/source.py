@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ from stepscope.readers.inflate import (
 )
 
 Container = Literal["plain", "gzip", "zip"]
+CONTAINERS: tuple[Container, ...] = get_args(Container)
 
 
 class Source:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stepscope.errors import InputError
-from stepscope.readers import kineto, timeline
+from stepscope.readers import foreign, kineto, timeline
 from stepscope.readers.chrome import generic, xla
 from stepscope.readers.chrome.samples import with_samples
 from stepscope.readers.events import RawEvents
@@ -46,8 +45,7 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
     """
     trace = convert(with_samples(read_events(source, progress), source))
     if len(trace.slices) == 0:
-        lost = [f"{loss.count} {loss.text}" for loss in trace.completeness.losses if loss.lost_events]
-        raise InputError(f"{source.path} holds no usable event" + (f": {'; '.join(lost)}." if lost else "."))
+        raise foreign.empty(source.path, trace.completeness.losses)
     return trace
 
 

@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stepscope.errors import InputError
+from stepscope.readers.inflate import Stream
 from stepscope.readers.scan.damage import Tally
 from stepscope.readers.scan.header import EVENT_START, TAIL_LIMIT
 from stepscope.readers.scan.roads import Road, Stop
 from stepscope.readers.scan.rows import Part
 from stepscope.readers.scan.window import PADDING, Window, empty_buffer, window_of
-from stepscope.readers.source import Source, Stream, fill, pread_into
+from stepscope.readers.source import Source, fill, pread_into
 
 CHUNK = 8 << 20
 """Bytes that a thread reads at a time."""
@@ -65,7 +66,8 @@ class Feed:
         return got > 0
 
 
-def read_stream(feed: Feed, stream: Stream, start: int, road: Road, progress: Callable[[], None]) -> Listing:
+def read_stream(source: Source, feed: Feed, stream: Stream, start: int, road: Road,
+                progress: Callable[[], None]) -> Listing:
     """Read events front to back; what ``feed`` holds from ``start`` on comes first.
 
     One thread decompresses while this one parses.
@@ -76,7 +78,7 @@ def read_stream(feed: Feed, stream: Stream, start: int, road: Road, progress: Ca
     with closing(_blocks(stream)) as blocks:
         ahead = iter(()) if window.last else blocks
         while stop is not Stop.DONE and (block := next(ahead, None)) is not None:
-            _refuse_dust(road.parts, window.base + at)
+            _refuse_dust(source, road.parts, window.base + at)
             window = block.joined(window, at)
             at, comma_due, stop = road.advance(window, 0, _NOWHERE, comma_due)
             progress()
@@ -157,7 +159,7 @@ def read_chunks(source: Source, start: int, roads: Callable[[], Road], threads: 
                     chunk = reader.read_from(at, limit, comma_due)
                 parts.extend(chunk.parts)
                 tally.add(chunk.tally)
-                _refuse_dust(parts, chunk.end)
+                _refuse_dust(source, parts, chunk.end)
                 at, comma_due, done = chunk.end, chunk.comma_due, chunk.done
                 reader.finished = done
                 progress(at)
@@ -237,8 +239,9 @@ def thread_count() -> int:
     return min(usable, 8)
 
 
-def _refuse_dust(parts: deque[Part] | list[Part], size: int) -> None:
+def _refuse_dust(source: Source, parts: deque[Part] | list[Part], size: int) -> None:
     """Stop reading a file made to fill the memory: millions of events of a few bytes each."""
     events = sum(len(part.rows) for part in parts)
     if events > _MANY_EVENTS and events * _MIN_EVENT_BYTES > size:
-        raise InputError(f"{events:,} events in {size:,} bytes: this is no profile")
+        raise InputError(f"{source.path}: holds {events:,} events in {size:,} bytes, as no profile does; record the "
+                         "run again")

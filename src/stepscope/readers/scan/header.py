@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepscope.errors import InputError
+from stepscope.readers.foreign import ASK
 from stepscope.readers.scan import decode
 from stepscope.readers.scan.damage import Tally
 from stepscope.readers.scan.plain import BLANK, STRING, Incomplete, Malformed, skip_blank, value_end
@@ -108,7 +109,7 @@ class Root:
         """Read one root member (and the comma behind it) before the events; sets ``opening.start`` on finding them."""
         at = self._blank(data, at, more)
         if data[at:at + 1] == b"}":
-            raise self._refuse("is JSON, but no trace: it has no traceEvents")
+            raise self._refuse(f"is JSON without traceEvents, so no trace; {ASK}")
         try:
             key = self._grown(data, more, lambda: _key_at(data, at))
             opening.start = self._events_start(data, key, more)
@@ -125,7 +126,7 @@ class Root:
         except (Malformed, ValueError, RecursionError):
             return self._after_damage(data, at, more, opening)
         except Incomplete:
-            raise self._refuse("ends before its traceEvents begin") from None
+            raise self._refuse("ends before its traceEvents begin; get the whole file") from None
 
     def _events_start(self, data: bytearray, key: re.Match[bytes], more: Callable[[], bool]) -> int:
         """Where the first event may stand if this key's value is the list of events; -1 where it is not."""
@@ -161,7 +162,7 @@ class Root:
                 opening.start = events.end()
                 return at
             if not self._more(data, more):
-                raise self._refuse("is damaged before its traceEvents begin, or is no trace")
+                raise self._refuse(f"is damaged before its traceEvents begin, or is no trace; {ASK}")
 
     def _keep(self, header: dict[str, Any], key: bytes, value: bytes) -> None:
         name = decode.string(key[1:-1])[0]
@@ -180,7 +181,7 @@ class Root:
 
     def _bare_list(self, data: bytearray, at: int) -> Opening:
         if not _PHASE.search(data):
-            raise self._refuse("is a JSON list, but not of trace events")
+            raise self._refuse(f"is a JSON list, but not of trace events; {ASK}")
         return Opening(at + 1, bare=True)
 
     def _salvage(self, data: bytearray, more: Callable[[], bool]) -> Opening:
@@ -189,15 +190,15 @@ class Root:
             pass
         match = _TRACE_EVENTS.search(data)
         if match is None:
-            raise self._refuse("is no trace: it is not JSON, or JSON of another kind")
+            raise self._refuse(f"is no trace: it is not JSON, or JSON of another kind; {ASK}")
         self._tally.note("header_damaged", 0, size=match.start())
         return Opening(match.end())
 
     def _blank(self, data: bytearray, at: int, more: Callable[[], bool]) -> int:
         while (at := BLANK.match(data, at).end()) == len(data):  # type: ignore[union-attr]
             if not self._more(data, more):
-                raise self._refuse("ends before its traceEvents begin" if data.strip(_BLANKS)
-                                   else "holds nothing but blanks")
+                raise self._refuse("ends before its traceEvents begin; get the whole file" if data.strip(_BLANKS)
+                                   else "holds nothing but blanks; record the run again")
         return at
 
     def _grown(self, data: bytearray, more: Callable[[], bool], read: Callable[[], Any]) -> Any:
@@ -215,7 +216,7 @@ class Root:
         while grew and len(data) < wanted and more():
             pass
         if grew and len(data) > HEAD_LIMIT:
-            raise self._refuse(f"has no traceEvents within its first {HEAD_LIMIT >> 20} MiB")
+            raise self._refuse(f"has no traceEvents within its first {HEAD_LIMIT >> 20} MiB; {ASK}")
         return grew
 
     def _refuse(self, why: str) -> InputError:

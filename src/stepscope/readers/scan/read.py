@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from stepscope.readers.events import RawEvents
+from stepscope.readers.inflate import Stream
 from stepscope.readers.scan import drive
 from stepscope.readers.scan.damage import Tally
 from stepscope.readers.scan.drive import (
@@ -19,7 +20,7 @@ from stepscope.readers.scan.drive import (
 from stepscope.readers.scan.header import Root
 from stepscope.readers.scan.merge import merge
 from stepscope.readers.scan.roads import Road, TolerantRoad
-from stepscope.readers.source import Source, Stream
+from stepscope.readers.source import Source
 
 RoadType = type[Road]
 
@@ -68,7 +69,7 @@ def must_compile() -> bool:
 def _list(source: Source, stream: Stream, feed: Feed, start: int, make_road: RoadType, report: Progress) -> Listing:
     if source.container == "plain" and source.size - start > 2 * drive.CHUNK and make_road.parallel:
         return read_chunks(source, start, make_road, thread_count(), lambda done: report(done, source.size))
-    return read_stream(feed, stream, start, make_road(), lambda: report(stream.consumed, source.size))
+    return read_stream(source, feed, stream, start, make_road(), lambda: report(stream.consumed, source.size))
 
 
 def _choose(road: str, small: bool) -> tuple[RoadType, list[str]]:
