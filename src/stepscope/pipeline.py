@@ -11,20 +11,25 @@ from typing import Any
 import polars as pl
 
 from stepscope import compiled
+from stepscope.analysis.excerpt import by_steps
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.region import region
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.errors import Exit, InputError
-from stepscope.readers import registry
+from stepscope.readers import recorded, registry
 from stepscope.readers.find import find
-from stepscope.readers.scan import must_compile, read_arguments
+from stepscope.readers.scan import must_compile
 from stepscope.readers.source import Source
-from stepscope.report import document
-from stepscope.report.labels import CATEGORIES
-from stepscope.trace import forest
+from stepscope.report import document, frames
+from stepscope.sql import query
+from stepscope.trace import forest, select
 from stepscope.trace.trace import Trace
+from stepscope.writers import saved
 
 Progress = Callable[[str, int, int], None]
+Span = tuple[int | None, int | None]
+"""Start and end; None is an open end."""
 
 SMALL_FILE_BYTES = 16_384
 """Smaller files are read without the compiled scanner."""
@@ -72,19 +77,59 @@ class Profile:
     @cached_property
     def steps(self) -> pl.DataFrame:
         """One row per step; times in ns."""
-        return pl.DataFrame(self.document()["steps"], schema=_STEP_COLUMNS)
+        return frames.steps(self.document())
 
     @cached_property
     def accounting(self) -> pl.DataFrame:
         """One row per device and step (and the time around steps), one column of ns per category."""
-        rows = [
-            {**row, **{name: row["parts"].get(name, 0) for name in CATEGORIES}} for row in self.document()["accounting"]
-        ]
-        return pl.DataFrame(rows, schema=_ROW_COLUMNS | dict.fromkeys(CATEGORIES, pl.Int64))
+        return frames.accounting(self.document())
 
     def arguments(self, slice_ids: Sequence[int]) -> list[dict[str, Any]]:
-        """Everything the file says about some slices (``args``), read again from the file."""
-        return read_arguments(self.source, [int(self.trace.slices.offset[s]) for s in slice_ids])
+        """Everything the recorded file says about some slices (``args``), read again from it.
+
+        Raises InputError where the file is gone, has changed, or says no more than the tables hold.
+        """
+        return recorded.arguments_of(self.trace, [int(self.trace.slices.offset[s]) for s in slice_ids])
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A declared table (``docs/tables.md``) as a frame. Raises KeyError for another name."""
+        return self.trace.table(name)
+
+    def query(self, sql: str, *, time_ns: Span | None = None) -> pl.DataFrame:
+        """The rows that a SELECT from the declared tables, ``ops``, ``host``, ``steps`` and ``accounting`` yields.
+
+        With ``time_ns``, ``(start, end)``, the tables hold what overlaps that time. Raises UsageError where the query
+        is wrong, or is more than a SELECT.
+        """
+        return query(sql, frames.by_name(self.trace, self.document, time_ns))
+
+    def region(self, start_ns: int | None, end_ns: int | None) -> pl.DataFrame:
+        """Where a stretch of time went on each device and host thread (columns: ``analysis.region.REGION``).
+
+        None is the profile's own start or end. Raises UsageError where the stretch is empty.
+        """
+        return region(self.facts, *select.bounds(self.trace, start_ns, end_ns))
+
+    def slice(
+        self, *, steps: Span | None = None, time_ns: Span | None = None, min_dur_ns: int | None = None
+    ) -> Profile:
+        """A smaller profile: steps ``(first, one behind the last)``, a stretch of time, slices no shorter than this.
+
+        Raises UsageError where nothing is left.
+        """
+        parts = [
+            *([by_steps(self.facts, *steps)] if steps else []),
+            *([select.by_time(self.trace, *time_ns)] if time_ns else []),
+            *([select.by_duration(self.trace, min_dur_ns)] if min_dur_ns is not None else []),
+        ]
+        return Profile(self.source, select.select(self.trace, *parts), self._progress) if parts else self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write stepscope's own saved form, which opens at once; a file of that name is replaced.
+
+        Raises OSError where the disk does.
+        """
+        saved.write(self.trace, Path(path))
 
     def document(self) -> dict[str, Any]:
         """The report as one JSON-ready dict (schema ``stepscope.report/1``)."""
@@ -99,27 +144,6 @@ class Profile:
     def exit_status(self) -> Exit:
         """``OK``, or ``PARTIAL`` where bytes or events of the input could not become rows."""
         return Exit.OK if self.trace.completeness.complete else Exit.PARTIAL
-
-
-_STEP_COLUMNS = {
-    "rank": pl.Int64,
-    "index": pl.Int64,
-    "number": pl.Int64,
-    "start_ns": pl.Int64,
-    "dur_ns": pl.Int64,
-    "host_dur_ns": pl.Int64,
-    "basis": pl.String,
-    "inferred": pl.Boolean,
-    "complete": pl.Boolean,
-}
-_ROW_COLUMNS = {
-    "rank": pl.Int64,
-    "device": pl.Int64,
-    "step": pl.Int64,
-    "phase": pl.String,
-    "start_ns": pl.Int64,
-    "dur_ns": pl.Int64,
-}
 
 
 def _must_compile(source: Source) -> bool:
@@ -158,7 +182,7 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
     reading = (lambda done, total: progress("reading", done, total)) if progress else None
     if progress and _must_compile(source):
         progress("compile", 0, 0)
-    return Profile(source, reader.read(source, reading), progress)
+    return Profile(source, recorded.remembering(reader.read(source, reading), source), progress)
 
 
 __all__ = ["Profile", "find", "open", "open_all", "read"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +33,7 @@ def unpacked(data: bytes) -> Trace:
 
 
 def small() -> Trace:
-    builder = TraceBuilder(["op", "f\0o", "\ud800", "…"])
+    builder = TraceBuilder(["op", "f\0o", "op", "…"])
     track = builder.track(t.TrackKind.HOST_THREAD, "1", "2")
     builder.slices(
         track=np.full(3, track, np.int32),
@@ -57,7 +59,7 @@ def changed(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
 def refusal(data: bytes) -> str:
     with pytest.raises(saved.SavedError) as error:
         unpacked(data)
-    assert "\n" not in str(error.value)
+    assert re.fullmatch("is [^\n]+; [^\n;]+", str(error.value))
     return str(error.value)
 
 
@@ -72,6 +74,12 @@ def test_columns_are_views_of_the_file_and_cannot_be_written():
     for values in (trace.slices.start_ns, trace.slices.kind, trace.step_marks.number):
         assert np.shares_memory(values, data)
         assert not values.flags.writeable
+
+
+def test_texts_may_be_twice_there():
+    trace = unpacked(packed(small()))
+    assert trace.strings[:3] == ("op", "f\0o", "op")
+    assert trace.table("slices")["name"].to_list() == ["op", "f\0o", "op"]
 
 
 def test_an_empty_trace_comes_back():
@@ -89,8 +97,8 @@ def test_a_file_cut_anywhere_is_refused():
 def test_another_version_is_refused():
     data = bytearray(packed(small()))
     data[14] += 1
-    assert refusal(bytes(data)).startswith("was saved in version 2 of the form, this stepscope reads version 1")
-    assert refusal(b"x" * 99) == "is not a saved trace"
+    assert refusal(bytes(data)).startswith("is of version 2 of the saved form, this stepscope reads version 1")
+    assert refusal(b"x" * 99).startswith("is not a saved trace")
 
 
 @given(st.lists(st.tuples(st.integers(0, 1 << 30), st.integers(0, 255)), min_size=1, max_size=4))
@@ -98,12 +106,8 @@ def test_a_file_with_wrong_bytes_gives_a_valid_trace_or_a_sentence(wrong):
     data = bytearray(packed(small()))
     for place, byte in wrong:
         data[place % len(data)] = byte
-    try:
-        trace = unpacked(bytes(data))
-    except saved.SavedError as error:
-        assert "\n" not in str(error)
-    else:
-        assert fault_of(trace) == ""
+    with contextlib.suppress(saved.SavedError):
+        assert fault_of(unpacked(bytes(data))) == ""
 
 
 def column(table: str, name: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
@@ -116,20 +120,20 @@ def column(table: str, name: str, **changes: Any) -> Callable[[dict[str, Any]], 
         (column("slices", "start_ns", at=1 << 40), "slices.start_ns lies outside of the file"),
         (column("slices", "start_ns", at=-64), "slices.start_ns lies outside of the file"),
         (column("slices", "start_ns", at=1), "slices.start_ns lies outside of the file"),
-        (column("slices", "start_ns", type="<f8"), "slices.start_ns has type '<f8'"),
-        (column("slices", "start_ns", type="O"), "slices.start_ns has type 'O'"),
+        (column("slices", "start_ns", type="<f8"), "slices.start_ns has type <f8"),
+        (column("slices", "start_ns", type="O"), "slices.start_ns has type O"),
         (lambda header: header["tables"]["slices"].update(rows=1 << 60), "lies outside of the file"),
         (lambda header: header["tables"]["slices"].update(rows=-1), "lies outside of the file"),
         (lambda header: header["tables"]["tracks"].update(rows=0), "slices.track is out of range"),
         (lambda header: header["strings"].update(rows=1), "the lengths of its texts do not add up"),
         (lambda header: header["strings"]["columns"].pop("text"), "its texts cannot be read"),
         (lambda header: header["tables"]["slices"]["columns"].pop("name"), "column slices.name is missing"),
-        (lambda header: header["tables"].update(new={"rows": 0, "columns": {}}), "table 'new' is not known here"),
+        (lambda header: header["tables"].update(new={"rows": 0, "columns": {}}), "with the table new"),
         (
             lambda header: header["tables"]["slices"]["columns"].update(new={"at": 0, "type": "<i4"}),
-            "column slices.new is not known here",
+            "with the column slices.new",
         ),
-        (lambda header: header["tables"]["slices"]["columns"]["kind"]["labels"].reverse(), "has other values here"),
+        (lambda header: header["tables"]["slices"]["columns"]["kind"]["labels"].reverse(), "other values of slices"),
         (lambda header: header["info"].update(rank="one"), "its header cannot be read"),
         (lambda header: header.pop("info"), "its header cannot be read"),
     ],

@@ -12,8 +12,8 @@ from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.trace import Completeness, Device, Info, Loss, Trace
 
-TEXTS = st.text(st.characters(exclude_categories=()), max_size=6)
-"""Any characters, lone surrogates and zeros among them."""
+TEXTS = st.text(max_size=6)
+"""Any characters, zeros among them."""
 
 
 @st.composite
@@ -43,7 +43,9 @@ def traces(draw: st.DrawFn) -> Trace:
     return builder.build(INFO, COMPLETENESS)
 
 
-def _column(seed: np.random.Generator, f: dataclasses.Field[Any], rows: int, strings: int, sizes: dict[str, int]) -> Any:
+def _column(
+    seed: np.random.Generator, f: dataclasses.Field[Any], rows: int, strings: int, sizes: dict[str, int]
+) -> Any:
     meta, dtype = f.metadata, t.dtype_of(f)
     limit = strings if meta["text"] else sizes[meta["table"]] if meta["table"] else 50
     values = seed.integers(0, len(meta["labels"]) if meta["labels"] else limit, rows).astype(dtype)

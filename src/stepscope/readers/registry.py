@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepscope.errors import InputError
-from stepscope.readers import foreign, nsys, step_stats, xplane
+from stepscope.readers import foreign, nsys, saved, step_stats, xplane
 from stepscope.readers.chrome import read as chrome
 from stepscope.readers.scan import read_arguments
 from stepscope.readers.source import Source
@@ -32,6 +32,7 @@ class Reader:
 
 
 READERS: tuple[Reader, ...] = (
+    Reader("stepscope's saved form", "`stepscope convert` and `stepscope slice`", saved.recognise, saved.read),
     Reader(
         "Nsight Systems SQLite", "`nsys export --type sqlite`, from a report of Nsight Systems", nsys.recognise, nsys.read
     ),

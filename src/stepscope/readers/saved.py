@@ -26,4 +26,4 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
     try:
         return saved.unpack(data.view(np.ndarray))
     except saved.SavedError as error:
-        raise InputError(f"{source.path} {error}") from error
+        raise InputError(f"{source.path}: {error}") from error

@@ -41,11 +41,12 @@ ALIGNMENT = 64
 HEADER_LIMIT = 256 << 20
 """JSON takes some twenty times its size in memory; what readers keep of a file's own header is far smaller."""
 
+_AGAIN = "save the original profile again"
 _PREFIX = struct.Struct(f"<{len(MAGIC)}sHQQ")
 
 
 class SavedError(Exception):
-    """What is wrong with a saved trace, as the end of a sentence that begins with its path."""
+    """What is wrong with a saved trace, as it stands behind its path in a sentence."""
 
 
 class _Column(msgspec.Struct):
@@ -107,7 +108,7 @@ class _Layout:
 
     def strings(self, strings: tuple[str, ...]) -> _Table:
         """Place the dictionary: one text of all, and the length of each in characters."""
-        text = np.frombuffer("".join(strings).encode("utf-8", "surrogatepass"), np.uint8)
+        text = np.frombuffer("".join(strings).encode(), np.uint8)
         lengths = np.fromiter(map(len, strings), np.int64, len(strings))
         size = self.add(np.array([text.size], np.int64))
         return _Table(len(strings), {"bytes": size, "text": self.add(text), "lengths": self.add(lengths)})
@@ -138,7 +139,7 @@ def unpack(data: npt.NDArray[np.uint8]) -> Trace:
     header, columns = _split(data)
     unknown = sorted(header.tables.keys() - t.TABLES.keys())
     if unknown:
-        raise SavedError(f"was written by a newer version ({header.tool}): table {unknown[0]!r} is not known here")
+        raise SavedError(f"is of a newer version, with the table {_short(unknown[0])}; {_AGAIN}")
     made: dict[str, Any] = {
         name: _unpacked_table(name, kind, columns, header.tables[name]) if name in header.tables else kind.empty()
         for name, kind in t.TABLES.items()
@@ -147,53 +148,52 @@ def unpack(data: npt.NDArray[np.uint8]) -> Trace:
     trace = Trace(info=header.info, completeness=header.completeness, strings=strings, **made)
     fault = fault_of(trace)
     if fault:
-        raise SavedError(f"is damaged: {fault}")
+        raise SavedError(f"is damaged: {fault}; {_AGAIN}")
     return trace
 
 
 def _split(data: npt.NDArray[np.uint8]) -> tuple[_Header, npt.NDArray[np.uint8]]:
     """The header, checked for its form, and the bytes of the columns."""
     if data.size < _PREFIX.size:
-        raise SavedError("is cut short within its first bytes")
+        raise SavedError(f"is cut short within its first bytes; {_AGAIN}")
     magic, version, header_bytes, column_bytes = _PREFIX.unpack(data[: _PREFIX.size].tobytes())
     if magic != MAGIC:
-        raise SavedError("is not a saved trace")
+        raise SavedError("is not a saved trace; name one that stepscope wrote")
     if version != VERSION:
         raise SavedError(
-            f"was saved in version {version} of the form, this stepscope reads version {VERSION}: convert the original "
-            "profile again"
+            f"is of version {version} of the saved form, this stepscope reads version {VERSION}; {_AGAIN}"
         )
     if header_bytes > HEADER_LIMIT:
-        raise SavedError(f"is damaged: its header would have {header_bytes:,} bytes")
+        raise SavedError(f"is damaged: its header would have {header_bytes:,} bytes; {_AGAIN}")
     begin = _PREFIX.size + header_bytes + _padding(_PREFIX.size + header_bytes)
     whole = begin + column_bytes
     if data.size < whole:
-        raise SavedError(f"is cut short: {data.size:,} of {whole:,} bytes are there; convert the original again")
+        raise SavedError(f"is cut short: {data.size:,} of {whole:,} bytes are there; {_AGAIN}")
     if data.size > whole:
-        raise SavedError(f"is damaged: {data.size - whole:,} bytes lie behind its end")
+        raise SavedError(f"is damaged: {data.size - whole:,} bytes lie behind its end; {_AGAIN}")
     try:
         raw = json.loads(data[_PREFIX.size : _PREFIX.size + header_bytes].tobytes())
         return msgspec.convert(raw, _Header), data[begin:]
     except (ValueError, RecursionError) as error:  # msgspec's and JSON's errors are ValueErrors
-        raise SavedError(f"is damaged: its header cannot be read ({_first_line(error)})") from error
+        raise SavedError(f"is damaged: its header cannot be read ({_short(error)}); {_AGAIN}") from error
 
 
 def _unpacked_table(name: str, kind: type[t.Table], data: npt.NDArray[np.uint8], declared: _Table) -> t.Table:
     unknown = sorted(declared.columns.keys() - {f.name for f in dataclasses.fields(kind)})
     if unknown:
-        raise SavedError(f"was written by a newer version: column {name}.{unknown[0]} is not known here")
+        raise SavedError(f"is of a newer version, with the column {name}.{_short(unknown[0])}; {_AGAIN}")
     columns: dict[str, npt.NDArray[Any]] = {}
     absent: list[dataclasses.Field[Any]] = []
     for f in dataclasses.fields(kind):
         if f.name in declared.columns:
             column = declared.columns[f.name]
             if column.labels is not None and column.labels != (_labels(f) or [])[: len(column.labels)]:
-                raise SavedError(f"was written by another version: {name}.{f.name} has other values here")
+                raise SavedError(f"is of another version, with other values of {name}.{f.name}; {_AGAIN}")
             columns[f.name] = _values(f"{name}.{f.name}", data, column, t.dtype_of(f), declared.rows)
         elif f.metadata["nullable"]:
             absent.append(f)
         else:
-            raise SavedError(f"is damaged: column {name}.{f.name} is missing")
+            raise SavedError(f"is damaged: column {name}.{f.name} is missing; {_AGAIN}")
     for f in absent:  # Only now is the number of rows known to fit the file.
         columns[f.name] = _nulls(t.dtype_of(f), declared.rows)
     return kind(**columns)
@@ -205,10 +205,10 @@ def _values(
     """A view of a column's bytes, in the machine's own byte order."""
     little = dtype.newbyteorder("<")
     if column.type != little.str:
-        raise SavedError(f"is damaged: {where} has type {column.type[:20]!r}")
+        raise SavedError(f"is damaged: {where} has type {_short(column.type)}; {_AGAIN}")
     end = column.at + rows * dtype.itemsize
     if rows < 0 or column.at < 0 or column.at % ALIGNMENT or end > data.size:
-        raise SavedError(f"is damaged: {where} lies outside of the file")
+        raise SavedError(f"is damaged: {where} lies outside of the file; {_AGAIN}")
     values = data[column.at : end].view(little).astype(dtype, copy=False)
     values.setflags(write=False)
     return values
@@ -225,13 +225,14 @@ def _unpacked_strings(data: npt.NDArray[np.uint8], declared: _Table) -> tuple[st
         size = _values("strings.bytes", data, declared.columns["bytes"], np.dtype(np.int64), 1)
         blob = _values("strings.text", data, declared.columns["text"], np.dtype(np.uint8), int(size[0]))
         lengths = _values("strings.lengths", data, declared.columns["lengths"], np.dtype(np.int64), declared.rows)
-        text = blob.tobytes().decode("utf-8", "surrogatepass")
+        text = blob.tobytes().decode()
     except (KeyError, UnicodeDecodeError) as error:
-        raise SavedError("is damaged: its texts cannot be read") from error
+        raise SavedError(f"is damaged: its texts cannot be read; {_AGAIN}") from error
     if (lengths.size and (int(lengths.min()) < 0 or int(lengths.max()) > len(text))) or int(lengths.sum()) != len(text):
-        raise SavedError("is damaged: the lengths of its texts do not add up")
+        raise SavedError(f"is damaged: the lengths of its texts do not add up; {_AGAIN}")
     return tuple(text[begin:end] for begin, end in pairwise([0, *np.cumsum(lengths).tolist()]))
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0][:200]
+def _short(text: object) -> str:
+    """What the file or a library says, fit for a sentence."""
+    return str(text).split("\n", 1)[0][:100]

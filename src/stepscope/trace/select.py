@@ -31,10 +31,15 @@ class Part:
     """Which memory events, counters and instants to keep, in ns from the trace's origin; None for all."""
 
 
-def by_time(trace: Trace, start_ns: int, end_ns: int) -> Part:
-    """Whatever overlaps ``[start_ns, end_ns)``, uncut; a launch keeps its device ops and a device op its launch."""
-    words = f"the time from {format_ns(start_ns)} to {format_ns(end_ns)}"
-    return Part(with_partners(trace, overlapping(trace, start_ns, end_ns)), words, (start_ns, end_ns))
+def by_time(trace: Trace, start_ns: int | None, end_ns: int | None) -> Part:
+    """Whatever overlaps ``[start_ns, end_ns)``, uncut; a launch keeps its device ops and a device op its launch.
+
+    None is the profile's own start or end.
+    """
+    start, end = bounds(trace, start_ns, end_ns)
+    words = f"the time from {format_ns(start)} to {format_ns(end)}"
+    end += end_ns is None  # so that a last event of no length is kept
+    return Part(with_partners(trace, overlapping(trace, start, end)), words, (start, end))
 
 
 def by_duration(trace: Trace, min_dur_ns: int) -> Part:
@@ -85,7 +90,7 @@ def select(trace: Trace, *parts: Part) -> Trace:
     used = _used_texts(tables, len(trace.strings))
     made: dict[str, Any] = {name: _frozen(table, _renumbering(used)) for name, table in tables.items()}
     cut = int(keep.size - keep.sum())
-    loss = Loss("sliced", cut, f"{cut:,} slices were cut out of this profile, which keeps only {_words(parts)}")
+    loss = Loss("sliced", cut, f"slices were cut out of this profile, which keeps only {_words(parts)}")
     part = Trace(
         info=trace.info,
         completeness=dataclasses.replace(trace.completeness, losses=(*trace.completeness.losses, loss)),
@@ -143,6 +148,12 @@ def extent(trace: Trace) -> tuple[int, int]:
     """When the first slice starts and the last one ends, in ns from the trace's origin; ``(0, 0)`` without slices."""
     start = trace.slices.start_ns
     return (int(start.min()), int((start + trace.slices.dur_ns).max())) if start.size else (0, 0)
+
+
+def bounds(trace: Trace, start_ns: int | None, end_ns: int | None) -> tuple[int, int]:
+    """A stretch of time, with the profile's own start and end for None."""
+    first, last = extent(trace)
+    return first if start_ns is None else start_ns, last if end_ns is None else end_ns
 
 
 def _words(parts: tuple[Part, ...]) -> str:

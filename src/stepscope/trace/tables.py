@@ -197,7 +197,7 @@ def _series(declared: dataclasses.Field[Any], values: npt.NDArray[Any], strings:
 
 def _labelled(name: str, labels: list[str], codes: npt.NDArray[Any]) -> pl.Series:
     """Codes as an Enum column, null where negative."""
-    dictionary = pl.Series(name, labels, dtype=pl.Enum(labels))
+    dictionary = pl.Series(name, labels, dtype=pl.Enum(list(dict.fromkeys(labels))))
     index = pl.Series(np.maximum(codes, 0).astype(np.uint32))
     if (codes < 0).any():
         index = pl.select(pl.when(pl.Series(codes >= 0)).then(index)).to_series()

@@ -66,8 +66,6 @@ class SourceFile:
     path: str
     bytes: int
     mtime_ns: int
-    reader: str
-    """Name of the reader."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,11 +14,16 @@ from pathlib import Path
 def replacing(path: Path) -> Iterator[Path]:
     """A name beside ``path`` to write a file or folder under; it becomes ``path`` once the block is done.
 
-    Where the block fails, what it wrote is removed and ``path`` is as it was.
+    Where the block fails, what it wrote is removed and ``path`` is as it was. Raises OSError, with ``path`` as the
+    file's name, where its folder does not exist or a file would take the place of a folder.
     """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield beside
+        if path.is_dir() and not beside.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         os.replace(beside, path)
     finally:
         if beside.is_dir():

@@ -1,0 +1,65 @@
+"""Writing profiles from the command line: the format a name means, what may be overwritten, what was written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stepscope.cli.streams import say
+from stepscope.errors import UsageError
+from stepscope.units import format_bytes, format_count
+
+if TYPE_CHECKING:
+    from stepscope.trace.trace import Trace
+    from stepscope.writers.registry import Writer
+
+to_option = click.option("--to", metavar="NAME", help="Format of OUT, whatever its name ends in.")
+force_option = click.option("-f", "--force", is_flag=True, help="Overwrite OUT.")
+
+
+def chosen_writer(out: str, to: str | None, without_ending: str | None = None) -> Writer:
+    """The format that ``--to`` names, else that of the name's ending, else, where it has none, ``without_ending``.
+
+    Raises UsageError, with all formats, where nothing names one.
+    """
+    from stepscope.writers.registry import WRITERS
+
+    name = Path(out).name
+    if to is None and "." not in name:
+        to = without_ending
+    if to is not None:
+        for writer in WRITERS:
+            if writer.name == to:
+                return writer
+        raise UsageError(f"--to {to} is no format; there are {', '.join(writer.name for writer in WRITERS)}")
+    endings = {ending: writer for writer in WRITERS for ending in writer.suffixes if ending or "." not in name}
+    matching = [ending for ending in endings if name.endswith(ending)]
+    if not matching:
+        known = ", ".join(f"{' or '.join(ending or 'none' for ending in w.suffixes)} ({w.name})" for w in WRITERS)
+        raise UsageError(f"{out}: the ending says no format: use --to, or one of {known}")
+    return endings[max(matching, key=len)]
+
+
+def check_target(out: str, source: str, force: bool) -> None:
+    """Raise UsageError where ``out`` is the input itself, or is there already and ``--force`` was not given."""
+    if not os.path.lexists(out):
+        return
+    if os.path.exists(source) and os.path.exists(out) and os.path.samefile(out, source):
+        raise UsageError(f"{out} is the profile that is read: write to another name")
+    if not force:
+        raise UsageError(f"{out} is there already: --force overwrites it")
+
+
+def write(trace: Trace, out: str, writer: Writer) -> None:
+    """Write a trace and say so on stderr."""
+    writer.write(trace, Path(out))
+    size = sum(_sizes(Path(out)))
+    say(f"wrote {out}: {writer.name}, {format_bytes(size)}, {format_count(len(trace.slices))} slices")
+
+
+def _sizes(path: Path) -> list[int]:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return [file.stat().st_size for file in files if file.is_file()]

@@ -1,0 +1,137 @@
+"""The frames of a profile, by the names under which SQL finds them, with a sentence for every column."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from stepscope.report.labels import CATEGORIES
+from stepscope.sql import Tables
+from stepscope.trace import tables as t
+from stepscope.trace import views
+from stepscope.trace.builder import TraceBuilder
+from stepscope.trace.select import by_time, select
+from stepscope.trace.trace import Completeness, Info, Trace
+
+Document = dict[str, Any]
+
+_STEPS: dict[str, tuple[Any, str]] = {
+    "rank": (pl.Int64, "Rank of the process."),
+    "index": (pl.Int64, "Position of the step, from 0."),
+    "number": (pl.Int64, "Number of the step, as recorded."),
+    "start_ns": (pl.Int64, "Start of its marker, from the trace's origin."),
+    "dur_ns": (pl.Int64, "Duration: its longest device window, else the host's period."),
+    "host_dur_ns": (pl.Int64, "The host's period."),
+    "basis": (pl.String, "Whether the duration is the device's or the host's."),
+    "inferred": (pl.Boolean, "Whether no marker says so."),
+    "complete": (pl.Boolean, "Whether the profile holds all of it."),
+}
+_ACCOUNTING: dict[str, tuple[Any, str]] = {
+    "rank": (pl.Int64, "Rank of the process."),
+    "device": (pl.Int64, "Device index; absent where the host's time is booked."),
+    "step": (pl.Int64, "Index of the step; absent before, between and after the steps."),
+    "phase": (pl.String, "step, before, gap or after."),
+    "start_ns": (pl.Int64, "Start, from the trace's origin."),
+    "dur_ns": (pl.Int64, "Duration; the categories sum to it."),
+    **{name: (pl.Int64, f"Time in ns: {label.words}.") for name, label in CATEGORIES.items()},
+}
+
+
+_VIEWS = {
+    "ops": "What ran on devices, with the call that launched it.",
+    "host": "What ran on host threads, with the time in which nothing ran inside it.",
+    "steps": "A row per step, as the report has them.",
+    "accounting": "A row per device and step (and the time around steps), with the time in each category.",
+}
+
+
+def steps(document: Document) -> pl.DataFrame:
+    """One row per step; times in ns."""
+    return pl.DataFrame(document["steps"], schema={name: kind for name, (kind, _) in _STEPS.items()})
+
+
+def accounting(document: Document) -> pl.DataFrame:
+    """One row per device and step (and the time around steps), one column of ns per category."""
+    rows = [{**row, **{name: row["parts"].get(name, 0) for name in CATEGORIES}} for row in document["accounting"]]
+    return pl.DataFrame(rows, schema={name: kind for name, (kind, _) in _ACCOUNTING.items()})
+
+
+def by_name(trace: Trace, document: Callable[[], Document], time_ns: tuple[int | None, int | None] | None) -> Tables:
+    """The declared tables, ``ops``, ``host``, ``steps`` and ``accounting``; each is made when it is asked for.
+
+    With a range of time they hold what overlaps it, uncut. Raises UsageError where no slice does.
+    """
+    part = trace if time_ns is None else select(trace, by_time(trace, *time_ns))
+    return {
+        **{name: partial(views.numbered, part, name) for name in t.TABLES},
+        "ops": partial(views.ops, part),
+        "host": partial(views.host, part),
+        "steps": lambda: _overlapping(steps(document()), time_ns),
+        "accounting": lambda: _overlapping(accounting(document()), time_ns),
+    }
+
+
+def _overlapping(frame: pl.DataFrame, time_ns: tuple[int | None, int | None] | None) -> pl.DataFrame:
+    start, end = time_ns or (None, None)
+    if start is not None:
+        frame = frame.filter(pl.col("start_ns") + pl.col("dur_ns") > start)
+    return frame if end is None else frame.filter(pl.col("start_ns") < end)
+
+
+def largest(region: pl.DataFrame, most: int = 10) -> pl.DataFrame:
+    """What ``analysis.region`` found, for eyes: the largest of each device and thread, the rest of them in one row."""
+    owner = ["device", "process", "thread", "label"]
+    place = pl.coalesce(pl.format("device {}", "device"), "label", "thread", "process", pl.lit("a thread"))
+    ranked = region.with_columns(where=place, rank=pl.int_range(pl.len()).over(owner))
+    many = pl.col("name").is_not_null() & (pl.col("rank") >= most)
+    named = pl.when(many).then(pl.lit("others")).otherwise(pl.col("name").fill_null("nothing recorded"))
+    kind = pl.when(~many).then(pl.col("kind"))
+    grouped = ranked.with_columns(name=named, kind=kind).group_by(
+        *owner, "where", pl.when(many).then(None).otherwise(pl.col("rank")).alias("place"), "name", "kind",
+        maintain_order=True,
+    )  # fmt: skip
+    summed = grouped.agg(pl.col("self_ns").sum(), pl.col("count").sum().replace(0, None), pl.col("share").sum())
+    return summed.select("where", "name", "kind", "self_ns", "count", pl.col("share").round(4))
+
+
+def columns() -> pl.DataFrame:
+    """Every column that SQL finds: its table, its type and what it holds."""
+    empty = TraceBuilder().build(Info(""), Completeness(0, {}))
+    rows = [
+        (table, column, _type(dtype), _sentence(table, column))
+        for table, make in by_name(empty, lambda: {"steps": [], "accounting": []}, None).items()
+        for column, dtype in make().schema.items()
+    ]
+    return pl.DataFrame(rows, schema=["table", "column", "type", "holds"], orient="row")
+
+
+def listing(found: pl.DataFrame) -> str:
+    """What :func:`columns` found as text: each table with its sentence, and a line per column."""
+    about = {name: inspect.getdoc(kind) or "" for name, kind in t.TABLES.items()} | _VIEWS
+    width = max(map(len, found["column"].to_list()))
+    lines = []
+    for name in found["table"].unique(maintain_order=True).to_list():
+        lines.append(f"{name}: {about[name]}")
+        rows = found.filter(pl.col("table") == name).iter_rows()
+        lines += [f"  {column:<{width}}  {kind:<8}  {holds}" for _, column, kind, holds in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _type(dtype: pl.DataType) -> str:
+    if dtype.is_integer():
+        return "integer"
+    return {pl.String: "text", pl.Boolean: "boolean"}.get(type(dtype), "number")
+
+
+def _sentence(table: str, column: str) -> str:
+    if table in t.TABLES and column != "id":
+        declared = next(f for f in dataclasses.fields(t.TABLES[table]) if f.name == column)
+        return str(declared.metadata["doc"])
+    texts = {"ops": views.OPS, "host": views.HOST}.get(table, {"id": views.ID})
+    dated = {"steps": _STEPS, "accounting": _ACCOUNTING}.get(table, {})
+    return dated[column][1] if column in dated else texts[column]
