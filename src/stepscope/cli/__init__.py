@@ -12,20 +12,13 @@ import click
 from stepscope._version import __version__
 from stepscope.cli.convert import convert
 from stepscope.cli.diagnose import diagnose
-<<<<<<< HEAD
 from stepscope.cli.formats import formats
-from stepscope.cli.streams import prepare_streams, say, silence_stdout
-from stepscope.errors import Exit, StepscopeError
-
-COMMANDS: tuple[click.Command, ...] = (diagnose, formats)
-=======
 from stepscope.cli.query import query
 from stepscope.cli.slice import slice_
 from stepscope.cli.streams import prepare_streams, say, silence_stdout
 from stepscope.errors import Exit, StepscopeError
 
-COMMANDS: tuple[click.Command, ...] = (diagnose, convert, slice_, query)
->>>>>>> 09e9f84 (wip)
+COMMANDS: tuple[click.Command, ...] = (diagnose, convert, slice_, query, formats)
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
