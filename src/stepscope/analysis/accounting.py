@@ -132,7 +132,11 @@ def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Inte
     )
     communicating = iv.union(slices.start_ns[talking], slices.start_ns[talking] + slices.dur_ns[talking])
     sets = [(cause, host.time(host.main, cause)) for cause in HOST_CAUSES if cause is not Category.LAUNCH]
-    return [*sets[:-1], (Category.HOST_COMPUTE, computing), (Category.COLLECTIVE, communicating), sets[-1]]
+    # Of nodes placed on a device whose work was not recorded, the launching is all there is.
+    calls = (slices.kind == Kind.RUNTIME_CALL) & np.isin(slices.track, host.pool)
+    launching = iv.union(slices.start_ns[calls], slices.start_ns[calls] + slices.dur_ns[calls])
+    working = [(Category.HOST_COMPUTE, computing), (Category.LAUNCH, launching), (Category.COLLECTIVE, communicating)]
+    return [*sets[:-1], *working, sets[-1]]
 
 
 def check(account: Account) -> None:

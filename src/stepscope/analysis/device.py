@@ -9,7 +9,7 @@ import numpy as np
 
 from stepscope.analysis.categories import BUSY_ON_ONE_RANK, Category
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, LaunchBasis
 from stepscope.trace.trace import Trace
 
 _COPIES = {Direction.H2D: Category.COPY_H2D, Direction.D2H: Category.COPY_D2H, Direction.P2P: Category.COPY_P2P}
@@ -35,6 +35,9 @@ class DeviceActivity:
     launch_end: I64
     thread: I32
     """Track of that call, -1 where none is recorded."""
+    by_node: bool = False
+    """Launches were found by the names of a graph's nodes (TensorFlow 1): copies, which belong to none, have no launch,
+    and nothing is left over from before the session's run."""
 
     def __len__(self) -> int:
         """The number of ops."""
@@ -60,7 +63,7 @@ class DeviceActivity:
         """Ops launched before the profile began: no launch, and they start before the first op of their stream that
         has one (of the device, where no op of the stream has).
         """
-        if not self.launched.any():
+        if self.by_node or not self.launched.any():
             return np.zeros(len(self), np.bool_)
         early: Bools = ~self.launched & (self.start < self.start[self.launched.argmax()])
         for stream in np.unique(self.stream[~self.launched]).tolist():
@@ -75,6 +78,7 @@ def device_activities(trace: Trace) -> list[DeviceActivity]:
     """The activity of every device that did anything, by device number."""
     ops, slices = trace.device_ops, trace.slices
     categories = _categories(trace)
+    by_node = bool((trace.launches.basis == LaunchBasis.NODE).any())
     found = []
     for device in np.unique(ops.device).tolist():
         low, high = np.searchsorted(ops.device, [device, device + 1])
@@ -95,6 +99,7 @@ def device_activities(trace: Trace) -> list[DeviceActivity]:
                 launch=np.where(known, slices.start_ns[call], NULL),
                 launch_end=np.where(known, slices.start_ns[call] + slices.dur_ns[call], NULL),
                 thread=np.where(known, slices.track[call], -1).astype(np.int32),
+                by_node=by_node,
             )
         )
     return found

@@ -71,6 +71,8 @@ class HostActivity:
     roles: U8
     """Per slice, the code of what XLA does in it, ``NO_CAUSE`` for none."""
     waits: Waits
+    pool: tuple[int, ...] = ()
+    """Tracks that hold nodes of a graph: lanes of one pool of threads, so that what one does all do."""
     _sets: dict[tuple[int, Category], iv.Intervals] = field(default_factory=dict)
 
     def time(self, track: int, cause: Category) -> iv.Intervals:
@@ -80,13 +82,30 @@ class HostActivity:
             self._sets[key] = self._make(track, cause)
         return self._sets[key]
 
+    @property
+    def loop(self) -> tuple[int, ...]:
+        """Tracks of the training loop: the main thread, or the whole pool."""
+        return self.pool or (self.main,)
+
     def _make(self, track: int, cause: Category) -> iv.Intervals:
+        if track not in self.pool or cause is Category.LAUNCH:
+            return self._of_thread(track, cause)
+        covered = _joined([self._of_thread(member, cause) for member in self.pool])
+        # A node that waits for input holds nothing up while others compute.
+        return iv.subtract(covered, self._computing()) if cause is Category.INPUT else covered
+
+    def _computing(self) -> iv.Intervals:
+        slices = self.trace.slices
+        working = np.isin(slices.kind, (Kind.HOST_OP, Kind.RUNTIME_CALL)) & (self.causes != Category.INPUT.code)
+        return self._cover(0, working & np.isin(slices.track, self.pool))
+
+    def _of_thread(self, track: int, cause: Category) -> iv.Intervals:
         low, kinds, causes = self._of_track(track)
         if cause is Category.LAUNCH:
             # Main and autograd threads take turns, so their dispatching is one stretch.
-            group = (self.main, *self.backward) if track in (self.main, *self.backward) else (track,)
-            spans = [self._dispatching(member) for member in group]
-            return _closed(iv.union(*(np.concatenate(part) for part in zip(*spans, strict=True))), DISPATCH_GAP_NS)
+            turns = (self.main, *self.backward)
+            group = self.pool if track in self.pool else turns if track in turns else (track,)
+            return _closed(_joined([self._dispatching(member) for member in group]), DISPATCH_GAP_NS)
         if cause is Category.PYTHON:
             # The markers of the steps cover everything: they say nothing of what ran.
             chosen = np.isin(kinds, _COVER_KINDS) & ~np.isin(np.arange(low, low + kinds.size), self.markers)
@@ -108,8 +127,10 @@ class HostActivity:
 
     def active(self, track: int) -> iv.Intervals:
         """When a thread was in anything but a Python frame: frames of a worker's main loop cover its idling too."""
-        low, kinds, _ = self._of_track(track)
-        return self._cover(low, ~np.isin(kinds, (Kind.PYTHON_FRAME, Kind.MODULE)))
+        tracks = self.pool if track in self.pool else (track,)
+        of_tracks = [self._of_track(member)[:2] for member in tracks]
+        frames = Kind.PYTHON_FRAME, Kind.MODULE
+        return _joined([self._cover(low, ~np.isin(kinds, frames)) for low, kinds in of_tracks])
 
     def _of_track(self, track: int) -> tuple[int, U8, U8]:
         slices = self.trace.slices
@@ -134,16 +155,29 @@ class HostActivity:
 
 def host_activity(trace: Trace, markers: I32) -> HostActivity:
     """Classify every host slice by its name, once per distinct name; ``markers`` are the slices that mark steps."""
-    main = main_thread(trace)
+    pool = _pool(trace)
+    main = main_thread(trace, pool)
     roles = _xla_roles(trace)
     causes = _causes(trace, roles)
-    return HostActivity(trace, main, _backward_threads(trace, main), markers, causes, roles, _waits(trace, roles))
+    waits = _waits(trace, roles)
+    return HostActivity(trace, main, _backward_threads(trace, main), markers, causes, roles, waits, pool)
 
 
-def main_thread(trace: Trace) -> int:
-    """The track with step markers, else the host thread with most time covered by ops, calls and annotations."""
+def _pool(trace: Trace) -> tuple[int, ...]:
+    """Host tracks that hold nodes of a TensorFlow graph: no profile says which thread of the pool ran a node."""
+    tracks = np.unique(trace.slices.track[trace.nodes.slice])
+    return tuple(tracks[trace.tracks.kind[tracks] == TrackKind.HOST_THREAD].tolist())
+
+
+def main_thread(trace: Trace, pool: tuple[int, ...] = ()) -> int:
+    """The track with step markers, else the host thread with most time covered by ops, calls and annotations.
+
+    Where there is a ``pool``, one of its tracks.
+    """
     slices = trace.slices
     on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    if pool:
+        on_host &= np.isin(slices.track, pool)
     for kinds in ((Kind.STEP,), (Kind.HOST_OP, Kind.ANNOTATION, Kind.RUNTIME_CALL), (Kind.PYTHON_FRAME,)):
         rows = np.flatnonzero(np.isin(slices.kind, kinds) & on_host)
         if rows.size:
@@ -236,6 +270,11 @@ def _waits(trace: Trace, roles: U8) -> Waits:
 
 def _is_blocking_copy(name: str) -> bool:
     return classify_call(name).role is CallRole.COPY_BLOCKING
+
+
+def _joined(sets: list[iv.Intervals]) -> iv.Intervals:
+    """The union of some sets."""
+    return iv.union(*(np.concatenate(part) for part in zip(*sets, strict=True)))
 
 
 def _closed(a: iv.Intervals, gap_ns: int) -> iv.Intervals:

@@ -54,12 +54,12 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
     own = np.where(host.causes == Category.INPUT.code, np.arange(len(slices), dtype=np.int32), np.int32(-1))
     outermost = (own >= 0) & ((slices.parent < 0) | (inherit(own, slices.parent)[slices.parent] < 0))
     step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
-    rows = np.flatnonzero(outermost & (slices.track == host.main) & np.isin(step, used))
+    rows = np.flatnonzero(outermost & np.isin(slices.track, host.loop) & np.isin(step, used))
     if rows.size == 0:
         return None
     # A profile with stacks has the loader's frames around its annotation; the annotation names the loader.
     annotated = np.flatnonzero(
-        (own >= 0) & (slices.kind == Kind.ANNOTATION) & (slices.track == host.main) & np.isin(step, used)
+        (own >= 0) & (slices.kind == Kind.ANNOTATION) & np.isin(slices.track, host.loop) & np.isin(step, used)
     )
     named = annotated if annotated.size else rows
     chosen = np.full(len(slices), -1, np.int32)

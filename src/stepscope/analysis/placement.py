@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.names.hosts import HostRole, classify_host_name
+from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import I32, Kind
 from stepscope.trace.trace import Trace
 
@@ -52,6 +54,8 @@ def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
 
     None where no host op was recorded, or where no launch lies inside an op and nothing connects the two.
     """
+    if len(trace.nodes):
+        return _place_nodes(trace, start_ns, end_ns)
     slices = trace.slices
     is_op = (slices.kind == Kind.HOST_OP) & (slices.start_ns >= start_ns) & (slices.start_ns < end_ns)
     if not is_op.any():
@@ -73,6 +77,25 @@ def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
         int(on_host.sum()),
         int(on_device.sum()),
         int(slices.dur_ns[on_host].sum()),
+        int(slices.dur_ns[trace.launches.op[counted]].sum()),
+    )
+
+
+def _place_nodes(trace: Trace, start_ns: int, end_ns: int) -> Placement:
+    """As ``place_ops``, where nodes of a graph say what they were placed on."""
+    slices, nodes = trace.slices, trace.nodes
+    rows = nodes.slice[nodes.placement >= 0]
+    rows = rows[(slices.start_ns[rows] >= start_ns) & (slices.start_ns[rows] < end_ns)]
+    # Transfers, calls of functions and what waits for input compute nothing anywhere.
+    used = used_codes(slices.name[rows], len(trace.strings)).tolist()
+    passive = [code for code in used if classify_host_name(trace.strings[code], False) is HostRole.INPUT]
+    rows = rows[(slices.kind[rows] != Kind.OTHER) & ~np.isin(slices.name[rows], passive)]
+    on_device = slices.kind[rows] == Kind.RUNTIME_CALL
+    counted = np.isin(trace.launches.call, rows[on_device])
+    return Placement(
+        int((~on_device).sum()),
+        int(on_device.sum()),
+        int(slices.dur_ns[rows[~on_device]].sum()),
         int(slices.dur_ns[trace.launches.op[counted]].sum()),
     )
 

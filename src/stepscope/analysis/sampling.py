@@ -39,7 +39,7 @@ def sampling_of(trace: Trace, activities: list[DeviceActivity]) -> Sampling:
     """Measure what has no partner between the first and the last matched launch."""
     ops = unmatched = 0
     for activity in activities:
-        if activity.launched.any():
+        if activity.launched.any() and not activity.by_node:
             inside = np.arange(len(activity)) >= int(activity.launched.argmax())
             ops += int(inside.sum())
             unmatched += int((inside & ~activity.launched).sum())

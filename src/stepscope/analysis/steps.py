@@ -242,6 +242,8 @@ def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
     if markers.on_device or not launched.any():
         # Marks of the device itself, or nothing that says which op belongs to which step: when ops ran decides.
         launch, ends = activity.start, activity.end
+    elif activity.by_node:
+        launch, ends = np.where(launched, activity.launch, activity.start), activity.end
     step = np.searchsorted(markers.start, launch, "right") - 1
     after = (step == len(markers) - 1) & (launch >= markers.end[-1])
     paused = markers.gap_after

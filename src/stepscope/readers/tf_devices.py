@@ -36,11 +36,13 @@ def number_devices(
             f"kernels and copies whose GPU is not determined: nodes ran on {len(of_nodes)} GPUs, and this TensorFlow "
             "wrote the streams of all of them under one; idle time is time in which none of them worked",
         )
-        return [number] * len(rows), (Device(number, NOT_DETERMINED),), loss
+        in_streams = set(streams.tolist())
+        numbers = [number if at in in_streams else row.number for at, row in enumerate(rows)]
+        return numbers, (Device(number, NOT_DETERMINED),), loss
     distinct = len({number for _, number in of_streams}) == len(of_streams)
-    numbers = {place: place[1] if distinct else at for at, place in enumerate(of_streams)}
-    devices = tuple(Device(numbers[place]) for place in of_streams)
-    return [numbers.get(_home(_place(row), of_streams) or (None, -1), row.number) for row in rows], devices, None
+    number_of = {place: place[1] if distinct else at for at, place in enumerate(of_streams)}
+    numbers = [number_of.get(_home(_place(row), of_streams) or (None, -1), row.number) for row in rows]
+    return numbers, tuple(Device(number_of[place]) for place in of_streams), None
 
 
 def _place(row: DeviceRow) -> Place:

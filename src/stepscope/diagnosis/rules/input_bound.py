@@ -6,6 +6,8 @@ data loader's ``next`` or a framework's equivalent. Limit: the general one of fi
 
 from __future__ import annotations
 
+import numpy as np
+
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.inputs import WAITING, InputRanges, input_ranges
@@ -40,9 +42,29 @@ takes the time: record with `with_stack=True` to tell. If they are late, give th
                persistent_workers=True, pin_memory=True)
 If not, send fewer and larger tensors: stack samples in `collate_fn`."""
 
+_FIX_QUEUE = """\
+The queue is empty when a step asks for its batch: the producers do not keep up. Give it more of them, and room:
+    tf.train.batch([example], batch_size, num_threads=8, capacity=10 * batch_size)
+or replace queues by tf.data, which runs ahead by itself:
+    dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE).batch(n).prefetch(tf.data.AUTOTUNE)
+Verify with a constant in place of the queue: if the step time does not fall, the cause lies elsewhere."""
+
+_FIX_TF_DATA = """\
+The tf.data pipeline does not keep up. Let it work in parallel and ahead of the step:
+    dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE).batch(n).prefetch(tf.data.AUTOTUNE)
+Read files with `interleave(..., num_parallel_calls=tf.data.AUTOTUNE)`, and `cache()` what does not change. Verify with
+`dataset.take(1).cache().repeat()`: if the step time does not fall, the cause lies elsewhere."""
+
 _FIX_OTHER = """\
 Prepare the next batch while the device works on this one: a background thread or process that stays a few batches
 ahead. Verify with a synthetic batch that is reused in every step."""
+
+
+_TENSORFLOW = {
+    "QueueDequeue": ("It waits for the producers that fill the queue.", _FIX_QUEUE),
+    "IteratorGetNext": ("It waits for the tf.data pipeline.", _FIX_TF_DATA),
+}
+"""By part of the op's name: what it waits for, and the remedy."""
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -57,7 +79,8 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -> Finding:
-    subject = "The device waits" if device is not None else "The training thread waits"
+    host = "The session waits" if facts.host.pool else "The training thread waits"
+    subject = "The device waits" if device is not None else host
     locator = facts.locator
     places = dict.fromkeys(locator.where(s) for s in ranges.slices)
     if ranges.hot is not None:
@@ -78,7 +101,10 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
 
 def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
     share = format_share(cost * len(facts.used) / facts.used_ns) if facts.used_ns else "part"
-    text = f"{format_ns(cost)} of each step ({share}) pass inside `{ranges.loader}` with nothing else to do."
+    node = _node(facts, ranges)
+    place = f"`{ranges.loader}`" + (f" (node `{node}`)" if node else "")
+    text = f"{format_ns(cost)} of each step ({share}) pass inside {place} with nothing else to do."
+    text += next((f" {words}" for part, (words, _) in _TENSORFLOW.items() if part in ranges.loader), "")
     stages = [f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.stages if ns >= 0.02 * ranges.total_ns]
     stages = stages if len(ranges.stages) > 1 else []
     if stages:
@@ -86,9 +112,20 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
     return text
 
 
+def _node(facts: Facts, ranges: InputRanges) -> str | None:
+    """The node of a TensorFlow graph that waits longest; None where the profile holds none."""
+    nodes, slices = facts.trace.nodes, facts.trace.slices
+    rows = np.flatnonzero(np.isin(nodes.slice, ranges.slices))
+    longest = rows[np.argsort(slices.dur_ns[nodes.slice[rows]])][-1:]
+    return next((facts.trace.strings[code] for code in nodes.node[longest].tolist()), None)
+
+
 def _fix(ranges: InputRanges) -> str:
     if SINGLE_PROCESS in ranges.loader:
         return _FIX_NO_WORKERS
+    for part, (_, fix) in _TENSORFLOW.items():
+        if part in ranges.loader:
+            return fix
     if MULTI_PROCESS not in ranges.loader:
         return _FIX_OTHER
     stages = dict(ranges.stages)
