@@ -15,6 +15,7 @@ import numpy as np
 
 from stepscope.errors import InputError
 from stepscope.names.tf_graph import RowKind, parse_label, parse_row
+from stepscope.readers import foreign
 from stepscope.readers.inflate import Fault
 from stepscope.readers.protobuf import Children, Spans, children, decode, numbers, texts
 from stepscope.readers.scan.damage import TEXTS
@@ -58,11 +59,10 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
     data, fault = source.data()
     levels = _levels(bytes(data[:64]))
     if levels is None:
-        raise InputError(f"{source.path} does not begin like TensorFlow's StepStats or RunMetadata")
+        raise InputError(f"{source.path}: does not begin like TensorFlow's StepStats or RunMetadata; {foreign.ASK}")
     trace = _File(data, levels).trace(fault)
     if len(trace.slices) == 0:
-        lost = [f"{loss.count} {loss.text}" for loss in trace.completeness.losses if loss.lost_events]
-        raise InputError(f"{source.path} holds no usable execution" + (f": {'; '.join(lost)}." if lost else "."))
+        raise foreign.empty(source.path, trace.completeness.losses)
     if progress:
         progress(source.size, source.size)
     return trace

@@ -62,5 +62,5 @@ def _require_export(database: Database) -> None:
     found = ", ".join(shown) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     raise InputError(
         f"{database.path}: is an SQLite database, but no export of Nsight Systems: "
-        + (f"its tables are {found}" if names else "it has no tables")
+        + (f"its tables are {found}; {foreign.ASK}" if names else f"it has no tables; {foreign.ASK}")
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stepscope.errors import InputError
+from stepscope.readers import foreign
 from stepscope.readers.protobuf import Spans, children, decode, numbers, texts
 from stepscope.readers.source import Source
 from stepscope.readers.xplane.convert import to_trace
@@ -29,8 +29,7 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
         losses.append(Loss(fault.code, 1, text, fault.offset, lost_bytes=fault.lost_bytes, damaged=True))
     trace = to_trace(read_space(np.asarray(data), progress), losses)
     if not trace.completeness.rows:
-        lost = [f"{loss.count} {loss.text}" for loss in trace.completeness.losses if loss.lost_events]
-        raise InputError(f"{source.path} holds no usable event" + (f": {'; '.join(lost)}." if lost else "."))
+        raise foreign.empty(source.path, trace.completeness.losses)
     return trace
 
 
