@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from generator.markdown import section, table
-from generator.odd_inputs import GROUPS, REFUSED, Case
+from generator.odd_case import Case, Folder, Refusal
+from generator.odd_containers import FOLDERS, REFUSED
+from generator.odd_inputs import GROUPS
+from stepscope.readers import archive, folders
 from stepscope.readers.inflate import BOMB_BYTES, BOMB_RATIO
 from stepscope.readers.kineto_schema import CATEGORIES
 from stepscope.readers.registry import READERS
@@ -45,7 +48,27 @@ dynolog):
 All spellings are read in any mixture, in upper or lower case. Times are read from the decimal text into integer
 nanoseconds, exactly. Known categories: {categories}.
 
-A file is read as a stream. A gzip file that expands more than {ratio} times and past {limit} is refused.
+Chrome-trace JSON is read as a stream.
+"""
+
+COMPRESSED = """\
+A file may be gzip, or lie in a zip archive, as it is or as gzip. Both are told by their content and decompressed in
+memory, never to disk. What expands more than {ratio} times and past {limit} is refused, as are archives that are
+encrypted, whose members overlap, or that use another method than deflate, more than {members:,} files or more than
+{directory} of names. Names in archives are only names.
+"""
+
+PLACES = """\
+A path may lead to several profiles; each is diagnosed on its own.
+
+* **A folder** is walked: at most {depth} folders down and {entries:,} entries; links are followed once, hidden files
+  passed over. Each file is recognised by its first bytes. Where nothing is a profile, the error says how many files
+  were seen and, reason by reason, why none is read.
+* **A zip archive** of several files is such a folder; `ARCHIVE.zip/NAME` is one file in it.
+* **A pattern** (`runs/*/rank?.json`) is expanded by stepscope where no shell does it.
+* Of TensorBoard's layout `plugins/profile/RUN/HOST.*` the newest run is read, of a capture in several forms the XPlane.
+
+`stepscope.open` wants a path that leads to one profile, `stepscope.open_all` reads all.
 """
 
 DAMAGE = """\
@@ -63,8 +86,23 @@ def page() -> str:
             INTRO.format(
                 readers="\n".join(f"* {reader.name}: {reader.about}." for reader in READERS),
                 categories=known,
-                ratio=BOMB_RATIO,
-                limit=format_bytes(BOMB_BYTES),
+            ),
+            section(
+                "Compressed files",
+                COMPRESSED.format(
+                    ratio=BOMB_RATIO,
+                    limit=format_bytes(BOMB_BYTES),
+                    members=archive.MOST_MEMBERS,
+                    directory=format_bytes(archive.DIRECTORY_BYTES),
+                ),
+            ),
+            section(
+                "Folders, archives, patterns",
+                PLACES.format(depth=folders.DEPTH, entries=folders.MOST_ENTRIES),
+                table(
+                    ("folder (met in)", "outcome", "profiles read"),
+                    ((met(one), one.outcome, str(len(one.read))) for one in FOLDERS),
+                ),
             ),
             section(
                 "Damaged and odd files",
@@ -75,7 +113,7 @@ def page() -> str:
                 "Refused",
                 "No profile at all: one sentence on standard error, exit status 1. So are a path that is not there, "
                 "cannot be opened, or is no regular file.",
-                table(("input", "the sentence says"), ((refused.what, f"… {refused.words} …") for refused in REFUSED)),
+                table(("input (met in)", "the sentence says"), ((met(one), f"… {one.words} …") for one in REFUSED)),
             ),
         ]
     )
@@ -85,7 +123,7 @@ def outcomes(cases: tuple[Case, ...]) -> str:
     """A row per file."""
     rows = (
         (
-            case.what + (f" ({case.met})" if case.met else ""),
+            met(case),
             case.outcome,
             str(case.lost or ""),
             ", ".join(f"`{code}`" for code in case.notices),
@@ -94,3 +132,8 @@ def outcomes(cases: tuple[Case, ...]) -> str:
         for case in cases
     )
     return table(("input (met in)", "outcome", "events lost", "notices", "exit status"), rows)
+
+
+def met(case: Case | Folder | Refusal) -> str:
+    """What the input is, and the public issue it was met in."""
+    return case.what + (f" ({case.met})" if case.met else "")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
 
+from generator.odd_case import Case, odd
+from generator.odd_containers import CONTAINERS
 from generator.odd_trace import (
     HOST,
     OP,
@@ -21,46 +20,13 @@ from generator.odd_trace import (
     is_op,
     is_timed,
     shifted,
-    stored_gzip,
     swap,
     trace,
     without,
     zeroed,
-    zipped,
 )
 
 RANGE = {"name": "load", "cat": "user_annotation", **HOST}
-
-
-@dataclass(frozen=True)
-class Case:
-    """An input, what becomes of it, and where it was met.
-
-    ``notices`` are the codes beyond those of the undamaged file; ``lost`` counts events that became no row.
-    """
-
-    what: str
-    data: bytes
-    outcome: str
-    notices: tuple[str, ...] = ()
-    lost: int = 0
-    status: int = 3
-    met: str = ""
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """An input that is no profile, and words of the sentence that says so."""
-
-    what: str
-    data: bytes
-    words: str
-
-
-def odd(*args: Any, **more: Any) -> Case:
-    """A file that is unusual and read whole."""
-    return Case(*args, **{"status": 0, **more})
-
 
 TEXT: tuple[Case, ...] = (
     Case(
@@ -332,30 +298,6 @@ TIME: tuple[Case, ...] = (
     ),
 )
 
-CONTAINERS: tuple[Case, ...] = (
-    odd(
-        "gzip under any name, also in several members",
-        gzip.compress(TRACE[:2000]) + gzip.compress(TRACE[2000:]),
-        "Read.",
-    ),
-    Case(
-        "gzip cut off",
-        stored_gzip(cut('"ts"', 12)),
-        "What decompresses is read.",
-        ("damaged_gzip_truncated", "damaged_truncated"),
-        1,
-        met="vscode#150047",
-    ),
-    Case(
-        "gzip with corrupt data",
-        stored_gzip(cut('"ts"', 12), b"\xff" * 40),
-        "What decompresses before the fault is read.",
-        ("damaged_gzip_corrupt", "damaged_truncated"),
-        1,
-    ),
-    Case("Other bytes behind the gzip data", gzip.compress(TRACE) + b"more", "Ignored.", ("damaged_gzip_trailing",)),
-)
-
 PARTS: tuple[Case, ...] = (
     odd(
         "No step markers",
@@ -375,18 +317,6 @@ PARTS: tuple[Case, ...] = (
         'Costs per step are "not determined".',
         ("profile_sampled",),
     ),
-)
-
-REFUSED: tuple[Refusal, ...] = (
-    Refusal("An empty file", b"", "is empty"),
-    Refusal("Text, HTML, a log", b"<!DOCTYPE html>\n<p>404</p>", "not a profile"),
-    Refusal("Binary data (XPlane, pickle, PNG)", b"\x0a\x0c\x12\x08/host:CPU" + bytes(200), "not a profile"),
-    Refusal("UTF-16", TRACE.decode().encode("utf-16"), "not a profile"),
-    Refusal("A zip archive", zipped("trace.json"), "not a profile"),
-    Refusal("gzip inside gzip", gzip.compress(gzip.compress(TRACE)), "not a profile"),
-    Refusal("JSON of another kind", b'{"nodes": [], "schema": "1.0"}', "no traceEvents"),
-    Refusal("A JSON list of other things", b"[1, 2, 3]", "is no trace"),
-    Refusal("Cut off before the first event", TRACE[:60], "ends before its traceEvents begin"),
 )
 
 GROUPS: dict[str, tuple[Case, ...]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -116,9 +117,51 @@ def stored_gzip(text: bytes, end: bytes = b"") -> bytes:
     return packer.compress(text) + packer.flush(zlib.Z_FULL_FLUSH) + end
 
 
-def zipped(name: str) -> bytes:
-    """The file in a zip archive."""
+def stored_zip(text: bytes, end: bytes = b"") -> bytes:
+    """As ``stored_gzip``, but the first member of a zip archive without the directory."""
+    packer = zlib.compressobj(0, zlib.DEFLATED, -zlib.MAX_WBITS)
+    header = struct.pack("<4s5H3L2H", b"PK\3\4", 20, 8, 8, 0, 0, 0, 0, 0, 1, 0)
+    return header + b"a" + packer.compress(text) + packer.flush(zlib.Z_FULL_FLUSH) + end
+
+
+def zipped(files: dict[str, bytes], *, encrypted: bool = False, repeated: int = 1) -> bytes:
+    """A zip archive; its directory may call the members encrypted, or list them several times."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as writer:
-        writer.writestr(name, TRACE)
+        for name, data in files.items():
+            writer.writestr(name, data)
+        directory = writer.filelist
+        for member in directory:
+            member.flag_bits |= encrypted
+        writer.filelist = directory * repeated
     return archive.getvalue()
+
+
+def message(*fields: tuple[int, int | str | bytes]) -> bytes:
+    """A protocol-buffer message of small numbers, texts and messages."""
+    parts = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            parts += bytes([number << 3]) + varint(value)
+        else:
+            content = value.encode() if isinstance(value, str) else value
+            parts += bytes([number << 3 | 2]) + varint(len(content)) + content
+    return parts
+
+
+def varint(value: int) -> bytes:
+    """A number as protocol buffers write it."""
+    low = bytes([value & 127 | (128 if value > 127 else 0)])
+    return low + varint(value >> 7) if value > 127 else low
+
+
+def plane() -> bytes:
+    """A small XPlane: steps of one op each on the host's main thread."""
+    marks = [(4, message((1, 1), (2, 1_000_000 * step), (3, 900_000))) for step in range(STEPS)]
+    ops = [(4, message((1, 2), (2, 1_000_000 * step + 100_000), (3, 500_000))) for step in range(STEPS)]
+    line = message((1, 7), (2, "python"), (3, 1000), *marks, *ops)
+    names = [(4, message((1, key), (2, message((1, key), (2, name))))) for key, name in ((1, "train"), (2, "dot.1"))]
+    return message((1, message((1, 1), (2, "/host:CPU"), (3, line), *names)))
+
+
+PLANE = plane()

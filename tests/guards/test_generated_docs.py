@@ -18,6 +18,7 @@ from stepscope import cli
 from stepscope.analysis.categories import Category
 from stepscope.cli import COMMANDS
 from stepscope.diagnosis.rules import RULES
+from stepscope.readers.find import find
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.schema import load
 from stepscope.trace.tables import TABLES
@@ -34,6 +35,7 @@ def run(script: str) -> dict[str, Any]:
 
 ODD = run("generator/odd_inputs.py")
 CASES = list(ODD["cases"]())
+PLACES = run("generator/odd_containers.py")
 
 
 @pytest.fixture(scope="module")
@@ -130,11 +132,18 @@ def keys(schema: Any) -> Iterator[str]:
             yield from keys(value)
 
 
-def diagnose(data: bytes, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Exit status, standard output and standard error of the command on a file."""
+def diagnose(
+    data: bytes | dict[str, bytes], folder: Path, capsys: pytest.CaptureFixture[str], form: str = "json"
+) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of the command on a file, or on a folder of files."""
     path = folder / "trace.json"
-    path.write_bytes(data)
-    status = cli.main(["diagnose", str(path), "--format", "json"])
+    if isinstance(data, bytes):
+        path.write_bytes(data)
+    else:
+        for name, content in data.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(content)
+    status = cli.main(["diagnose", str(path), "--format", form])
     return status, *capsys.readouterr()
 
 
@@ -157,11 +166,25 @@ def test_an_odd_file_leads_to_what_the_page_says(case: Any, tmp_path: Path, caps
         assert not notice["code"].startswith("damaged_") or "first at byte" in notice["text"]
 
 
-@pytest.mark.parametrize("refused", ODD["REFUSED"], ids=lambda refused: refused.what)
+@pytest.mark.parametrize("refused", PLACES["REFUSED"], ids=lambda refused: refused.what)
 def test_what_is_no_profile_is_refused(refused: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = diagnose(refused.data, tmp_path, capsys)
     assert (status, out) == (1, "")
-    assert refused.words in err.splitlines()[-1]  # a first run says before it that it compiles
+    assert refused.words in err
+    assert len(err.splitlines()) == 1 or not isinstance(refused.data, bytes)
+
+
+@pytest.mark.parametrize("place", PLACES["FOLDERS"], ids=lambda place: place.what)
+def test_of_a_folder_is_read_what_the_page_says(
+    place: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = diagnose(place.files, tmp_path, capsys, "text")
+    assert status == 0
+    found = find(str(tmp_path / "trace.json"))
+    assert [str(source.path.relative_to(tmp_path / "trace.json")) for source in found.sources] == list(place.read)
+    assert out.count("step time ") == len(place.read)
+    assert place.says in err
+    assert bool(place.says) == bool(err)
 
 
 def test_the_undamaged_file_is_read_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
