@@ -6,6 +6,7 @@ integers that sum to the row's duration exactly. ``check`` verifies both and is 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,11 +19,13 @@ from stepscope.analysis.idle import Idle, explain_idle
 from stepscope.analysis.steps import Markers, Rows, device_rows
 from stepscope.analysis.waits import awaited_ends
 from stepscope.errors import TraceInvariantError
+from stepscope.names.xla_hosts import INPUT_THREAD, INPUT_WAIT, XlaRole
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I64, Kind, TrackKind
+from stepscope.trace.codes import used_codes
+from stepscope.trace.tables import I64, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
-HOST_COLLECTIVES = ("gloo:", "mpi:", "ucc:", "xccl:", "nccl:")
+_COLLECTIVE_RANGE = re.compile(r"(?:gloo|mpi|ucc|xccl|nccl):")
 """Annotations PyTorch writes around a collective, on the thread that carries it out."""
 
 
@@ -123,20 +126,45 @@ def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account 
 
 
 def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Intervals]]:
-    """The main thread's causes in order; ops on any thread are computing, collectives count where exposed."""
-    slices = trace.slices
-    ops = (slices.kind == Kind.HOST_OP) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
-    computing = iv.union(slices.start_ns[ops], slices.start_ns[ops] + slices.dur_ns[ops])
-    talking = (slices.kind == Kind.ANNOTATION) & np.isin(
-        slices.name, [code for code, name in enumerate(trace.strings) if name.startswith(HOST_COLLECTIVES)]
-    )
-    communicating = iv.union(slices.start_ns[talking], slices.start_ns[talking] + slices.dur_ns[talking])
-    sets = [(cause, host.time(host.main, cause)) for cause in HOST_CAUSES if cause is not Category.LAUNCH]
+    """The main thread's causes in order; ops on any thread are computing, collectives count where exposed.
+
+    Graphs run on other threads than the one that waits for them: a step that takes its batch there waits for input
+    where nothing computes meanwhile.
+    """
+    slices, on_host = trace.slices, trace.tracks.kind[trace.slices.track] == TrackKind.HOST_THREAD
+    wraps = host.in_role(XlaRole.DISPATCH) | host.in_role(XlaRole.EXECUTE)
+    ahead = np.isin(slices.track, _tracks_called(trace, INPUT_THREAD))
+    takes = host.causes == Category.INPUT.code
+    computing = (slices.kind == Kind.HOST_OP) & on_host & ~wraps & ~ahead & ~takes
+    waiting = takes & on_host & np.isin(slices.name, _codes(trace, INPUT_WAIT))
     # Of nodes placed on a device whose work was not recorded, the launching is all there is.
-    calls = (slices.kind == Kind.RUNTIME_CALL) & np.isin(slices.track, host.pool)
-    launching = iv.union(slices.start_ns[calls], slices.start_ns[calls] + slices.dur_ns[calls])
-    working = [(Category.HOST_COMPUTE, computing), (Category.LAUNCH, launching), (Category.COLLECTIVE, communicating)]
-    return [*sets[:-1], *working, sets[-1]]
+    launching = (slices.kind == Kind.RUNTIME_CALL) & np.isin(slices.track, host.pool)
+    launching |= wraps & (slices.track == host.main) & (host.causes == Category.LAUNCH.code)
+    talking = (slices.kind == Kind.ANNOTATION) & np.isin(slices.name, _codes(trace, _COLLECTIVE_RANGE))
+    causes = [(cause, host.time(host.main, cause)) for cause in HOST_CAUSES if cause is not Category.LAUNCH]
+    return [
+        *causes[:-1],
+        (Category.HOST_COMPUTE, _covered(trace, computing)),
+        (Category.INPUT, _covered(trace, waiting)),
+        (Category.LAUNCH, _covered(trace, launching)),
+        (Category.COLLECTIVE, _covered(trace, talking)),
+        causes[-1],
+    ]
+
+
+def _covered(trace: Trace, chosen: Bools) -> iv.Intervals:
+    start = trace.slices.start_ns[chosen]
+    return iv.union(start, start + trace.slices.dur_ns[chosen])
+
+
+def _codes(trace: Trace, pattern: re.Pattern[str]) -> list[int]:
+    used = used_codes(trace.slices.name, len(trace.strings))
+    return [code for code in used.tolist() if pattern.search(trace.strings[code])]
+
+
+def _tracks_called(trace: Trace, pattern: re.Pattern[str]) -> list[int]:
+    labels = trace.tracks.label.tolist()
+    return [track for track, code in enumerate(labels) if code >= 0 and pattern.match(trace.strings[code])]
 
 
 def check(account: Account) -> None:

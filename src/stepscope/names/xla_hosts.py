@@ -48,6 +48,11 @@ class XlaRole(StrEnum):
     """To be left out: bookkeeping of profiler and runtime, completion marks, memory events."""
 
 
+INPUT_THREAD = re.compile(r"tf_data_(?!iterator_get_next)")
+"""Threads on which tf.data prepares batches ahead: their ops are its stages, not the step's (seen)."""
+INPUT_WAIT = re.compile(r"(?:^|[:/])(?:\w*IteratorGetNext|QueueDequeue|\w*InfeedDequeue)")
+"""Ops in which a step takes its batch, on whichever thread the graph runs them: it waits there for the pipeline."""
+
 MISS_EVIDENCE = frozenset({XlaRole.GRAPH_BUILD, XlaRole.COMPILE})
 """Inside a DISPATCH range: its program had to be built, and DISPATCH ranges inside it are part of the tracing."""
 
@@ -264,6 +269,12 @@ def compiled_module(name: str) -> str | None:
 def _module(text: str) -> str | None:
     match = _MODULE.search(text)
     return (match["module"] or match["last"]) if match else None
+
+
+def runs_program(name: str) -> bool:
+    """Whether in this event a host thread is the device: XLA on the CPU runs a program's ops on it, so that what waits
+    inside (a collective for its other participants) is no host waiting for the device."""
+    return name == "ThunkExecutor::Execute"  # xla/backends/cpu/runtime/thunk_executor.cc, seen
 
 
 def is_wait_edge(name: str) -> bool:
