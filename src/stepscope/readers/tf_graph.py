@@ -149,7 +149,7 @@ class _Conversion:
             number = int(self.numbers[at])
             return add(t.TrackKind.DEVICE_STREAM, name, None, label=name, device=number, stream=row.stream)
         thread = None if lane == t.NULL else str(lane)
-        if row.kind in (RowKind.SYNC, RowKind.THREADS):
+        if row.kind in (RowKind.SYNC, RowKind.THREADS) and self.recording.knows_threads:
             return add(t.TrackKind.HOST_THREAD, name, thread, label=self.recording.thread_names.get((at, lane)))
         kind = t.TrackKind.OTHER if row.kind is RowKind.UNKNOWN else t.TrackKind.HOST_THREAD
         return add(kind, name, thread, label=f"lane {lane} (not a thread)")

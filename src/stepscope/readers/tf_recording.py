@@ -89,4 +89,6 @@ class Recording:
     labels: Sequence[str] = ()
     thread_names: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """By row and thread."""
+    knows_threads: bool = True
+    """Whether the lanes of host ranges and calls are threads."""
     readings: Readings | None = None

@@ -107,6 +107,7 @@ class _Timeline:
             outputs,
             Allocations(nothing, none, none, none, nothing),
             labels,
+            knows_threads=False,
             readings=self._readings(counters),
         )
         return graph_trace(self.builder, recording, Info(FORMAT, resolution_ns=1000), completeness)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stepscope.trace.trace import Trace
-from stepscope.writers import parquet, saved, xplane
+from stepscope.writers import parquet, saved, timeline, xplane
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,5 +27,6 @@ class Writer:
 WRITERS: tuple[Writer, ...] = (
     Writer("stepscope", (".stepscope",), "stepscope itself, at once", saved.write),
     Writer("xplane", (".xplane.pb",), "XProf and TensorBoard, from <logdir>/plugins/profile/<run>/", xplane.write),
+    Writer("timeline", (".timeline.json",), "chrome://tracing and Perfetto, as TensorFlow's Timeline", timeline.write),
     Writer("parquet", ("", ".parquet"), "polars, pandas, DuckDB, Spark: a folder with a file per table", parquet.write),
 )
