@@ -150,10 +150,12 @@ def _from_ends(trace: Trace, found: list[tuple[int, int | None]]) -> Markers | N
 
 
 def _repeated(trace: Trace, activities: list[DeviceActivity]) -> Markers | None:
-    """Steps as the period of the launched ops' names on the device that has most of them."""
-    if not activities:
-        return None
-    activity = max(activities, key=lambda a: int(a.launched.sum()))
+    """Steps as the period of the launched ops' names, on the device with most launches of those that have one."""
+    by_launches = sorted(activities, key=lambda a: -int(a.launched.sum()))
+    return next((found for a in by_launches if (found := _repeated_on(trace, a)) is not None), None)
+
+
+def _repeated_on(trace: Trace, activity: DeviceActivity) -> Markers | None:
     order = np.flatnonzero(activity.launched)
     order = order[np.argsort(activity.launch[order], kind="stable")][:LONGEST_PERIOD_SEARCH]
     names = trace.slices.name[activity.slice[order]]
