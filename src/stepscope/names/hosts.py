@@ -181,6 +181,7 @@ STEP_SOURCES = tuple(StepSource(rank, title, re.compile(f"{form}$"), ends) for r
     (5, "Lightning evaluation steps", r"\[pl\]\[profile\].*\b(?:validation|test|predict)_step", False),
     (6, "Keras batches", rf"Profiled batch(?: {_N})?", False),
     (7, "named steps", rf"(?:train|test|predict|TraceContext|(?:[Tt]rain|Training)[_ ]step)[ #]{_N}", False),
+    (8, "numbered steps", rf"(?:[Ss]tep|[Ii]ter(?:ation)?|[Bb]atch)[ _#:=]{{0,3}}{_N}", False),
     (10, "vLLM iterations", r"execute_(?:\d+_)?(?:context|generation|new|model)(?:[_(].*)?", False),
     (11, "SGLang iterations", r"step\[[A-Z_]+(?: .*)?\]", False),
     (20, "optimizer steps", r"Optimizer\.step#\w+\.step", True),

@@ -39,6 +39,8 @@ class Events:
 
     def __getitem__(self, rows: Bools) -> Events:
         """Some of the rows."""
+        if rows.all():
+            return self
         return Events(self.rows[rows], self.start[rows], self.end[rows], self.origin[rows])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from stepscope.compiled import inlined, kernel
 from stepscope.readers.kineto_kinds import annotation_kind
 from stepscope.readers.sqlite import Texts
-from stepscope.readers.sqlite.texts import byte_at
+from stepscope.readers.sqlite.pages import byte_at
 from stepscope.trace.tables import I64, NULL, U8, Bools, Kind
 
 _PATTERNS = (
@@ -95,14 +95,11 @@ def crossing(thread: I64, start: I64, end: I64) -> Bools:
 
 
 @inlined
-def _find(data: U8, spill: U8, start: int, size: int, pattern: U8) -> int:
-    for at in range(size - pattern.size + 1):
-        k = 0
-        while k < pattern.size and byte_at(data, spill, start + at + k) == pattern[k]:
-            k += 1
-        if k == pattern.size:
-            return at
-    return -1
+def _stands_at(data: U8, spill: U8, start: int, left: int, pattern: U8) -> bool:
+    k = 0
+    while k < pattern.size and k < left and byte_at(data, spill, start + k) == pattern[k]:
+        k += 1
+    return k == pattern.size
 
 
 @kernel
@@ -112,8 +109,11 @@ def _split(
     for row in range(start.size):
         if start[row] < 0:
             continue
-        for p in range(4):
-            found[p, row] = _find(data, spill, start[row], size[row], patterns[p])
+        for at in range(size[row]):
+            if byte_at(data, spill, start[row] + at) == 44:  # A comma begins each.
+                for p in range(4):
+                    if found[p, row] < 0 and _stands_at(data, spill, start[row] + at, size[row] - at, patterns[p]):
+                        found[p, row] = at
         if found[0, row] >= 0:
             at = found[0, row] + patterns[0].size
             value = np.int64(0)

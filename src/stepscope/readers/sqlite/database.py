@@ -59,7 +59,9 @@ class Rows:
         return len(self.offset)
 
     def __getitem__(self, rows: Bools) -> Rows:
-        """Some of the rows; what was broken is not repeated."""
+        """Some of the rows; what was broken is not repeated where any is left out."""
+        if rows.all():
+            return self
         return Rows(
             {name: column[rows] for name, column in self.numbers.items()},
             {name: column[rows] for name, column in self.texts.items()},
@@ -74,7 +76,8 @@ class Database:
     """
 
     def __init__(self, data: U8, path: str) -> None:
-        self.data = np.asarray(data)
+        self.data = np.asarray(data).view()
+        self.data.setflags(write=False)
         self.path = path
         head = self.data[:_HEADER_BYTES].tobytes()
         size = int.from_bytes(head[16:18])
@@ -142,19 +145,29 @@ class Database:
 
     def _decode(self, leaf: I64, numbers: I32, texts: I32, shape: tuple[int, int, int]) -> _Raw:
         """The wanted columns of all rows of some leaf pages; ``shape``: how many of either, and the row id's."""
-        counts, overflow = pages.measure(self.data, self.page_size, self.usable, leaf)
+        layout = self.page_size, self.usable
+        counts, overflow = pages.measure(self.data, *layout, leaf)
         total = int(counts.sum())
-        out = (
-            np.full((shape[0], total), NULL, np.int64),
-            np.full((shape[1], total), -1, np.int64),
-            np.zeros((shape[1], total), np.int64),
-            np.empty(total, np.int64),
-        )
         # Sound payloads lie in the file once; where they claim more, those beyond it count as broken.
         spill = np.empty(min(overflow, len(self.data)), np.uint8)
-        layout = self.page_size, self.usable
-        rows, broken, first = pages.decode(self.data, layout, leaf, counts, (numbers, texts, shape[2]), spill, out)
-        return _Raw(out[0][:, :rows], out[1][:, :rows], out[2][:, :rows], out[3][:rows], spill, broken, first)
+        places = np.empty((4, total), np.int64)
+        found, first_broken = pages.locate(self.data, *layout, leaf, counts, spill, places)
+        begin, end, rowid, offset = places[:, :found]
+        out = (
+            np.full((shape[0], found), NULL, np.int64),
+            np.full((shape[1], found), -1, np.int64),
+            np.zeros((shape[1], found), np.int64),
+        )
+        good = np.zeros(found, np.bool_)
+        spill.setflags(write=False)  # Of the same type as the file, so that one compiled loop serves both.
+        for buffer, shift in ((self.data, 0), (spill, len(self.data))):
+            if len(buffer):
+                pages.decode(buffer, shift, (begin, end, rowid), (numbers, texts, shape[2]), (*out, good))
+        if not good.all():
+            at = int(offset[~good][0])
+            first_broken = at if first_broken < 0 else min(at, first_broken)
+            out, offset = (out[0][:, good], out[1][:, good], out[2][:, good]), offset[good]
+        return _Raw(*out, offset, spill, total - len(offset), first_broken)
 
 
 @dataclass(frozen=True, slots=True)

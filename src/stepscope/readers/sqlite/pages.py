@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stepscope.compiled import inlined, kernel, outlined
-from stepscope.trace.tables import I32, I64, NULL, U8
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools
 
 UNREADABLE = NULL + 1
 """Stands in an integer column for a value that is no integer."""
@@ -26,15 +26,6 @@ def _number(data: U8, at: Any, width: int) -> Any:
     """An unsigned big-endian number of up to 7 bytes."""
     value = np.int64(0)
     for k in range(width):
-        value = (value << 8) | np.int64(data[at + k])
-    return value
-
-
-@inlined
-def _signed(data: U8, at: int, width: int) -> Any:
-    """A big-endian two's-complement number of 1 to 8 bytes."""
-    value = np.int64(np.int8(data[at]))
-    for k in range(1, width):
         value = (value << 8) | np.int64(data[at + k])
     return value
 
@@ -179,7 +170,7 @@ def measure(data: U8, page_size: int, usable: int, pages: I64) -> tuple[I64, int
 
 
 @outlined
-def _follow(data: U8, page_size: int, usable: int, page: Any, spill: U8, at: int, end: int) -> bool:
+def _follow(data: U8, page_size: int, usable: int, page: Any, spill: U8, at: Any, end: Any) -> bool:
     """Copy the rest of a payload from its overflow pages to ``spill[at:end]``; whether all of it was there."""
     pages = data.size // page_size
     while at < end:
@@ -194,21 +185,64 @@ def _follow(data: U8, page_size: int, usable: int, page: Any, spill: U8, at: int
     return True
 
 
+@kernel
+def locate(
+    data: U8, page_size: int, usable: int, pages: I64, rows: I64, spill: U8, out: I64
+) -> tuple[int, int]:
+    """Where the record of every row lies; the number of rows found, and the offset of the first broken one (or -1).
+
+    ``out`` has a row each for begin, end, row id and the row's offset. Payloads that overflow their page are put
+    together in ``spill``, whose bytes count from the end of ``data`` on (see :func:`byte_at`).
+    """
+    row, first_broken, used = 0, -1, np.int64(0)
+    for p in range(pages.size):
+        base, head = (pages[p] - 1) * page_size, _header(pages[p])
+        for k in range(rows[p]):
+            at = _cell_at(data, base, head, k)
+            payload, rowid, begin, local, overflow = _cell(data, base, at, usable)
+            good = payload >= 0
+            where = np.int64(begin)
+            if good and payload > local:
+                where = data.size + used
+                good = used + payload <= spill.size
+                if good:
+                    for b in range(local):
+                        spill[used + b] = data[begin + b]
+                    good = _follow(data, page_size, usable, overflow, spill, used + local, used + payload)
+                    used += payload if good else 0
+            if good:
+                out[0, row], out[1, row], out[2, row], out[3, row] = where, where + payload, rowid, base + at
+                row += 1
+            elif first_broken < 0:
+                first_broken = int(base + at)
+    return row, first_broken
+
+
 @inlined
-def _integer(data: U8, serial: Any, at: int) -> Any:
-    """The value of a serial type, absent for NULL."""
+def byte_at(data: U8, spill: U8, at: Any) -> Any:
+    """One byte of the file or, beyond its end, of what was put together."""
+    return np.int64(data[at]) if at < data.size else np.int64(spill[at - data.size])
+
+
+@inlined
+def _integer(data: U8, serial: Any, at: Any) -> Any:
+    """The value of a serial type (section 2.1): absent for NULL, UNREADABLE for what is no integer."""
     if serial == 0:
         return np.int64(NULL)
     if serial == 8 or serial == 9:
         return serial - 8
     if serial > 6:
         return np.int64(UNREADABLE)
-    width = 8 if serial == 6 else 6 if serial == 5 else serial
-    return _signed(data, at, width)
+    # Two's complement, the highest byte first.
+    value = np.int64(np.int8(data[at]))
+    for k in range(1, _size_of(serial)):
+        value = (value << 8) | np.int64(data[at + k])
+    return value
 
 
 @inlined
 def _size_of(serial: Any) -> Any:
+    """Bytes of a value of a serial type."""
     if serial >= 12:
         return (serial - 12) >> 1
     if serial == 6 or serial == 7:
@@ -218,76 +252,43 @@ def _size_of(serial: Any) -> Any:
     return serial if serial < 5 else np.int64(0)
 
 
-@outlined
-def _record(
-    data: U8, begin: int, end: int, shift: int, place: tuple[I32, I32], row: int, out: tuple[I64, I64, I64]
-) -> bool:
-    """Decode the wanted columns of one record into row ``row``; whether it has all of them.
-
-    ``shift`` is added to where texts lie, to tell the file from the spilled payloads.
-    """
-    numbers, starts, sizes = out
-    header, at = _varint(data, begin, end)
-    body = begin + header
-    if at < 0 or header < 1 or body > end:
-        return False
-    for column in range(place[0].size):
-        serial, at = _varint(data, at, body)
-        if at < 0 or serial < 0:
-            return False
-        size = _size_of(serial)
-        if body + size > end:
-            return False
-        if place[0][column] >= 0:
-            numbers[place[0][column], row] = _integer(data, serial, body)
-        if place[1][column] >= 0 and serial >= 13 and serial & 1:
-            starts[place[1][column], row] = body + shift
-            sizes[place[1][column], row] = size
-        body += size
-    return True
-
-
 @kernel
 def decode(
-    data: U8, layout: tuple[int, int], pages: I64, rows: I64, place: tuple[I32, I32, int], spill: U8,
-    out: tuple[I64, I64, I64, I64],
-) -> tuple[int, int, int]:
-    """Decode the wanted columns of every row; the number of rows read, of broken ones, and the first of those.
+    buffer: U8,
+    shift: int,
+    records: tuple[I64, I64, I64],
+    place: tuple[I32, I32, int],
+    out: tuple[I64, I64, I64, Bools],
+) -> None:
+    """Decode the wanted columns of those records (begin, end, row id) that lie in a buffer, which begins at ``shift``.
 
-    ``layout`` is page size and usable size. ``place`` says per column of the table which row of ``numbers``
-    and which of ``starts`` and ``sizes`` takes it (-1: none), and which of ``numbers`` takes the row id where NULL
-    is stored.
-    ``out`` is (numbers, starts, sizes, offsets), each with room for all rows.
+    ``place`` says per column of the table which row of ``numbers`` and which of ``starts`` and ``sizes`` takes it (-1:
+    none), and which of ``numbers`` takes the row id where NULL is stored. ``out`` is (numbers, starts, sizes, good);
+    texts are given by where they lie, as the records are, and ``good`` says which records make sense.
     """
-    page_size, usable = layout
-    numbers, starts, sizes, offsets = out
-    row, broken, first_broken, used = 0, 0, -1, 0
-    for p in range(pages.size):
-        page = pages[p]
-        base, head = (page - 1) * page_size, _header(page)
-        for k in range(rows[p]):
-            at = _cell_at(data, base, head, k)
-            payload, rowid, begin, local, overflow = _cell(data, base, at, usable)
-            good = payload >= 0
-            if good and payload == local:
-                good = _record(data, begin, begin + local, 0, (place[0], place[1]), row, (numbers, starts, sizes))
-            elif good:
-                end = used + payload
-                good = end <= spill.size
-                if good:
-                    spill[used : used + local] = data[begin : begin + local]
-                    good = _follow(data, page_size, usable, overflow, spill, used + local, end)
-                if good:
-                    good = _record(
-                        spill, used, end, data.size, (place[0], place[1]), row, (numbers, starts, sizes)
-                    )
-                    used = end
-            if good:
-                if place[2] >= 0 and numbers[place[2], row] == NULL:
-                    numbers[place[2], row] = rowid
-                offsets[row] = base + at
-                row += 1
-            else:
-                broken += 1
-                first_broken = base + at if first_broken < 0 else first_broken
-    return row, broken, first_broken
+    begins, ends, rowids = records
+    numbers, starts, sizes, good = out
+    for row in range(begins.size):
+        begin, end = begins[row] - shift, ends[row] - shift
+        if begin < 0 or end > buffer.size:
+            continue
+        header, at = _varint(buffer, begin, end)
+        value = begin + header
+        names_end = value
+        good[row] = at >= 0 and header >= 1 and value <= end
+        column = 0
+        while good[row] and column < place[0].size:
+            serial, at = _varint(buffer, at, names_end)
+            size = _size_of(serial)
+            if at < 0 or serial < 0 or value + size > end:
+                good[row] = False
+                break
+            if place[0][column] >= 0:
+                numbers[place[0][column], row] = _integer(buffer, serial, value)
+            if place[1][column] >= 0 and serial >= 13 and serial & 1:
+                starts[place[1][column], row] = value + shift
+                sizes[place[1][column], row] = size
+            value += size
+            column += 1
+        if place[2] >= 0 and numbers[place[2], row] == NULL:
+            numbers[place[2], row] = rowids[row]

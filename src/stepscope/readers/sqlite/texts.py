@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from stepscope.compiled import inlined, kernel
+from stepscope.readers.sqlite.pages import byte_at
 from stepscope.trace.tables import I32, I64, U8, Bools, Rows
 
 # A multiplier of the Fibonacci-hashing family: it spreads bits, nothing else depends on it.
@@ -65,12 +65,6 @@ class Texts:
         inside = start - len(self.data)
         part = self.data[start : start + size] if inside < 0 else self.spill[inside : inside + size]
         return part.tobytes()
-
-
-@inlined
-def byte_at(data: U8, spill: U8, at: int) -> Any:
-    """One byte of a text."""
-    return np.int64(data[at]) if at < data.size else np.int64(spill[at - data.size])
 
 
 @inlined
