@@ -18,6 +18,7 @@ from stepscope.readers.xplane.kinds import kinds_of
 from stepscope.readers.xplane.launches import Launches
 from stepscope.readers.xplane.modules import Modules
 from stepscope.readers.xplane.space import Space
+from stepscope.readers.xplane.stats import CATEGORY
 from stepscope.readers.xplane.steps import step_marks
 from stepscope.readers.xplane.times import times_of
 from stepscope.readers.xplane.view import View
@@ -50,7 +51,7 @@ class _Conversion:
         self.ops = XlaOps(self.view, self.times, self.modules)
         self.fate = fate_of(self.view, self.times, self.ops.on_processor)
         self.devices = Devices(self.view, self.ops)
-        self.kinds = kinds_of(self.view, self.ops)
+        self.kinds = kinds_of(self.view, self.times, self.ops)
         self.placed = tracks_of(self.view, self.ops, self.devices, self.fate.held)
         rows = np.flatnonzero(self.fate.slices)
         self.rows = rows
@@ -76,7 +77,8 @@ class _Conversion:
             origin_epoch_ns=None if session is None else session + self.origin,
             devices=self.devices.described(seen, headers),
         )
-        counts = {name: int(getattr(fate, name).sum()) for name in ("slices", "memory", "counters", "instants")}
+        tables = ("slices", "memory", "counters", "instants", "metadata")
+        counts = {name: int(getattr(fate, name).sum()) for name in tables}
         self._slices()
         completeness = Completeness(
             len(view.events) + self.space.cut_events,
@@ -93,7 +95,9 @@ class _Conversion:
             dur_ns=self.times.dur[rows],
             name=self._names(rows),
             kind=self.kinds[rows],
+            category=self.view.codes(CATEGORY, rows),
             correlation=self.space.stats.integers("correlation_id", rows),
+            external_id=self.space.stats.integers("external_id", rows),
             offset=self.view.events.offset[rows],
         )
 

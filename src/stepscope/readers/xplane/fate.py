@@ -9,7 +9,7 @@ import numpy as np
 from stepscope.readers.xplane import wire
 from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.times import Times, far_from_most
-from stepscope.readers.xplane.view import HOST_ROLES, View
+from stepscope.readers.xplane.view import FOREIGN, HOST_ROLES, ONLY_SHOWN, View
 from stepscope.trace.tables import Bools, Rows
 from stepscope.trace.trace import Loss
 
@@ -31,6 +31,8 @@ class Fate:
     memory: Bools
     counters: Bools
     instants: Bools
+    metadata: Bools
+    """What stands in the file only for XProf to see."""
     losses: tuple[Loss, ...]
 
     @property
@@ -44,10 +46,12 @@ def fate_of(view: View, times: Times, ops: Rows) -> Fate:
     what, stats = view.events.what, view.space.stats
     usable = what <= wire.POINT
     far = far_from_most(times.start, usable)
-    good = usable & ~far
+    derived = usable & (view.own_kind == ONLY_SHOWN)
+    good = usable & ~far & ~derived
     instant = good & (what == wire.POINT) & view.on(*HOST_ROLES)
     instant[ops] = False
     instant[times.waits] = False
+    instant &= view.own_kind == FOREIGN
     counting = good & view.on(LineRole.COUNTERS)
     counters = counting & view.having("counter_value")
     allocates = np.array([name in (ALLOCATION, DEALLOCATION) for name in view.names] + [False])
@@ -67,6 +71,7 @@ def fate_of(view: View, times: Times, ops: Rows) -> Fate:
         memory=memory,
         counters=counters,
         instants=(instant & ~memory) | (counting & ~counters),
+        metadata=derived,
         losses=tuple(loss for loss in losses if loss is not None),
     )
 

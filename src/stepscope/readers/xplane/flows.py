@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepscope.readers.xplane.handovers import Handovers
+from stepscope.readers.xplane.handovers import REGION_START, REGION_STOP, Handovers
+from stepscope.readers.xplane.stats import FIRST_FLOW_TYPE
 from stepscope.readers.xplane.view import View
 from stepscope.trace import tables as t
-
-_REGION_START, _REGION_STOP = "ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion"
 
 
 def add_flows(view: View, handovers: Handovers, start: t.I64, track: t.I32, slice_id: t.I32) -> None:
@@ -18,10 +17,10 @@ def add_flows(view: View, handovers: Handovers, start: t.I64, track: t.I32, slic
     the task, if one begins before the task ends. A flow whose end is in no slice is left out.
     """
     source, target = handovers.pairs
+    kind = _kinds(view, target)
     target = _tasks(view, target, start, track, slice_id)
     both = (slice_id[source] >= 0) & (slice_id[target] >= 0)
-    kind = np.full(int(both.sum()), t.FlowKind.PRODUCER_CONSUMER, np.uint8)
-    view.builder.table(t.Flows(kind, slice_id[source[both]], slice_id[target[both]]))
+    view.builder.table(t.Flows(kind[both], slice_id[source[both]], slice_id[target[both]]))
     rest = ~both & (track[source] >= 0) & (track[target] >= 0)
     source, target = source[rest], target[rest]
     view.builder.flow_points(
@@ -29,9 +28,16 @@ def add_flows(view: View, handovers: Handovers, start: t.I64, track: t.I32, slic
     )
 
 
+def _kinds(view: View, consumers: t.Rows) -> t.U8:
+    """The kind of each flow: that which stepscope's own files write into its type."""
+    own = view.integers("_ct", consumers) - FIRST_FLOW_TYPE
+    known = (own >= 0) & (own < len(t.FlowKind))
+    return np.where(known, own, t.FlowKind.PRODUCER_CONSUMER).astype(np.uint8)
+
+
 def _tasks(view: View, rows: t.Rows, start: t.I64, track: t.I32, slice_id: t.I32) -> t.Rows:
     """For instants that begin a task of a thread pool the event that became the task's first slice; others as given."""
-    begins, ends = (np.array([name == text for name in view.names] + [False]) for text in (_REGION_START, _REGION_STOP))
+    begins, ends = (np.array([name == text for name in view.names] + [False]) for text in (REGION_START, REGION_STOP))
     mine = np.flatnonzero(begins[view.name[rows]] & (track[rows] >= 0))
     if not mine.size:
         return rows

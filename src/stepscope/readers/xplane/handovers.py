@@ -12,6 +12,9 @@ import numpy as np
 from stepscope.readers.xplane.view import View
 from stepscope.trace.tables import I64, NULL, Rows
 
+REGION_START, REGION_STOP = "ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion"
+"""Instants between which a thread of a pool works on one task (tsl/profiler/backends/cpu/threadpool_listener.cc)."""
+
 PJRT = 5
 """The context type whose ids are run ids (tsl/profiler/lib/context_types.h)."""
 

@@ -9,11 +9,14 @@ import numpy as np
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import step_marker
 from stepscope.names.kernels import describe
+from stepscope.names.xla_hosts import XlaRole, classify_xla_name
 from stepscope.readers.xplane import details
 from stepscope.readers.xplane.hosts import call_kind, host_kind, runs_python
 from stepscope.readers.xplane.planes import LineRole
+from stepscope.readers.xplane.times import Times
 from stepscope.readers.xplane.view import View
 from stepscope.readers.xplane.xla import XlaOps
+from stepscope.trace import intervals as iv
 from stepscope.trace import tables as t
 from stepscope.trace.codes import used_codes
 
@@ -37,12 +40,12 @@ _DETAIL_KINDS = {
 }
 
 
-def kinds_of(view: View, ops: XlaOps) -> t.U8:
+def kinds_of(view: View, times: Times, ops: XlaOps) -> t.U8:
     """The kind of every event, were it a slice."""
     by_role = np.array([_OF_ROLE[role] for role in LineRole], np.uint8)
     kinds = by_role[view.role][view.events.line] if len(view.lines) else np.zeros(0, np.uint8)
     on_host, on_stream = view.on(LineRole.HOST), view.on(LineRole.STREAM)
-    _host(view, kinds, on_host)
+    _host(view, times, kinds, on_host)
     _by_name(view, kinds, np.flatnonzero(on_stream), _device_kind)
     for key, kind in _DETAIL_KINDS.items():
         rows = view.space.stats.rows(key)
@@ -54,21 +57,44 @@ def kinds_of(view: View, ops: XlaOps) -> t.U8:
     kinds[columns.rows[computes & (kinds[columns.rows] != t.Kind.COLLECTIVE)]] = t.Kind.KERNEL
     kinds[columns.rows[computes & (columns.collective >= 0)]] = t.Kind.COLLECTIVE
     kinds[columns.rows[computes & columns.waiting]] = t.Kind.DEVICE_WAIT
+    own = view.own_kind < len(t.Kind)
+    kinds[own] = view.own_kind[own]
     return kinds
 
 
-def _host(view: View, kinds: t.U8, on_host: t.Bools) -> None:
+def _host(view: View, times: Times, kinds: t.U8, on_host: t.Bools) -> None:
     rows = np.flatnonzero(on_host)
     if not rows.size:
         return
     python = _python_lines(view, on_host)[view.events.line[rows]]
     _by_name(view, kinds, rows[python], _python_kind)
     _by_name(view, kinds, rows[~python], _pool_kind)
+    _part_of_framework(view, times, kinds, rows)
     calls = view.space.stats.rows("correlation_id").astype(np.intp)
     calls = calls[on_host[calls]]
     _by_name(view, kinds, calls, call_kind)
     steps = view.space.stats.rows("step_num")
     kinds[steps[on_host[steps]]] = t.Kind.STEP
+
+
+def _part_of_framework(view: View, times: Times, kinds: t.U8, rows: t.Rows) -> None:
+    """What lies inside a compilation or execution is no annotation of the user's: passes have names of all kinds."""
+    roles = [classify_xla_name(name) in (XlaRole.COMPILE, XlaRole.EXECUTE) for name in view.names]
+    framework = np.array([*roles, False])[view.name[rows]]
+    noted = np.flatnonzero(kinds[rows] == t.Kind.ANNOTATION)
+    if not framework.any() or not noted.size:
+        return
+    # Lines one behind the other on one axis, so that all of them are looked at at once.
+    _, lane = np.unique(view.events.line[rows], return_inverse=True)
+    start = times.start[rows] - times.start[rows].min()
+    end = start + times.dur[rows]
+    reach = int(end.max()) + 1
+    if reach > (1 << 62) // (int(lane.max()) + 1):
+        return
+    begin, over = iv.union((start + lane * reach)[framework], (end + lane * reach)[framework])
+    at = np.searchsorted(begin, (start + lane * reach)[noted], "right") - 1
+    inside = (at >= 0) & ((end + lane * reach)[noted] <= np.append(over, 0)[at])
+    kinds[rows[noted[inside]]] = t.Kind.HOST_OP
 
 
 def _python_lines(view: View, on_host: t.Bools) -> t.Bools:

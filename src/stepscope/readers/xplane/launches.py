@@ -3,8 +3,9 @@
 XLA runs a module as a whole: the call that executed it launched all its ops. Which run a call started is said by its
 ``run_id``, or by the id under which it handed the work over (context type PJRT, whose ids are run ids). A call may
 name its device (``[5] CommonPjRtLoadedExecutable::Execute (jit_step)``); one that does is preferred to the call that
-started all devices. Where ids tell nothing, an op that ran inside a call, on its thread, was launched by it; and the
-calls of a module on a device are its runs in order, if there are as many of both and each call came first.
+started all devices. Where no id tells, an op was launched by the call in which it ran, or in which its thread was
+handed the task that ran it; else the calls of a module on a device are its runs in order, if there are as many of both
+and each call came first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from stepscope.names.xla_hosts import xla_execution
 from stepscope.readers.xplane.devices import Devices
-from stepscope.readers.xplane.handovers import PJRT, Handovers
+from stepscope.readers.xplane.handovers import PJRT, REGION_START, REGION_STOP, Handovers
 from stepscope.readers.xplane.kinds import is_graph_launch
 from stepscope.readers.xplane.times import Times
 from stepscope.readers.xplane.view import View
@@ -108,7 +109,7 @@ class Launches:
             return call
         at, device = at[mine], device[mine]
         found = self._by_id(columns.run[at], device)
-        for others in (self._around, self._in_order):
+        for others in (self._by_thread, self._in_order):
             missing = np.flatnonzero(found < 0)
             found[missing] = others(at[missing], device[missing], found)
         call[mine] = found
@@ -150,25 +151,63 @@ class Launches:
         found[masked] = _of_run(known, known.run & _RUN_MASK, run[masked], device[masked])
         return found
 
-    def _around(self, at: Rows, device: I64, found: Rows) -> Rows:
-        """The outermost call on the op's own thread in which it ran whole."""
+    def _by_thread(self, at: Rows, device: I64, found: Rows) -> Rows:
+        """The outermost call in which an op ran, or in which its thread was handed the task that ran it.
+
+        What is known of one op of an execution is known of all.
+        """
+        columns, events = self._xla.columns, self._view.events
+        ops = columns.rows[at]
+        begun = events.start_ns[ops]
+        call = self._around(events.line[ops], begun, begun + events.dur_ns[ops])
+        left = np.flatnonzero(call < 0)
+        handed = self._handed(events.line[ops[left]], begun[left])
+        left, handed = left[handed >= 0], handed[handed >= 0]
+        call[left] = self._around(events.line[handed], events.start_ns[handed], events.start_ns[handed])
+        told = np.flatnonzero((call >= 0) & (columns.execution[at] != NULL))
+        told = told[np.argsort(events.start_ns[call[told]], kind="stable")]
+        same = _match([columns.execution[at], device], [columns.execution[at[told]], device[told]])
+        return np.where(call >= 0, call, _picked(call[told], np.where(columns.execution[at] == NULL, -1, same)))
+
+    def _around(self, line: I32, begun: I64, ended: I64) -> Rows:
+        """The outermost call on a line around some stretches of time, -1 where there is none."""
         view, start = self._view, self._view.events.start_ns
         end = start + view.events.dur_ns
-        ops = self._xla.columns.rows[at]
-        call = np.full(ops.size, -1, np.intp)
+        call = np.full(line.size, -1, np.intp)
         known = self._executes.rows
-        running = np.array([is_continuation(name) for name in view.names] + [False])
-        known = known[~running[view.name[known]]]
-        for line in np.unique(view.events.line[ops]).tolist():
-            calls, mine = known[view.events.line[known] == line], np.flatnonzero(view.events.line[ops] == line)
+        continues = np.array([is_continuation(name) for name in view.names] + [False])
+        known = known[~continues[view.name[known]]]
+        for number in np.unique(line).tolist():
+            calls, mine = known[view.events.line[known] == number], np.flatnonzero(line == number)
             if not calls.size:
                 continue
-            last = np.searchsorted(start[calls], start[ops[mine]], "right") - 1
+            last = np.searchsorted(start[calls], begun[mine], "right") - 1
             for back in range(_DEEPEST):
                 outer = calls[np.maximum(last - back, 0)]
-                inside = (last >= back) & (end[outer] >= end[ops[mine]])
+                inside = (last >= back) & (end[outer] >= ended[mine])
                 call[mine[inside]] = outer[inside]
         return call
+
+    def _handed(self, line: I32, time: I64) -> Rows:
+        """The event that handed a thread the task it worked on at some times, -1 where none is recorded."""
+        view, start = self._view, self._view.events.start_ns
+        begins, stops = (
+            np.array([name == text for name in view.names] + [False]) for text in (REGION_START, REGION_STOP)
+        )
+        source, target = self._handovers.pairs
+        source, target = source[begins[view.name[target]]], target[begins[view.name[target]]]
+        ends = np.flatnonzero(stops[view.name])
+        found = np.full(line.size, -1, np.intp)
+        for number in np.unique(line).tolist():
+            mine, here = np.flatnonzero(line == number), np.flatnonzero(view.events.line[target] == number)
+            here = here[np.argsort(start[target[here]], kind="stable")]
+            over = np.sort(start[ends[view.events.line[ends] == number]])
+            last = np.searchsorted(start[target[here]], time[mine], "right") - 1
+            inside = last >= 0
+            region = start[target[here[last[inside]]]]
+            inside[inside] = np.searchsorted(over, time[mine[inside]]) == np.searchsorted(over, region)
+            found[mine[inside]] = source[here[last[inside]]]
+        return found
 
     def _in_order(self, at: Rows, device: I64, found: Rows) -> Rows:
         """The calls of a module in order, where as many are left as executions of it on the device."""

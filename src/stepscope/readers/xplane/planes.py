@@ -76,7 +76,7 @@ def plane_name(name: str) -> PlaneName:
     return PlaneName(kind, int(trailing[0]) if trailing else None, process, name)
 
 
-_STREAM = re.compile(r"Stream #(\d{1,18})(?:\(|$)")
+_STREAM = re.compile(r"Stream #(-?\d{1,18})(?:\(|$)")
 _OPS = ("XLA Ops", "Sparse Core Ops")
 _ROLES = {
     "Steps": LineRole.STEPS,

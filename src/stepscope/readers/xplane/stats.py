@@ -15,6 +15,14 @@ import numpy.typing as npt
 from stepscope.readers.xplane import wire
 from stepscope.trace.tables import F64, I32, I64, NULL, U8, Rows
 
+KIND, CATEGORY, DERIVED = "stepscope_kind", "category", "derived"
+"""What stepscope's own files (``writers/xplane``) say in the metadata of events: the kind of slice and its category as
+they were; the last is the kind of what stands there only for XProf to see."""
+
+FIRST_FLOW_TYPE = 1000
+"""Types of producers and consumers in stepscope's own files: this plus the FlowKind. XLA's are below 32
+(tsl/profiler/lib/context_types.h)."""
+
 KEYS = (
     # calls and device ops
     "correlation_id", "device_id", "kernel_details", "memcpy_details", "Memset_details", "memalloc_details",
@@ -30,6 +38,8 @@ KEYS = (
     "counter_value",
     # the session
     "profile_start_time", "profile_options",
+    # stepscope's own files
+    KIND, CATEGORY, "external_id",
 )  # fmt: skip
 SLOT = {key: slot for slot, key in enumerate(KEYS)}
 

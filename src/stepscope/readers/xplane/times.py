@@ -9,7 +9,6 @@ import numpy as np
 
 from stepscope.limits import FAR_NS
 from stepscope.names.xla_hosts import is_wait_edge
-from stepscope.readers.xplane import wire
 from stepscope.readers.xplane.handovers import Handovers
 from stepscope.readers.xplane.view import View
 from stepscope.trace.tables import I64, NULL, Bools, Rows
@@ -29,7 +28,7 @@ class Times:
     start: I64
     dur: I64
     waits: Rows
-    """Instants that begin a wait, which became spans up to the instant that ends it."""
+    """Events that begin a wait: they now last until the event that ends it."""
     session_ns: int | None
     """Unix time at which the session's clock was zero; None where lines count from 1970 or nothing says it."""
 
@@ -70,14 +69,12 @@ def _use_device_clock(view: View, times: Times) -> None:
 
 
 def _extend(view: View, handovers: Handovers, times: Times) -> None:
-    """Ops of XLA:CPU last until the event that says they are done; waits are drawn between two instants."""
+    """Ops of XLA:CPU last until the event that says they are done; waits are written as their two edges."""
     source, target = handovers.pairs
     if not source.size:
         return
     is_op = view.having("hlo_op")[source] & _paired(view, source, target, lambda out, into: into == END_PREFIX + out)
-    instant = view.events.what == wire.POINT
-    is_wait = instant[source] & instant[target] & (view.events.line[source] == view.events.line[target])
-    is_wait &= times.start[target] >= times.start[source]
+    is_wait = (view.events.line[source] == view.events.line[target]) & (times.start[target] >= times.start[source])
     is_wait &= _paired(view, source, target, lambda out, into: out == into and is_wait_edge(out))
     if not (is_op | is_wait).any():
         return

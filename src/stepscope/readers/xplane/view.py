@@ -9,9 +9,14 @@ import numpy as np
 from stepscope.readers.protobuf import decode, texts
 from stepscope.readers.xplane.planes import LineRole, is_measured, line_role, plane_name
 from stepscope.readers.xplane.space import Space
+from stepscope.readers.xplane.stats import DERIVED, KIND
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.codes import used_codes
-from stepscope.trace.tables import F64, I32, I64, NULL, U8, Bools, Rows
+from stepscope.trace.tables import F64, I32, I64, NULL, U8, Bools, Kind, Rows
+
+_OWN_KINDS = {kind.name.lower(): int(kind) for kind in Kind}
+ONLY_SHOWN, FOREIGN = 254, 255
+"""What is no kind: an event that stands in a file of stepscope's only for XProf to see; one of another writer."""
 
 HOST_ROLES = (LineRole.HOST, LineRole.HOST_OTHER, LineRole.OTHER)
 
@@ -32,37 +37,62 @@ class View:
             np.uint8,
         )
         """What each line is."""
+        self._on: dict[tuple[LineRole, ...], Bools] = {}
 
     def on(self, *roles: LineRole) -> Bools:
-        """Which events lie on lines of some roles."""
-        chosen = np.isin(self.role, roles)
-        return chosen[self.events.line] if len(chosen) else np.zeros(0, np.bool_)
+        """Which events lie on lines of some roles; not to be written to."""
+        if roles not in self._on:
+            self._on[roles] = np.isin(self.role, roles)[self.events.line]
+        return self._on[roles]
+
+    # --- what stepscope's own files say beside what any file does (writers/xplane) --------------------------------
+
+    @cached_property
+    def own_kind(self) -> U8:
+        """Per event the kind of slice it was when stepscope wrote it, else ``ONLY_SHOWN`` or ``FOREIGN``."""
+        return np.append(self._own_kinds, np.uint8(FOREIGN))[self.events.name]
+
+    @cached_property
+    def _own_kinds(self) -> U8:
+        words, places = self.space.name_stats.texts(KIND, np.arange(len(self.space.names)))
+        kinds = [ONLY_SHOWN if word == DERIVED else _OWN_KINDS.get(word, FOREIGN) for word in words]
+        return np.array([*kinds, FOREIGN], np.uint8)[places]
 
     # --- texts ----------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def names(self) -> list[str]:
-        """The text of each row of event metadata that an event refers to (else empty), then of lost ones."""
-        space, used = self.space, used_codes(self.events.name, len(self.space.names))
-        spans = space.names.spans[used]
-        found = [""] * len(space.names)
-        told = zip(used.tolist(), decode(space.data, texts(space.data, spans, 2)), strict=True)
-        shown = decode(space.data, texts(space.data, spans, 4))
-        for (row, name), display in zip(told, shown, strict=True):
-            found[row] = name or display or f"event {int(space.names.id[row])}"
-            if found[row].startswith("%"):
-                found[row] = display or found[row].split(" ", 1)[0].removeprefix("%")  # the text of an instruction
-        return found + [f"event {id} (name lost)" for id in np.unique(self._lost[1]).tolist()]
+        """The distinct names of events."""
+        return self._naming[0]
 
     @cached_property
     def name(self) -> I32:
         """The place of each event's name in ``names``."""
+        row = self.events.name
         rows, ids = self._lost
-        if not rows.size:
-            return self.events.name
-        name = self.events.name.copy()
-        name[rows] = len(self.space.names) + np.unique(ids, return_inverse=True)[1]
-        return name
+        if rows.size:
+            row = row.copy()
+            row[rows] = len(self.space.names) + np.unique(ids, return_inverse=True)[1]
+        return self._naming[1][row]
+
+    @cached_property
+    def _naming(self) -> tuple[list[str], I32]:
+        """The distinct names, and which of them each row of event metadata has; ids without a row come behind."""
+        space, used = self.space, used_codes(self.events.name, len(self.space.names))
+        spans = space.names.spans[used]
+        told = decode(space.data, texts(space.data, spans, 2))
+        shown = decode(space.data, texts(space.data, spans, 4))
+        codes: dict[str, int] = {}
+        table = np.full(len(space.names) + np.unique(self._lost[1]).size, -1, np.int32)
+        for row, id, name, display in zip(used.tolist(), space.names.id[used].tolist(), told, shown, strict=True):
+            if self._own_kinds[row] == FOREIGN:
+                text = _short(name or display or f"event {id}", display)
+            else:
+                text = display or name or ""  # where both differ the name is one that XProf knows
+            table[row] = codes.setdefault(text, len(codes))
+        for row, id in enumerate(np.unique(self._lost[1]).tolist(), len(space.names)):
+            table[row] = codes.setdefault(f"event {id} (name lost)", len(codes))
+        return list(codes), table
 
     @property
     def lost_names(self) -> Rows:
@@ -112,3 +142,8 @@ class View:
         found = np.zeros(len(self.events), np.bool_)
         found[self.space.stats.rows(key)] = True
         return found
+
+
+def _short(name: str, display: str | None) -> str:
+    """The name of an event; in place of an instruction's text its name."""
+    return (display or name.split(" ", 1)[0].removeprefix("%")) if name.startswith("%") else name

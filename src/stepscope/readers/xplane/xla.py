@@ -29,6 +29,8 @@ _OPCODE = re.compile(r"[\]})] ([a-z][a-z0-9\-]*)\(")
 _BASE = re.compile(r"%?([a-z][a-z\-]*[a-z])")
 _LONGEST = 4_096
 _NO_SCOPE = ("", "XlaModule", "(null)")
+_NO_RUN = -1
+"""What a runtime that numbers no runs writes (TensorFlow's XLA on the CPU)."""
 _WAITING = ("infeed", "outfeed")
 """Ops in which a device waits for the host to bring or take data."""
 
@@ -88,12 +90,12 @@ class XlaOps:
         """What is known of every op."""
         view, rows = self._view, self._rows
         on_tpu = self._on_tpu[view.events.line[rows]] if rows.size else np.zeros(0, np.bool_)
-        name = np.where(on_tpu, view.name[rows], np.int32(-1))
+        name = np.where(on_tpu, view.events.name[rows], np.int32(-1))
         around = self._module_around(rows)
         module, program, run = self._execution(rows, around)
         op = view.codes("hlo_op", rows)
         if on_tpu.any():
-            op = np.where(op < 0, self._coded(view.names)[name], op)
+            op = np.where((op < 0) & on_tpu, self._coded(view.names)[view.name[rows]], op)
         category = view.codes("hlo_category", rows)
         first, group = _groups(module, program, op, category, name)
         told = [
@@ -130,9 +132,9 @@ class XlaOps:
     def _execution(self, rows: Rows, around: Rows) -> tuple[I32, I64, I64]:
         """Module, program and run of each op."""
         view = self._view
-        module, program, run = (
-            view.codes("hlo_module", rows), view.integers("program_id", rows), view.integers("run_id", rows)
-        )  # fmt: skip
+        module, program = view.codes("hlo_module", rows), view.integers("program_id", rows)
+        run = view.integers("run_id", rows)
+        run[run == _NO_RUN] = NULL
         known = np.flatnonzero(around >= 0)
         if not known.size:
             return module, program, run
@@ -164,7 +166,7 @@ class XlaOps:
         return found
 
     def _describe(self, module: int, program: int, op: int, category: int, name: int) -> _Op:
-        """What one op is; ``name`` is that of a TPU's event, whose text may be the whole instruction."""
+        """What one op is; ``name`` is the metadata of a TPU's event, whose name may be the whole instruction."""
         words = [None if code < 0 else self._view.builder.string(code) for code in (module, op, category)]
         known = self._modules.op(words[0], None if program == NULL else program, words[1])
         opcode = known.opcode if known else self._written_opcode(name)
@@ -182,7 +184,7 @@ class XlaOps:
     def _written_opcode(self, name: int) -> str | None:
         """The opcode in an instruction's text, which event metadata of a TPU has as its name."""
         space = self._view.space
-        if not 0 <= name < len(space.names):
+        if name < 0:
             return None
         text = decode(space.data, texts(space.data, space.names.spans[name : name + 1], 2))[0]
         found = _OPCODE.search((text or "")[:_LONGEST])
