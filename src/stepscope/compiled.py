@@ -119,6 +119,7 @@ def _fingerprint(sources: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for text in (numba.__version__, sys.version, binding.get_host_cpu_name(), str(binding.get_host_cpu_features())):
         digest.update(text.encode())
-    for path in (Path(__file__), *sorted(sources.glob("*.py"))):
+    # A kernel holds what it inlines, which may come from the package above its own.
+    for path in (Path(__file__), *sorted(sources.glob("*.py")), *sorted(sources.parent.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()

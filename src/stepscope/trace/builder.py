@@ -155,7 +155,9 @@ def _slice_order(track: t.I32, start: t.I64, dur: t.I64) -> t.Rows:
         tied = np.flatnonzero(np.diff(key[order]) == 0)
         if tied.size == 0:
             return order
-        rows = np.union1d(tied, tied + 1)
+        in_tie = np.zeros(order.size, np.bool_)
+        in_tie[tied] = in_tie[tied + 1] = True
+        rows = np.flatnonzero(in_tie)
         within = order[rows]
         order[rows] = within[np.lexsort((within, -dur[within], key[within]))]
         return order
