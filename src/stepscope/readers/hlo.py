@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from stepscope.readers.protobuf import Spans, children, decode, numbers, read_varint, texts
+from stepscope.readers.protobuf import Spans, children, decode, numbers, repeated_numbers, texts
 from stepscope.trace.tables import I64, NULL, U8
 
 T = TypeVar("T")
@@ -243,15 +243,10 @@ def _by_parent(parents: I64, texts: list[str]) -> dict[int, list[str]]:
 
 def _integers(data: U8, messages: Spans, number: int) -> dict[int, list[int]]:
     """A repeated number field, packed as proto3 writes it, of those messages that have it."""
-    chunks = children(data, messages, number)
+    values, rows = repeated_numbers(data, messages, number)
     found: dict[int, list[int]] = {}
-    for row, start, end in zip(chunks.parent.tolist(), chunks.spans.start, chunks.spans.end, strict=True):
-        values, at = found.setdefault(row, []), start
-        while at < end:
-            value, at = read_varint(data, at, end)
-            if at < 0:
-                break
-            values.append(int(value))
+    for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+        found.setdefault(row, []).append(value)
     return found
 
 

@@ -87,6 +87,15 @@ def texts(data: U8, messages: Spans, field: int) -> Spans:
     return Spans(start, end)
 
 
+def repeated_numbers(data: U8, messages: Spans, field: int) -> tuple[I64, I64]:
+    """All values of a repeated varint field, packed or not, in order, and the row of the message each lies in."""
+    counts = _count_repeated(data, messages.start, messages.end, field)
+    first = np.concatenate(([0], np.cumsum(counts)))
+    values = np.empty(int(first[-1]), np.int64)
+    _read_repeated(data, messages.start, messages.end, field, first, values)
+    return values, np.repeat(np.arange(len(messages)), counts)
+
+
 def decode(data: U8, span: Spans) -> list[str | None]:
     """Strings as text; invalid UTF-8 becomes U+FFFD, absent ones None."""
     return [
@@ -194,4 +203,41 @@ def _read_texts(data: U8, starts: I64, ends: I64, field: int, out_start: I64, ou
                 break
             if number == field and wire == BYTES:
                 out_start[row], out_end[row] = begin, after
+            at = after
+
+
+@kernel
+def _count_repeated(data: U8, starts: I64, ends: I64, field: int) -> I64:
+    counts = np.zeros(starts.size, np.int64)
+    for row in range(starts.size):
+        at, end = starts[row], ends[row]
+        while 0 <= at < end:
+            number, wire, _, begin, after = read_tag(data, at, end)
+            if after < 0 or after > end:
+                break
+            if number == field and wire == VARINT:
+                counts[row] += 1
+            while number == field and wire == BYTES and 0 <= begin < after:
+                _, begin = read_varint(data, begin, after)
+                counts[row] += begin >= 0
+            at = after
+    return counts
+
+
+@kernel
+def _read_repeated(data: U8, starts: I64, ends: I64, field: int, first: I64, out: I64) -> None:
+    for row in range(starts.size):
+        at, end, k = starts[row], ends[row], first[row]
+        while 0 <= at < end:
+            number, wire, value, begin, after = read_tag(data, at, end)
+            if after < 0 or after > end:
+                break
+            if number == field and wire == VARINT:
+                out[k] = value
+                k += 1
+            while number == field and wire == BYTES and 0 <= begin < after:
+                value, begin = read_varint(data, begin, after)
+                if begin >= 0:
+                    out[k] = value
+                    k += 1
             at = after
