@@ -97,7 +97,7 @@ def test_device_ops_say_what_the_collectors_of_cupti_say(space: XSpace, loop: Tr
     copy = event(device, "Memcpy HtoD (Pageable -> Device)")
     assert copy.name == "MemcpyHToD"
     assert copy.stats["correlation_id"] == launch.stats["correlation_id"]
-    assert copy.stats["memcpy_details"] == "kind_src:pageable kind_dst:device size:4096"
+    assert copy.stats["memcpy_details"] == "kind_src:pageable kind_dst:device size:4096 direction:H2D"
     assert (copy.start_ps, copy.dur_ps) == (90_000_000, 50_000_000)
     details = event(device, "sgemm").stats["kernel_details"]
     assert details == "regs:32 static_shared:1024 grid:8,4,1 block:128,1,1 occ_pct:50"

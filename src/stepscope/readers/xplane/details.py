@@ -47,6 +47,8 @@ class CopyDetails(NamedTuple):
     bytes: int = NULL
     source: MemoryKind = MemoryKind.UNKNOWN
     target: MemoryKind = MemoryKind.UNKNOWN
+    direction: Direction = Direction.UNKNOWN
+    """Which only stepscope's own files say."""
 
 
 def kernel_details(text: str) -> KernelDetails:
@@ -78,7 +80,12 @@ def copy_details(text: str) -> CopyDetails:
     """Read ``kind_src:pinned kind_dst:device size:4096 dest:0 async:1`` or a memset's ``kind:device num_bytes:64``."""
     fields = dict(_FIELD.findall(text[:_LONGEST]))
     size = _whole(fields.get("size", fields.get("num_bytes")))
-    return CopyDetails(NULL if size is None else size, _memory(fields.get("kind_src")), _memory(fields.get("kind_dst")))
+    return CopyDetails(
+        NULL if size is None else size,
+        _memory(fields.get("kind_src")),
+        _memory(fields.get("kind_dst")),
+        Direction.__members__.get(fields.get("direction", ""), Direction.UNKNOWN),
+    )
 
 
 def direction_of(name: str, details: CopyDetails) -> Direction:
@@ -87,6 +94,8 @@ def direction_of(name: str, details: CopyDetails) -> Direction:
     >>> direction_of("MemcpyH2D", CopyDetails()).name, direction_of("CopyDeviceToDevice", CopyDetails()).name
     ('H2D', 'D2D')
     """
+    if details.direction is not Direction.UNKNOWN:
+        return details.direction
     short = _SHORT_DIRECTION.search(name[:_LONGEST])
     if short:
         return _DIRECTIONS.get(short[1] + short[2], Direction.UNKNOWN)

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from stepscope.analysis.steps import Markers
 from stepscope.names.hosts import HostRole, classify_host_name
+from stepscope.readers.xplane.stats import FIRST_FLOW_TYPE
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
 from stepscope.writers.xplane.distinct import distinct
 
-FIRST_FLOW_TYPE, STEP_TYPE = 1000, 1100
-"""Types of what connects producers and consumers: a flow's is the first plus its FlowKind, the second leads from a step
-to its windows on devices. XLA's own types (tsl/profiler/lib/context_types.h) are below 32."""
+STEP_TYPE = FIRST_FLOW_TYPE + 100
+"""Type of what leads from a step to its windows on devices; a flow's is the first plus its FlowKind."""
 
 _COLUMNS = (
     ("slices", "correlation", "correlation_id"),
@@ -106,11 +106,15 @@ def _launching(trace: Trace) -> Iterator[Fact]:
 
 def _processors(trace: Trace) -> Iterator[Fact]:
     """Ops of XLA:CPU stand on host threads and name their device."""
+    slices = np.flatnonzero(_on_processor(trace)).astype(np.int32)
+    yield Fact("device_ordinal", slices, trace.tracks.device[trace.slices.track[slices]])
+
+
+def _on_processor(trace: Trace) -> t.Bools:
     processors = [device.id for device in trace.info.devices if device.kind == "cpu"]
-    track, tracks = trace.slices.track, trace.tracks
+    tracks = trace.tracks
     on_device = (tracks.kind == t.TrackKind.DEVICE_STREAM) & np.isin(tracks.device, processors)
-    slices = np.flatnonzero(on_device[track]).astype(np.int32)
-    yield Fact("device_ordinal", slices, tracks.device[track[slices]])
+    return np.asarray(on_device[trace.slices.track], np.bool_)
 
 
 def _details(trace: Trace) -> Iterator[Fact]:
@@ -131,7 +135,9 @@ def _details(trace: Trace) -> Iterator[Fact]:
 
     def copy(row: int) -> str:
         source, target = memory[ops.source_memory[row]], memory[ops.target_memory[row]]
-        return f"kind_src:{source} kind_dst:{target}{size(row, 'size')}"
+        way = t.Direction(ops.direction[row])
+        told = "" if way is t.Direction.UNKNOWN else f" direction:{way.name}"
+        return f"kind_src:{source} kind_dst:{target}{size(row, 'size')}{told}"
 
     def memset(row: int) -> str:
         return f"kind:{memory[ops.target_memory[row]]}{size(row, 'num_bytes')}"
@@ -140,7 +146,7 @@ def _details(trace: Trace) -> Iterator[Fact]:
     shape = (ops.registers, ops.shared_memory, ops.grid, ops.block, ops.occupancy_pct)
     yield _described("kernel_details", ops.slice, is_kernel, shape, kernel)
     yield _described("memcpy_details", ops.slice, kind == t.Kind.COPY,
-                     (ops.source_memory, ops.target_memory, ops.bytes), copy)
+                     (ops.source_memory, ops.target_memory, ops.bytes, ops.direction), copy)
     yield _described("Memset_details", ops.slice, kind == t.Kind.MEMSET, (ops.target_memory, ops.bytes), memset)
 
 
@@ -170,8 +176,6 @@ def _steps(trace: Trace, markers: Markers) -> Iterator[Fact]:
                 np.append(numbers, marks.number[recorded]))
     roots = np.append(markers.slices[chosen], marks.slice[marks.source == t.MarkerSource.STEP_NUM_ROOT])
     yield _fact("_r", roots, np.ones(len(roots), np.int64))
-    yield _fact("_pt", markers.slices[chosen], np.full(int(chosen.sum()), STEP_TYPE))
-    yield _fact("_p", markers.slices[chosen], np.flatnonzero(chosen))
 
 
 def host_steps(trace: Trace, markers: Markers) -> t.Bools:
@@ -195,17 +199,33 @@ def _inputs(trace: Trace) -> Iterator[Fact]:
 
 
 def _flows(trace: Trace, markers: Markers) -> Iterator[Fact]:
-    """Flows between host threads as producers and consumers; a slice can be each only once in XPlane."""
+    """Flows on the host as producers and consumers; a slice can be a consumer only once in XPlane."""
+    rows, type_ = _carried(trace), producer_types(trace, markers)
+    source, target = trace.flows.source[rows], trace.flows.target[rows]
+    producers = np.flatnonzero(type_ != t.NULL).astype(np.int32)
+    yield Fact("_pt", producers, type_[producers])
+    yield Fact("_p", producers, producers)
+    yield _fact("_ct", target, type_[source])
+    yield _fact("_c", target, source.astype(np.int64))
+
+
+def producer_types(trace: Trace, markers: Markers) -> t.I64:
+    """Per slice the type under which it hands over, NULL for most; ids are the numbers of slices.
+
+    A step hands over to its windows on devices.
+    """
+    types = np.full(len(trace.slices), t.NULL, np.int64)
+    types[markers.slices[host_steps(trace, markers)]] = STEP_TYPE
+    rows = _carried(trace)
+    types[trace.flows.source[rows]] = FIRST_FLOW_TYPE + trace.flows.kind[rows].astype(np.int64)
+    return types
+
+
+def _carried(trace: Trace) -> t.Rows:
+    """The flows that are written: one per target, and of one kind per source."""
     flows = trace.flows
-    on_host = trace.tracks.kind[trace.slices.track] == t.TrackKind.HOST_THREAD
-    from_step = np.isin(flows.source, markers.slices)
-    rows = np.flatnonzero(on_host[flows.source] & on_host[flows.target] & ~from_step)
+    on_host = (trace.tracks.kind[trace.slices.track] == t.TrackKind.HOST_THREAD) | _on_processor(trace)
+    rows = np.flatnonzero(on_host[flows.source] & on_host[flows.target])
     rows = rows[np.unique(flows.target[rows], return_index=True)[1]]
     _, first, of_source = np.unique(flows.source[rows], return_index=True, return_inverse=True)
-    rows = rows[flows.kind[rows] == flows.kind[rows][first][of_source]]
-    type_ = flows.kind[rows].astype(np.int64) + FIRST_FLOW_TYPE
-    source, target = flows.source[rows], flows.target[rows]
-    yield _fact("_pt", source, type_)
-    yield _fact("_p", source, source.astype(np.int64))
-    yield _fact("_ct", target, type_)
-    yield _fact("_c", target, source.astype(np.int64))
+    return np.asarray(rows[flows.kind[rows] == flows.kind[rows][first][of_source]])

@@ -11,11 +11,12 @@ import numpy as np
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.steps import device_rows, find_markers
 from stepscope.errors import OutputError
+from stepscope.readers.xplane.stats import DERIVED, KIND
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Device, Trace
 from stepscope.writers.replacing import replacing
-from stepscope.writers.xplane.facts import STEP_TYPE, Fact, facts_of, host_steps
-from stepscope.writers.xplane.names import DERIVED, KIND, EventNames
+from stepscope.writers.xplane.facts import Fact, facts_of, host_steps, producer_types
+from stepscope.writers.xplane.names import EventNames
 from stepscope.writers.xplane.plane import Plane, Value
 from stepscope.writers.xplane.wire import REFERENCE, SIGNED, StatColumn, encode_events, field, number_field
 
@@ -158,8 +159,9 @@ class _Layout:
         for name, index in zip(names.tolist(), step.tolist(), strict=True):
             number = self.markers.numbers[index]
             plane.name_events(name, str(index if number is None else number), None, {KIND: DERIVED})
-        stats = [StatColumn(plane.stat("_ct"), SIGNED, every, np.full(shown.size, STEP_TYPE)),
-                 StatColumn(plane.stat("_c"), SIGNED, every, step)]  # fmt: skip
+        marker = self.markers.slices[step].astype(np.int64)
+        stats = [StatColumn(plane.stat("_ct"), SIGNED, every, producer_types(self.trace, self.markers)[marker]),
+                 StatColumn(plane.stat("_c"), SIGNED, every, marker)]  # fmt: skip
         start = rows.bounds[shown]
         events = encode_events(names, start - self.begin, rows.bounds[shown + 1] - start, stats)
         plane.add_line(_STEPS, "Steps", self.begin, events)

@@ -9,15 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from stepscope.analysis.steps import Markers
+from stepscope.readers.xplane.stats import CATEGORY, KIND
 from stepscope.trace import tables as t
 from stepscope.trace.codes import used_codes
 from stepscope.trace.trace import Trace
 from stepscope.writers.xplane.distinct import distinct
 from stepscope.writers.xplane.plane import Plane, Value
-
-KIND, CATEGORY, DERIVED = "stepscope_kind", "category", "derived"
-"""Statistics of our own, by which a file read back has the kinds it was written with; what is only there for XProf to
-see has the last for its kind."""
 
 _COPIES = {t.Direction.H2D: "MemcpyHToD", t.Direction.D2H: "MemcpyDToH", t.Direction.D2D: "MemcpyDToD"}
 """Beginnings of names by which XProf knows copies (tf_op_utils.cc)."""
