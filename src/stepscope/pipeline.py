@@ -21,6 +21,7 @@ from stepscope.readers import recorded, registry
 from stepscope.readers.find import find
 from stepscope.readers.scan import must_compile
 from stepscope.readers.source import Source
+from stepscope.readers.summaries import with_queue_fill
 from stepscope.report import document, frames
 from stepscope.sql import query
 from stepscope.trace import forest, select
@@ -182,7 +183,8 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
     reading = (lambda done, total: progress("reading", done, total)) if progress else None
     if progress and _must_compile(source):
         progress("compile", 0, 0)
-    return Profile(source, recorded.remembering(reader.read(source, reading), source), progress)
+    trace = with_queue_fill(reader.read(source, reading), source.path)
+    return Profile(source, recorded.remembering(trace, source), progress)
 
 
 __all__ = ["Profile", "find", "open", "open_all", "read"]

@@ -14,6 +14,7 @@ from stepscope.analysis.inputs import WAITING, InputRanges, input_ranges
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.readers.summaries import QUEUE_TAG
 from stepscope.units import format_ns, format_share
 
 SINGLE_PROCESS = "_SingleProcessDataLoaderIter"
@@ -46,13 +47,15 @@ _FIX_QUEUE = """\
 The queue is empty when a step asks for its batch: the producers do not keep up. Give it more of them, and room:
     tf.train.batch([example], batch_size, num_threads=8, capacity=10 * batch_size)
 or replace queues by tf.data, which runs ahead by itself:
-    dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE).batch(n).prefetch(tf.data.AUTOTUNE)
+    AUTO = tf.data.AUTOTUNE
+    dataset.map(parse, num_parallel_calls=AUTO).batch(n).prefetch(AUTO)
 Verify with a constant in place of the queue: if the step time does not fall, the cause lies elsewhere."""
 
 _FIX_TF_DATA = """\
 The tf.data pipeline does not keep up. Let it work in parallel and ahead of the step:
-    dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE).batch(n).prefetch(tf.data.AUTOTUNE)
-Read files with `interleave(..., num_parallel_calls=tf.data.AUTOTUNE)`, and `cache()` what does not change. Verify with
+    AUTO = tf.data.AUTOTUNE
+    dataset.map(parse, num_parallel_calls=AUTO).batch(n).prefetch(AUTO)
+Read files with `interleave(..., num_parallel_calls=AUTO)`, and `cache()` what does not change. Verify with
 `dataset.take(1).cache().repeat()`: if the step time does not fall, the cause lies elsewhere."""
 
 _FIX_OTHER = """\
@@ -105,11 +108,31 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
     place = f"`{ranges.loader}`" + (f" (node `{node}`)" if node else "")
     text = f"{format_ns(cost)} of each step ({share}) pass inside {place} with nothing else to do."
     text += next((f" {words}" for part, (words, _) in _TENSORFLOW.items() if part in ranges.loader), "")
+    if "QueueDequeue" in ranges.loader:
+        text += f" {_queue_fill(facts, ranges, node)}"
     stages = [f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.stages if ns >= 0.02 * ranges.total_ns]
     stages = stages if len(ranges.stages) > 1 else []
     if stages:
         text += f" Inside it, per step: {', '.join(stages)}."
     return text
+
+
+def _queue_fill(facts: Facts, ranges: InputRanges, node: str | None) -> str:
+    """How full the queue was by the summary nearest to the wait; of all queues where none is called after the node."""
+    trace, counters = facts.trace, facts.trace.counters
+    tags = [code for code in np.unique(counters.name).tolist() if QUEUE_TAG.search(trace.strings[code])]
+    named = [code for code in tags if trace.strings[code].startswith(f"{node}/")]
+    rows = np.flatnonzero(np.isin(counters.name, named or tags))
+    if rows.size == 0:
+        return (
+            "How full the queue was is not recorded: write `tf.summary.merge_all()` with a FileWriter into the "
+            "profile's folder."
+        )
+    begun = int(trace.slices.start_ns[ranges.slices[0]])
+    nearest = rows[np.abs(counters.time_ns[rows] - begun).argmin()]
+    tag, share = trace.strings[int(counters.name[nearest])], float(counters.value[nearest])
+    apart = format_ns(abs(int(counters.time_ns[nearest]) - begun))
+    return f"`{tag}` was {format_share(share)} in the nearest summary, {apart} apart."
 
 
 def _node(facts: Facts, ranges: InputRanges) -> str | None:
