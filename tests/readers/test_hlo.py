@@ -16,7 +16,7 @@ from stepscope.readers.protobuf import Spans, children, decode, texts
 from tests.kit.traces import real_trace
 from tests.kit.wire import Value, message, packed
 
-LIBRARY, USER, MAIN = "/env/site-packages/flax/linen/linear.py", "/home/me/model.py", "/home/me/train.py"
+LIBRARY, USER, MAIN = "/env/site-packages/flax/linen/linear.py", "/proj/model.py", "/proj/train.py"
 
 
 def metadata(*fields: tuple[int, Value]) -> tuple[int, bytes]:
@@ -89,8 +89,8 @@ def test_a_stack_of_library_code_alone_gives_its_innermost_line() -> None:
         ("/src/jax/_src/numpy/lax_numpy.py", True),
         ("flax/nnx/module.py", True),
         ("<frozen runpy>", True),
-        ("/home/me/jax/train.py", False),
-        ("/home/me/flax_models/train.py", False),
+        ("/proj/jax/train.py", False),
+        ("/proj/flax_models/train.py", False),
     ],
 )
 def test_what_counts_as_library_code(path: str, library: bool) -> None:
@@ -210,8 +210,9 @@ def test_modules_of_a_real_profile() -> None:
     fusion = conv.ops["input_transpose_fusion"]
     assert fusion.opcode == "fusion"
     assert fusion.scope == "jit(forward_3d_conv)/jit(main)/conv_general_dilated"
-    assert fusion.source == "/workspace/conv-jax/jax_conv_profiling.py:77"
-    assert fusion.stack[-1] == "/workspace/conv-jax/jax_conv_profiling.py:136 <module>"
+    assert fusion.source is not None
+    assert fusion.source.endswith("/jax_conv_profiling.py:77")
+    assert fusion.stack[-1].endswith("/jax_conv_profiling.py:136 <module>")
     assert fusion.called == ("fused_transpose",)
 
 
