@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stepscope import pipeline
 from stepscope.analysis.facts import Facts, analyse
-from stepscope.errors import InputError
+from stepscope.errors import Exit, InputError
 from stepscope.readers import nsys, registry
 from stepscope.readers.nsys import schema
 from stepscope.readers.nsys.nvtx import crossing
@@ -435,6 +437,21 @@ def test_any_trace_is_read_and_every_row_has_a_place(tmp_path_factory, events, g
     held = [event for event in events if representable(event)]
     zero = [e for e in held if e.dur_ns is None]
     assert len(trace.slices) + lost == len(held) - len(zero)
+
+
+def test_a_planted_cause_is_found_with_steps_named_by_nvtx(tmp_path):
+    planted = CASES["input_bound"]()
+    events = [
+        replace(event, name=event.name.replace("ProfilerStep#", "step ")) for event in planted.events
+        if representable(event)
+    ]  # fmt: skip
+    path = tmp_path / "report.sqlite"
+    path.write_bytes(write_nsys(events))
+    profile = pipeline.open(path)
+    assert profile.document()["profile"]["format"] == "Nsight Systems SQLite"
+    assert profile.steps["number"].to_list() == list(range(10, 18))
+    assert [finding.rule for finding in profile.findings] == ["input_bound"]
+    assert profile.exit_status == Exit.OK
 
 
 # --- several processes --------------------------------------------------------------------------------------------
