@@ -164,8 +164,8 @@ def _host_periods(markers: Markers) -> I64:
 
 
 def _placement(trace: Trace, markers: Markers, used: tuple[int, ...]) -> Placement | None:
-    if not used:
-        return None
+    if not used or len(trace.xla_ops):
+        return None  # what XLA compiled has no host ops to compare with
     return place_ops(trace, int(markers.start[used[0]]), int(markers.end[used[-1]]))
 
 

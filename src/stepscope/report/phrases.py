@@ -38,10 +38,13 @@ def _files(files: list[dict[str, Any]]) -> str:
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
 
+_KINDS = {"gpu": "GPU", "tpu": "TPU", "cpu": "CPU device"}
+
+
 def _devices(devices: list[dict[str, Any]]) -> str:
     if not devices:
         return "no device recorded"
-    names = Counter(device["name"] or device["kind"] or "device" for device in devices)
+    names = Counter(device["name"] or _KINDS.get(device["kind"], "device") for device in devices)
     return ", ".join(f"{count} × {name}" if count > 1 else name for name, count in names.items())
 
 

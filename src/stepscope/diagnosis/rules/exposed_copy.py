@@ -12,6 +12,7 @@ from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import COPY_D2H, COPY_PAGEABLE, COPY_PINNED, remedy
 from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_bytes, format_ns
 
@@ -20,17 +21,6 @@ _WORDS = {
     Category.COPY_D2H: "from device to host",
     Category.COPY_P2P: "between devices",
 }
-
-_FIX_PAGEABLE = """\
-Pin the batches and do not wait for the copy, so that it runs beside the kernels of the step before:
-    DataLoader(..., pin_memory=True)
-    batch = batch.to(device, non_blocking=True)"""
-
-_FIX_PINNED = """\
-Copy the next batch on a stream of its own while this step computes (prefetching), with `non_blocking=True`."""
-
-_FIX_D2H = """\
-Keep results on the device and fetch them every N steps, into pinned memory with `non_blocking=True`."""
 
 _FIX_P2P = """\
 Keep the tensors of one layer on one device, and start the transfer before the compute that does not need it."""
@@ -63,7 +53,7 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
         cost_ns_per_step=exposed + staging,
         saving_ns_per_step=exposed + staging,
         why=_why(facts, copies, exposed, staging, bool(pageable)),
-        fix=paragraphs(_fix(category, bool(pageable))),
+        fix=paragraphs(_fix(category, bool(pageable), facts.trace.info.framework)),
         basis="heuristic" if guessed else "measured",
         confidence="medium" if guessed else "high",
         where=tuple(dict.fromkeys(c.where for c in copies if c.where))[:SHOWN],
@@ -86,9 +76,9 @@ def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int, pageabl
     return text
 
 
-def _fix(category: Category, pageable: bool) -> str:
+def _fix(category: Category, pageable: bool, framework: str | None) -> str:
     if category is Category.COPY_D2H:
-        return _FIX_D2H
+        return remedy(COPY_D2H, framework)
     if category is Category.COPY_P2P:
         return _FIX_P2P
-    return _FIX_PAGEABLE if pageable else _FIX_PINNED
+    return remedy(COPY_PAGEABLE if pageable else COPY_PINNED, framework)

@@ -18,6 +18,7 @@ from stepscope.analysis.idle import Gaps
 from stepscope.analysis.where import Where, parse_frame
 from stepscope.diagnosis.evidence import SHOWN, capture_slows_host
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
+from stepscope.diagnosis.remedies import LAUNCH, remedy
 from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, NULL, Kind
@@ -25,11 +26,6 @@ from stepscope.units import format_count, format_ns
 
 PLACE_SHARE = 0.05
 """A place is named from this share of the waiting."""
-
-_FIX = """\
-Let one launch run many kernels, largest effect first:
-    model = torch.compile(model, mode="reduce-overhead")  # fused kernels, one graph
-{optimizer}A larger batch (or sequence) gives each launch more work where memory allows."""
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -73,7 +69,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
             f"launch: half of its ops take under {format_ns(median)}, and half of these waits take over "
             f"{format_ns(pause)}."
         ),
-        fix=paragraphs(_FIX.format(optimizer=_optimizer_line(facts))),
+        fix=paragraphs(remedy(LAUNCH, facts.trace.info.framework).format(optimizer=_optimizer_line(facts))),
         where=_places(facts, gaps.cause_op[waiting], activity, per_gap[waiting]),
         evidence=tuple(
             Evidence(

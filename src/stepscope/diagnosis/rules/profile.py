@@ -32,6 +32,14 @@ STEP_ADVICE: defaultdict[str | None, str] = defaultdict(
 )
 
 
+DEVICE_ADVICE: defaultdict[str | None, str] = defaultdict(
+    lambda: "If the job uses a GPU or TPU, `stepscope doctor` says why it may be missing.",
+    {
+        "PyTorch": "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`.",
+    },
+)
+
+
 def notices(facts: Facts) -> list[Notice]:
     """All notices, in the order in which one should read them."""
     found = [
@@ -151,8 +159,7 @@ def _device_missing(facts: Facts) -> Notice | None:
         )
     return Notice(
         "profile_no_device",
-        "No device activity was recorded: times are the host's. If the job uses a GPU, "
-        "record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`.",
+        f"No device activity was recorded: times are the host's. {DEVICE_ADVICE[facts.trace.info.framework]}",
     )
 
 

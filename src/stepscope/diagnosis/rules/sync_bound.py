@@ -12,11 +12,8 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.syncs import Sync
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import SYNC_CALL, remedy
 from stepscope.units import format_ns
-
-_FIX_CALL = """\
-Remove the synchronise call, or run it every N steps. For timing, use device events:
-    start.record(); ...; end.record()   # read start.elapsed_time(end) later, after one synchronise"""
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -43,7 +40,7 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         why=_why(facts, syncs),
-        fix=paragraphs(_fix(syncs)),
+        fix=paragraphs(_fix(syncs, remedy(SYNC_CALL, facts.trace.info.framework))),
         where=tuple(sync.where for sync in syncs[:SHOWN] if sync.where),
         evidence=slices_as_evidence(facts, shown, device=device),
     )
@@ -71,9 +68,9 @@ def _often(facts: Facts, sync: Sync) -> str:
     return f"{sync.count} times in {len(sync.steps)} of {len(facts.used)} steps"
 
 
-def _fix(syncs: list[Sync]) -> str:
+def _fix(syncs: list[Sync], remove: str) -> str:
     hints = dict.fromkeys(line for sync in syncs if sync.hint is not None for line in sync.hint.alternatives)
     fixes = [f"- {line}" for line in hints]
     if any(sync.op is None for sync in syncs):
-        fixes.append(_FIX_CALL)
-    return "\n".join(fixes) or _FIX_CALL
+        fixes.append(remove)
+    return "\n".join(fixes) or remove

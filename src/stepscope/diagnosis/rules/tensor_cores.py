@@ -16,6 +16,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.kernels import KernelUse, Precision, precision_of
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import LOSS_SCALING, SIXTEEN_BITS, TF32, remedy
 from stepscope.hardware.devices import lookup
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.limits import LOW_PRECISION_SHARE
@@ -25,13 +26,6 @@ from stepscope.units import format_ns, format_share
 WIDE = frozenset({"fp32", "tf32"})
 SHOWN = 3
 
-_FIX_AMP = """\
-Run matrix work in 16 bits where the model allows it:
-    with torch.autocast("cuda", dtype=torch.{dtype}):
-        loss = loss_fn(model(x), y)"""
-
-_FIX_SCALER = "\nWith float16 scale the loss: `torch.amp.GradScaler()`."
-_FIX_TF32 = '\nOr keep fp32 and let the tensor cores take it: `torch.set_float32_matmul_precision("high")`.'
 _FIX_DIMS = "\nFor 16-bit kernels that miss them, make sizes multiples of 8 (fp16, bf16) or 16 (fp8)."
 
 
@@ -120,9 +114,10 @@ def _finding(
     dtype = "bf16" if peaks is None or peaks.supports("bf16") else "fp16"
     saving = None if peaks is None else _saving(facts, uses, peaks, dtype)
     missing = None if saving is not None else "the device's peaks are not known to stepscope, so no saving is given"
-    fix = _FIX_AMP.format(dtype={"bf16": "bfloat16", "fp16": "float16"}[dtype])
-    fix += _FIX_SCALER if dtype == "fp16" else ""
-    fix += _FIX_TF32 if peaks is not None and peaks.supports("tf32") else ""
+    framework = facts.trace.info.framework
+    fix = remedy(SIXTEEN_BITS, framework).format(dtype={"bf16": "bfloat16", "fp16": "float16"}[dtype])
+    fix += remedy(LOSS_SCALING, framework) if dtype == "fp16" else ""
+    fix += remedy(TF32, framework) if peaks is not None and peaks.supports("tf32") else ""
     fix += _FIX_DIMS if any(use.precision in ("fp16", "bf16", "fp8") for use in uses) else ""
     why += "" if saving is None else " The saving assumes the ratio of the device's peaks: it is the most to expect."
     return Finding(

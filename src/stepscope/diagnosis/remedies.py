@@ -1,0 +1,109 @@
+"""What to write instead, in the words of the framework a profile comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+PYTORCH, JAX, TENSORFLOW, TORCH_XLA = "PyTorch", "JAX", "TensorFlow", "PyTorch/XLA"
+
+Remedies = Mapping[str | None, str]
+"""Text per ``Info.framework``; that of None for all others."""
+
+
+def remedy(texts: Remedies, framework: str | None) -> str:
+    """The text for a framework, else the neutral one."""
+    return texts.get(framework) or texts[None]
+
+
+SYNC_CALL: Remedies = {
+    PYTORCH: """\
+Remove the synchronise call, or run it every N steps. For timing, use device events:
+    start.record(); ...; end.record()   # read start.elapsed_time(end) later, after one synchronise""",
+    JAX: """\
+Let the host run ahead: keep metrics on the device and read those of an earlier step every N steps (`float(x)`,
+`np.asarray(x)`, `print(x)` and `block_until_ready()` all wait).""",
+    TENSORFLOW: """\
+Fetch values (`.numpy()`, `float(x)`, `session.run`) every N steps only, and write summaries inside the
+`tf.function`.""",
+    TORCH_XLA: """\
+Read tensors (`.item()`, `print`, `if tensor:`) every N steps only, and log in a closure that runs after the step:
+    xm.add_step_closure(log, args=(loss,), run_async=True)""",
+    None: "Remove the wait, or run it every N steps: keep results on the device until then.",
+}
+
+LAUNCH: Remedies = {
+    PYTORCH: """\
+Let one launch run many kernels, largest effect first:
+    model = torch.compile(model, mode="reduce-overhead")  # fused kernels, one graph
+{optimizer}A larger batch (or sequence) gives each launch more work where memory allows.""",
+    JAX: """\
+Let one call run more of the step, largest effect first:
+    step = jax.jit(step, donate_argnums=0)      # the whole step, not its parts
+    state, _ = jax.lax.scan(step, state, batches)  # several steps in one call
+A larger batch gives each call more work where memory allows.""",
+    TENSORFLOW: """\
+Let one call run more of the step, largest effect first: the whole step in one `tf.function` (with `jit_compile=True`
+where its shapes are fixed), several steps in one call:
+    model.compile(..., steps_per_execution=10)
+A larger batch gives each call more work where memory allows.""",
+    None: """\
+Let one launch run more work: compile or capture the step as a whole (CUDA graphs), fuse small kernels, and give each
+launch a larger batch where memory allows.""",
+}
+
+COPY_PAGEABLE: Remedies = {
+    PYTORCH: """\
+Pin the batches and do not wait for the copy, so that it runs beside the kernels of the step before:
+    DataLoader(..., pin_memory=True)
+    batch = batch.to(device, non_blocking=True)""",
+    None: """\
+Copy from pinned host memory, and without waiting, so that the copy runs beside the kernels of the step before.""",
+}
+
+COPY_PINNED: Remedies = {
+    PYTORCH: """\
+Copy the next batch on a stream of its own while this step computes (prefetching), with `non_blocking=True`.""",
+    JAX: """\
+Send the next batch while this step computes: `jax.device_put` returns at once, so call it one batch ahead.""",
+    TENSORFLOW: """\
+Send the next batch while this step computes:
+    dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))""",
+    None: "Send the next batch while this step computes (prefetching), on a stream of its own.",
+}
+
+COPY_D2H: Remedies = {
+    PYTORCH: """\
+Keep results on the device and fetch them every N steps, into pinned memory with `non_blocking=True`.""",
+    None: "Keep results on the device and fetch them every N steps.",
+}
+
+SIXTEEN_BITS: Remedies = {
+    PYTORCH: """\
+Run matrix work in 16 bits where the model allows it:
+    with torch.autocast("cuda", dtype=torch.{dtype}):
+        loss = loss_fn(model(x), y)""",
+    JAX: """\
+Run matrix work in 16 bits where the model allows it: keep parameters in fp32 and compute in {dtype}
+(`x.astype(jnp.{dtype})`, Flax: `dtype=jnp.{dtype}`).""",
+    TENSORFLOW: """\
+Run matrix work in 16 bits where the model allows it:
+    tf.keras.mixed_precision.set_global_policy("mixed_{dtype}")""",
+    None: "Run matrix work in 16 bits ({dtype}) where the model allows it.",
+}
+
+TF32: Remedies = {
+    PYTORCH: """
+Or keep fp32 and let the tensor cores take it: `torch.set_float32_matmul_precision("high")`.""",
+    JAX: """
+Or keep fp32 and let the tensor cores take it:
+    jax.config.update("jax_default_matmul_precision", "tensorfloat32")""",
+    TENSORFLOW: """
+Or keep fp32 and let the tensor cores take it, as is the default:
+    tf.config.experimental.enable_tensor_float_32_execution(True)""",
+    None: "\nOr keep fp32 and let the tensor cores take it (TF32).",
+}
+
+LOSS_SCALING: Remedies = {
+    PYTORCH: "\nWith float16 scale the loss: `torch.amp.GradScaler()`.",
+    None: "\nWith float16 scale the loss.",
+}
