@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
 from stepscope.readers.events import RawEvents
@@ -74,7 +75,9 @@ def _places(rows: t.Rows, of: t.I32) -> tuple[t.Rows, t.Rows]:
 
 
 def _unquoted(raw: str) -> str:
-    return raw[1:-1] if len(raw) >= 2 and raw[0] == raw[-1] == '"' else raw
+    if raw[0] != '"':
+        return raw
+    return str(msgspec.json.decode(raw)) if "\\" in raw else raw[1:-1]
 
 
 def _number(raw: str) -> float:

@@ -37,7 +37,7 @@ class ArgumentKeys:
         # TensorFlow's Timeline.
         "op", "kernel", "snapshot", *(f"input{number}" for number in range(32)),
         # What stepscope's own writer adds where Kineto has no word for it.
-        "stepscope kind", "stepscope launch", "stepscope marker", "allocator",
+        "stepscope kind", "stepscope launch", "stepscope marker", "stepscope memory", "allocator",
     )
 
 

@@ -7,12 +7,17 @@ Categories not listed in ``kineto_schema`` are kept as slices of kind ``other`` 
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
 from stepscope.readers import kineto_schema as schema
+from stepscope.readers.chrome import own
 from stepscope.readers.chrome.conversion import Conversion
 from stepscope.readers.chrome.launches import by_correlation, set_launches
+from stepscope.readers.chrome.xla_tables import xla_ops
 from stepscope.readers.events import RawEvents
 from stepscope.readers.kineto_kinds import kinds_of
 from stepscope.trace import tables as t
@@ -21,7 +26,9 @@ from stepscope.trace.trace import Info, Loss, Trace
 
 
 def recognise(events: RawEvents) -> bool:
-    """Whether any event is of a category that Kineto writes."""
+    """Whether any event is of a category that Kineto writes, or stepscope wrote the file."""
+    if own.ROOT in events.header:
+        return True
     used = used_codes(events.category, len(events.strings))
     return any(events.strings[code].lower() in schema.CATEGORIES for code in used.tolist())
 
@@ -39,6 +46,10 @@ class _Conversion(Conversion):
 
     def info(self) -> Info:
         info = schema.describe_run(self.events.header, self.origin, self.sorting.resolution_ns)
+        if self._own is not None:
+            kinds = self._own.device_kinds
+            devices = tuple(replace(device, kind=kinds.get(str(device.id), device.kind)) for device in info.devices)
+            info = replace(info, framework=self._own.framework, devices=devices)
         return self.with_seen_devices(info, self._device_numbers(self.rows_of(*t.DEVICE_BUSY_KINDS)))
 
     def tables(self) -> t.I64:
@@ -47,7 +58,14 @@ class _Conversion(Conversion):
         self._device_waits()
         self._memory(np.flatnonzero(self.sorting.fate.memory))
         self._unknown_categories()
+        self.builder.table(own.stated_marks(self))
+        compiled = self.rows_with("hlo_op", "hlo_module")
+        self.builder.table(xla_ops(self, compiled, np.zeros(compiled.size, np.bool_)))
         return launched
+
+    @cached_property
+    def _own(self) -> own.OwnRoot | None:
+        return own.root_of(self.events.header)
 
     def _unknown_categories(self) -> None:
         e, rows = self.events, self.rows
@@ -68,6 +86,8 @@ class _Conversion(Conversion):
 
     def tracks(self) -> t.I32:
         """One track per (pid, tid) that holds anything timed; returns lane -> track."""
+        if self._own is not None:
+            return own.restored_tracks(self, self._own)
         lanes, rows = self.events.lanes, self.rows
         held = np.zeros((len(lanes), len(t.Kind)), np.int64)
         np.add.at(held, (self.events.lane[rows], self.kinds[rows]), 1)
@@ -120,7 +140,9 @@ class _Conversion(Conversion):
     def _device_ops(self) -> t.I64:
         """The device ops and their launches; returns the correlation ids they share."""
         ops = self.rows_of(*t.DEVICE_BUSY_KINDS)
-        launch = set_launches(self, ops, *by_correlation(self, ops))
+        call, basis = by_correlation(self, ops)
+        own.stated_launches(self, ops, call, basis)
+        launch = set_launches(self, ops, call, basis)
         direction, source, target = self._copies(ops)
         size = self.columns.at("bytes", ops)
         size = np.where(size == t.NULL, self.columns.at("size", ops), size)
@@ -147,7 +169,9 @@ class _Conversion(Conversion):
                 group_size=self.columns.at("Group size", ops),
             )
         )
-        return np.unique(self.columns.correlations(ops[launch >= 0]))
+        launched = ops[launch >= 0]
+        stated = self.columns.at(own.LAUNCH, launched)
+        return np.unique(np.where(stated == t.NULL, self.columns.correlations(launched), stated))
 
     def _copies(self, ops: t.Rows) -> tuple[t.U8, t.U8, t.U8]:
         """Direction and memory kinds: from the name, else from an argument; unknown for anything that is no copy."""
@@ -164,6 +188,10 @@ class _Conversion(Conversion):
                 columns[0][is_copy & (raw == code) & (columns[0] == 0)] = schema.copy_direction(
                     self.builder.string(code)
                 )
+        stated = self.columns.text(own.MEMORY, ops)
+        for code in np.unique(stated[stated >= 0]).tolist():
+            for column, value in zip(columns[1:], schema.copy_memory(self.builder.string(code)), strict=True):
+                column[stated == code] = value
         return columns[0], columns[1], columns[2]
 
     def _device_waits(self) -> None:
@@ -190,7 +218,7 @@ class _Conversion(Conversion):
                 bytes=at("Bytes", rows),
                 allocated=at("Total Allocated", rows),
                 reserved=at("Total Reserved", rows),
-                allocator=np.full(rows.size, -1, np.int32),
+                allocator=self.columns.text("allocator", rows),
             )
         )
 
@@ -203,7 +231,9 @@ class _Conversion(Conversion):
         return np.where(given == t.NULL, of_lane[self.events.lane[rows]], given).astype(np.int32)
 
     def _stream_numbers(self, rows: t.Rows) -> t.I64:
-        of_lane = np.array([_stream_of(tid) for _, tid in self.events.lanes] + [t.NULL], np.int64)
+        # The threads of our own files are numbered as there was room.
+        lanes = self.events.lanes
+        of_lane = np.array([t.NULL if self._own else _stream_of(tid) for _, tid in lanes] + [t.NULL], np.int64)
         given = self.columns.at("stream", rows)
         return np.where(given == t.NULL, of_lane[self.events.lane[rows]], given)
 

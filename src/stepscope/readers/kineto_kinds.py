@@ -11,6 +11,7 @@ from stepscope.names.hosts import step_marker
 from stepscope.names.kernels import describe
 from stepscope.readers import kineto_schema as schema
 from stepscope.readers.arguments import ArgumentColumns
+from stepscope.readers.chrome import own
 from stepscope.readers.events import RawEvents
 from stepscope.trace import tables as t
 from stepscope.trace.codes import mapped
@@ -32,17 +33,13 @@ class _Kinds:
         categories = [s.lower() for s in e.strings]
         base = np.array([schema.CATEGORIES.get(c, t.Kind.OTHER) for c in categories] + [t.Kind.OTHER], np.uint8)
         kinds = base[e.category]
-        for kind, refine in (
-            (t.Kind.RUNTIME_CALL, call_kind),
-            (t.Kind.PYTHON_FRAME, _frame_kind),
-            (t.Kind.ANNOTATION, annotation_kind),
-            (t.Kind.KERNEL, kernel_kind),
-        ):
+        for kind, refine in _REFINED.items():
             self._refine(kinds, kind, refine)
         self._refine_mtia(kinds, categories)
         self._refine_old_annotations(kinds, categories)
         collective = self.columns.rows("Collective name")
         kinds[collective[kinds[collective] == t.Kind.KERNEL]] = t.Kind.COLLECTIVE
+        own.restate_kinds(self.events, kinds)
         return kinds
 
     def _refine(self, kinds: t.U8, kind: t.Kind, refine: Callable[[str], t.Kind]) -> None:
@@ -94,3 +91,21 @@ def annotation_kind(name: str) -> t.Kind:
 def kernel_kind(name: str) -> t.Kind:
     """Whether a kernel of this name is a collective."""
     return t.Kind.KERNEL if describe(name).collective is None else t.Kind.COLLECTIVE
+
+
+_REFINED: dict[t.Kind, Callable[[str], t.Kind]] = {
+    t.Kind.RUNTIME_CALL: call_kind,
+    t.Kind.PYTHON_FRAME: _frame_kind,
+    t.Kind.ANNOTATION: annotation_kind,
+    t.Kind.KERNEL: kernel_kind,
+}
+"""Kinds that a category stands for and a name refines."""
+
+
+def kind_of(category: str | None, name: str) -> t.Kind | None:
+    """The kind that category and name alone give an event; None where more must be known."""
+    lower = (category or "").lower()
+    if lower == "operator":
+        return None
+    kind = schema.device_kind(schema.CATEGORIES.get(lower, t.Kind.OTHER), lower, name)
+    return _REFINED[kind](name) if kind in _REFINED and lower != "mtia_ccp_events" else kind

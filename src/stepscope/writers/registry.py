@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stepscope.trace.trace import Trace
-from stepscope.writers import parquet, saved, timeline, xplane
+from stepscope.writers import chrome, parquet, saved, timeline, xplane
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +28,6 @@ WRITERS: tuple[Writer, ...] = (
     Writer("stepscope", (".stepscope",), "stepscope itself, at once", saved.write),
     Writer("xplane", (".xplane.pb",), "XProf and TensorBoard, from <logdir>/plugins/profile/<run>/", xplane.write),
     Writer("timeline", (".timeline.json",), "chrome://tracing and Perfetto, as TensorFlow's Timeline", timeline.write),
+    Writer("chrome", (".json", ".json.gz"), "Perfetto, chrome://tracing and tools for PyTorch's profiles", chrome.write),
     Writer("parquet", ("", ".parquet"), "polars, pandas, DuckDB, Spark: a folder with a file per table", parquet.write),
 )

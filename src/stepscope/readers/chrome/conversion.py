@@ -10,7 +10,7 @@ from stepscope.readers.arguments import ArgumentColumns
 from stepscope.readers.chrome.arrows import FLOW_KINDS, arrows
 from stepscope.readers.chrome.samples import series_names
 from stepscope.readers.events import RawEvents
-from stepscope.readers.sorting import Sorting
+from stepscope.readers.sorting import Fate, Sorting
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.trace import Completeness, Device, Info, Trace
@@ -30,7 +30,8 @@ class Conversion:
         self.events = self.sorting.events
         self.builder = TraceBuilder(self.events.strings)
         self.columns = ArgumentColumns(self.events, self.builder)
-        self.rows = np.flatnonzero(self.sorting.fate.slices)
+        self.fate = self.fate_of_events()
+        self.rows = np.flatnonzero(self.fate.slices)
         """The events that are slices."""
         self.slice_id = np.full(len(self.events), -1, np.int32)
         self.slice_id[self.rows] = np.arange(self.rows.size, dtype=np.int32)
@@ -40,7 +41,7 @@ class Conversion:
 
     def trace(self) -> Trace:
         """The trace."""
-        fate = self.sorting.fate
+        fate = self.fate
         self._slices()
         launched = self.tables()
         self._points(np.flatnonzero(fate.counters), np.flatnonzero(fate.instants))
@@ -63,6 +64,10 @@ class Conversion:
         return self.builder.build(info, completeness)
 
     # --- what a dialect says --------------------------------------------------------------------------------------
+
+    def fate_of_events(self) -> Fate:
+        """Which events become what."""
+        return self.sorting.fate
 
     def kinds_of_events(self) -> t.U8:
         """The kind of every event, were it a slice."""
@@ -94,6 +99,13 @@ class Conversion:
         """The slices of some kinds."""
         return self.rows[np.isin(self.kinds[self.rows], kinds)]
 
+    def rows_with(self, *keys: str) -> t.Rows:
+        """The slices that have any of some arguments."""
+        found = np.zeros(len(self.events), np.bool_)
+        for key in keys:
+            found[self.columns.rows(key)] = True
+        return self.rows[found[self.rows]]
+
     def named_by(self, metadata: str) -> dict[Lane, str]:
         """The names that metadata events (``thread_name``, ``process_name``) give to lanes."""
         e = self.events
@@ -116,7 +128,7 @@ class Conversion:
     # --- tables ---------------------------------------------------------------------------------------------------
 
     def _origin(self) -> int:
-        fate, stamps = self.sorting.fate, self.events.ts_ns
+        fate, stamps = self.fate, self.events.ts_ns
         if self.rows.size:
             return int(stamps[self.rows].min())
         timed = fate.memory | fate.counters | fate.instants

@@ -11,21 +11,24 @@ from __future__ import annotations
 import dataclasses
 import re
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
+from stepscope.names.xla_hosts import XlaRole, classify_xla_name
 from stepscope.readers.chrome.conversion import Conversion
 from stepscope.readers.chrome.launches import by_correlation, set_launches
 from stepscope.readers.chrome.threads import host_track, labels_of, lanes_with_slices, process_names
 from stepscope.readers.chrome.xla_tables import device_ops, xla_ops
 from stepscope.readers.events import RawEvents
 from stepscope.readers.hlo import is_collective
-from stepscope.readers.kineto_kinds import kernel_kind
+from stepscope.readers.kineto_kinds import annotation_kind, kernel_kind
 from stepscope.readers.kineto_schema import describe_run
+from stepscope.readers.sorting import Fate
 from stepscope.readers.xplane.details import is_copy, is_memset
 from stepscope.readers.xplane.hosts import frame_name, host_kind, runs_python
 from stepscope.readers.xplane.planes import LineRole, is_measured, line_role, plane_name, stream_number
+from stepscope.trace import intervals as iv
 from stepscope.trace import tables as t
 from stepscope.trace.codes import mapped
 from stepscope.trace.trace import Device, Info, Loss, Trace
@@ -34,15 +37,14 @@ FORMAT = "XLA trace JSON"
 EVENT_CAPS = (1_000_000, 5_000_000)
 """Events that the export keeps at most: before and since the end of 2025."""
 
-_CPU_PLANE = "/device:CPU:{}"
-"""What a device of XLA on the CPU is called, whose ops the export draws on host threads."""
-
 _LINE_KINDS = {LineRole.STEPS: t.Kind.STEP, LineRole.MODULES: t.Kind.MODULE}
 """What lies on the lines of a device that group its ops; anything else is an annotation there."""
 
 _PLANE = re.compile(r'"/(?:host|device):')
-_COPIES = re.compile(r"(?:\.\d+|\.clone|\.remat\d*)+$")
-"""What XLA appends to an instruction's name to tell it from others of the opcode."""
+_OPCODE = re.compile(r"%?([a-z][a-z\-]*[a-z])")
+"""What the name of an instruction begins with: its opcode, where nobody named it otherwise."""
+_WAITING = ("infeed", "outfeed")
+"""Ops in which a device waits for the host to bring or take data."""
 
 
 def recognise(events: RawEvents) -> bool:
@@ -110,15 +112,30 @@ class _Conversion(Conversion):
 
     @cached_property
     def cpu_ops(self) -> t.Rows:
-        """Slices that are ops of XLA on the CPU, drawn on host threads."""
-        rows = np.intersect1d(self.columns.rows("hlo_op"), self.rows)
-        return rows[self.on_host[self.events.lane[rows]]]
+        """Slices that are ops of XLA on the CPU, drawn on host threads, on a device that they name."""
+        rows = self.rows_with("hlo_op")
+        ordinals = self.columns.at("device_ordinal", rows)
+        return rows[self.on_host[self.events.lane[rows]] & (ordinals >= 0) & (ordinals <= np.iinfo(np.int32).max)]
 
     @cached_property
     def ordinals(self) -> t.I64:
         """The device of each op of XLA on the CPU."""
-        given = self.columns.at("device_ordinal", self.cpu_ops)
-        return np.where((given < 0) | (given > np.iinfo(np.int32).max), 0, given)
+        return self.columns.at("device_ordinal", self.cpu_ops)
+
+    def _runs_python(self) -> t.Bools:
+        """Which lanes run Python: by their name, or because they hold Python frames or steps."""
+        e = self.events
+        found = np.array([runs_python(line.name or "") for line in self.lines], np.bool_)
+        found[np.unique(e.lane[mapped(e.name, e.strings, lambda name: name.startswith("$"), np.bool_)])] = True
+        found[np.unique(e.lane[self.columns.rows("step_num")])] = True
+        return found
+
+    def fate_of_events(self) -> Fate:
+        """Host events without a duration are instants: the export gives each event at least a picosecond."""
+        fate = self.sorting.fate
+        point = fate.slices & (self.events.dur_ns == 0) & self.on_host[self.events.lane]
+        point[self.columns.rows("hlo_op")] = False
+        return dataclasses.replace(fate, slices=fate.slices & ~point, instants=fate.instants | point)
 
     # --- kinds ----------------------------------------------------------------------------------------------------
 
@@ -126,15 +143,36 @@ class _Conversion(Conversion):
         e = self.events
         of_line = np.array([_LINE_KINDS.get(line.role, t.Kind.DEVICE_ANNOTATION) for line in self.lines], np.uint8)
         kinds = of_line[e.lane]
-        python = np.array([runs_python(line.name or "") for line in self.lines], np.bool_)
-        for on_python in (False, True):
-            rows = np.flatnonzero((self.on_host & (python == on_python))[e.lane])
-            kinds[rows] = mapped(e.name[rows], e.strings, partial(host_kind, on_python=on_python), np.uint8)
+        python = self._runs_python()
+        for kind_of, lanes in ((_python_kind, python), (_pool_kind, ~python)):
+            rows = np.flatnonzero((self.on_host & lanes)[e.lane])
+            kinds[rows] = mapped(e.name[rows], e.strings, kind_of, np.uint8)
+        kinds[self._inside_framework(kinds)] = t.Kind.HOST_OP
         steps = self.columns.rows("step_num")
         kinds[steps[self.on_host[e.lane[steps]]]] = t.Kind.STEP
         ops = np.union1d(np.flatnonzero(self.measured[e.lane]), self.cpu_ops)
         kinds[ops] = mapped(e.name[ops], e.strings, _op_kind, np.uint8)
+        unplaced = np.setdiff1d(self.columns.rows("hlo_op"), ops)
+        kinds[unplaced[self.on_host[e.lane[unplaced]]]] = t.Kind.HOST_OP
         return kinds
+
+    def _inside_framework(self, kinds: t.U8) -> t.Rows:
+        """Annotations inside a compilation or execution: no user's, for passes have names of all kinds."""
+        e = self.events
+        end = e.ts_ns + np.maximum(e.dur_ns, 0)
+        around = self.rows[mapped(e.name[self.rows], e.strings, _is_framework, np.bool_)]
+        noted = self.rows[kinds[self.rows] == t.Kind.ANNOTATION]
+        around, noted = (rows[np.argsort(e.lane[rows], kind="stable")] for rows in (around, noted))
+        lanes = np.arange(len(e.lanes) + 1, dtype=e.lane.dtype)
+        bounds = [np.searchsorted(e.lane[rows], lanes) for rows in (around, noted)]
+        inside = [np.empty(0, np.intp)]
+        for lane in np.unique(e.lane[around]).tolist():
+            covering = around[bounds[0][lane] : bounds[0][lane + 1]]
+            mine = noted[bounds[1][lane] : bounds[1][lane + 1]]
+            low, high = iv.union(e.ts_ns[covering], end[covering])
+            at = np.searchsorted(low, e.ts_ns[mine], "right") - 1
+            inside.append(mine[(at >= 0) & (end[mine] <= high[at])] if low.size else mine[:0])
+        return np.concatenate(inside)
 
     def names(self, rows: t.Rows) -> t.I32:
         names = self.events.name[rows].copy()
@@ -147,60 +185,73 @@ class _Conversion(Conversion):
 
     def tracks(self) -> t.I32:
         processes, held, labels = process_names(self), lanes_with_slices(self), labels_of(self)
-        made = np.empty(len(self.lines), np.int32)
-        for lane, ((_, tid), line) in enumerate(zip(self.events.lanes, self.lines, strict=True)):
-            if line.device is None:
-                made[lane] = host_track(self, lane, bool(held[lane]), processes, labels)
-                continue
-            made[lane] = self.builder.track(
-                t.TrackKind.DEVICE_STREAM if line.measured else t.TrackKind.DEVICE_LINE,
-                line.process,
-                line.name or str(tid),
-                device=line.device.id,
-                stream=line.stream,
-            )
-        return made
+        return np.array(
+            [
+                host_track(self, lane, bool(held[lane]), processes, labels)
+                if line.device is None
+                else self._device_track(lane, line.measured, line.device.id, line.stream)
+                for lane, line in enumerate(self.lines)
+            ],
+            np.int32,
+        )
+
+    def _device_track(self, lane: int, measured: bool, device: int, stream: int | None) -> int:
+        line, (_, tid) = self.lines[lane], self.events.lanes[lane]
+        return self.builder.track(
+            t.TrackKind.DEVICE_STREAM if measured else t.TrackKind.DEVICE_LINE,
+            line.process,
+            None if tid is None else str(tid),
+            label=line.name,
+            device=device,
+            stream=stream,
+        )
 
     def track_of(self, rows: t.Rows) -> t.I32:
         tracks = self.track_of_lane[self.events.lane[rows]]
         on_cpu = np.isin(rows, self.cpu_ops)
-        tracks[on_cpu] = self.cpu_tracks[np.searchsorted(self.cpu_ops, rows[on_cpu])]
+        tracks[on_cpu] = self.cpu_places[0][np.searchsorted(self.cpu_ops, rows[on_cpu])]
         return tracks
 
     @cached_property
-    def cpu_tracks(self) -> t.I32:
-        """The track of each op of XLA on the CPU: one per device and thread."""
+    def cpu_places(self) -> tuple[t.I32, t.I64]:
+        """Track and stream of each op of XLA on the CPU: a track per device and thread, its stream a small number."""
         lanes = self.events.lane[self.cpu_ops].astype(np.int64)
-        _, first, of = np.unique(self.ordinals * len(self.lines) + lanes, return_index=True, return_inverse=True)
-        made = [
-            self.builder.track(
-                t.TrackKind.DEVICE_STREAM,
-                _CPU_PLANE.format(self.ordinals[at]),
-                self.lines[lanes[at]].name or str(self.events.lanes[lanes[at]][1]),
-                device=int(self.ordinals[at]),
-            )
-            for at in first.tolist()
+        places, of = np.unique(self.ordinals * len(self.lines) + lanes, return_inverse=True)
+        devices, lanes = np.divmod(places, len(self.lines))
+        streams = np.arange(places.size) - np.searchsorted(devices, devices)
+        tracks = [
+            self._device_track(lane, True, device, stream)
+            for device, lane, stream in zip(devices.tolist(), lanes.tolist(), streams.tolist(), strict=True)
         ]
-        return np.array(made, np.int32)[of]
+        return np.array(tracks, np.int32)[of], streams.astype(np.int64)[of]
 
     # --- tables ---------------------------------------------------------------------------------------------------
 
     def tables(self) -> t.I64:
-        ops = self.rows_of(*t.DEVICE_BUSY_KINDS)
-        lanes = self.events.lane[ops]
-        number = np.array([-1 if line.device is None else line.device.id for line in self.lines], np.int32)
-        stream = np.array([t.NULL if line.stream is None else line.stream for line in self.lines], np.int64)
-        device = number[lanes]
-        device[np.isin(ops, self.cpu_ops)] = self.ordinals
+        ops, waits = self.rows_of(*t.DEVICE_BUSY_KINDS), self.rows_of(t.Kind.DEVICE_WAIT)
         call, basis = by_correlation(self, ops)
         basis[call < 0] = t.LaunchBasis.EXECUTION
         launch = set_launches(self, ops, np.where(call < 0, self._executions(ops), call), basis)
-        self.builder.table(device_ops(self, ops, device, stream[lanes], launch))
+        self.builder.table(device_ops(self, ops, *self._places(ops), launch))
+        device, stream = self._places(waits)
+        unknown = np.full(waits.size, t.NULL, np.int64)
+        self.builder.table(t.DeviceWaits(self.slice_id[waits], device, stream, unknown, unknown))
         drawn = np.array([line.measured and line.stream is None for line in self.lines], np.bool_)
-        self.builder.table(xla_ops(self, ops, drawn[lanes]))
+        compiled = np.union1d(np.union1d(ops, waits), self.rows_with("hlo_op"))
+        self.builder.table(xla_ops(self, compiled, drawn[self.events.lane[compiled]]))
         self._step_marks()
         self._note_cap()
         return np.empty(0, np.int64)
+
+    def _places(self, rows: t.Rows) -> tuple[t.I32, t.I64]:
+        """Device and stream of what ran on devices."""
+        number = np.array([-1 if line.device is None else line.device.id for line in self.lines], np.int32)
+        streams = np.array([t.NULL if line.stream is None else line.stream for line in self.lines], np.int64)
+        device, stream = number[self.events.lane[rows]], streams[self.events.lane[rows]]
+        on_cpu = np.isin(rows, self.cpu_ops)
+        at = np.searchsorted(self.cpu_ops, rows[on_cpu])
+        device[on_cpu], stream[on_cpu] = self.ordinals[at], self.cpu_places[1][at]
+        return device, stream
 
     def _executions(self, ops: t.Rows) -> t.I64:
         """The event of the call that started the run each op belongs to, -1 where none is recorded."""
@@ -255,7 +306,24 @@ def _op_kind(name: str) -> t.Kind:
         return t.Kind.COPY
     if is_memset(name):
         return t.Kind.MEMSET
-    return t.Kind.COLLECTIVE if is_collective(_COPIES.sub("", name)) else kernel_kind(name)
+    named = _OPCODE.match(name)
+    opcode = named[1] if named else ""
+    if opcode in _WAITING:
+        return t.Kind.DEVICE_WAIT
+    return t.Kind.COLLECTIVE if is_collective(opcode) else kernel_kind(name)
+
+
+def _is_framework(name: str) -> bool:
+    return classify_xla_name(name) in (XlaRole.COMPILE, XlaRole.EXECUTE)
+
+
+def _python_kind(name: str) -> t.Kind:
+    kind = host_kind(name, on_python=True)
+    return annotation_kind(name) if kind is t.Kind.ANNOTATION else kind
+
+
+def _pool_kind(name: str) -> t.Kind:
+    return host_kind(name, on_python=False)
 
 
 def _number(name: str) -> int:

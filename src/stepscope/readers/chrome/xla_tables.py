@@ -21,10 +21,7 @@ _OF_OPS = ("hlo_op", "hlo_module", "program_id", "run_id", "hlo_category", "tf_o
 def xla_ops(conversion: Conversion, ops: t.Rows, drawn: t.Bools) -> t.XlaOps:
     """What the events say of those ``ops`` that XLA compiled; ``drawn`` ones are called after the op itself."""
     columns = conversion.columns
-    known = np.zeros(len(conversion.events), np.bool_)
-    for key in _OF_OPS:
-        known[columns.rows(key)] = True
-    chosen = known[ops] | drawn
+    chosen = np.isin(ops, conversion.rows_with(*_OF_OPS)) | drawn
     rows, drawn = ops[chosen], drawn[chosen]
     op = columns.text("hlo_op", rows)
     return t.XlaOps(
