@@ -32,7 +32,7 @@ def by_steps(facts: Facts, first: int | None, stop: int | None) -> Part:
     end = int(markers.start[high + 1] if follows else markers.end[high])
     device_end = max([end, *(_end_of(account, high) for _, account in facts.devices)])
     keep = with_partners(facts.trace, _kept(facts, begin, end, device_end))
-    return Part(keep, _ranges(numbers[low : high + 1]), (begin, device_end))
+    return Part(keep, _ranges(numbers[low : high + 1]), (begin, end))
 
 
 def _kept(facts: Facts, begin: int, end: int, device_end: int) -> Bools:
