@@ -80,6 +80,7 @@ class _Layout:
         self.markers = find_markers(trace, self.activities)
         self.names = EventNames.of(trace, self.markers)
         self.facts = facts_of(trace, self.markers)
+        self.producers = producer_types(trace, self.markers)
         self.begin = int(trace.slices.start_ns.min())
         self.devices = {device.id: device for device in trace.info.devices}
         self.bounds = np.searchsorted(trace.slices.track, np.arange(len(trace.tracks) + 1)).tolist()
@@ -160,7 +161,7 @@ class _Layout:
             number = self.markers.numbers[index]
             plane.name_events(name, str(index if number is None else number), None, {KIND: DERIVED})
         marker = self.markers.slices[step].astype(np.int64)
-        stats = [StatColumn(plane.stat("_ct"), SIGNED, every, producer_types(self.trace, self.markers)[marker]),
+        stats = [StatColumn(plane.stat("_ct"), SIGNED, every, self.producers[marker]),
                  StatColumn(plane.stat("_c"), SIGNED, every, marker)]  # fmt: skip
         start = rows.bounds[shown]
         events = encode_events(names, start - self.begin, rows.bounds[shown + 1] - start, stats)
