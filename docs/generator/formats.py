@@ -2,53 +2,32 @@
 
 from __future__ import annotations
 
+from html import escape
+
+from generator import read_formats
 from generator.markdown import section, table
 from generator.odd_case import Case, Folder, Refusal
 from generator.odd_containers import FOLDERS, REFUSED
 from generator.odd_inputs import GROUPS
 from stepscope.readers import archive, folders
 from stepscope.readers.inflate import BOMB_BYTES, BOMB_RATIO
-from stepscope.readers.kineto_schema import CATEGORIES
-from stepscope.readers.registry import READERS
 from stepscope.units import format_bytes
+from stepscope.writers.registry import WRITERS, Writer
 
 INTRO = """\
 # What can be read, and what becomes of damaged files
 
-Made from `docs/generator/formats.py` and `docs/generator/odd_inputs.py` by `make docs`. Every row about a damaged, odd
-or refused file is a file that a test makes and diagnoses (`tests/guards/test_generated_docs.py`).
+Made from `docs/generator/formats.py` and what it imports by `make docs`. Every row about a damaged, odd or refused file
+or a folder is one that a test makes and diagnoses (`tests/guards/test_generated_docs.py`).
+"""
 
-## What is read
+READ = """\
+A file is recognised by its content, never by its name. `stepscope formats` prints this list.
+"""
 
-{readers}
-
-A file is recognised by its content, never by its name.
-
-### Chrome-trace JSON
-
-Plain or gzip; the root an object with `traceEvents` or the bare list of events. Events of phases `X`, `B`/`E`,
-`b`/`n`/`e`, `S`/`T`/`F`, `C`, `i`/`I`/`R`, `s`/`t`/`f` and `M` are read. What the events hold tells who wrote them:
-
-| dialect | told by | what is read |
-| --- | --- | --- |
-| Kineto JSON | a category of PyTorch's profiler | NVIDIA, AMD, Intel and MTIA devices, or none. [How to record one](guides/record-a-profile.md) |
-| XLA trace JSON | a process called `/host:…` or `/device:…` | what `jax.profiler` writes beside the XPlane: threads, Python frames, steps, ops of XLA on the CPU, GPU streams, TPU ops |
-| Chrome trace JSON | anything else | ranges, counters, instants and arrows as they are drawn; Python functions recorded by VizTracer. No device is known |
-
-Kineto JSON is read as `torch.profiler` has written it since 2021 (`export_chrome_trace`, `tensorboard_trace_handler`,
-dynolog):
-
-| written in | categories | times |
-| --- | --- | --- |
-| 2021 | `Operator`, `Runtime`, `Kernel`, `Memcpy`, …; threads as text (`"stream 7"`) | whole microseconds, Unix time |
-| 2022 | `cpu_op`, `cuda_runtime`, `kernel`, `gpu_memcpy`, `user_annotation`, `python_function`, … | the same |
-| 2023 | also `cuda_sync`, … | also with three decimals |
-| since 2024 | also `cuda_driver`, `mtia_*`, `xpu_*`, … | three decimals, from `baseTimeNanoseconds` |
-
-All spellings are read in any mixture, in upper or lower case. Times are read from the decimal text into integer
-nanoseconds, exactly. Known categories: {categories}.
-
-Chrome-trace JSON is read as a stream.
+WRITTEN = """\
+`stepscope convert` writes, and `stepscope slice` writes a part of a profile. What a format cannot hold is left out;
+the saved form holds everything.
 """
 
 COMPRESSED = """\
@@ -80,13 +59,10 @@ status 0.
 
 def page() -> str:
     """What is read, a table per kind of damage, and what is refused."""
-    known = ", ".join(f"`{name}`" for name in CATEGORIES)
     return "\n".join(
         [
-            INTRO.format(
-                readers="\n".join(f"* {reader.name}: {reader.about}." for reader in READERS),
-                categories=known,
-            ),
+            INTRO,
+            section("What is read", READ, read_formats.sections()),
             section(
                 "Compressed files",
                 COMPRESSED.format(
@@ -103,6 +79,11 @@ def page() -> str:
                     ("folder (met in)", "outcome", "profiles read"),
                     ((met(one), one.outcome, str(len(one.read))) for one in FOLDERS),
                 ),
+            ),
+            section(
+                "What is written",
+                WRITTEN,
+                table(("`--to`", "endings", "opened by"), map(_written, WRITERS)),
             ),
             section(
                 "Damaged and odd files",
@@ -132,6 +113,11 @@ def outcomes(cases: tuple[Case, ...]) -> str:
         for case in cases
     )
     return table(("input (met in)", "outcome", "events lost", "notices", "exit status"), rows)
+
+
+def _written(writer: Writer) -> tuple[str, str, str]:
+    endings = ", ".join(f"`{suffix}`" if suffix else "a folder" for suffix in writer.suffixes)
+    return f"`{writer.name}`", endings, escape(writer.about)
 
 
 def met(case: Case | Folder | Refusal) -> str:

@@ -10,7 +10,8 @@ import sqlite3
 import struct
 
 from generator.odd_case import Case, Folder, Refusal, odd
-from generator.odd_trace import PLANE, TRACE, cut, stored_gzip, stored_zip, zipped
+from generator.odd_others import PLANE, export
+from generator.odd_trace import TRACE, cut, events, stored_gzip, stored_zip, trace, zipped
 
 RUN, OLDER = "plugins/profile/2026_11_21_05_27_53", "plugins/profile/2026_11_20_17_00_00"
 EVENT_FILE = bytes(12) + struct.pack("<Bd", 9, 1.7e9) + b"\x1a\x0dbrain.Event:2"
@@ -131,13 +132,22 @@ REFUSED: tuple[Refusal, ...] = (
         "stepscope never loads one",
         met="pytorch#115234",
     ),
-    Refusal("pprof (JAX's device memory profile)", gzip.compress(b"\n\x04\x08\x01\x10\x02\n\x04"), "is a pprof profile"),
+    Refusal("pprof (JAX's device memory profile)", b"\n\x04\x08\x01\x10\x02\n\x04", "is a pprof profile"),
     Refusal("XPlane in Riegeli records", b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f" + bytes(56), "in Riegeli records"),
     Refusal(
         "SQLite that is no export of Nsight Systems", OTHER_DATABASE.serialize(), "SQLite database", met="nsys-ai#98"
     ),
+    Refusal("An export of Nsight Systems without events", export(events=False), "without CUDA or NVTX events"),
     Refusal("JSON of another kind", b'{"nodes": [], "schema": "1.0"}', "JSON without traceEvents"),
     Refusal("A JSON list of other things", b"[1, 2, 3]", "is no trace"),
+    Refusal(
+        "A trace without events", trace([]), "holds no usable event; record the run again",
+        met="HolisticTraceAnalysis#107",
+    ),
+    Refusal(
+        "A trace of names of threads alone", trace(events()[:1]), "holds no usable event",
+        met="HolisticTraceAnalysis#337",
+    ),
     Refusal("Cut off before the first event", TRACE[:60], "ends before its traceEvents begin"),
     Refusal(
         "A folder of TensorBoard event files",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from generator.odd_case import Case, odd
 from generator.odd_containers import CONTAINERS
+from generator.odd_others import OTHERS
 from generator.odd_trace import (
     HOST,
     OP,
@@ -19,6 +20,7 @@ from generator.odd_trace import (
     is_kernel,
     is_op,
     is_timed,
+    renumbered,
     shifted,
     swap,
     trace,
@@ -243,6 +245,36 @@ SHAPE: tuple[Case, ...] = (
         met="HolisticTraceAnalysis#219",
     ),
     odd(
+        "A thread's number once as text, once as a number",
+        trace([event | {"tid": str(event["tid"])} if is_kernel(event) else event for event in events()]),
+        "One thread.",
+        met="kineto#109",
+    ),
+    odd(
+        "An external id that is no correlation id, or differs between ranks",
+        trace([renumbered(event) for event in events()]),
+        "Not relied on: launches are matched by correlation id.",
+        met="kineto#782",
+    ),
+    odd(
+        "`distributedInfo` without a rank",
+        trace(distributedInfo={"backend": "nccl"}),
+        "The rank is not recorded.",
+        met="HolisticTraceAnalysis#17",
+    ),
+    odd(
+        "An op that ends behind what it lies in",
+        changed(is_op, lambda event: event | {"dur": 5000}),
+        "Both are kept; it is nobody's part.",
+        met="perfetto#928",
+    ),
+    odd(
+        "An event twice; a duration of 0",
+        trace([*events(), events()[2], events()[2] | {"dur": 0}]),
+        "All are kept.",
+        met="torch-spyre#3274",
+    ),
+    odd(
         "Overlapping kernels on one stream",
         changed(is_kernel, lambda event: event | {"dur": 400}, most=99),
         "All kept; busy time is the union.",
@@ -295,6 +327,7 @@ TIME: tuple[Case, ...] = (
         "A kernel that begins before its launch",
         changed(is_kernel, shifted(-30), most=99),
         "Read as recorded: a delay of 0.",
+        met="rocprofiler#84",
     ),
 )
 
@@ -325,6 +358,7 @@ GROUPS: dict[str, tuple[Case, ...]] = {
     "Times": TIME,
     "Containers": CONTAINERS,
     "Parts that were not recorded": PARTS,
+    "Other formats": OTHERS,
 }
 
 

@@ -106,6 +106,12 @@ def shifted(by_us: float) -> Callable[[Event], Event]:
     return lambda event: event | {"ts": event["ts"] + by_us}
 
 
+def renumbered(event: Event) -> Event:
+    """An event whose external id says nothing about its launch."""
+    args = event.get("args", {})
+    return event | {"args": args | {"External id": 9000 - args["External id"]}} if "External id" in args else event
+
+
 def as_text(event: Event) -> Event:
     """An event whose numbers are texts."""
     return {key: str(value) if key in ("ts", "dur", "pid", "tid") else value for key, value in event.items()}
@@ -135,33 +141,3 @@ def zipped(files: dict[str, bytes], *, encrypted: bool = False, repeated: int = 
             member.flag_bits |= encrypted
         writer.filelist = directory * repeated
     return archive.getvalue()
-
-
-def message(*fields: tuple[int, int | str | bytes]) -> bytes:
-    """A protocol-buffer message of small numbers, texts and messages."""
-    parts = b""
-    for number, value in fields:
-        if isinstance(value, int):
-            parts += bytes([number << 3]) + varint(value)
-        else:
-            content = value.encode() if isinstance(value, str) else value
-            parts += bytes([number << 3 | 2]) + varint(len(content)) + content
-    return parts
-
-
-def varint(value: int) -> bytes:
-    """A number as protocol buffers write it."""
-    low = bytes([value & 127 | (128 if value > 127 else 0)])
-    return low + varint(value >> 7) if value > 127 else low
-
-
-def plane() -> bytes:
-    """A small XPlane: steps of one op each on the host's main thread."""
-    marks = [(4, message((1, 1), (2, 1_000_000 * step), (3, 900_000))) for step in range(STEPS)]
-    ops = [(4, message((1, 2), (2, 1_000_000 * step + 100_000), (3, 500_000))) for step in range(STEPS)]
-    line = message((1, 7), (2, "python"), (3, 1000), *marks, *ops)
-    names = [(4, message((1, key), (2, message((1, key), (2, name))))) for key, name in ((1, "train"), (2, "dot.1"))]
-    return message((1, message((1, 1), (2, "/host:CPU"), (3, line), *names)))
-
-
-PLANE = plane()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -12,12 +13,15 @@ from generator import source
 from generator.markdown import section, sentence, table
 from stepscope import limits
 from stepscope.diagnosis import engine
+from stepscope.diagnosis import remedies as remedies_module
 from stepscope.diagnosis.finding import paragraphs
 from stepscope.diagnosis.rules import RULES, profile
 from stepscope.names import hosts
-from stepscope.readers import kineto, sorting
+from stepscope.readers import kineto, sorting, step_stats, tf_devices, tf_graph, timeline
 from stepscope.readers.chrome import xla
-from stepscope.readers.scan.damage import TEXTS
+from stepscope.readers.nsys import about, convert, export, host, nvtx
+from stepscope.readers.scan import damage
+from stepscope.readers.xplane import fate, info, space
 
 INTRO = """\
 # The rules
@@ -39,6 +43,12 @@ Below, … and ‹name› stand for what the profile fills in.
 NOTICES_INTRO = """\
 Notices are about the profile, not about the job. `damaged_*` and those marked 3 make `profile.complete` false and the
 exit status 3. [Formats and damaged files](formats.md) shows which file leads to which."""
+
+READING: tuple[ModuleType, ...] = (
+    sorting, kineto, timeline, xla, fate, info, space, step_stats, tf_graph, tf_devices, about, convert, export, host,
+    nvtx, damage,
+)  # fmt: skip
+"""The modules in which readers count what they lose or doubt."""
 
 UNSAID = frozenset(("flow_open",))
 """Losses that are counted and shown to nobody: they say nothing about the profile."""
@@ -74,7 +84,8 @@ def rule_section(module: ModuleType) -> str:
     first, _, statement = rest.partition("\n\n")
     limits = [limit_row(name) for name in source.limits_of(module)]
     titles = "\n".join(f"* {title}" for title in dict.fromkeys(titles_of(module)))
-    remedies = "\n\n".join(remedy(text) for _, text in source.constants(module, "_FIX"))
+    own = [remedy(text) for _, text in source.constants(module, "_FIX")]
+    remedies = "\n\n".join([*by_framework(module), *own])
     return section(
         heading,
         sentence(first),
@@ -108,7 +119,7 @@ def remedy(raw: str) -> str:
     """A remedy as Markdown; lines indented by four spaces are code."""
     lines: list[str] = []
     code: list[str] = []
-    for line in [*paragraphs(raw.strip().replace("torch.{dtype}", "torch.bfloat16")).splitlines(), ""]:
+    for line in [*paragraphs(raw.strip().replace("{dtype}", "bfloat16").replace("{optimizer}", "")).splitlines(), ""]:
         if line.startswith("    "):
             code.append(line[4:])
             continue
@@ -117,6 +128,15 @@ def remedy(raw: str) -> str:
             code = []
         lines.append(line)
     return "\n".join(lines).strip()
+
+
+def by_framework(module: ModuleType) -> Iterator[str]:
+    """The remedies of a rule that each framework has its own words for."""
+    for name, texts in vars(module).items():
+        if not name.isupper() or texts is not getattr(remedies_module, name, None):
+            continue
+        for framework, text in texts.items():
+            yield f"*{framework or 'Others'}.* {remedy(text)}"
 
 
 def hints() -> Iterator[tuple[str, str, str]]:
@@ -134,24 +154,44 @@ def notices() -> Iterator[tuple[str, str, str]]:
         code, text = call.args[:2]
         if isinstance(code, ast.Constant):
             yield f"`{code.value}`", "0", source.text(text, profile)
-    for module in (sorting, kineto, xla):
-        yield from losses(module)
-    for code, text in TEXTS.items():
-        yield f"`damaged_{code}`", "3", sentence(text)
+    found: dict[str, tuple[str, list[str]]] = {}
+    for code, status, text in [row for module in READING for row in losses(module)]:
+        texts = found.setdefault(f"`{code}`", (status, []))[1]
+        if text not in texts:
+            texts.append(text)
+    for code, (status, texts) in found.items():
+        yield code, status, " / ".join(texts)
 
 
 def losses(module: ModuleType) -> Iterator[tuple[str, str, str]]:
-    """The notices about events that a reader makes."""
-    for call in source.calls(module, "lose", "Loss"):
-        texts = [
-            source.text(given, module)
-            for given in call.args
-            if isinstance(given, ast.JoinedStr) or (isinstance(given, ast.Constant) and isinstance(given.value, str))
-        ]
-        if not texts or texts[0] in UNSAID:
+    """The notices about events, or about the file, that a reader makes: code, exit status, text."""
+    if module is damage:
+        yield from ((f"damaged_{code}", "3", sentence(text)) for code, text in damage.TEXTS.items())
+    for code, text, damaged in getattr(module, "_UNUSABLE", {}).values():
+        yield f"{'damaged' if damaged else 'profile'}_{code}", "3", sentence(text)
+    for call in source.calls(module, "lose", "_lose", "_lost", "rows", "Loss"):
+        given = [_text_of(argument, module) for argument in call.args]
+        texts = [source.text(node, module) for node in given if _is_text(node)]
+        if (len(texts) < 2 and texts != ["reader"]) or texts[0] in UNSAID or not re.fullmatch("[a-z_]+", texts[0]):
             continue
-        is_lost = isinstance(call.func, ast.Attribute) and source.keyword(call, "lost") is None
-        yield f"`profile_{texts[0]}`", "3" if is_lost else "0", sentence((*texts, *HOW_READ)[1])
+        damaged = source.keyword(call, "damaged") is not None
+        says_lost = "lost" if not ast.unparse(call.func).endswith("Loss") else "lost_events"
+        is_lost = (source.keyword(call, says_lost) is None) == (says_lost == "lost")
+        code = f"{'damaged' if damaged else 'profile'}_{texts[0]}"
+        yield code, "3" if is_lost or damaged else "0", sentence((*texts, *HOW_READ)[1])
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _text_of(node: ast.expr, module: ModuleType) -> ast.expr:
+    """What a name was last given above, if that is a text."""
+    if isinstance(node, ast.Name):
+        above = [one for one in source.assignments(module, node.id) if one.lineno < node.lineno]
+        if above and _is_text(last := max(above, key=lambda one: one.lineno).value):
+            return last
+    return node
 
 
 def bottlenecks() -> str:
