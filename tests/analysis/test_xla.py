@@ -55,6 +55,32 @@ def test_the_idle_time_of_a_lazy_framework_is_told_apart():
     }
 
 
+def test_a_collective_that_waits_for_its_participants_is_no_wait_of_the_host():
+    """XLA on the CPU runs ops on host threads, where a collective's rendezvous is drawn as a range."""
+    job = lazy_loop()
+    alone = parts(facts_of(job))
+    for k in range(6):
+        job.host.append(HostRange("ThunkExecutor::Execute", 1_000 * k + 460, 500, Kind.RUNTIME_CALL))
+        job.host.append(HostRange("Rendezvous", 1_000 * k + 700, 250, Kind.HOST_OP))
+    assert Category.SYNC not in alone
+    assert parts(facts_of(job)) == alone
+
+
+def test_a_graph_that_takes_its_batch_on_another_thread_waits_for_input():
+    """Keras: the main thread is inside one call, ``tf.data`` runs the user's function where the graph asks for it."""
+    host: list[HostRange] = []
+    for at in range(0, 4_000, 1_000):
+        host.append(HostRange("Profiled batch", at, 950, Kind.STEP, step=at // 1_000))
+        host.append(HostRange("EagerKernelExecute", at + 10, 900, Kind.HOST_OP))
+        taking = "tf_data_iterator_get_next/1"
+        host.append(HostRange("IteratorGetNextOp::DoCompute", at + 50, 700, Kind.HOST_OP, thread=taking))
+        host.append(HostRange("InstantiatedCapturedFunction::Run", at + 60, 680, Kind.HOST_OP, thread=taking))
+        host.append(HostRange("PyFunc:PyFunc", at + 70, 650, Kind.HOST_OP, thread="tf_data_private_threadpool/1"))
+        host.append(HostRange("dense/MatMul:MatMul", at + 760, 100, Kind.HOST_OP, thread="tf_Compute/1"))
+    found = parts(facts_of(Job(host, [], framework="TensorFlow")))
+    assert (found[Category.INPUT], found[Category.HOST_COMPUTE]) == (700, 100)
+
+
 def test_steps_keep_their_numbers():
     facts = facts_of(lazy_loop())
     assert facts.markers.numbers == tuple(range(40, 46))

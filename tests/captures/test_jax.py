@@ -194,8 +194,10 @@ def test_a_sleep_that_nothing_explains_is_not_explained(with_input: Form) -> Non
     profile, capture = with_input
     bare = capture.truth["bare"]
     for device in devices(capture):
-        parts = parts_by_step(profile.document(), device)[bare["step"]]
-        assert parts["unknown_host"] >= at_least(bare["ns"])
+        parts = parts_by_step(profile.document(), device)
+        slept = parts[bare["step"]]
+        assert slept.get("unknown_host", 0) + slept.get("sync", 0) >= at_least(bare["ns"])
+        assert_waits_cost_no_more_than_they_lasted(parts, capture)
 
 
 def test_other_sleeps_are_python(with_frames: Form) -> None:
@@ -205,9 +207,17 @@ def test_other_sleeps_are_python(with_frames: Form) -> None:
         parts = parts_by_step(profile.document(), device)
         for number in after_blocking(capture.truth):
             planted = truth[number]["load_ns"][0] + (bare["ns"] if number == bare["step"] else 0)
-            assert parts[number]["python"] >= at_least(planted)
+            assert parts[number].get("python", 0) + parts[number].get("sync", 0) >= at_least(planted)
+        assert_waits_cost_no_more_than_they_lasted(parts, capture)
         assert not any("input" in of_step for of_step in parts.values())
     assert "input_bound" not in {finding.rule for finding in profile.findings}
+
+
+def assert_waits_cost_no_more_than_they_lasted(parts: dict[int, dict[str, int]], capture: Capture) -> None:
+    """The host waits only where it asks for a result, and in the call that starts the program."""
+    steps = numbered(capture.truth["steps"]).values()
+    waited = sum(step["blocked_ns"] + step["call_ns"] for step in steps)
+    assert sum(of_step.get("sync", 0) for of_step in parts.values()) <= at_most(waited)
 
 
 @pytest.mark.parametrize("name", ["jax", "jax_frames"])
@@ -244,7 +254,7 @@ def test_the_duty_cycle_of_every_device(with_input: Form) -> None:
 
 def test_every_step_transfers_its_batch(with_input: Form) -> None:
     profile, capture = with_input
-    puts = slices_named(profile, "device_put")
+    puts = slices_named(profile, "DevicePutWithSharding")
     starts = marks(profile)["start_ns"].to_numpy()
     of = np.searchsorted(starts, puts["start_ns"].to_numpy(), "right") - 1
     assert set(of.tolist()) >= set(range(len(starts)))

@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -79,7 +79,7 @@ def test_it_is_recognised_without_its_name(path: Path, tmp_path: Path) -> None:
     for name, content in forms.items():
         (tmp_path / name).write_bytes(content)
         again = stepscope.open(tmp_path / name)
-        assert again.trace.info == opened(path).trace.info
+        assert again.trace.info == replace(opened(path).trace.info, source=again.trace.info.source)
         assert_same_tables(opened(path), again)
 
 

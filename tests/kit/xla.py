@@ -16,7 +16,7 @@ US = 1_000
 
 @dataclass(frozen=True)
 class HostRange:
-    """Something the main thread did; times in µs."""
+    """Something the main thread, or another, did; times in µs."""
 
     name: str
     start: int
@@ -24,6 +24,7 @@ class HostRange:
     kind: Kind = Kind.ANNOTATION
     step: int | None = None
     """A step marker's number."""
+    thread: str = "python"
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,10 @@ class Job:
 def build(job: Job) -> Trace:
     """The trace of a job."""
     b = TraceBuilder()
-    main = b.track(t.TrackKind.HOST_THREAD, "/host:CPU", "1", label="python")
+    threads = {
+        label: b.track(t.TrackKind.HOST_THREAD, "/host:CPU", str(at), label=label)
+        for at, label in enumerate(dict.fromkeys(r.thread for r in job.host), 1)
+    }
     streams = {
         d: b.track(t.TrackKind.DEVICE_STREAM, f"/device:TPU:{d}", "3", label="XLA Ops", device=d, stream=3)
         for d in sorted({op.device for op in job.ops})
@@ -81,7 +85,7 @@ def build(job: Job) -> Trace:
         key: b.track(t.TrackKind.DEVICE_LINE, f"/device:TPU:{key[0]}", key[1], label=key[1], device=key[0])
         for key in sorted({(line.device, line.line) for line in job.lines})
     }
-    rows = [(main, r.start, r.dur, r.name, r.kind) for r in job.host]
+    rows = [(threads[r.thread], r.start, r.dur, r.name, r.kind) for r in job.host]
     rows += [(streams[op.device], op.start, op.dur, op.name, op.kind) for op in job.ops]
     kinds = {"Steps": Kind.STEP, "XLA Modules": Kind.MODULE}
     rows += [(lines[x.device, x.line], x.start, x.dur, x.name, kinds[x.line]) for x in job.lines]

@@ -22,6 +22,7 @@ from stepscope.errors import TraceInvariantError
 from stepscope.names.xla_hosts import INPUT_THREAD, INPUT_WAIT, XlaRole
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import used_codes
+from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I64, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -135,7 +136,8 @@ def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Inte
     wraps = host.in_role(XlaRole.DISPATCH) | host.in_role(XlaRole.EXECUTE)
     ahead = np.isin(slices.track, _tracks_called(trace, INPUT_THREAD))
     takes = host.causes == Category.INPUT.code
-    computing = (slices.kind == Kind.HOST_OP) & on_host & ~wraps & ~ahead & ~takes
+    stages = outermost(takes, slices.parent) >= 0  # what taking a batch consists of, the taking itself included
+    computing = (slices.kind == Kind.HOST_OP) & on_host & ~wraps & ~ahead & ~stages
     waiting = takes & on_host & np.isin(slices.name, _codes(trace, INPUT_WAIT))
     # Of nodes placed on a device whose work was not recorded, the launching is all there is.
     launching = (slices.kind == Kind.RUNTIME_CALL) & np.isin(slices.track, host.pool)

@@ -11,10 +11,10 @@ from stepscope.analysis.categories import Category
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
-from stepscope.names.xla_hosts import MISS_EVIDENCE, XlaRole, classify_xla_name
+from stepscope.names.xla_hosts import MISS_EVIDENCE, XlaRole, classify_xla_name, runs_program
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import holding, outermost, rows_of_track
+from stepscope.trace.forest import holding, inherit, outermost, rows_of_track
 from stepscope.trace.tables import I32, I64, U8, Bools, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -254,7 +254,7 @@ def _waits(trace: Trace, roles: U8) -> Waits:
     runtime = np.flatnonzero(slices.kind == Kind.RUNTIME_CALL)
     blocking = slices.kind == Kind.SYNC
     blocking[runtime] = mapped(slices.name[runtime], trace.strings, _is_blocking_copy, np.bool_)
-    blocking |= np.isin(roles, (_role_code(XlaRole.WAIT), _role_code(XlaRole.FETCH)))
+    blocking |= np.isin(roles, (_role_code(XlaRole.WAIT), _role_code(XlaRole.FETCH))) & ~_inside_programs(trace)
     end = slices.start_ns + slices.dur_ns
     pageable = (ops.source_memory == MemoryKind.PAGEABLE) | (ops.target_memory == MemoryKind.PAGEABLE)
     to_host = (ops.direction == Direction.D2H) & (ops.target_memory != MemoryKind.PINNED)
@@ -266,6 +266,13 @@ def _waits(trace: Trace, roles: U8) -> Waits:
     end[calls] = np.where(to_host[copies], end[calls], np.clip(begun, slices.start_ns[calls], end[calls]))
     rows = np.flatnonzero(blocking & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)).astype(np.int32)
     return Waits(rows, slices.track[rows], slices.start_ns[rows], end[rows])
+
+
+def _inside_programs(trace: Trace) -> Bools:
+    """Which slices lie where a host thread itself runs a compiled program."""
+    codes = [code for code, name in enumerate(trace.strings) if runs_program(name)]
+    programs = np.where(np.isin(trace.slices.name, codes), 0, -1).astype(np.int32)
+    return np.asarray(inherit(programs, trace.slices.parent) >= 0)
 
 
 def _is_blocking_copy(name: str) -> bool:

@@ -64,6 +64,7 @@ with jax.profiler.trace(OUT, profiler_options=options):
             called = time.perf_counter_ns()
             weights, value = train_step(weights, batch)
             returned = time.perf_counter_ns()
+            waited = time.perf_counter_ns()
             if number in BLOCKING:
                 weights = jax.block_until_ready(weights)  # On every device; the loss alone is read from one.
                 float(value)
@@ -72,6 +73,7 @@ with jax.profiler.trace(OUT, profiler_options=options):
             "step_ns": [ended - began, time.perf_counter_ns() - before],
             "load_ns": [int(LOAD_S * 1e9), loaded - began],
             "call_ns": returned - called,
+            "blocked_ns": ended - waited,
         }
     jax.block_until_ready(weights)
 
