@@ -12,6 +12,9 @@ from stepscope import limits
 from stepscope.units import format_ns, format_share
 
 
+_TEXTS = (ast.Constant, ast.JoinedStr)
+
+
 def tree(module: ModuleType) -> ast.Module:
     """The syntax tree of a module."""
     return ast.parse(inspect.getsource(module))
@@ -47,7 +50,7 @@ def filled(node: ast.expr, module: ModuleType) -> str:
     if isinstance(node, ast.Subscript) and isinstance(table := getattr(module, ast.unparse(node.value), None), dict):
         return " / ".join(str(value) for value in table.values())
     if isinstance(node, ast.IfExp):
-        return text(node.orelse, module)
+        return text(node.orelse if isinstance(node.orelse, _TEXTS) else node.body, module)
     if not isinstance(node, ast.Name):
         return "…"
     chosen = [assigned.value for assigned in assignments(module, node.id)]
@@ -57,9 +60,8 @@ def filled(node: ast.expr, module: ModuleType) -> str:
 
 
 def is_choice_of_texts(node: ast.expr) -> bool:
-    """Whether an expression is one text or another."""
-    texts = (ast.Constant, ast.JoinedStr)
-    return isinstance(node, ast.IfExp) and isinstance(node.body, texts) and isinstance(node.orelse, texts)
+    """Whether an expression is one text or another, of which at least one stands there."""
+    return isinstance(node, ast.IfExp) and (isinstance(node.body, _TEXTS) or isinstance(node.orelse, _TEXTS))
 
 
 def assignments(module: ModuleType, name: str) -> Iterator[ast.Assign]:
