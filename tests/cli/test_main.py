@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,6 +30,14 @@ class FakeProfile:
         return self.made
 
 
+class FakeSource(str):
+    """A path that stands for what lies there."""
+
+    @property
+    def path(self) -> Path:
+        return Path(self)
+
+
 Opener = Callable[..., FakeProfile]
 
 
@@ -40,11 +48,15 @@ def opens(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def install(opener: Opener, several: dict[str, Found] | None = None) -> None:
         fake = ModuleType("stepscope.pipeline")
         fake.read = opener  # type: ignore[attr-defined]
-        fake.find = lambda path: (several or {}).get(path, Found((path,)))  # type: ignore[attr-defined, arg-type]
+        fake.find = lambda path: (several or {}).get(path, _leads_to(path))  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "stepscope.pipeline", fake)
         monkeypatch.setattr(stepscope, "pipeline", fake, raising=False)
 
     return install
+
+
+def _leads_to(*paths: str) -> Found:
+    return Found(tuple(map(FakeSource, paths)))  # type: ignore[arg-type]
 
 
 def _always(document: dict[str, Any], status: Exit = Exit.OK) -> Opener:
@@ -125,7 +137,7 @@ def test_several_profiles_in_json_are_refused(opens, capsys):
 def test_a_folder_of_several_profiles_is_told_one_after_the_other(opens, capsys):
     made = {"d/a": documents.input_bound(), "d/b": documents.healthy()}
     skipped = Skipped(Path("d/c"), "is empty"), Skipped(Path("d/notes.txt"), "is text", expected=True)
-    found = Found(tuple(made), skipped, ("d/a is the newest",))
+    found = replace(_leads_to(*made), skipped=skipped, notes=("d/a is the newest",))
     opens(lambda path, *, progress: FakeProfile(made[path]), {"d": found})
     assert cli.main(["diagnose", "d"]) == 0
     out, err = capsys.readouterr()
@@ -136,13 +148,23 @@ def test_a_folder_of_several_profiles_is_told_one_after_the_other(opens, capsys)
     assert cli.main(["diagnose", "d", "--format=json"]) == 2
 
 
+@pytest.mark.parametrize(("form", "line"), [("text", "d/2/v\\x1bm.pb\n"), ("markdown", "`d/2/v\\x1bm.pb`\n\n")])
+def test_reports_on_files_of_one_name_begin_with_the_path(opens, capsys, form, line):
+    opens(_always(documents.healthy()), {"d": _leads_to("d/1/v\x1bm.pb", "d/2/v\x1bm.pb", "d/other.pb")})
+    assert cli.main(["diagnose", "d", "--format", form]) == 0
+    out = capsys.readouterr().out
+    assert out.count("d/") == 2
+    assert "\n\n" + line in out
+    assert out.startswith(line.replace("2", "1"))
+
+
 def test_one_unreadable_profile_of_a_folder_does_not_hide_the_others(opens, capsys):
     def opener(path: str, *, progress: object) -> FakeProfile:
         if path == "bad":
             raise InputError("bad: is no profile", "of any\x1b kind")
         return FakeProfile(documents.healthy())
 
-    opens(opener, {"d": Found(("bad", "good"))})
+    opens(opener, {"d": _leads_to("bad", "good")})
     assert cli.main(["diagnose", "d"]) == 1
     out, err = capsys.readouterr()
     assert "Nothing to fix was found" in out

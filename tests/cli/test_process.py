@@ -14,17 +14,18 @@ ROOT = Path(__file__).resolve().parents[2]
 
 _RUN = """
 import sys, time
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from tests.report import documents
 from stepscope.errors import Exit
 import stepscope
 
-def read(path, *, progress):
+def read(source, *, progress):
     {before}
-    return SimpleNamespace(document=documents.ALL[path], exit_status=Exit.OK)
+    return SimpleNamespace(document=documents.ALL[str(source.path)], exit_status=Exit.OK)
 
 fake = ModuleType("stepscope.pipeline")
-fake.find = lambda path: SimpleNamespace(sources=(path,), skipped=(), notes=())
+fake.find = lambda path: SimpleNamespace(sources=(SimpleNamespace(path=Path(path)),), skipped=(), notes=())
 fake.read = read
 sys.modules["stepscope.pipeline"] = stepscope.pipeline = fake
 from stepscope.cli import main

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -43,6 +44,7 @@ def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) 
     sources, statuses = _found(paths, verbose=verbose)
     if form == "json" and (len(paths) > 1 or len(sources) > 1):
         raise UsageError("--format json is one document of one profile; several ranks cannot be combined yet")
+    names = Counter(source.path.name for source in sources)
     reports: list[str] = []
     for source in sources:
         try:
@@ -54,7 +56,8 @@ def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) 
             statuses.append(error.status)
             continue
         statuses.append(status)
-        reports.append(render(document))
+        # A report begins with its file's name, which tells nothing where a folder has several of one name.
+        reports.append((_line(source.path, form) if names[source.path.name] > 1 else "") + render(document))
         if out is None:
             # Not click.echo: it writes UTF-8 where the user asked for ASCII.
             sys.stdout.write(("\n" if len(reports) > 1 else "") + reports[-1])
@@ -86,6 +89,14 @@ def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list
         if skipped:
             say(f"{path}: not read:", *grouped(skipped, path))
     return sources, statuses
+
+
+def _line(path: Path, form: str) -> str:
+    """A path above its report."""
+    from stepscope.report import markdown
+    from stepscope.report.names import visible
+
+    return f"{markdown.code(str(path))}\n\n" if form == "markdown" else f"{visible(str(path))}\n"
 
 
 def _document(source: Source) -> tuple[Document, Exit]:
