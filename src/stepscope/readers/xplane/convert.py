@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from stepscope.readers.xplane.deviceops import device_ops, device_waits
-from stepscope.readers.xplane.devices import Devices, tracks_of
+from stepscope.readers.xplane.devices import Devices, Tracks
 from stepscope.readers.xplane.fate import DEALLOCATION, fate_of
 from stepscope.readers.xplane.flows import add_flows
 from stepscope.readers.xplane.handovers import Handovers
@@ -17,6 +17,7 @@ from stepscope.readers.xplane.info import describe_run, plane_headers, session_s
 from stepscope.readers.xplane.kinds import kinds_of
 from stepscope.readers.xplane.launches import Launches
 from stepscope.readers.xplane.modules import Modules
+from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.space import Space
 from stepscope.readers.xplane.stats import CATEGORY
 from stepscope.readers.xplane.steps import step_marks
@@ -52,7 +53,7 @@ class _Conversion:
         self.fate = fate_of(self.view, self.times, self.ops.on_processor)
         self.devices = Devices(self.view, self.ops)
         self.kinds = kinds_of(self.view, self.times, self.ops)
-        self.placed = tracks_of(self.view, self.ops, self.devices, self.fate.held)
+        self.placed = Tracks(self.view, self.ops, self.devices, self.fate.held)
         rows = np.flatnonzero(self.fate.slices)
         self.rows = rows
         self.slice_id = np.full(len(self.view.events), -1, np.int32)
@@ -111,20 +112,20 @@ class _Conversion:
     def _device_ops(self) -> list[int]:
         """The device ops, their launches and the waits of devices; returns the devices that did anything."""
         rows, kinds, placed = self.rows, self.kinds, self.placed
-        on_device = placed.device[rows] >= 0
+        on_device = placed.device(rows) >= 0
         ops = rows[on_device & np.isin(kinds[rows], t.DEVICE_BUSY_KINDS)]
         waits = rows[on_device & (kinds[rows] == t.Kind.DEVICE_WAIT)]
         launches = Launches(
             self.view, self.times, kinds, self.ops, self.handovers, self.devices,
-            self.fate.slices & (placed.device < 0),
+            self.fate.slices & self.view.on(LineRole.HOST),
         )  # fmt: skip
-        found = launches.of(ops, placed.device[ops])
+        found = launches.of(ops, placed.device(ops))
         known = found.call >= 0
         call = np.where(known, self.slice_id[found.call], np.int32(-1)).astype(np.int32)
         self.builder.table(t.Launches(call[known], self.slice_id[ops[known]], found.basis[known]))
         self.builder.table(device_ops(self.view, kinds, ops, placed, self.slice_id, call, self.ops.columns))
         self.builder.table(device_waits(waits, placed, self.slice_id))
-        return np.unique(placed.device[ops]).tolist()
+        return [int(number) for number in np.unique(placed.device(ops))]
 
     def _xla_ops(self) -> None:
         view, columns = self.view, self.ops.columns

@@ -52,8 +52,8 @@ def device_ops(
     collective, group_size = _collectives(view, kinds, ops, xla)
     return t.DeviceOps(
         slice=slice_id[ops],
-        device=placed.device[ops],
-        stream=placed.stream[ops],
+        device=placed.device(ops),
+        stream=placed.stream(ops),
         launch=launch,
         bytes=copied.column(lambda c: c.bytes, t.NULL, np.int64),
         direction=np.where(is_copy, _directions(view, ops, copied), 0).astype(np.uint8),
@@ -76,7 +76,7 @@ def device_ops(
 def device_waits(waits: t.Rows, placed: Tracks, slice_id: t.I32) -> t.DeviceWaits:
     """The rows of ops in which a device waits for the host."""
     nothing = np.full(waits.size, t.NULL, np.int64)
-    return t.DeviceWaits(slice_id[waits], placed.device[waits], placed.stream[waits], nothing, nothing.copy())
+    return t.DeviceWaits(slice_id[waits], placed.device(waits), placed.stream(waits), nothing, nothing.copy())
 
 
 def _directions(view: View, ops: t.Rows, copied: _Parsed[CopyDetails]) -> t.U8:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ class Devices:
         self.of_ordinal: dict[int, int] = {}
         """By the ordinal that calls of XLA's runtime name."""
         self._kinds: dict[int, str] = {}
+        self._next = 0
         self._planes: dict[int, int] = {}
         named: dict[str, int] = {}
         for plane, parts in enumerate(view.planes):
@@ -45,8 +45,8 @@ class Devices:
 
     def _number(self, preferred: int | None, kind: str) -> int:
         small = preferred is not None and preferred < 1 << 20
-        number = preferred if small and preferred not in self._kinds else max(self._kinds, default=-1) + 1
-        assert number is not None
+        number = preferred if preferred is not None and small and preferred not in self._kinds else self._next
+        self._next = max(self._next, number + 1)
         self._kinds[number] = kind
         return number
 
@@ -84,81 +84,79 @@ def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < 1 << 63 else None
 
 
-@dataclass(frozen=True, slots=True)
 class Tracks:
-    """Where events lie: track, and device and stream (-1 and NULL on the host), one value per event."""
+    """The tracks of a trace, and the one of every event (-1 for events that become nothing)."""
 
-    track: t.I32
-    device: t.I32
-    stream: t.I64
+    def __init__(self, view: View, ops: XlaOps, devices: Devices, held: t.Bools) -> None:
+        """Add the tracks that hold any of the ``held`` events to the builder."""
+        self._view, self._devices = view, devices
+        self._places: list[tuple[int, int]] = []
+        self.track: t.I32 = self._of_lines(held)[view.events.line]
+        self._place_ops(ops)
+        places = np.array([*self._places, (-1, t.NULL)], np.int64)
+        self._device, self._stream = places[:, 0].astype(np.int32), places[:, 1]
 
+    def device(self, rows: t.Rows) -> t.I32:
+        """The device of some events, -1 on the host."""
+        return self._device[self.track[rows]]
 
-def tracks_of(view: View, ops: XlaOps, devices: Devices, held: t.Bools) -> Tracks:
-    """Add the tracks that hold any of the ``held`` events to the builder, and place every event."""
-    lines, events = view.lines, view.events
-    used = np.zeros(len(lines), np.bool_)
-    used[events.line[held]] = True
-    track, device = np.full(len(lines), -1, np.int32), np.full(len(lines), -1, np.int32)
-    stream = np.full(len(lines), t.NULL, np.int64)
-    known: dict[tuple[str | int, ...], int] = {}
-    for line in np.flatnonzero(used).tolist():
-        key = _identity(view, line)
-        role = LineRole(view.role[line])
-        if role not in HOST_ROLES:
-            device[line] = devices.of_plane[int(lines.plane[line])]
-            stream[line] = stream_number(lines.names[line], int(lines.id[line])) if role == LineRole.STREAM else t.NULL
-        if key not in known:
-            known[key] = _add(view, line, role, int(device[line]), int(stream[line]))
-        track[line] = known[key]
-    placed = Tracks(track[events.line], device[events.line], stream[events.line])
-    _place_ops(view, ops, devices, placed)
-    return placed
+    def stream(self, rows: t.Rows) -> t.I64:
+        """The stream of some events, NULL where there is none."""
+        return self._stream[self.track[rows]]
 
+    def _of_lines(self, held: t.Bools) -> t.I32:
+        lines = self._view.lines
+        used = np.zeros(len(lines), np.bool_)
+        used[self._view.events.line[held]] = True
+        track = np.full(len(lines) + 1, -1, np.int32)
+        known: dict[tuple[str | int, ...], int] = {}
+        for line in np.flatnonzero(used).tolist():
+            key, role = self._identity(line), LineRole(int(self._view.role[line]))
+            if key not in known:
+                device = self._devices.of_plane.get(int(lines.plane[line]), -1)
+                is_stream = role == LineRole.STREAM
+                stream = stream_number(lines.names[line], int(lines.id[line])) if is_stream else t.NULL
+                known[key] = self._add(line, role, device, stream)
+            track[line] = known[key]
+        return track
 
-def _identity(view: View, line: int) -> tuple[str | int, ...]:
-    """What lines of one track share: lines of equal id are one thread, unless nobody wrote ids."""
-    lines = view.lines
-    plane, id = view.planes[int(lines.plane[line])], int(lines.id[line])
-    if view.role[line] in HOST_ROLES and id != 0:
-        return plane.thread_space, id
-    return view.space.planes.names[int(lines.plane[line])], id, lines.names[line]
+    def _identity(self, line: int) -> tuple[str | int, ...]:
+        """What lines of one track share: lines of equal id are one thread, unless nobody wrote ids."""
+        lines, plane = self._view.lines, int(self._view.lines.plane[line])
+        if self._view.role[line] in HOST_ROLES and lines.id[line] != 0:
+            return self._view.planes[plane].thread_space, int(lines.id[line])
+        return self._view.space.planes.names[plane], int(lines.id[line]), lines.names[line]
 
+    def _add(self, line: int, role: LineRole, device: int, stream: int) -> int:
+        lines = self._view.lines
+        if role in (LineRole.HOST, LineRole.HOST_OTHER):
+            kind = t.TrackKind.HOST_THREAD
+        elif role == LineRole.STREAM:
+            kind = t.TrackKind.DEVICE_STREAM
+        else:
+            kind = t.TrackKind.OTHER if role == LineRole.OTHER else t.TrackKind.DEVICE_LINE
+        self._places.append((device, stream))
+        return self._view.builder.track(
+            kind,
+            self._view.space.planes.names[int(lines.plane[line])] or None,
+            str(int(lines.id[line])),
+            label=lines.displayed[line] or lines.names[line] or None,
+            device=device if device >= 0 else None,
+            stream=stream if stream != t.NULL else None,
+        )
 
-def _add(view: View, line: int, role: LineRole, device: int, stream: int) -> int:
-    lines = view.lines
-    if role in (LineRole.HOST, LineRole.HOST_OTHER):
-        kind = t.TrackKind.HOST_THREAD
-    elif role == LineRole.STREAM:
-        kind = t.TrackKind.DEVICE_STREAM
-    else:
-        kind = t.TrackKind.OTHER if role == LineRole.OTHER else t.TrackKind.DEVICE_LINE
-    return view.builder.track(
-        kind,
-        view.space.planes.names[int(lines.plane[line])] or None,
-        str(int(lines.id[line])),
-        label=lines.displayed[line] or lines.names[line] or None,
-        device=device if device >= 0 else None,
-        stream=stream if stream != t.NULL else None,
-    )
-
-
-def _place_ops(view: View, ops: XlaOps, devices: Devices, placed: Tracks) -> None:
-    """Ops of XLA:CPU leave their thread: a track per thread and device, whose stream is a small number."""
-    rows = ops.on_processor
-    if not rows.size:
-        return
-    line = view.events.line[rows]
-    ordinals = view.space.stats.sizes("device_ordinal", rows)
-    pairs, each = np.unique(np.stack((ordinals, placed.track[rows]), axis=1), axis=0, return_inverse=True)
-    each = each.reshape(-1)
-    _, first = np.unique(each, return_index=True)
-    streams: dict[int, int] = {}
-    places = []
-    for (ordinal, _), at in zip(pairs.tolist(), first.tolist(), strict=True):
-        device, on = devices.of_processor[ordinal], int(line[at])
-        stream = streams.get(device, 0)
-        streams[device] = stream + 1
-        places.append((_add(view, on, LineRole.STREAM, device, stream), device, stream))
-    table = np.array(places, np.int64)
-    for column, values in zip((placed.track, placed.device, placed.stream), table.T, strict=True):
-        column[rows] = values[each]
+    def _place_ops(self, ops: XlaOps) -> None:
+        """Ops of XLA:CPU leave their thread: a track per thread and device, whose stream is a small number."""
+        rows = ops.on_processor
+        if not rows.size:
+            return
+        ordinals = self._view.space.stats.sizes("device_ordinal", rows)
+        threads = np.stack((ordinals, self.track[rows]), axis=1)
+        pairs, first, each = np.unique(threads, axis=0, return_index=True, return_inverse=True)
+        streams: dict[int, int] = {}
+        tracks = []
+        for ordinal, row in zip(pairs[:, 0].tolist(), rows[first].tolist(), strict=True):
+            device = self._devices.of_processor[ordinal]
+            stream = streams[device] = streams.get(device, -1) + 1
+            tracks.append(self._add(int(self._view.events.line[row]), LineRole.STREAM, device, stream))
+        self.track[rows] = np.array(tracks, np.int32)[each.reshape(-1)]

@@ -21,7 +21,7 @@ _OPTION_FIELDS = {
 """Fields of tensorflow.ProfileOptions (tsl/profiler/protobuf/profiler_options.proto)."""
 
 _FRAMEWORKS = (
-    ("PyTorch/XLA", re.compile(r"^(?:XLAGraphExecutor::|XLATensor::|SyncTensorsGraph|StepMarker$|\w+ComputationClient::)")),
+    ("PyTorch/XLA", re.compile(r"^(?:XLAGraphExecutor::|XLATensor::|SyncTensorsGraph|StepMarker$)")),
     ("JAX", re.compile(r"^(?:PjitFunction\(|JaxCompiledFunction|np\.asarray\(jax\.Array\))")),
     ("TensorFlow", re.compile(r"^(?:ExecutorState::Process|EagerExecute$|TFE_Py_|FunctionRun$|SessionRun$)")),
     ("PyTorch", re.compile(r"^aten::")),

@@ -91,8 +91,7 @@ class Launches:
 
     def _process(self, rows: Rows) -> I64:
         """A number per process: ids are unique in one."""
-        names = [parts.process for parts in self._view.planes]
-        numbers = np.array([names.index(name) for name in names] + [-1], np.int64)
+        _, numbers = np.unique([parts.process for parts in self._view.planes], return_inverse=True)
         return numbers[self._view.lines.plane[self._view.events.line[rows]]] if rows.size else np.empty(0, np.int64)
 
     def _earliest_first(self, calls: Rows) -> Rows:

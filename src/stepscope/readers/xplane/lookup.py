@@ -14,15 +14,14 @@ from stepscope.trace.tables import I64, NULL, U8, Rows
 
 def find(names: Names, plane: I64, id: I64) -> Rows:
     """The metadata row of each (plane, id), -1 where there is none."""
-    found = np.full(id.size, -1, np.intp)
-    for p in np.unique(plane).tolist():
-        low, high = int(names.table.first[p]), int(names.table.first[p + 1])
-        mine = np.flatnonzero(plane == p)
-        at = low + np.searchsorted(names.id[low:high], id[mine])
-        known = at < high
-        known[known] = names.id[at[known]] == id[mine][known]
-        found[mine[known]] = at[known]
-    return found
+    ids, dense = np.unique(names.id, return_inverse=True)
+    if not ids.size:
+        return np.full(id.size, -1, np.intp)
+    # Entries are sorted by plane and id, so one number for both is sorted too.
+    at = np.minimum(np.searchsorted(ids, id), ids.size - 1)
+    wanted, known = plane * ids.size + at, names.plane * ids.size + dense
+    row = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+    return np.where((known[row] == wanted) & (ids[at] == id), row, -1)
 
 
 def all_stats(data: U8, messages: Spans, field: int, plane: I64, keys: Names) -> list[dict[str, Any]]:

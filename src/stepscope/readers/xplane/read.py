@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from stepscope.readers import foreign
-from stepscope.readers.protobuf import Spans, children, decode, numbers, texts
+from stepscope.readers.protobuf import Spans, children, numbers
+from stepscope.readers.scan.damage import TEXTS
 from stepscope.readers.source import Source
 from stepscope.readers.xplane.convert import to_trace
 from stepscope.readers.xplane.lookup import all_stats, find
@@ -25,8 +26,7 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
     data, fault = source.data()
     losses = []
     if fault is not None:
-        text = "the compressed file is cut off or damaged"
-        losses.append(Loss(fault.code, 1, text, fault.offset, lost_bytes=fault.lost_bytes, damaged=True))
+        losses.append(Loss(fault.code, 1, TEXTS[fault.code], fault.offset, 0, fault.lost_bytes, damaged=True))
     trace = to_trace(read_space(np.asarray(data), progress), losses)
     if not trace.completeness.rows:
         raise foreign.empty(source.path, trace.completeness.losses)

@@ -6,7 +6,9 @@ reaches beyond the end counts up to there if it is a plane or a line. An event i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +19,9 @@ from stepscope.readers.xplane.stats import SLOT, Stats
 from stepscope.trace.tables import I32, I64, NULL, U8, Rows
 from stepscope.trace.trace import Loss
 
-_BLOCK = 1 << 20
-"""Events decoded at a time."""
+_BLOCK = 1 << 18
+"""Events decoded at a time, by one of at most ``_THREADS`` threads."""
+_THREADS = 4
 _SMALLEST_STAT = 4
 """Bytes: tag and size of the stat, tag and value of its number."""
 
@@ -205,14 +208,20 @@ class _Decoder:
         """All events and their statistics, block by block: room for all at once could be many times the file."""
         line = found.parent.astype(np.int32)
         events = Events(found.spans.start, line, *_room_for_events(line.size))
-        parts = [_room_for_stats(0)]
-        for low in range(0, line.size, _BLOCK):
+
+        def block_at(low: int) -> tuple[I32, U8, U8, I64]:
             block = slice(low, low + _BLOCK)
             out = events.name[block], events.start_ns[block], events.dur_ns[block], events.what[block]
-            lines = line[block], self._lines.plane, self._lines.time_ns
-            parts.append(self._decode(found.spans[block], 4, lines, out, low))
-            if progress is not None:
-                progress(int(found.spans.end[block][-1]), len(self._data))
+            return self._decode(
+                found.spans[block], 4, (line[block], self._lines.plane, self._lines.time_ns), out, low
+            )
+
+        parts = [_room_for_stats(0)]
+        with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+            for part in pool.map(block_at, range(0, line.size, _BLOCK)):
+                parts.append(part)
+                if progress is not None:
+                    progress(min(len(parts) * _BLOCK, line.size) * len(self._data) // line.size, len(self._data))
         return events, Stats(self._data, self._key_names, parts)
 
     def stats(self, messages: Spans, field: int, plane: I64) -> Stats:

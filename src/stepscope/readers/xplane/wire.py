@@ -62,7 +62,7 @@ class IdTable:
 
 
 @inlined
-def find_row(table: IdArrays, plane: int, wanted: int) -> Any:
+def find_row(table: IdArrays, plane: Any, wanted: Any) -> Any:
     """The row of an id in a plane's part of an :class:`IdTable`, -1 where it has none."""
     base, end = table[2][plane], table[2][plane + 1]
     if end > base:
@@ -87,7 +87,7 @@ def read_stat(data: U8, at: int, end: int) -> tuple[Any, Any, Any]:
         if after < 0 or after > end:
             break
         if wire == BYTES:
-            if field == TEXT or field == DATA:
+            if field in (TEXT, DATA):
                 field_of_value, value = field, np.int64(at)
         elif field == 1:
             key = number
@@ -98,7 +98,7 @@ def read_stat(data: U8, at: int, end: int) -> tuple[Any, Any, Any]:
 
 
 @inlined
-def fate_of(begun: int, offset: int, duration: int, is_count: bool) -> int:
+def fate_of(begun: Any, offset: Any, duration: Any, is_count: Any) -> int:
     """What a sound event is, from its times."""
     if is_count:
         return COUNTED

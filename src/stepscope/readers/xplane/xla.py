@@ -77,8 +77,8 @@ class XlaOps:
     @cached_property
     def on_processor(self) -> Rows:
         """Host events that are ops of XLA:CPU, on a device that they name."""
-        rows = self._named_on_host
-        return rows[self._view.space.stats.sizes("device_ordinal", rows) != NULL]
+        ordinal = self._view.space.stats.sizes("device_ordinal", self._named_on_host)
+        return self._named_on_host[np.flatnonzero(ordinal != NULL)]
 
     @cached_property
     def _named_on_host(self) -> Rows:
