@@ -41,6 +41,7 @@ READERS: tuple[Reader, ...] = (
         "TensorFlow 1: `Session.run` with a trace level (RunMetadata or StepStats, serialised)",
         step_stats.recognise,
         step_stats.read,
+        step_stats.arguments,
     ),
     Reader(
         "XPlane",

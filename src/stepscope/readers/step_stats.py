@@ -9,7 +9,8 @@ and tensorflow/core/protobuf/config.proto. A file cut at any byte gives its whol
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from stepscope.readers.inflate import Fault
 from stepscope.readers.protobuf import Children, Spans, children, decode, numbers, texts
 from stepscope.readers.scan.damage import TEXTS
 from stepscope.readers.source import Source
+from stepscope.readers.tf_fields import NODE, named
 from stepscope.readers.tf_graph import graph_trace
 from stepscope.readers.tf_recording import Allocations, Executions, Outputs, Recording
 from stepscope.readers.tf_relations import timeline_lanes
@@ -29,6 +31,10 @@ from stepscope.trace.tables import I32, I64, NULL, U8, Bools
 from stepscope.trace.trace import Completeness, Info, Loss, Trace
 
 FORMAT = "TensorFlow StepStats"
+
+_MANY = 1_000_000
+"""Messages of one kind beyond which a file is judged by their size: real ones take so many bytes at least."""
+_SMALLEST_NODE, _SMALLEST_PART = 16, 4
 
 _LARGEST_US = (1 << 62) // 1000
 _OPENED = re.compile(rb"\x0a[\x80-\xff]{0,8}[\x00-\x7f]")
@@ -60,12 +66,27 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
     levels = _levels(bytes(data[:64]))
     if levels is None:
         raise InputError(f"{source.path}: does not begin like TensorFlow's StepStats or RunMetadata; {foreign.ASK}")
-    trace = _File(data, levels).trace(fault)
+    try:
+        trace = _File(data, levels).trace(fault)
+    except _DustError as dust:
+        raise InputError(f"{source.path}: {dust}") from None
     if len(trace.slices) == 0:
         raise foreign.empty(source.path, trace.completeness.losses)
     if progress:
         progress(source.size, source.size)
     return trace
+
+
+def arguments(source: Source, offsets: Sequence[int]) -> list[dict[str, Any]]:
+    """All fields of the executions at ``offsets`` (as in ``slices.offset``), by name; ``{}`` for none."""
+    data, _ = source.data()
+    nodes = _File(data, _levels(bytes(data[:64])) or 2).nodes
+    place = dict(zip(nodes.start.tolist(), nodes.end.tolist(), strict=True))
+    return [named(bytes(data[at : place[at]]), NODE) if at in place else {} for at in map(int, offsets)]
+
+
+class _DustError(Exception):
+    """The file is made to fill the memory: millions of messages of a few bytes."""
 
 
 class _File:
@@ -78,10 +99,10 @@ class _File:
         if levels == 3:
             stats = self._inside(stats, 1)
         self.devices = self._inside(stats, 1)
-        nodes = children(data, self.devices, 2)
+        nodes = self._all(self.devices, 2, _SMALLEST_NODE)
         self._note(self.devices, nodes, events=1)
         self.nodes, self.row = nodes.spans, nodes.parent.astype(np.int32)
-        self.outputs = children(data, self.nodes, 7)
+        self.outputs = self._all(self.nodes, 7)
         self._note(self.nodes, self.outputs)
         self.names = [name or "" for name in decode(data, texts(data, self.devices, 1))]
         self.kinds = [parse_row(name).kind for name in self.names]
@@ -108,20 +129,28 @@ class _File:
         self._note(parents, found)
         return found.spans
 
+    def _all(self, parents: Spans, field: int, smallest: int = _SMALLEST_PART) -> Children:
+        """The whole sub-messages of a field. Raises _DustError where they are too many for the bytes they take."""
+        found = children(self.data, parents, field)
+        if len(found) > _MANY and len(found) * smallest > len(self.data):
+            raise _DustError(f"{len(found):,} messages in {len(self.data):,} bytes: this is no profile")
+        return found
+
     def _note(self, parents: Spans, found: Children, events: int = 0) -> None:
         """Keep where messages broke off: offset, bytes that were not read, executions lost."""
         for parent in np.flatnonzero(found.broken >= 0).tolist():
             at, end = int(found.broken[parent]), int(parents.end[parent])
-            if not bool((found.spans.start[found.parent == parent] > at).any()):
-                self._damage.append((at, end - at, events))
+            entered = bool((found.spans.start[found.parent == parent] > at).any())
+            self._damage.append((end, 0, 0) if entered else (at, end - at, events))
 
     def _losses(self) -> list[Loss]:
         if not self._damage:
             return []
-        offsets, sizes, events = zip(*self._damage, strict=True)
+        # Around a message that is cut lie others that are cut too: only the innermost counts, where it lost anything.
+        lost = [found for found in self._damage if found[1]] or self._damage[:1]
+        offsets, sizes, events = zip(*lost, strict=True)
         text = "messages that are cut off or damaged; what of them makes sense was used"
-        lost = sum(sizes)
-        return [Loss("step_stats_damaged", len(offsets), text, min(offsets), sum(events), lost, damaged=True)]
+        return [Loss("step_stats_damaged", len(lost), text, min(offsets), sum(events), sum(sizes), damaged=True)]
 
     # --- executions -----------------------------------------------------------------------------------------------
 
@@ -190,7 +219,7 @@ class _File:
         return op[label], inputs[label]
 
     def _thread_names(self) -> dict[tuple[int, int], str]:
-        entries = children(self.data, self.devices, 3)
+        entries = self._all(self.devices, 3)
         (threads,) = numbers(self.data, entries.spans, 1)
         named = decode(self.data, texts(self.data, entries.spans, 2))
         rows = entries.parent.tolist()
@@ -218,7 +247,7 @@ class _File:
         )
 
     def _shapes(self, shapes: Spans) -> I32:
-        dims = children(self.data, shapes, 2)
+        dims = self._all(shapes, 2)
         sizes, (unknown,) = numbers(self.data, dims.spans, 1)[0], numbers(self.data, shapes, 3)
         sizes = np.where(sizes == NULL, 0, sizes)
         bounds = np.searchsorted(dims.parent, np.arange(len(shapes) + 1))
@@ -233,10 +262,10 @@ class _File:
     def _allocations(self, executions: Executions) -> Allocations:
         """Every recorded allocation; what is left of those of a node without records; what its allocator then held."""
         data = self.data
-        used = children(data, self.nodes, 6)
+        used = self._all(self.nodes, 6)
         left, in_use = numbers(data, used.spans, 4, 5)
         allocator = self._codes(used.spans, 1)
-        records = children(data, used.spans, 6)
+        records = self._all(used.spans, 6)
         time_us, size = numbers(data, records.spans, 1, 2)
         ended = np.where(executions.op_end_ns == NULL, executions.start_ns, executions.op_end_ns)[used.parent]
         time = _thousandfold(time_us)

@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
-from stepscope.readers.protobuf import BYTES, FIXED32, FIXED64, VARINT
+from stepscope.readers.small_message import fields
 from stepscope.trace import tables as t
 from stepscope.trace.check import check
 from stepscope.trace.trace import Trace
@@ -162,12 +162,12 @@ def _masked_crc(data: bytes) -> int:
 
 def _fills(event: bytes) -> Iterator[Fill]:
     """The fills that an ``Event`` (wall_time=1, summary=5) holds."""
-    told = dict(_fields(event))
+    told = dict(fields(event))
     time, summary = told.get(1), told.get(5)
     if not isinstance(time, bytes) or len(time) != 8 or not isinstance(summary, bytes):
         return
-    for number, value in _fields(summary):
-        about = dict(_fields(value)) if number == 1 and isinstance(value, bytes) else {}
+    for number, value in fields(summary):
+        about = dict(fields(value)) if number == 1 and isinstance(value, bytes) else {}
         tag = about.get(1)
         share = _scalar(about.get(2), about.get(8))
         if isinstance(tag, bytes) and share is not None and QUEUE_TAG.search(name := tag.decode("utf-8", "replace")):
@@ -178,10 +178,10 @@ def _scalar(simple: int | bytes | None, tensor: int | bytes | None) -> float | N
     """A summary's number: ``simple_value``, or a tensor of one float or double."""
     if isinstance(simple, bytes) and len(simple) == 4:
         return _finite(struct.unpack("<f", simple)[0])
-    told = dict(_fields(tensor)) if isinstance(tensor, bytes) else {}
+    told = dict(fields(tensor)) if isinstance(tensor, bytes) else {}
     form, size = {_DT_FLOAT: ("<f", 4), _DT_DOUBLE: ("<d", 8)}.get(told.get(1), ("", 0))  # type: ignore[arg-type]
-    for field in (4, 5, 6):  # tensor_content, float_val, double_val
-        content = told.get(field)
+    for number in (4, 5, 6):  # tensor_content, float_val, double_val
+        content = told.get(number)
         if form and isinstance(content, bytes) and len(content) == size:
             return _finite(struct.unpack(form, content)[0])
     return None
@@ -189,26 +189,3 @@ def _scalar(simple: int | bytes | None, tensor: int | bytes | None) -> float | N
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a small message: numbers, and as bytes whatever else, up to where it stops making sense."""
-    at = 0
-    while at < len(message):
-        key, at = _varint(message, at)
-        value, begin = _varint(message, at) if key & 7 in (VARINT, BYTES) else (0, at)
-        sizes = {VARINT: 0, BYTES: value, FIXED64: 8, FIXED32: 4}
-        at = begin + sizes.get(key & 7, len(message))
-        if at > len(message) or key < 8:
-            return
-        yield key >> 3, value if key & 7 == VARINT else message[begin:at]
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """A number and where it ends; beyond the message where it is cut."""
-    value = 0
-    for place, byte in enumerate(message[at : at + 10]):
-        value |= (byte & 127) << 7 * place
-        if byte < 128:
-            return value, at + place + 1
-    return 0, len(message) + 1
