@@ -77,8 +77,12 @@ def test_a_graph_that_takes_its_batch_on_another_thread_waits_for_input():
         host.append(HostRange("InstantiatedCapturedFunction::Run", at + 60, 680, Kind.HOST_OP, thread=taking))
         host.append(HostRange("PyFunc:PyFunc", at + 70, 650, Kind.HOST_OP, thread="tf_data_private_threadpool/1"))
         host.append(HostRange("dense/MatMul:MatMul", at + 760, 100, Kind.HOST_OP, thread="tf_Compute/1"))
-    found = parts(facts_of(Job(host, [], framework="TensorFlow")))
+    facts = facts_of(Job(host, [], framework="TensorFlow"))
+    found = parts(facts)
     assert (found[Category.INPUT], found[Category.HOST_COMPUTE]) == (700, 100)
+    (finding,) = [finding for finding in diagnose(facts).findings if finding.rule == "input_bound"]
+    assert finding.cost_ns_per_step == 700 * US
+    assert "tf.data pipeline" in finding.why
 
 
 def test_steps_keep_their_numbers():
@@ -149,7 +153,7 @@ def compiling(parameters: tuple[str, str] = ("f32[64,256]", "f32[128,256]")) -> 
     job = lazy_loop()
     host = [*job.host, HostRange(COMPILE, 3_050, 200), HostRange("CpuCompiler::RunBackend", 3_060, 100)]
     ops = [
-        Op(op.name, op.start, op.dur, execute=op.execute, run=op.run, kind=op.kind, program=1 if op.start < 3_000 else 2)
+        Op(op.name, op.start, op.dur, execute=op.execute, run=op.run, kind=op.kind, program=1 + (op.start >= 3_000))
         for op in job.ops
     ]
     return Job(host, ops, programs={1: ("jit_step", parameters[0]), 2: ("jit_step", parameters[1])})
@@ -177,7 +181,7 @@ def test_ranges_called_forward_measure_graph_building_in_a_lazy_framework():
 
 def test_missing_scopes_are_said_with_the_switch_that_records_them():
     job = lazy_loop()
-    notices = [n for n in diagnose(facts_of(Job(job.host, job.ops, framework="PyTorch/XLA"))).notices]
+    notices = diagnose(facts_of(Job(job.host, job.ops, framework="PyTorch/XLA"))).notices
     assert any("XLA_HLO_DEBUG=1" in n.text for n in notices)
     scoped = [Op("fusion.1", 460, 200, execute=3, scope="jit(f)/layer", source="model.py:12")]
     facts = facts_of(Job(job.host, scoped, framework="PyTorch/XLA"))

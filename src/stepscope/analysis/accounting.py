@@ -19,7 +19,7 @@ from stepscope.analysis.idle import Idle, explain_idle
 from stepscope.analysis.steps import Markers, Rows, device_rows
 from stepscope.analysis.waits import awaited_ends
 from stepscope.errors import TraceInvariantError
-from stepscope.names.xla_hosts import INPUT_THREAD, INPUT_WAIT, XlaRole
+from stepscope.names.xla_hosts import INPUT_THREAD, XlaRole
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import outermost
@@ -138,7 +138,6 @@ def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Inte
     takes = host.causes == Category.INPUT.code
     stages = outermost(takes, slices.parent) >= 0  # what taking a batch consists of, the taking itself included
     computing = (slices.kind == Kind.HOST_OP) & on_host & ~wraps & ~ahead & ~stages
-    waiting = takes & on_host & np.isin(slices.name, _codes(trace, INPUT_WAIT))
     # Of nodes placed on a device whose work was not recorded, the launching is all there is.
     launching = (slices.kind == Kind.RUNTIME_CALL) & np.isin(slices.track, host.pool)
     launching |= wraps & (slices.track == host.main) & (host.causes == Category.LAUNCH.code)
@@ -147,7 +146,7 @@ def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Inte
     return [
         *causes[:-1],
         (Category.HOST_COMPUTE, _covered(trace, computing)),
-        (Category.INPUT, _covered(trace, waiting)),
+        (Category.INPUT, _covered(trace, host.takes_batch)),
         (Category.LAUNCH, _covered(trace, launching)),
         (Category.COLLECTIVE, _covered(trace, talking)),
         causes[-1],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from stepscope.analysis.categories import Category
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
-from stepscope.names.xla_hosts import MISS_EVIDENCE, XlaRole, classify_xla_name, runs_program
+from stepscope.names.xla_hosts import INPUT_WAIT, MISS_EVIDENCE, XlaRole, classify_xla_name, runs_program
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.forest import holding, inherit, outermost, rows_of_track
 from stepscope.trace.tables import I32, I64, U8, Bools, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
@@ -125,6 +125,15 @@ class HostActivity:
         """Which slices are of a role of XLA's."""
         return np.asarray(self.roles == _role_code(role))
 
+    @cached_property
+    def takes_batch(self) -> Bools:
+        """Which slices take a step's batch, on whichever host thread the step's graph does it."""
+        slices = self.trace.slices
+        used = used_codes(slices.name, len(self.trace.strings))
+        codes = [code for code in used.tolist() if INPUT_WAIT.search(self.trace.strings[code])]
+        on_host = self.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+        return np.asarray((self.causes == Category.INPUT.code) & on_host & np.isin(slices.name, codes))
+
     def active(self, track: int) -> iv.Intervals:
         """When a thread was in anything but a Python frame: frames of a worker's main loop cover its idling too."""
         tracks = self.pool if track in self.pool else (track,)
@@ -159,7 +168,7 @@ def host_activity(trace: Trace, markers: I32) -> HostActivity:
     main = main_thread(trace, pool)
     roles = _xla_roles(trace)
     causes = _causes(trace, roles)
-    waits = _waits(trace, roles)
+    waits = _waits(trace, roles, main)
     return HostActivity(trace, main, _backward_threads(trace, main), markers, causes, roles, waits, pool)
 
 
@@ -243,7 +252,7 @@ def _xla_code(name: str, *, is_python: bool) -> int:
     return NO_CAUSE if role is None else _role_code(role)
 
 
-def _waits(trace: Trace, roles: U8) -> Waits:
+def _waits(trace: Trace, roles: U8, main: int) -> Waits:
     """Synchronise calls, blocking copies, and the calls behind copies that return only when the stream reached them.
 
     A copy to pageable host memory blocks its caller until it is done; one from pageable memory until the stream has
@@ -254,7 +263,9 @@ def _waits(trace: Trace, roles: U8) -> Waits:
     runtime = np.flatnonzero(slices.kind == Kind.RUNTIME_CALL)
     blocking = slices.kind == Kind.SYNC
     blocking[runtime] = mapped(slices.name[runtime], trace.strings, _is_blocking_copy, np.bool_)
-    blocking |= np.isin(roles, (_role_code(XlaRole.WAIT), _role_code(XlaRole.FETCH))) & ~_inside_programs(trace)
+    # XLA's worker threads wait for each other all the time; a step is held up where its own thread waits.
+    waiting = np.isin(roles, (_role_code(XlaRole.WAIT), _role_code(XlaRole.FETCH))) & (slices.track == main)
+    blocking |= waiting & ~_inside_programs(trace)
     end = slices.start_ns + slices.dur_ns
     pageable = (ops.source_memory == MemoryKind.PAGEABLE) | (ops.target_memory == MemoryKind.PAGEABLE)
     to_host = (ops.direction == Direction.D2H) & (ops.target_memory != MemoryKind.PINNED)

@@ -49,18 +49,20 @@ class InputRanges:
 
 
 def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...]) -> InputRanges | None:
-    """What the used steps' input ranges on the main thread hold; None where there are none."""
+    """What the used steps' input ranges hold, those of the main thread, else those of a graph; None without any."""
     slices = trace.slices
     own = np.where(host.causes == Category.INPUT.code, np.arange(len(slices), dtype=np.int32), np.int32(-1))
     outermost = (own >= 0) & ((slices.parent < 0) | (inherit(own, slices.parent)[slices.parent] < 0))
     step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
-    rows = np.flatnonzero(outermost & np.isin(slices.track, host.loop) & np.isin(step, used))
+    inside_steps = (own >= 0) & np.isin(step, used)
+    mine = inside_steps & np.isin(slices.track, host.loop)
+    # A graph that takes its batch by itself (Keras) does so on a thread of its own.
+    mine = mine if mine.any() else inside_steps & host.takes_batch
+    rows = np.flatnonzero(outermost & mine)
     if rows.size == 0:
         return None
     # A profile with stacks has the loader's frames around its annotation; the annotation names the loader.
-    annotated = np.flatnonzero(
-        (own >= 0) & (slices.kind == Kind.ANNOTATION) & np.isin(slices.track, host.loop) & np.isin(step, used)
-    )
+    annotated = np.flatnonzero((slices.kind == Kind.ANNOTATION) & mine)
     named = annotated if annotated.size else rows
     chosen = np.full(len(slices), -1, np.int32)
     chosen[rows] = rows
