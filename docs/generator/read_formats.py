@@ -25,7 +25,7 @@ dynolog):
 All spellings are read in any mixture, in upper or lower case. Times are read from the decimal text into integer
 nanoseconds, exactly. Known categories: {categories}.
 
-The text is read as a stream.
+The text is read as a stream, files of more than 4 GB as well (measureme#236).
 """
 
 DIALECT: dict[str, tuple[str, str]] = {

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ import pytest
 from stepscope import compiled
 from stepscope.errors import InputError
 from stepscope.readers import source as source_module
+from stepscope.readers.scan import fast, read_events
 from stepscope.readers.scan import read as reading
-from stepscope.readers.scan import read_events
+from stepscope.readers.scan.merge import merge
+from stepscope.readers.scan.roads import Road, Stop, TolerantRoad
+from stepscope.readers.scan.window import window_of
 from stepscope.readers.source import Source
 
 TEXT = json.dumps({"traceEvents": [{"ph": "X", "name": f"n{number % 7}", "pid": 1, "tid": 1, "ts": number, "dur": 1}
@@ -160,3 +164,13 @@ def test_kernels_are_compiled_once(source: Source, tmp_path: Path) -> None:
     assert first.splitlines()[0] == "True"
     assert second.splitlines()[0] == "False"
     assert first.splitlines()[1] == second.splitlines()[1] == "20000 0 True []"
+
+
+@pytest.mark.parametrize("make_road", [fast.FastRoad, TolerantRoad])
+def test_offsets_beyond_four_gigabytes_are_exact(make_road: type[Road]) -> None:
+    window = window_of(memoryview(b'{"ph":"X","name":"a","ts":1,"dur":1},{"ph":"X"}]'), 5 << 30, True)
+    road = make_road()
+    assert road.advance(window, 0, 1 << 60, False)[2] is Stop.DONE
+    parts, tally = road.take()
+    events = merge(deque(parts), {}, window.base + window.end, tally)
+    assert events.offset.tolist() == [5 << 30, (5 << 30) + 37]

@@ -108,7 +108,7 @@ class _Columns:
         self.phase[here] = rows["phase"]
         self.ts_ns[here] = rows["ts_ns"]
         self.dur_ns[here] = rows["dur_ns"]
-        np.add(rows["offset"], part.base, out=self.offset[here], casting="unsafe")
+        np.add(rows["offset"], np.int64(part.base), out=self.offset[here], casting="unsafe")
         self.category[here] = maps.strings[rows["category"]]
         self.name[here] = maps.strings[rows["name"]]
         self.lane[here] = maps.lanes[rows["lane"]]
