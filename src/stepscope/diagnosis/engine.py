@@ -68,12 +68,14 @@ def _numbered(found: list[Finding]) -> list[Finding]:
 def _over_devices(facts: Facts, found: list[Finding]) -> list[Finding]:
     """One finding per rule and title: the device where it costs most speaks for all that have it.
 
+    Waits are the host's, so those of all devices are one set, whatever each device names first.
     A step is as long as its longest device window, so a fix gains what the longest one loses: a device that lacks
     the cause, or has less of it, holds the step.
     """
     merged = []
-    for key in dict.fromkeys((finding.rule, finding.title) for finding in found):
-        group = [finding for finding in found if (finding.rule, finding.title) == key]
+    keys = [(f.rule, "" if f.rule == "sync_bound" else f.title) for f in found]
+    for key in dict.fromkeys(keys):
+        group = [finding for finding, own in zip(found, keys, strict=True) if own == key]
         worst = max(group, key=lambda finding: finding.cost_ns_per_step or 0)
         if worst.saving_ns_per_step is None or len(facts.devices) < 2:
             merged.append(worst)
