@@ -16,9 +16,9 @@ from stepscope.cli.progress import ProgressBar
 def convert(path: str, out: str, to: str | None, force: bool) -> int:
     """Write a profile in another format.
 
-    IN is a profile in any format stepscope reads. What OUT's name ends in says the format: .stepscope is stepscope's
-    own, which opens at once; a name without an ending is a folder of Parquet files, one per table. OUT appears
-    whole or not at all.
+    IN is a profile in any format stepscope reads. What OUT's name ends in says the format ("stepscope formats" lists
+    them all): .stepscope is stepscope's own, which opens at once, .json is for Perfetto, .xplane.pb for XProf, and a
+    name without an ending is a folder of Parquet files, one per table.
 
     Exit status: 0 done, 1 the profile could not be read, 2 wrong usage, 3 the profile was damaged and OUT holds what
     was left of it.

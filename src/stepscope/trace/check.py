@@ -8,7 +8,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from stepscope.compiled import kernel
+import numpy as np
+
 from stepscope.errors import TraceInvariantError
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
@@ -16,16 +17,8 @@ from stepscope.trace.trace import Trace
 LONGEST_NS = 1 << 61
 """No time is further from the origin, and no slice longer, than this (73 years): sums and differences fit int64."""
 
-_SLICE_FAULTS = (
-    "",
-    "a slice has a negative duration",
-    "slices are not sorted by track",
-    "slices are not sorted by start and falling duration",
-    "a parent does not come before its child",
-    "a parent lies on another track",
-    "a depth does not follow from the parent's",
-    "a slice lies more than 73 years away",
-)
+_DEEPEST = int(np.iinfo(np.int16).max)
+_BLOCK = 1 << 16
 
 
 def check(trace: Trace) -> None:
@@ -48,9 +41,9 @@ def _faults(trace: Trace) -> Iterator[str]:
     for name, kind in t.TABLES.items():
         yield from _column_faults(name, getattr(trace, name), kind, sizes, len(trace.strings))
     slices, ops = trace.slices, trace.device_ops
-    fault = _slice_fault(slices.track, slices.start_ns, slices.dur_ns, slices.depth, slices.parent, LONGEST_NS)
+    fault = _slice_fault(slices)
     if fault:
-        yield _SLICE_FAULTS[fault]
+        yield fault
     if not _sorted_within(ops.device, slices.start_ns[ops.slice]):
         yield "device_ops are not sorted by device and start"
     if (trace.memory.time_ns[1:] < trace.memory.time_ns[:-1]).any():
@@ -86,30 +79,38 @@ def _sorted_within(group: t.I32, values: t.I64) -> bool:
     return bool((rises | (same & (values[1:] >= values[:-1]))).all())
 
 
-@kernel
-def _slice_fault(track: t.I32, start: t.I64, dur: t.I64, depth: t.I16, parent: t.I32, longest: int) -> int:
-    """The number of the first broken promise between slices, 0 for none; columns are equally long."""
-    for i in range(track.size):
-        if dur[i] < 0:
-            return 1
-        if start[i] < -longest or start[i] > longest or dur[i] > longest:
-            return 7
-        if i > 0:
-            if track[i] < track[i - 1]:
-                return 2
-            if track[i] == track[i - 1] and (
-                start[i] < start[i - 1] or (start[i] == start[i - 1] and dur[i] > dur[i - 1])
-            ):
-                return 3
-        outer = parent[i]
-        if outer < 0:
-            if depth[i] != 0:
-                return 6
-            continue
-        if outer >= i:
-            return 4
-        if track[outer] != track[i]:
-            return 5
-        if depth[i] != min(depth[outer] + 1, 32767):
-            return 6
-    return 0
+def _slice_fault(slices: t.Slices) -> str:
+    """The first broken promise between slices, empty for none; blocks that fit a processor's cache at a time."""
+    for low in range(0, len(slices), _BLOCK):
+        high = min(low + _BLOCK, len(slices))
+        fault = _order_fault(slices, max(low - 1, 0), high) or _nesting_fault(slices, low, high)
+        if fault:
+            return fault
+    return ""
+
+
+def _order_fault(slices: t.Slices, low: int, high: int) -> str:
+    track, start, dur = slices.track[low:high], slices.start_ns[low:high], slices.dur_ns[low:high]
+    if int(dur.min()) < 0:
+        return "a slice has a negative duration"
+    if max(-int(start.min()), int(start.max()), int(dur.max())) > LONGEST_NS:
+        return "a slice lies more than 73 years away"
+    if (track[1:] < track[:-1]).any():
+        return "slices are not sorted by track"
+    earlier = (start[1:] < start[:-1]) | ((start[1:] == start[:-1]) & (dur[1:] > dur[:-1]))
+    if (earlier & (track[1:] == track[:-1])).any():
+        return "slices are not sorted by start and falling duration"
+    return ""
+
+
+def _nesting_fault(slices: t.Slices, low: int, high: int) -> str:
+    parent, depth = slices.parent[low:high], slices.depth[low:high]
+    if (parent >= np.arange(low, high, dtype=np.int32)).any():
+        return "a parent does not come before its child"
+    nested = parent >= 0
+    outer = parent[nested]
+    if (slices.track[outer] != slices.track[low:high][nested]).any():
+        return "a parent lies on another track"
+    if depth[~nested].any() or (depth[nested] != np.minimum(slices.depth[outer], _DEEPEST - 1) + 1).any():
+        return "a depth does not follow from the parent's"
+    return ""
