@@ -216,6 +216,27 @@ def test_a_trace_without_anything_to_diagnose(tmp_path: Path, events: list[dict[
     assert_one_sentence(caught.value)
 
 
+def test_a_folder_that_leads_to_one_profile_is_that_profile(path: Path):
+    (path.parent / "notes.txt").write_text("batch size 8")
+    assert stepscope.open(path.parent).source.path == path
+    assert [profile.verdict for profile in stepscope.open_all(path.parent)] == [stepscope.open(path).verdict]
+
+
+def test_of_several_profiles_one_must_be_named(path: Path):
+    for rank in range(7):
+        (path.parent / f"rank{rank}.json").write_bytes(path.read_bytes())
+    path.unlink()
+    with pytest.raises(InputError) as caught:
+        stepscope.open(path.parent)
+    assert caught.value.sentence == f"{path.parent}: holds 7 profiles; name one of them"
+    assert caught.value.details == (*(f"{path.parent}/rank{rank}.json" for rank in range(5)), "…")
+    (path.parent / "rank1.json").write_text('{"traceEvents": [{"ph": "X"}]}')
+    profiles = stepscope.open_all(path.parent)
+    assert next(profiles).source.path.name == "rank0.json"
+    with pytest.raises(InputError, match=r"rank1\.json: holds no usable event"):
+        next(profiles)
+
+
 def assert_one_sentence(error: Exception) -> None:
     """``<path>: <what is wrong>; <what to do>``."""
     text = str(error)

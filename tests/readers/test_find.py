@@ -8,9 +8,12 @@ import json
 import os
 import pickle
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stepscope.errors import InputError
 from stepscope.readers import find as module
@@ -22,11 +25,13 @@ PLANE = b"an XPlane, as this test has it"
 EVENTS = bytes(12) + b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2"
 
 
-@pytest.fixture(autouse=True)
-def a_reader_of_planes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def a_reader_of_planes() -> Iterator[None]:
     """One that needs no real file: what is tested here is what belongs together."""
     reader = registry.Reader("planes", "", lambda head: head.startswith(PLANE), registry.READERS[0].read)
-    monkeypatch.setattr(registry, "READERS", (reader, *registry.READERS))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "READERS", (reader, *registry.READERS))
+        yield
 
 
 def tree(folder: Path, files: dict[str, bytes]) -> Path:
@@ -291,6 +296,28 @@ def test_a_cut_archive_gives_what_it_has_and_says_so(tmp_path: Path) -> None:
     found = find(str(path))
     assert names(found, tmp_path)[0] == "a.zip/1.json"
     assert reasons(found) == {"a.zip": "is cut off; what lay behind the cut is missing"}
+
+
+WHOLE = zipped({"1.json": TRACE, "b/2.json.gz": gzip.compress(TRACE), "c/events": EVENTS})
+
+
+@given(
+    changes=st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.binary(min_size=1, max_size=6)), max_size=5),
+    keep=st.integers(4, len(WHOLE)),
+)
+def test_any_damaged_archive_ends_in_profiles_or_one_error(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, bytes]], keep: int
+) -> None:
+    data = bytearray(WHOLE)
+    for at, piece in changes:
+        data[at : at + len(piece)] = piece
+    path = tmp_path_factory.getbasetemp() / "damaged.zip"
+    path.write_bytes(b"PK\x03\x04" + data[4:keep])
+    try:
+        about = str(find(str(path)).sources[0].path)
+    except InputError as error:
+        about = error.sentence
+    assert about.startswith(str(path))
 
 
 # --- patterns ------------------------------------------------------------------------------------------------------
