@@ -40,6 +40,7 @@ FRAMEWORKS = {
             ("torch==2.13.0+cpu", "numpy", "--extra-index-url", "https://download.pytorch.org/whl/cpu"),
         ),
     ),
+    "viztracer": Framework("STEPSCOPE_VIZTRACER_PYTHON", (("viztracer==1.1.1",),)),
     # 7 GB from the package index: only where somebody has it.
     "torch_xla": Framework("STEPSCOPE_TORCH_XLA_PYTHON", ()),
 }

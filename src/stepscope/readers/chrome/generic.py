@@ -14,7 +14,7 @@ import numpy as np
 
 from stepscope.names.hosts import step_marker
 from stepscope.readers.chrome.conversion import Conversion
-from stepscope.readers.chrome.threads import host_track, labels_of, lanes_with_slices, process_names
+from stepscope.readers.chrome.threads import host_track, labels_of, process_names, tracks_of_lanes
 from stepscope.readers.events import RawEvents
 from stepscope.readers.kineto_schema import describe_run, whole
 from stepscope.trace import tables as t
@@ -26,8 +26,9 @@ FORMAT = "Chrome trace JSON"
 PYTHON_CATEGORY = "FEE"
 """VizTracer's "function entry and exit"."""
 
-_SOURCE = re.compile(r"(?P<name>.*) \((?P<file>.*):(?P<line>\d+)\)$", re.DOTALL)
-_FUNCTION = re.compile(r"[^\s(]+$")
+_FUNCTION = re.compile(r"(?P<name>[^\s(]+) \((?P<file>.*):(?P<line>\d+)\)$", re.DOTALL)
+_RANGE = re.compile(r"(?P<name>.*) \(.*:\d+\)$", re.DOTALL)
+"""A range that the user named, which may hold blanks, and its place."""
 _BUILT_IN = re.compile(r"(?:builtins|gc)\.(\w+)$")
 _LONGEST = 4_096
 
@@ -63,11 +64,8 @@ class _Conversion(Conversion):
         return names
 
     def tracks(self) -> t.I32:
-        processes, labels, held = process_names(self), labels_of(self), lanes_with_slices(self)
-        made = [
-            host_track(self, lane, bool(held[lane]), processes, labels) for lane in range(len(self.events.lanes))
-        ]
-        return np.array(made, np.int32)
+        processes, labels = process_names(self), labels_of(self)
+        return tracks_of_lanes(self, lambda lane, held: host_track(self, lane, held, processes, labels))
 
     def info(self) -> Info:
         header = self.events.header
@@ -88,21 +86,18 @@ def python_name(text: str) -> str:
         return text
     if found := _BUILT_IN.match(text):
         return f"<built-in function {found[1]}>"
-    found = _SOURCE.match(text)
-    if found is None:
-        return text
-    if _FUNCTION.match(found["name"]):
+    if found := _FUNCTION.match(text):
         return f"{found['file']}({found['line']}): {found['name']}"
-    return found["name"] if step_marker(found["name"]) else text
+    found = _RANGE.match(text)
+    return found["name"] if found and step_marker(found["name"]) else text
 
 
 def _python_kind(text: str) -> t.Kind:
     """Functions have no blank in their names; ranges that the user named may."""
-    found = _SOURCE.match(text[:_LONGEST])
-    name = found["name"] if found else text
-    if _FUNCTION.match(name):
+    if _FUNCTION.match(text) or " " not in text:
         return t.Kind.PYTHON_FRAME
-    return t.Kind.STEP if _is_step(name) else t.Kind.ANNOTATION
+    found = _RANGE.match(text[:_LONGEST])
+    return t.Kind.STEP if found and _is_step(found["name"]) else t.Kind.ANNOTATION
 
 
 def _is_step(name: str) -> bool:

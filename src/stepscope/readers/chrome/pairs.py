@@ -223,4 +223,3 @@ def _outermost(operation: t.I32, start: t.I64, end: t.I64) -> t.I32:
             reach = end[i]
         unit[i] = current
     return unit
-

@@ -64,7 +64,7 @@ def series_names(events: RawEvents, rows: t.Rows, builder: TraceBuilder) -> tupl
     ids = id_values(events, event)
     counter = ranks(ids, events.name[event])
     key, first = np.unique(ranks(series, counter), return_index=True)
-    several = np.bincount(counter[first][series[first] >= 0], minlength=1) > 1
+    several = np.bincount(counter[first][series[first] >= 0], minlength=int(counter.max(initial=0)) + 1) > 1
     codes = [
         builder.text(_called(events, int(event[at]), samples.names[series[at]] if several[counter[at]] else None))
         for at in first.tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 
@@ -32,10 +33,12 @@ def host_track(
     )
 
 
-def lanes_with_slices(conversion: Conversion) -> t.Bools:
-    """Which lanes hold a slice."""
-    held = np.bincount(conversion.events.lane[conversion.rows], minlength=len(conversion.events.lanes))
-    return held > 0
+def tracks_of_lanes(conversion: Conversion, make: Callable[[int, bool], int]) -> t.I32:
+    """Lane -> track, made by ``make(lane, whether it holds slices)``; -1 for lanes that only have a name."""
+    e, fate = conversion.events, conversion.fate
+    held = np.bincount(e.lane[conversion.rows], minlength=len(e.lanes)) > 0
+    used = np.bincount(e.lane[fate.slices | fate.counters | fate.instants | fate.memory], minlength=len(e.lanes)) > 0
+    return np.array([make(lane, bool(held[lane])) if used[lane] else -1 for lane in range(len(e.lanes))], np.int32)
 
 
 def labels_of(conversion: Conversion) -> dict[int, str]:

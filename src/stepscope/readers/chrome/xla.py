@@ -18,7 +18,7 @@ import numpy as np
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name
 from stepscope.readers.chrome.conversion import Conversion
 from stepscope.readers.chrome.launches import by_correlation, set_launches
-from stepscope.readers.chrome.threads import host_track, labels_of, lanes_with_slices, process_names
+from stepscope.readers.chrome.threads import host_track, labels_of, process_names, tracks_of_lanes
 from stepscope.readers.chrome.xla_tables import device_ops, xla_ops
 from stepscope.readers.events import RawEvents
 from stepscope.readers.hlo import is_collective
@@ -184,16 +184,15 @@ class _Conversion(Conversion):
     # --- tracks ---------------------------------------------------------------------------------------------------
 
     def tracks(self) -> t.I32:
-        processes, held, labels = process_names(self), lanes_with_slices(self), labels_of(self)
-        return np.array(
-            [
-                host_track(self, lane, bool(held[lane]), processes, labels)
-                if line.device is None
-                else self._device_track(lane, line.measured, line.device.id, line.stream)
-                for lane, line in enumerate(self.lines)
-            ],
-            np.int32,
-        )
+        processes, labels = process_names(self), labels_of(self)
+
+        def make(lane: int, held: bool) -> int:
+            line = self.lines[lane]
+            if line.device is None:
+                return host_track(self, lane, held, processes, labels)
+            return self._device_track(lane, line.measured, line.device.id, line.stream)
+
+        return tracks_of_lanes(self, make)
 
     def _device_track(self, lane: int, measured: bool, device: int, stream: int | None) -> int:
         line, (_, tid) = self.lines[lane], self.events.lanes[lane]
