@@ -12,13 +12,14 @@ import click
 from stepscope._version import __version__
 from stepscope.cli.convert import convert
 from stepscope.cli.diagnose import diagnose
+from stepscope.cli.doctor import doctor
 from stepscope.cli.formats import formats
 from stepscope.cli.query import query
 from stepscope.cli.slice import slice_
 from stepscope.cli.streams import prepare_streams, say, silence_stdout
 from stepscope.errors import Exit, StepscopeError
 
-COMMANDS: tuple[click.Command, ...] = (diagnose, convert, slice_, query, formats)
+COMMANDS: tuple[click.Command, ...] = (diagnose, convert, slice_, query, formats, doctor)
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
