@@ -29,6 +29,25 @@ LIBRARIES = frozenset(
 )
 """Top-level packages whose frames are not the user's own code."""
 
+LIBRARY_FILES = frozenset(
+    f"{name}.py"
+    for name in (
+        # jax/_src and jaxlib
+        *("pjit", "pxla", "partial_eval", "mlir", "compiler", "dispatch", "linear_util", "api_util", "array", "stages"),
+        *("sharding_impls", "named_sharding", "profiler", "tree_util", "traceback_util", "xla_bridge", "batching"),
+        *("custom_derivatives", "custom_jvp_call", "source_info_util", "dtypes", "lax_numpy", "lax", "ufuncs", "ad"),
+        *("reductions", "indexing", "array_methods", "control_flow", "loops", "core", "api", "monitoring"),
+        *("xla_metadata", "compilation_cache", "basearray", "abstract_arrays", "pretty_printer", "mesh", "layout"),
+        *("weakref_lru_cache", "slicing"),
+        # tensorflow, keras and torch_xla
+        *("polymorphic_function", "tracing_compilation", "concrete_function", "atomic_function", "function_type_utils"),
+        *("func_graph", "execute", "tensor_conversion_registry", "constant_op", "iterator_ops", "dataset_ops", "nest"),
+        *("gen_math_ops", "gen_dataset_ops", "gen_array_ops", "backprop", "data_adapter", "traceback_utils"),
+        *("xla_model", "parallel_loader", "dynamo_bridge"),
+    )
+)
+"""Files of frameworks whose profiler keeps no more of a path than this (XPlane)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -61,6 +80,8 @@ class Frame:
         if "site-packages/" in path or "dist-packages/" in path or path.startswith("<"):
             return False
         if re.search(r"(^|/)(lib/python3\.\d+|[Pp]ython3\d+/[Ll]ib)/", path):
+            return False
+        if path in LIBRARY_FILES:
             return False
         root = path.split("/")[0].removesuffix(".py")
         # An absolute path is the user's unless it went through a package folder above.

@@ -7,6 +7,7 @@ in which ops ran, and is never smaller.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,8 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I32, I64, NULL, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
+
+_SHAPE = re.compile(r"\w+\??\[[^\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,21 @@ class Compilation:
     """Those of the program of the same module that ran before; None where none did or they are not recorded."""
     again: bool
     """Whether another program of this module had run before in the profile."""
+
+    @property
+    def changed(self) -> str | None:
+        """The parameters that are not those of the program before; None where that is not known.
+
+        >>> Compilation(0, 0, 1, "jit_f", "f32[8], s32[]", "f32[4], s32[]", again=True).changed
+        'parameter 0: f32[4] → f32[8]'
+        """
+        if self.parameters is None or self.previous is None:
+            return None
+        before, now = _SHAPE.findall(self.previous), _SHAPE.findall(self.parameters)
+        if len(before) != len(now):
+            return f"{len(before)} → {len(now)} parameters"
+        pairs = enumerate(zip(before, now, strict=True))
+        return ", ".join(f"parameter {at}: {old} → {new}" for at, (old, new) in pairs if old != new) or None
 
 
 @dataclass(frozen=True, slots=True)

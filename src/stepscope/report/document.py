@@ -170,8 +170,9 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
             "syncs": [_sync(facts, at, sync) for at, found in enumerate(facts.syncs) for sync in found],
             "copies": [_copy(facts, at, copies) for at, found in enumerate(facts.copies) for copies in found],
             "kernels": _kernels(facts),
-            "precision": _precision(facts),
         }
+        if any(device.kind == "gpu" for device in facts.trace.info.devices):
+            made["precision"] = _precision(facts)
     if facts.xla is not None:
         made["xla"] = _xla(facts, facts.xla)
     if facts.placement is not None:
@@ -305,6 +306,7 @@ def _xla(facts: Facts, xla: XlaFacts) -> dict[str, Any]:
                 "module": found.module,
                 "parameters": found.parameters,
                 "previous_parameters": found.previous,
+                "changed": found.changed,
                 "again": found.again,
                 "where": _where(facts.locator.where(found.slice)),
             }

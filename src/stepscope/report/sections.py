@@ -378,15 +378,15 @@ def _compilations(found: list[dict[str, Any]], steps: dict[int | None, str]) -> 
         ),
         len(found),
     )
-    columns = (_number("step"), _number("time"), _name("module"), _name("parameters"), _place("where"))
+    columns = (_number("step"), _number("time"), _name("module"), Column("parameters"), _place("where"))
     return Section("Compilations inside the profile", columns, rows, note)
 
 
 def _shapes(entry: dict[str, Any]) -> str:
-    before, now = entry["previous_parameters"], entry["parameters"]
-    if before is not None and now is not None and before != now:
-        return f"{before} → {now}"
-    return _text(now) if now is not None else "not recorded" + (", compiled again" if entry["again"] else "")
+    if entry["changed"] is not None:
+        return str(entry["changed"])
+    now = entry["parameters"] if entry["parameters"] is not None else "not recorded"
+    return f"{now} (compiled again)" if entry["again"] else now
 
 
 def _kernels(kernels: list[dict[str, Any]]) -> Section:
@@ -394,6 +394,7 @@ def _kernels(kernels: list[dict[str, Any]]) -> Section:
         (
             (
                 kernel["name"],
+                _text(kernel.get("device")),
                 format_ns(kernel["total_ns"]),
                 format_share(kernel["share"]),
                 format_count(kernel["count"]),
@@ -406,6 +407,7 @@ def _kernels(kernels: list[dict[str, Any]]) -> Section:
     )
     columns = (
         _name("kernel"),
+        _number("device"),
         _number("time"),
         _number("share"),
         _number("count"),

@@ -61,6 +61,7 @@ def notices(facts: Facts) -> list[Notice]:
         _collectives,
         _lazy_phases,
         _no_scopes,
+        _recompiled,
     ):
         notice = rule(facts)
         if notice is not None:
@@ -269,4 +270,21 @@ def _no_scopes(facts: Facts) -> Notice | None:
         "profile_no_scopes",
         "No name scopes were recorded, so device ops cannot be told apart by layer. Run with XLA_HLO_DEBUG=1 "
         "(and XLA_IR_DEBUG=1) set.",
+    )
+
+
+def _recompiled(facts: Facts) -> Notice | None:
+    """A module that ran before was compiled once more: mostly because a shape changed."""
+    again = [found for found in (facts.xla.compilations if facts.xla else ()) if found.again]
+    if not again:
+        return None
+    first = again[0]
+    step = None if first.step is None else facts.markers.numbers[first.step]
+    where = "" if first.step is None else f" in step {first.step if step is None else step}"
+    why = f" because its inputs changed ({first.changed})" if first.changed else ""
+    return Notice(
+        "recompiled",
+        f"`{first.module}` was compiled again{where}{why}: {format_ns(first.ns)}. Pad or bucket inputs to a few fixed "
+        "shapes, and run one step of each before the profile begins.",
+        len(again),
     )
