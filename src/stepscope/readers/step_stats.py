@@ -189,7 +189,8 @@ class _File:
         # A number that is 0 is not written.
         values = [np.where(exact, fine, _thousandfold(coarse)) for fine, coarse in zip(nanos, micros, strict=True)]
         start, dur, scheduled, op_start, op_end = values
-        dur, op_start = (np.where(value == NULL, 0, value) for value in (dur, op_start))
+        dur = np.where(np.where(exact, nanos[1], micros[1]) == NULL, 0, dur)
+        op_start = np.where(op_start == NULL, 0, op_start)
         kernel = op_end != NULL
         timed = start != NULL
         return (
