@@ -339,7 +339,7 @@ def test_executions_without_a_usable_time_are_lost_and_counted(read: Read) -> No
 WHOLE = [gpu_runs.new(), gpu_runs.old(), stats(ONE, LONG[:600])]
 
 
-@pytest.mark.parametrize(("content", "stride"), zip(WHOLE, (7, 5, 1), strict=True), ids=["new", "old", "every byte"])
+@pytest.mark.parametrize(("content", "stride"), [*zip(WHOLE, (7, 5, 1), strict=True)], ids=["new", "old", "each byte"])
 def test_a_file_cut_anywhere_gives_its_whole_executions(read: Read, content: bytes, stride: int) -> None:
     """Never fewer than a shorter file gave, and the cut is on record wherever it can be seen."""
     before, unseen = 0, 0
