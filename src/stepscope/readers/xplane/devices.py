@@ -39,8 +39,7 @@ class Devices:
             self.of_plane[plane] = named[name]
             if parts.kind == "tpu" and parts.ordinal is not None:
                 self.of_ordinal[parts.ordinal] = named[name]
-        ordinals = view.space.stats.sizes("device_ordinal", ops.on_processor)
-        self.of_processor = {ordinal: self._number(ordinal, "cpu") for ordinal in np.unique(ordinals).tolist()}
+        self.of_processor = {ordinal: self._number(ordinal, "cpu") for ordinal in np.unique(ops.ordinals).tolist()}
         self.of_ordinal = self.of_ordinal or self.of_processor
 
     def _number(self, preferred: int | None, kind: str) -> int:
@@ -150,8 +149,7 @@ class Tracks:
         rows = ops.on_processor
         if not rows.size:
             return
-        ordinals = self._view.space.stats.sizes("device_ordinal", rows)
-        threads = np.stack((ordinals, self.track[rows]), axis=1)
+        threads = np.stack((ops.ordinals, self.track[rows]), axis=1)
         pairs, first, each = np.unique(threads, axis=0, return_index=True, return_inverse=True)
         streams: dict[int, int] = {}
         tracks = []

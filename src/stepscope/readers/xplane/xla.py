@@ -31,6 +31,7 @@ _LONGEST = 4_096
 _NO_SCOPE = ("", "XlaModule", "(null)")
 _NO_RUN = -1
 """What a runtime that numbers no runs writes (TensorFlow's XLA on the CPU)."""
+_PJRT_CALL = re.compile(r"(?:\[\d{1,9}\] )?\w{0,64}PjRt\w{0,64}Executable::Execute")
 _WAITING = ("infeed", "outfeed")
 """Ops in which a device waits for the host to bring or take data."""
 
@@ -76,9 +77,33 @@ class XlaOps:
 
     @cached_property
     def on_processor(self) -> Rows:
-        """Host events that are ops of XLA:CPU, on a device that they name."""
-        ordinal = self._view.space.stats.sizes("device_ordinal", self._named_on_host)
-        return self._named_on_host[np.flatnonzero(ordinal != NULL)]
+        """Host events that are ops of XLA:CPU, on a device that they name or that is the only one."""
+        return self._named_on_host[np.flatnonzero(self._ordinals_on_host != NULL)]
+
+    @cached_property
+    def ordinals(self) -> I64:
+        """The device of each op ``on_processor``."""
+        known: I64 = self._ordinals_on_host[self._ordinals_on_host != NULL]
+        return known
+
+    @cached_property
+    def _ordinals_on_host(self) -> I64:
+        stats, rows = self._view.space.stats, self._named_on_host
+        if rows.size and not stats.rows("device_ordinal").size and self._is_one_device(rows):
+            return np.zeros(rows.size, np.int64)
+        return stats.sizes("device_ordinal", rows)
+
+    def _is_one_device(self, rows: Rows) -> bool:
+        """Whether ops that name no device (PyTorch/XLA 2.9) are one's: of a process that has devices, as those that
+        run programs through PjRt do, and where no op of a program ever runs twice at a time."""
+        if not any(_PJRT_CALL.match(name) for name in self._view.names):
+            return False
+        program, op = self._view.integers("program_id", rows), self._view.codes("hlo_op", rows)
+        start = self._times.start[rows]
+        order = np.lexsort((start, op, program))
+        again = (np.diff(program[order]) == 0) & (np.diff(op[order]) == 0)
+        over = (start + self._times.dur[rows])[order]
+        return not (again & (start[order][1:] < over[:-1])).any()
 
     @cached_property
     def _named_on_host(self) -> Rows:
