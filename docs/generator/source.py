@@ -11,7 +11,6 @@ from typing import Any
 from stepscope import limits
 from stepscope.units import format_ns, format_share
 
-
 _TEXTS = (ast.Constant, ast.JoinedStr)
 
 

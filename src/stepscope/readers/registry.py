@@ -34,7 +34,10 @@ class Reader:
 READERS: tuple[Reader, ...] = (
     Reader("stepscope's saved form", "`stepscope convert` and `stepscope slice`", saved.recognise, saved.read),
     Reader(
-        "Nsight Systems SQLite", "`nsys export --type sqlite`, from a report of Nsight Systems", nsys.recognise, nsys.read
+        "Nsight Systems SQLite",
+        "`nsys export --type sqlite`, from a report of Nsight Systems",
+        nsys.recognise,
+        nsys.read,
     ),
     Reader(
         step_stats.FORMAT,
