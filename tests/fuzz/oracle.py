@@ -1,0 +1,127 @@
+"""What must hold whatever a file holds: it is read, or refused in one sentence; a trace keeps every promise."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stepscope import pipeline
+from stepscope.errors import InputError
+from stepscope.trace import saved
+from stepscope.trace.check import fault_of
+from stepscope.trace.tables import NULL, TABLES
+from stepscope.trace.trace import Trace
+from tests.fuzz.targets import Patches, patched
+
+_LONGEST_SENTENCE = 600
+
+
+def examine(path: Path, variants: tuple[Patches, ...] = ({},), *, deep: bool = False) -> str:
+    """Read a file under every variant, which must not matter; what became of it, in words without numbers.
+
+    ``deep`` also makes the report, reads arguments again and saves the trace. Anything but an InputError that is
+    raised (a failed assertion, an exception, a warning turned into one) is a defect.
+    """
+    outcomes = []
+    for variant in variants:
+        with patched(variant):
+            outcomes.append(_opened(path))
+    first = outcomes[0]
+    for other in outcomes[1:]:
+        assert type(first) is type(other), f"one way of reading gives {first}, another {other}"
+        if isinstance(first, list):
+            for one, two in zip(first, other, strict=True):
+                assert_alike(two.trace, one.trace)
+        else:
+            assert first == other
+    if isinstance(first, str):
+        return f"refused: {_words(first.removeprefix(str(path)))}"
+    for profile in first:
+        _check_trace(profile.trace)
+        if deep:
+            _check_profile(profile)
+    return " + ".join(_shape(profile.trace) for profile in first)
+
+
+def _opened(path: Path) -> list[pipeline.Profile] | str:
+    """The profiles a path leads to, or the sentence that refuses it."""
+    try:
+        return list(pipeline.open_all(str(path)))
+    except InputError as error:
+        sentence = error.sentence
+        assert sentence.startswith(str(path)), f"does not begin with the path: {sentence}"
+        assert sentence.removeprefix(str(path)).isprintable(), f"not one line: {sentence!r}"
+        assert len(sentence) <= _LONGEST_SENTENCE + len(str(path)), f"too long: {sentence}"
+        return sentence
+
+
+def _check_trace(trace: Trace) -> None:
+    fault = fault_of(trace)
+    assert not fault, fault
+    completeness = trace.completeness
+    assert all(count > 0 for count in completeness.rows.values())
+    assert sum(completeness.rows.values()) <= completeness.events, completeness
+    for loss in completeness.losses:
+        assert loss.count > 0, loss
+        assert loss.lost_events >= 0, loss
+        assert loss.lost_bytes >= 0, loss
+        assert loss.first_offset is None or loss.first_offset >= 0, loss
+
+
+def _check_profile(profile: pipeline.Profile) -> None:
+    document = profile.document()
+    json.dumps(document)
+    for row in document["accounting"]:
+        assert sum(row["parts"].values()) == row["dur_ns"], row
+    trace = profile.trace
+    offsets = trace.slices.offset
+    try:
+        found = profile.arguments(range(min(len(offsets), 5)))
+        assert all(isinstance(arguments, dict) for arguments in found)
+    except InputError:
+        assert trace.info.source is not None  # its original is somewhere else, or says no more than the tables
+    data = np.frombuffer(b"".join(saved.pack(trace)), np.uint8)
+    assert_same(saved.unpack(data), trace)
+
+
+def assert_alike(one: Trace, other: Trace) -> None:
+    """Two traces say the same, though their texts may be numbered differently."""
+    assert repr(one.info) == repr(other.info)  # NaN is not equal to itself
+    assert repr(one.completeness) == repr(other.completeness)
+    for name, kind in TABLES.items():
+        for declared in dataclasses.fields(kind):
+            left, right = (_values(trace, name, declared) for trace in (one, other))
+            assert left == right, f"{name}.{declared.name}"
+
+
+def assert_same(one: Trace, other: Trace) -> None:
+    """The same, and the texts have the same numbers."""
+    assert one.strings == other.strings
+    assert_alike(one, other)
+
+
+def _values(trace: Trace, table: str, declared: dataclasses.Field[Any]) -> Any:
+    """A column for comparing, bit for bit."""
+    values = getattr(getattr(trace, table), declared.name)
+    if not declared.metadata["text"]:
+        return values.tobytes()
+    return [trace.strings[code] if code >= 0 else None for code in values.tolist()]
+
+
+def _shape(trace: Trace) -> str:
+    """Which kinds of rows and losses a trace has: two inputs that differ here took different ways."""
+    tables = [name for name in TABLES if len(getattr(trace, name))]
+    linked = [name for name, column in (("parents", trace.slices.parent), ("ids", trace.slices.correlation))
+              if ((column >= 0) & (column != NULL)).any()]  # fmt: skip
+    losses = sorted({loss.code for loss in trace.completeness.losses})
+    return f"{trace.info.format}: {' '.join(tables + linked)}; {' '.join(losses)}"
+
+
+def _words(text: Any) -> str:
+    """A sentence without what varies from file to file."""
+    return re.sub(r"'[^']*'|[0-9][0-9,.]*|[^ -~]+", "_", str(text))

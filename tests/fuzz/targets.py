@@ -1,0 +1,104 @@
+"""What is fuzzed: a reader's seeds, how they are mutated, and the ways in which the outcome is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from unittest import mock
+
+from tests.fuzz import mutations, seeds
+from tests.fuzz.mutations import Mutation
+
+Patches = Mapping[str, object]
+
+_SCAN = "stepscope.readers.scan"
+FAST: Patches = {f"{_SCAN}.read._SMALL": 0}
+"""The compiled road for files that are too small for it."""
+PIECES: Patches = {
+    **FAST, f"{_SCAN}.drive.HEAD_BLOCK": 512, f"{_SCAN}.drive.CHUNK": 700, f"{_SCAN}.drive.MARGIN": 64,
+    f"{_SCAN}.drive.SLACK": 128,
+}  # fmt: skip
+"""The same, with pieces so small that events reach over their ends, and several threads at work."""
+BLOCKS: Patches = {"stepscope.readers.xplane.space._BLOCK": 3}
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """One reader, or one way in which files are packed."""
+
+    name: str
+    seeds: Callable[[], list[bytes]]
+    mutations: tuple[Mutation, ...]
+    reader: str | None = None
+    """The name in ``registry.READERS`` that its sound files are recognised by."""
+    variants: tuple[Patches, ...] = ({},)
+    """Settings under which the same file must give the same trace."""
+    file_name: str = "input"
+    beside: Callable[[], bytes] | None = None
+    """The profile that is opened, where the mutated file only lies beside it."""
+
+    def mutated(self, random: Random, more: list[bytes] | None = None) -> bytes:
+        """A seed (or one of ``more``) mutated once or a few times."""
+        sources = _seeds(self)
+        base = random.choice(more) if more and random.random() < 0.5 else random.choice(sources)
+        for _ in range(random.choice((1, 1, 1, 2, 2, 3, 6))):
+            data = random.choice(self.mutations)(random, base, random.choice(sources))
+            base = data[: mutations.LARGEST] or base
+        return base
+
+    def place(self, folder: Path, data: bytes) -> Path:
+        """Write an input into a folder; the path to open."""
+        (folder / self.file_name).write_bytes(data)
+        if self.beside is None:
+            return folder / self.file_name
+        profile = folder / "profile"
+        if not profile.exists():
+            profile.write_bytes(self.beside())
+        return profile
+
+
+@cache
+def _seeds(target: Target) -> list[bytes]:
+    return target.seeds()
+
+
+@contextmanager
+def patched(patches: Patches) -> Iterator[None]:
+    """Settings in force."""
+    with ExitStack() as stack:
+        for name, value in patches.items():
+            stack.enter_context(mock.patch(name, value))
+        yield
+
+
+_JSON = "Chrome trace JSON"
+_TEXT = (mutations.anyhow, mutations.tokens, mutations.tokens, mutations.tree, mutations.tree)
+_ROADS: tuple[Patches, ...] = ({}, FAST, PIECES)
+_BINARY = (mutations.anyhow, mutations.message, mutations.message)
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        Target("kineto", seeds.kineto, _TEXT, _JSON, _ROADS),
+        Target("chrome", seeds.chrome, _TEXT, _JSON, _ROADS),
+        Target("xla_json", seeds.xla_json, _TEXT, _JSON, _ROADS),
+        Target("timeline", seeds.timeline, _TEXT, _JSON, _ROADS),
+        Target("xplane", seeds.xplane, _BINARY, "XPlane", ({}, BLOCKS)),
+        Target("step_stats", seeds.step_stats, _BINARY, "TensorFlow StepStats"),
+        Target("nsys", seeds.nsys, (mutations.anyhow, mutations.pages, mutations.rows, mutations.rows), "Nsight Systems SQLite"),
+        Target("saved", seeds.saved, (mutations.anyhow, mutations.saved, mutations.saved), "stepscope's saved form"),
+        Target(
+            "summaries", seeds.summaries, (mutations.anyhow, mutations.event_files, mutations.event_files),
+            file_name="events.out.tfevents.1", beside=lambda: seeds.step_stats()[0],
+        ),
+        Target("gzip", seeds.gzipped, (mutations.anyhow, mutations.gzipped(mutations.anyhow), mutations.gzipped(mutations.tokens))),
+        Target(
+            "zip", seeds.zipped,
+            (mutations.anyhow, mutations.directory, mutations.zipped(mutations.anyhow), mutations.zipped(mutations.tokens)),
+        ),
+    )
+}  # fmt: skip
