@@ -31,6 +31,7 @@ NOT_RUN = {
     "git clone": "needs the network",
     "cd": "the commands of a page run from the repository's root",
     "python capture_demo.py": "needs PyTorch; tests/guards/test_examples.py ties the profiles to the script",
+    "python jax_demo.py": "needs JAX; tests/guards/test_examples.py ties the profile to the script",
 }
 
 ROOT = Path(__file__).resolve().parents[2]

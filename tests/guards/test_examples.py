@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import stepscope
+
 PROFILES = {
     "cpu_input_bound": "_SingleProcessDataLoaderIter",
     "cpu_input_fixed": "_MultiProcessingDataLoaderIter",
@@ -68,3 +70,20 @@ def test_profile_is_small_and_names_no_machine(root: Path, name: str) -> None:
     assert profile["traceName"] == f"profiles/{name}.json"
     assert (root / f"examples/profiles/{name}.json.gz").stat().st_size <= MOST_BYTES
     assert not [event["name"] for event in profile["traceEvents"] if event["name"].startswith("/")]
+
+
+def test_the_jax_profile_is_of_the_script(root: Path) -> None:
+    script = (root / "examples" / "jax_demo.py").read_text(encoding="utf-8")
+    numbers = re.search(r"^FIRST_STEP, STEPS, LONG_BATCH = (\d+), (\d+), (\d+)$", script, re.MULTILINE)
+    assert numbers is not None
+    first, count, long_batch = map(int, numbers.groups())
+    path = root / "examples/profiles/jax_eight_devices.xplane.pb.gz"
+    assert path.stat().st_size < 450_000
+    profile = stepscope.open(path)
+    assert profile.steps["number"].to_list() == [*range(first, first + count)]
+    document = profile.document()
+    (again,) = [found for found in document["analyses"]["xla"]["compilations"] if found["again"]]
+    assert (again["step"], again["changed"]) == (long_batch - first, "parameter 1: f32[64,256] → f32[128,256]")
+    (loading,) = [found for found in profile.findings if found.rule == "input_bound"]
+    assert loading.where[0].function == "load_batch"
+    assert script.splitlines()[(loading.where[0].line or 0) - 1].startswith("def load_batch")
