@@ -22,6 +22,7 @@ from stepscope.readers.chrome import xla
 from stepscope.readers.nsys import about, convert, export, host, nvtx
 from stepscope.readers.scan import damage
 from stepscope.readers.xplane import fate, info, space
+from stepscope.trace import select
 
 INTRO = """\
 # The rules
@@ -46,9 +47,9 @@ exit status 3. [Formats and damaged files](formats.md) shows which file leads to
 
 READING: tuple[ModuleType, ...] = (
     sorting, kineto, timeline, xla, fate, info, space, step_stats, tf_graph, tf_devices, about, convert, export, host,
-    nvtx, damage,
+    nvtx, damage, select,
 )  # fmt: skip
-"""The modules in which readers count what they lose or doubt."""
+"""The modules in which readers count what they lose or doubt, and which count what was cut out."""
 
 UNSAID = frozenset(("flow_open",))
 """Losses that are counted and shown to nobody: they say nothing about the profile."""

@@ -9,6 +9,7 @@ import pytest
 
 import stepscope
 from stepscope import cli
+from stepscope.cli import outputs
 from stepscope.writers.registry import WRITERS
 from tests.cli.profiles import write_profile
 from tests.trace.traces import assert_same
@@ -30,11 +31,16 @@ def test_the_saved_form_opens_to_the_same(profile, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.name)
-def test_every_format_is_written_by_its_name_and_by_its_ending(writer, profile, tmp_path):
-    assert cli.main(["convert", str(profile), str(tmp_path / "by.name"), "--to", writer.name]) == 0
-    assert (tmp_path / "by.name").exists()
-    for number, ending in enumerate(writer.suffixes):
-        assert cli.main(["convert", str(profile), str(tmp_path / f"out{number}{ending}")]) == 0
+def test_every_format_is_meant_by_its_name_and_by_its_endings(writer):
+    assert outputs.chosen_writer("some.folder/by.name", writer.name) is writer
+    for ending in writer.suffixes:
+        assert outputs.chosen_writer(f"some.folder/out{ending}", None) is writer
+
+
+@pytest.mark.parametrize("name", ["p.stepscope", "p.json", "p.json.gz", "p.xplane.pb", "tables"])
+def test_what_is_written_is_there(name, profile, tmp_path):
+    assert cli.main(["convert", str(profile), str(tmp_path / name)]) == 0
+    assert (tmp_path / name).exists()
 
 
 def test_an_ending_that_says_nothing_is_refused_with_those_that_do(profile, tmp_path, capsys):
