@@ -50,6 +50,10 @@ class Target:
             base = data[: mutations.LARGEST] or base
         return base
 
+    def variants_of(self, number: int) -> tuple[Patches, ...]:
+        """How input ``number`` is read: every fourth in all ways, the others in one of them."""
+        return self.variants if number % 4 == 0 else (self.variants[number % len(self.variants)],)
+
     def place(self, folder: Path, data: bytes) -> Path:
         """Write an input into a folder; the path to open."""
         (folder / self.file_name).write_bytes(data)

@@ -166,12 +166,15 @@ def _fills(event: bytes) -> Iterator[Fill]:
     time, summary = told.get(1), told.get(5)
     if not isinstance(time, bytes) or len(time) != 8 or not isinstance(summary, bytes):
         return
+    seconds = struct.unpack("<d", time)[0]
+    if not math.isfinite(seconds * 1e9):
+        return
     for number, value in fields(summary):
         about = dict(fields(value)) if number == 1 and isinstance(value, bytes) else {}
         tag = about.get(1)
         share = _scalar(about.get(2), about.get(8))
         if isinstance(tag, bytes) and share is not None and QUEUE_TAG.search(name := tag.decode("utf-8", "replace")):
-            yield Fill(name, struct.unpack("<d", time)[0], share)
+            yield Fill(name, seconds, share)
 
 
 def _scalar(simple: int | bytes | None, tensor: int | bytes | None) -> float | None:
