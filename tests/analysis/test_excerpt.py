@@ -67,6 +67,16 @@ def test_a_missing_step_is_refused_with_what_there_is():
         by_steps(facts_of(running_ahead()), 9, None)
 
 
+def test_numbers_that_repeat_are_refused():
+    drawing = TraceDrawing()
+    for at, number in enumerate((1, 2, 3, 1, 2, 3)):
+        drawing.step(number, 100 * at, 100)
+    facts = facts_of(drawing.events())
+    with pytest.raises(UsageError, match="step 2 begins at 100 µs and step 2 begins at 400 µs; choose by time"):
+        by_steps(facts, 2, 3)
+    assert excerpt(facts, 1, 4).markers.numbers == (1, 2, 3, 1, 2, 3)
+
+
 def test_ops_without_launches_are_kept_by_their_time():
     drawing = TraceDrawing()
     for step in range(4):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -9,6 +11,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.errors import UsageError
 from stepscope.trace.select import Part, overlapping, with_partners
 from stepscope.trace.tables import Bools, Kind, TrackKind
+from stepscope.units import format_ns
 
 
 def by_steps(facts: Facts, first: int | None, stop: int | None) -> Part:
@@ -16,10 +19,10 @@ def by_steps(facts: Facts, first: int | None, stop: int | None) -> Part:
 
     Of the host, what overlaps the time from the first step's marker to the start of the step behind the last one (the
     end of the last marker, where none follows). Of each device, the ops launched in that time, however late they ran,
-    and those launched earlier that ran into it, so that the device windows of all steps but the first stay what they
-    were. Calls stay with the ops they launched. The markers of other steps go.
+    and those launched earlier that ran into it, so that the device windows of all steps but the first and the last
+    stay what they were. Calls stay with the ops they launched. The markers of other steps go.
 
-    Raises UsageError where there is no such step.
+    Raises UsageError where there is no such step, or where steps of other numbers lie between those chosen.
     """
     markers = facts.markers
     numbers = [index if number is None else number for index, number in enumerate(markers.numbers)]
@@ -27,6 +30,10 @@ def by_steps(facts: Facts, first: int | None, stop: int | None) -> Part:
     if not chosen:
         raise UsageError(f"no such step: this profile has {_ranges(numbers)}")
     low, high = chosen[0], chosen[-1]
+    for before, here in pairwise(chosen):
+        if here > before + 1:
+            places = [f"step {numbers[i]} begins at {format_ns(int(markers.start[i]))}" for i in (before, here)]
+            raise UsageError(f"the numbers of steps repeat: {' and '.join(places)}; choose by time")
     begin = int(markers.start[low])
     follows = high + 1 < len(markers) and not markers.gap_after[high]
     end = int(markers.start[high + 1] if follows else markers.end[high])
