@@ -103,6 +103,7 @@ class Export:
     def __init__(self, database: Database, losses: Losses, progress: Callable[[int, int], None] | None) -> None:
         self.losses = losses
         self._raw: dict[str, Rows] = {}
+        self._broken = 0
         for done, name in enumerate(schema.TABLES, 1):
             self._raw[name] = self._table(database, name)
             if progress:
@@ -112,8 +113,8 @@ class Export:
         self.others = [process for process in processes if process is not self.process]
         for name, rows in self._raw.items():
             self._raw[name] = rows[self._mine(name, rows)]
-        self.count = sum(map(len, self._raw.values()))
-        """Rows of this process, usable or not."""
+        self.count = sum(map(len, self._raw.values())) + self._broken
+        """Rows of this process, usable or not, and those too damaged to tell whose they are."""
         self._median = self._middle()
 
     def raw(self, table: str) -> Rows:
@@ -125,8 +126,10 @@ class Export:
         times = [column for column in (spec.start, spec.end) if column]
         rows = database.read(name, [*times, *spec.numbers], spec.texts)
         if rows.broken_pages or rows.broken_rows:
-            parts = [f"{rows.broken_pages:,} pages" * bool(rows.broken_pages), f"{rows.broken_rows:,} rows"]
-            text = f"{' and '.join(filter(None, parts))} of table {name} are damaged; the rest was read"
+            counts = (rows.broken_pages, "page"), (rows.broken_rows, "row")
+            parts = [f"{count:,} {word}{'s' * (count > 1)}" for count, word in counts if count]
+            text = f"damaged in table {name}: {' and '.join(parts)}; the rest was read"
+            self._broken += rows.broken_rows
             lost = rows.broken_pages * database.page_size
             self.losses.add(
                 Loss("table", 1, text, rows.first_broken, rows.broken_rows, lost_bytes=lost, damaged=True)
