@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import pytest
+
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
@@ -169,6 +173,27 @@ def test_compiling_again_is_a_cause_with_its_step():
     assert facts.xla is not None
     (found,) = facts.xla.compilations
     assert (found.step, found.ns) == (3, 200 * US)
+    assert facts.xla.building is not None
+    assert facts.xla.building.ns == (300 * len(facts.used) - 200) * US  # compiling is no part of building
+
+
+@pytest.mark.parametrize("modules", [("jit_step", "jit_step"), ("SyncTensorsGraph.80", "SyncTensorsGraph.81")])
+def test_what_no_name_tells_was_compiled_is_the_new_program_that_runs_next(modules: tuple[str, str]):
+    job = compiling()
+    ops = [dataclasses.replace(op, module=modules[op.program - 1]) for op in job.ops]
+    programs = {number: (modules[number - 1], shapes) for number, (_, shapes) in job.programs.items()}
+    facts = facts_of(Job(job.host, ops, programs=programs))
+    assert facts.xla is not None
+    (found,) = facts.xla.compilations
+    assert (found.module, found.again) == (modules[1], True)
+    assert found.changed == "parameter 0: f32[64,256] → f32[128,256]"
+
+
+def test_a_program_that_runs_only_after_the_next_compilation_is_not_said_to_come_of_the_first():
+    job = compiling()
+    facts = facts_of(Job([*job.host, HostRange(COMPILE, 3_260, 20)], job.ops, programs=job.programs))
+    assert facts.xla is not None
+    assert [found.module for found in facts.xla.compilations] == [None, "jit_step"]
 
 
 def test_ranges_called_forward_measure_graph_building_in_a_lazy_framework():

@@ -231,6 +231,8 @@ def test_the_step_that_recompiled(captures: Captures, name: str) -> None:
     assert compiled["again"] is True
     weights, usual, other = (truth["batch"][key] for key in ("weights", "usual", "other"))
     assert (compiled["previous_parameters"], compiled["parameters"]) == (f"{weights}, {usual}", f"{weights}, {other}")
+    assert compiled["changed"] == f"parameter 1: {usual} → {other}"
+    assert "recompiled" in {notice["code"] for notice in document["profile"]["notices"]}
     call_ns = numbered(truth["steps"])[truth["recompiled"]]["call_ns"]
     assert 0 < compiled["dur_ns"] <= at_most(call_ns)
     for device in devices(capture):

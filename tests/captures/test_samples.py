@@ -47,6 +47,7 @@ SAMPLES = {
     "Timeline without dataflow": Sample("tf_session", "no_dataflow.json", "TensorFlow Timeline", "TensorFlow"),
     "PyTorch": Sample("torch", "trace.json.gz", "Kineto JSON", "PyTorch"),
     "PyTorch/XLA": Sample("torch_xla", XPLANE, "XPlane", "PyTorch/XLA"),
+    "PyTorch/XLA as JSON": Sample("torch_xla", TRACE_JSON, "XLA trace JSON", None),
 }
 
 

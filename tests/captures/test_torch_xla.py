@@ -48,4 +48,9 @@ def test_the_step_that_recompiled(capture: Capture) -> None:
     assert document["steps"][compiled["step"]]["number"] == truth["recompiled"]
     parts = parts_by_step(document, 0)
     assert [number for number, of_step in parts.items() if "compile" in of_step] == [truth["recompiled"]]
-    assert truth["batch"]["other"] in compiled["parameters"]
+    assert compiled["again"] is True
+    usual, other = truth["batch"]["usual"], truth["batch"]["other"]
+    assert usual in compiled["previous_parameters"]
+    assert other in compiled["parameters"]
+    assert f"{usual} → {other}" in compiled["changed"]
+    assert "recompiled" in {notice["code"] for notice in document["profile"]["notices"]}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I32, I64, NULL, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
+_NUMBER = re.compile(r"\.\d+$")
 _SHAPE = re.compile(r"\w+\??\[[^\]]*\]")
 
 
@@ -196,7 +198,8 @@ def _building(
     if not activities or host.main < 0 or not bounds[0][0].size:
         return None
     span = int(min(b[0].min() for b in bounds)), int(max(b[1].max() for b in bounds))
-    building = iv.clip(host.time(host.main, Category.GRAPH_BUILD), *span)
+    building = iv.subtract(host.time(host.main, Category.GRAPH_BUILD), host.time(host.main, Category.COMPILE))
+    building = iv.clip(building, *span)
     overlapped = building
     for activity in activities:
         overlapped = iv.intersect(overlapped, activity.busy)
@@ -214,8 +217,12 @@ def _compilations(
     mine = rows[slices.track[rows] == host.main]
     rows = mine if mine.size else rows
     rows = rows[np.argsort(slices.start_ns[rows], kind="stable")]
-    named = _module_names(trace)
-    return tuple(_compilation(trace, int(row), markers, executions, named) for row in rows)
+    named, runs = _module_names(trace), executions[0] if executions else None
+    until = [*slices.start_ns[rows].tolist(), np.iinfo(np.int64).max][1:]
+    return tuple(
+        _compilation(trace, row, markers, _programs_around(trace, row, runs, named, limit))
+        for row, limit in zip(rows.tolist(), until, strict=True)
+    )
 
 
 def _module_names(trace: Trace) -> list[tuple[int, str]]:
@@ -228,39 +235,56 @@ def _module_names(trace: Trace) -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def _compilation(
-    trace: Trace, row: int, markers: Markers, executions: list[Executions], named: list[tuple[int, str]]
-) -> Compilation:
-    start, end = int(trace.slices.start_ns[row]), trace.end_ns(row)
-    module = compiled_module(trace.name_of(row)) or next((m for at, m in named if start <= at <= end), None)
-    program, before = _programs_around(trace, executions, module, start, end)
+def _compilation(trace: Trace, row: int, markers: Markers, programs: _Programs) -> Compilation:
+    start = int(trace.slices.start_ns[row])
     step = int(np.searchsorted(markers.start, start, "right")) - 1
-    parameters, previous = _parameters(trace, program), _parameters(trace, before)
     return Compilation(
         slice=row,
         step=step if step >= 0 else None,
-        ns=end - start,
-        module=module,
-        parameters=parameters,
-        previous=previous,
-        again=before is not None,
+        ns=int(trace.slices.dur_ns[row]),
+        module=programs.module,
+        parameters=_parameters(trace, programs.compiled),
+        previous=_parameters(trace, programs.before),
+        again=programs.before is not None,
     )
+
+
+class _Programs(NamedTuple):
+    """The module of a compilation, the program of it that first runs afterwards, and the one that last ran before."""
+
+    module: str | None
+    compiled: int | None = None
+    before: int | None = None
 
 
 def _programs_around(
-    trace: Trace, executions: list[Executions], module: str | None, start: int, end: int
-) -> tuple[int | None, int | None]:
-    """The program of a module that first runs after a compilation, and the one that last ran before it."""
-    if module is None or not executions:
-        return None, None
-    runs = executions[0]
-    mine = np.flatnonzero([code >= 0 and trace.strings[code] == module for code in runs.module.tolist()])
-    mine = mine[runs.program[mine] != NULL]
-    after, before = mine[runs.start[mine] >= end], mine[runs.start[mine] < start]
-    return (
+    trace: Trace, row: int, runs: Executions | None, named: list[tuple[int, str]], limit: int
+) -> _Programs:
+    """What a compilation made; where no name tells, the next program that is new, if it runs before the next
+    compilation (``limit``). Lazy frameworks number their modules (``SyncTensorsGraph.81``): numbers do not count."""
+    start, end = int(trace.slices.start_ns[row]), trace.end_ns(row)
+    module = compiled_module(trace.name_of(row)) or next((m for at, m in named if start <= at <= end), None)
+    if runs is None:
+        return _Programs(module)
+    known = np.flatnonzero((runs.program != NULL) & (runs.module >= 0))
+    after, before = known[runs.start[known] >= end], known[runs.start[known] < start]
+    if module is None:
+        new = after[~np.isin(runs.program[after], runs.program[before]) & (runs.start[after] < limit)]
+        if not new.size:
+            return _Programs(None)
+        module = trace.strings[int(runs.module[new[0]])]
+    ran = np.unique(runs.module[known]).tolist()
+    kin = [code for code in ran if _unnumbered(trace.strings[code]) == _unnumbered(module)]
+    after, before = after[np.isin(runs.module[after], kin)], before[np.isin(runs.module[before], kin)]
+    return _Programs(
+        module,
         int(runs.program[after[0]]) if after.size else None,
         int(runs.program[before[-1]]) if before.size else None,
     )
+
+
+def _unnumbered(module: str) -> str:
+    return _NUMBER.sub("", module)
 
 
 def _parameters(trace: Trace, program: int | None) -> str | None:
