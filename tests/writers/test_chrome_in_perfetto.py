@@ -45,7 +45,11 @@ def ask(engine: Path, trace: Path, *queries: str) -> list[list[list[Any]]]:
     return answers
 
 
-OTHERS = ("xplane/jax_cpu4_json/vm.trace.json.gz", "xplane/mi300_jax_conv.xplane.pb", "timeline/tf1_timeline_memory.json")
+OTHERS = (
+    "xplane/jax_cpu4_json/vm.trace.json.gz",
+    "xplane/mi300_jax_conv.xplane.pb",
+    "timeline/tf1_timeline_memory.json",
+)
 
 
 @pytest.mark.parametrize("name", [*KINETO_TRACES, *(pytest.param(name, marks=pytest.mark.real) for name in OTHERS)])
