@@ -47,9 +47,9 @@ def test_a_folder_is_replaced_where_it_holds_nothing_else(tmp_path: Path):
     (folder / "nodes.parquet").write_text("of an earlier profile")
     parquet.write(trace, folder)
     assert not (folder / "nodes.parquet").exists()
-    (folder / "thesis.tex").write_text("years of work")
+    (folder / "thesis.parquet").write_text("years of work")
     before = sorted(folder.iterdir())
-    with pytest.raises(OutputError, match=r"holds something else \(thesis\.tex\)"):
+    with pytest.raises(OutputError, match=r"holds something else \(thesis\.parquet\)"):
         parquet.write(trace, folder)
     assert sorted(folder.iterdir()) == before
     (tmp_path / "file").write_text("old")

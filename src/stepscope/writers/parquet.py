@@ -52,4 +52,4 @@ def _remove(path: Path) -> None:
 
 
 def _is_ours(entry: Path) -> bool:
-    return entry.is_file() and (entry.name == INFO or entry.suffix == ".parquet")
+    return entry.is_file() and (entry.name == INFO or (entry.suffix == ".parquet" and entry.stem in t.TABLES))
