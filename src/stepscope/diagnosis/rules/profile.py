@@ -82,6 +82,8 @@ def _sentence(loss: Loss) -> str:
 def _steps(facts: Facts) -> Notice | None:
     if not facts.markers.inferred:
         return None
+    if facts.markers.source == "whole profile" and len(facts.trace.nodes):
+        return None  # a profile of TensorFlow 1 is one run of a session
     if facts.markers.source == "whole profile":
         return Notice(
             "profile_no_steps",
@@ -130,8 +132,8 @@ def _start_up(facts: Facts) -> Notice | None:
 def start_up_call(facts: Facts) -> int | None:
     """The longest call that takes a large part of the used steps and neither waits nor launches: initialisation."""
     slices = facts.trace.slices
-    if not facts.used or not facts.activities:
-        return None
+    if not facts.used or not facts.activities or facts.xla is not None:
+        return None  # calls of XLA that run a program on the host's own threads are no start-up
     low, high = int(facts.markers.start[facts.used[0]]), int(facts.markers.end[facts.used[-1]])
     inside = (slices.kind == Kind.RUNTIME_CALL) & (slices.start_ns >= low) & (slices.start_ns < high)
     calls = np.flatnonzero(inside & (slices.dur_ns >= START_UP_SHARE * facts.used_ns))
