@@ -67,6 +67,11 @@ def children(data: U8, parents: Spans, field: int, *, cut: bool = False) -> Chil
     return Children(Spans(start, end), np.repeat(np.arange(len(parents)), counts), broken)
 
 
+def count_children(data: U8, parents: Spans, field: int) -> int:
+    """How many sub-messages of one field all parents have together, without room for them."""
+    return int(_count(data, parents.start, parents.end, field, False)[0].sum())
+
+
 def numbers(data: U8, messages: Spans, *fields: int) -> list[I64]:
     """Number fields of every message as one int64 column each: varints and fixed-width values as their raw 64 bits.
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from stepscope.names.xla_hosts import xla_execution
 from stepscope.readers.xplane.devices import Devices
+from stepscope.readers.xplane.grouping import dense, grouped
 from stepscope.readers.xplane.handovers import PJRT, REGION_START, REGION_STOP, Handovers
 from stepscope.readers.xplane.kinds import is_graph_launch
 from stepscope.readers.xplane.times import Times
@@ -173,12 +174,9 @@ class Launches:
         view, start = self._view, self._view.events.start_ns
         end = start + view.events.dur_ns
         call = np.full(line.size, -1, np.intp)
-        known = self._executes.rows
-        continues = np.array([is_continuation(name) for name in view.names] + [False])
-        known = known[~continues[view.name[known]]]
-        for number in np.unique(line).tolist():
-            calls, mine = known[view.events.line[known] == number], np.flatnonzero(line == number)
-            if not calls.size:
+        for number, mine in grouped(line):
+            calls = self._executes_on.get(number)
+            if calls is None:
                 continue
             last = np.searchsorted(start[calls], begun[mine], "right") - 1
             for back in range(_DEEPEST):
@@ -187,6 +185,18 @@ class Launches:
                 call[mine[inside]] = outer[inside]
         return call
 
+    @cached_property
+    def _executes_on(self) -> dict[int, Rows]:
+        """By line the calls that start a module, in time order."""
+        view, known = self._view, self._executes.rows
+        continues = np.array([is_continuation(name) for name in view.names] + [False])
+        return self._by_line(known[~continues[view.name[known]]])
+
+    def _by_line(self, events: Rows) -> dict[int, Rows]:
+        """Events by line, in time order."""
+        events = events[np.argsort(self._view.events.start_ns[events], kind="stable")]
+        return {line: events[places] for line, places in grouped(self._view.events.line[events])}
+
     def _handed(self, line: I32, time: I64) -> Rows:
         """The event that handed a thread the task it worked on at some times, -1 where none is recorded."""
         view, start = self._view, self._view.events.start_ns
@@ -194,38 +204,39 @@ class Launches:
             np.array([name == text for name in view.names] + [False]) for text in (REGION_START, REGION_STOP)
         )
         source, target = self._handovers.pairs
-        source, target = source[begins[view.name[target]]], target[begins[view.name[target]]]
-        ends = np.flatnonzero(stops[view.name])
-        found = np.full(line.size, -1, np.intp)
-        for number in np.unique(line).tolist():
-            mine, here = np.flatnonzero(line == number), np.flatnonzero(view.events.line[target] == number)
-            here = here[np.argsort(start[target[here]], kind="stable")]
-            over = np.sort(start[ends[view.events.line[ends] == number]])
-            last = np.searchsorted(start[target[here]], time[mine], "right") - 1
-            inside = last >= 0
-            region = start[target[here[last[inside]]]]
-            inside[inside] = np.searchsorted(over, time[mine[inside]]) == np.searchsorted(over, region)
-            found[mine[inside]] = source[here[last[inside]]]
+        handed_by = np.full(len(view.events), -1, np.intp)
+        handed_by[target] = source
+        regions = self._by_line(target[begins[view.name[target]]])
+        over = self._by_line(np.flatnonzero(stops[view.name]))
+        found, none = np.full(line.size, -1, np.intp), np.empty(0, np.intp)
+        for number, mine in grouped(line):
+            here, ends = regions.get(number, none), start[over.get(number, none)]
+            last = np.searchsorted(start[here], time[mine], "right") - 1
+            mine, last = mine[last >= 0], last[last >= 0]
+            inside = np.searchsorted(ends, time[mine]) == np.searchsorted(ends, start[here[last]])
+            found[mine[inside]] = handed_by[here[last[inside]]]
         return found
 
     def _in_order(self, at: Rows, device: I64, found: Rows) -> Rows:
         """The calls of a module in order, where as many are left as executions of it on the device."""
-        columns, known = self._xla.columns, self._executes
+        columns, known, start = self._xla.columns, self._executes, self._times.start
+        free = known.of(~np.isin(known.rows, found) & (known.module >= 0) & (known.run == NULL))
+        calls_of: dict[tuple[int, int], list[int]] = {}
+        for row, module, number in zip(free.rows.tolist(), free.module.tolist(), free.device.tolist(), strict=True):
+            calls_of.setdefault((module, number), []).append(row)
         call = np.full(at.size, -1, np.intp)
-        free = ~np.isin(known.rows, found) & (known.module >= 0) & (known.run == NULL)
-        told = (columns.execution[at] != NULL) & (columns.module[at] >= 0)
+        told = np.flatnonzero((columns.execution[at] != NULL) & (columns.module[at] >= 0))
+        told = told[np.argsort(start[columns.rows[at[told]]], kind="stable")]
         only = np.unique(device).size == 1
-        for module, number in np.unique(np.stack((columns.module[at], device), axis=1)[told], axis=0).tolist():
-            mine = np.flatnonzero(told & (columns.module[at] == module) & (device == number))
-            calls = known.rows[
-                free & (known.module == module) & ((known.device == number) | (only & (known.device == NULL)))
-            ]
-            begun = self._times.start[columns.rows[at[mine]]]
-            order = np.argsort(begun, kind="stable")
-            _, first, run = np.unique(columns.execution[at[mine[order]]], return_index=True, return_inverse=True)
-            rank = np.argsort(np.argsort(first))
-            if calls.size == first.size and (self._times.start[calls] <= np.sort(begun[order[first]])).all():
-                call[mine[order]] = calls[rank[run]]
+        for _, places in grouped(dense(columns.module[at[told]], device[told])):
+            mine = told[places]
+            key = int(columns.module[at[mine[0]]]), int(device[mine[0]])
+            calls = calls_of.get(key, []) + (calls_of.get((key[0], NULL), []) if only else [])
+            _, first, run = np.unique(columns.execution[at[mine]], return_index=True, return_inverse=True)
+            begun, in_time = start[columns.rows[at[mine[np.sort(first)]]]], np.argsort(np.argsort(first))
+            ordered = np.array(sorted(calls, key=start.__getitem__), np.intp)
+            if ordered.size == first.size and (start[ordered] <= begun).all():
+                call[mine] = ordered[in_time[run]]
         return call
 
 
@@ -246,10 +257,7 @@ def _of_run(calls: _Executes, runs: I64, wanted: I64, device: I64) -> Rows:
 def _match(wanted: list[I64], known: list[I64]) -> Rows:
     """The first of the known rows that equals each wanted one in all columns, -1 where none does."""
     count = known[0].size
-    group = np.zeros(count + wanted[0].size, np.int64)
-    for columns in zip(known, wanted, strict=True):
-        _, dense = np.unique(np.concatenate(columns), return_inverse=True)
-        _, group = np.unique(group * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)
+    group = dense(*(np.concatenate(columns) for columns in zip(known, wanted, strict=True)))
     first = np.full(int(group.max(initial=-1)) + 1, -1, np.intp)
     first[group[:count][::-1]] = np.arange(count)[::-1]
     return first[group[count:]]

@@ -7,15 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from stepscope.errors import InputError
 from stepscope.readers import foreign
-from stepscope.readers.protobuf import Spans, children, numbers
+from stepscope.readers.protobuf import Spans, children, count_children, numbers
 from stepscope.readers.scan.damage import TEXTS
 from stepscope.readers.source import Source
 from stepscope.readers.xplane.convert import to_trace
 from stepscope.readers.xplane.lookup import all_stats, find
 from stepscope.readers.xplane.space import metadata_of, read_space
-from stepscope.trace.tables import NULL
+from stepscope.trace.tables import NULL, U8
 from stepscope.trace.trace import Loss, Trace
+
+MOST_LINES = 200_000
+"""Planes and lines of a file; hundreds are usual, and each costs more than an event."""
+MANY_EVENTS, SMALLEST_EVENT = 20_000_000, 8
+"""From this many events on a file must have this many bytes for each; real ones have 14 or more."""
 
 
 def read(source: Source, progress: Callable[[int, int], None] | None = None) -> Trace:
@@ -23,14 +29,31 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
 
     Raises InputError where the content holds no usable event.
     """
-    data, fault = source.data()
+    mapped, fault = source.data()
+    data = np.asarray(mapped)
     losses = []
     if fault is not None:
         losses.append(Loss(fault.code, 1, TEXTS[fault.code], fault.offset, 0, fault.lost_bytes, damaged=True))
-    trace = to_trace(read_space(np.asarray(data), progress), losses)
+    _refuse_dust(source, data)
+    trace = to_trace(read_space(data, progress), losses)
     if not trace.completeness.rows:
         raise foreign.empty(source.path, trace.completeness.losses)
     return trace
+
+
+def _refuse_dust(source: Source, data: U8) -> None:
+    """Stop before a file made to fill the memory does so."""
+    planes = children(data, Spans.whole(data), 1, cut=True).spans
+    lines = children(data, planes, 3, cut=True)
+    if len(planes) + len(lines) > MOST_LINES:
+        raise InputError(
+            f"{source.path}: has {len(lines):,} lines in {len(planes):,} planes, as no profile does; record it again"
+        )
+    events = count_children(data, lines.spans, 4)
+    if events > MANY_EVENTS and events * SMALLEST_EVENT > len(data):
+        raise InputError(
+            f"{source.path}: holds {events:,} events in {len(data):,} bytes, as no profile does; record the run again"
+        )
 
 
 def arguments(source: Source, offsets: Sequence[int]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepscope.readers.xplane.grouping import grouped
 from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.times import Times
 from stepscope.readers.xplane.view import View
@@ -39,12 +40,11 @@ def _of_steps_lines(view: View, slices: t.Bools) -> Marks:
 def _of_modules(view: View, times: Times, slices: t.Bools) -> Marks:
     """Per device the executions of the module that took most time, if it ran twice or more."""
     rows = np.flatnonzero(slices & view.on(LineRole.MODULES))
-    plane = view.lines.plane[view.events.line[rows]]
     kept = [np.empty(0, np.intp)]
-    for p in np.unique(plane).tolist():
-        mine = rows[plane == p]
-        total = np.bincount(view.name[mine], times.dur[mine])
-        longest = mine[view.name[mine] == int(total.argmax())]
+    for _, places in grouped(view.lines.plane[view.events.line[rows]]):
+        mine = rows[places]
+        _, module = np.unique(view.name[mine], return_inverse=True)
+        longest = mine[module == int(np.bincount(module, times.dur[mine]).argmax())]
         kept.append(longest if longest.size >= 2 else kept[0])
     marked = np.concatenate(kept)
     source = np.full(marked.size, t.MarkerSource.MODULES_LINE, np.uint8)

@@ -9,6 +9,7 @@ import numpy as np
 
 from stepscope.limits import FAR_NS
 from stepscope.names.xla_hosts import is_wait_edge
+from stepscope.readers.xplane.grouping import grouped
 from stepscope.readers.xplane.handovers import Handovers
 from stepscope.readers.xplane.view import View
 from stepscope.trace.tables import I64, NULL, Bools, Rows
@@ -57,10 +58,8 @@ def _use_device_clock(view: View, times: Times) -> None:
     sane = (begin != NULL) & (length != NULL) & (begin < 1 << 62) & (length < 1 << 62)
     rows, begin, length = rows[sane], begin[sane], length[sane]
     start, end = begin // 1000, (begin + length) // 1000
-    plane = view.lines.plane[view.events.line[rows]]
     times.start, times.dur = times.start.copy(), times.dur.copy()
-    for p in np.unique(plane).tolist():
-        mine = plane == p
+    for _, mine in grouped(view.lines.plane[view.events.line[rows]]):
         apart = times.start[rows[mine]] - start[mine]
         middle = int(np.median(apart))
         if np.abs(apart - middle).max() <= _CLOCK_DRIFT_NS:

@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from stepscope.readers.hlo import is_collective
 from stepscope.readers.protobuf import decode, texts
+from stepscope.readers.xplane.grouping import dense, grouped
 from stepscope.readers.xplane.modules import Modules, module_and_program
 from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.times import Times
@@ -122,7 +122,8 @@ class XlaOps:
         if on_tpu.any():
             op = np.where((op < 0) & on_tpu, self._coded(view.names)[view.name[rows]], op)
         category = view.codes("hlo_category", rows)
-        first, group = _groups(module, program, op, category, name)
+        group = dense(module, program, op, category, name)
+        _, first = np.unique(group, return_index=True)
         told = [
             self._describe(*key)
             for key in zip(*(column[first].tolist() for column in (module, program, op, category, name)), strict=True)
@@ -177,13 +178,13 @@ class XlaOps:
     def _module_around(self, rows: Rows) -> Rows:
         """The event of the module in which each op of a TPU began, -1 where there is none."""
         view, start = self._view, self._times.start
-        plane = view.lines.plane[view.events.line]
+        plane, line = view.lines.plane, view.events.line
         modules = np.flatnonzero(view.on(LineRole.MODULES))
+        modules = modules[np.argsort(start[modules], kind="stable")]
         found = np.full(rows.size, -1, np.intp)
-        for p in np.unique(plane[modules]).tolist():
-            mine = modules[plane[modules] == p]
-            mine = mine[np.argsort(start[mine], kind="stable")]
-            ops = np.flatnonzero(plane[rows] == p)
+        ops_of = dict(grouped(plane[line[rows]]))
+        for p, places in grouped(plane[line[modules]]):
+            mine, ops = modules[places], ops_of.get(p, np.empty(0, np.intp))
             at = np.searchsorted(start[mine], start[rows[ops]], "right") - 1
             inside = at >= 0
             inside[inside] = start[rows[ops[inside]]] <= (start + self._times.dur)[mine[at[inside]]]
@@ -240,13 +241,3 @@ def _scope_text(text: str) -> str | None:
 
 def _first(codes: I32, otherwise: I32) -> I32:
     return np.where(codes < 0, otherwise, codes).astype(np.int32)
-
-
-def _groups(*columns: npt.NDArray[Any]) -> tuple[Rows, Rows]:
-    """Rows that stand for all with equal columns, and the group of every row."""
-    group = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        _, dense = np.unique(column, return_inverse=True)
-        _, group = np.unique(group * (int(dense.max(initial=0)) + 1) + dense, return_inverse=True)
-    _, first = np.unique(group, return_index=True)
-    return first, group
