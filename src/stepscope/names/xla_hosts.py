@@ -12,6 +12,7 @@ whose range has the user's name and the stat ``tf_function_call`` (``traced-nonX
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -285,3 +286,18 @@ def is_wait_edge(name: str) -> bool:
 
 
 _EDGE = re.compile(r"\w+::(?:Await|ToLiteral|CopyRawToHost\w*)$")
+
+
+_FRAMEWORKS = (
+    ("PyTorch/XLA", re.compile(r"XLAGraphExecutor::|XLATensor::|SyncTensorsGraph|StepMarker$")),
+    ("JAX", re.compile(r"PjitFunction\(|JaxCompiledFunction|np\.asarray\(jax\.Array\)")),
+    ("TensorFlow", re.compile(r"ExecutorState::Process|EagerExecute$|TFE_Py_|FunctionRun$|SessionRun$")),
+    ("PyTorch", re.compile(r"aten::")),
+)
+"""Names that only one framework writes, in the order they count."""
+
+
+def framework_of(names: Iterable[str]) -> str | None:
+    """The framework whose host events these are; None where no name tells."""
+    found = {framework for name in names for framework, pattern in _FRAMEWORKS if pattern.match(name)}
+    return next((framework for framework, _ in _FRAMEWORKS if framework in found), None)

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stepscope.names.xla_hosts import XlaRole, classify_xla_name
+from stepscope.names.xla_hosts import XlaRole, classify_xla_name, framework_of
 from stepscope.readers.chrome.conversion import Conversion
 from stepscope.readers.chrome.launches import by_correlation, set_launches
 from stepscope.readers.chrome.threads import host_track, labels_of, process_names, tracks_of_lanes
@@ -296,7 +296,7 @@ class _Conversion(Conversion):
         found = {line.device.id: line.device for line in self.lines if line.device is not None and line.measured}
         found |= {number: Device(number, kind="cpu") for number in np.unique(self.ordinals).tolist()}
         devices = tuple(found[number] for number in sorted(found))
-        return dataclasses.replace(run, format=FORMAT, framework=None, devices=devices)
+        return dataclasses.replace(run, format=FORMAT, framework=framework_of(self.events.strings), devices=devices)
 
 
 def _op_kind(name: str) -> t.Kind:

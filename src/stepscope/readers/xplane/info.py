@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from stepscope.names.xla_hosts import framework_of
 from stepscope.readers.protobuf import Spans, numbers
 from stepscope.readers.xplane.lookup import all_stats
 from stepscope.readers.xplane.space import Space
@@ -19,14 +19,6 @@ _OPTION_FIELDS = {
     "enable_hlo_proto": 7, "duration_ms": 9,
 }  # fmt: skip
 """Fields of tensorflow.ProfileOptions (tsl/profiler/protobuf/profiler_options.proto)."""
-
-_FRAMEWORKS = (
-    ("PyTorch/XLA", re.compile(r"^(?:XLAGraphExecutor::|XLATensor::|SyncTensorsGraph|StepMarker$)")),
-    ("JAX", re.compile(r"^(?:PjitFunction\(|JaxCompiledFunction|np\.asarray\(jax\.Array\))")),
-    ("TensorFlow", re.compile(r"^(?:ExecutorState::Process|EagerExecute$|TFE_Py_|FunctionRun$|SessionRun$)")),
-    ("PyTorch", re.compile(r"^aten::")),
-)  # fmt: skip
-"""Names that only one framework writes, in the order they count."""
 
 
 def plane_headers(space: Space) -> list[dict[str, Any]]:
@@ -74,8 +66,7 @@ def warnings(space: Space) -> list[Loss]:
 def _framework(headers: list[dict[str, Any]], names: Iterable[str]) -> str | None:
     if any("jax_version" in stats for stats in headers):
         return "JAX"
-    found = {framework for name in names for framework, pattern in _FRAMEWORKS if pattern.match(name)}
-    return next((framework for framework, _ in _FRAMEWORKS if framework in found), None)
+    return framework_of(names)
 
 
 def _options(space: Space) -> dict[str, int]:
