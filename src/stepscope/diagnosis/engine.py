@@ -123,7 +123,7 @@ _GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
     "copy": ((Category.COPY_H2D, Category.COPY_D2H, Category.COPY_P2P, Category.COPY_STAGING), "does nothing but copy"),
     "communication": (
         (Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER),
-        "communicates with other ranks, which nothing hides",
+        "communicates with other devices, which nothing hides",
     ),
     "python": ((Category.PYTHON,), "waits for Python code that launches nothing"),
     "compile": ((Category.COMPILE,), "waits for compilation or loading of code"),
