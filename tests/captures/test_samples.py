@@ -14,6 +14,7 @@ import pytest
 import stepscope
 from stepscope.cli import main
 from stepscope.errors import Exit
+from stepscope.trace.tables import TABLES
 from tests.captures.checks import assert_every_nanosecond_once, assert_same_tables, opened
 from tests.captures.jobs import Captures
 from tests.report import documents
@@ -51,6 +52,36 @@ SAMPLES = {
 }
 
 
+_XLA_CPU = {"host_op", "runtime_call", "step", "kernel"}
+_EIGHT = {*_XLA_CPU, "collective"}
+_FRAMES = {"annotation", "python_frame"}
+_ON_DEVICES = {"device_ops", "instants", "launches", "slices", "step_marks", "tracks", "xla_ops"}
+_XPLANE = {*_ON_DEVICES, "flows", "programs"}
+_TF2 = {"flows", "instants", "slices", "step_marks", "tracks"}
+_GRAPH = {"flows", "nodes", "slices", "tracks"}
+HOLDS: dict[str, tuple[set[str], set[str]]] = {
+    "JAX": (_EIGHT, _XPLANE),
+    "JAX with frames": (_EIGHT | _FRAMES, _XPLANE),
+    "JAX as JSON": (_EIGHT, _ON_DEVICES),
+    "JAX with frames as JSON": (_EIGHT | _FRAMES, _ON_DEVICES),
+    "TensorFlow loop": ({"annotation", "host_op", "step"}, _TF2),
+    "Keras": ({"annotation", "host_op", "step"}, _TF2),
+    "RunMetadata": ({"host_op"}, _GRAPH | {"memory", "tensors"}),
+    "StepStats": ({"host_op"}, _GRAPH | {"memory", "tensors"}),
+    "Timeline": ({"host_op"}, _GRAPH),
+    "Timeline with memory": ({"host_op"}, _GRAPH | {"counters", "tensors"}),
+    "Timeline without dataflow": ({"host_op"}, _GRAPH),
+    "PyTorch": (
+        _FRAMES | {"host_op", "module", "other", "step"},
+        {"flows", "host_ops", "instants", "slices", "tracks"},
+    ),
+    "PyTorch/XLA": (_XLA_CPU, _XPLANE),
+    # The JSON names neither device nor call of an op: it stays on the thread that ran it.
+    "PyTorch/XLA as JSON": (_XLA_CPU - {"kernel"}, _ON_DEVICES - {"device_ops", "launches"}),
+}
+"""Kinds of slices, and tables with rows: nothing less, and nothing that the profiler did not record."""
+
+
 @pytest.fixture(params=SAMPLES)
 def sample(request: pytest.FixtureRequest) -> Sample:
     return SAMPLES[request.param]
@@ -64,6 +95,13 @@ def path(sample: Sample, captures: Captures) -> Path:
 def test_it_is_named(path: Path, sample: Sample) -> None:
     info = opened(path).trace.info
     assert (info.format, info.framework) == (sample.format, sample.framework)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_it_holds(name: str, captures: Captures) -> None:
+    trace = opened(captures[SAMPLES[name].capture].file(SAMPLES[name].pattern)).trace
+    kinds = {str(kind) for kind in trace.table("slices")["kind"].unique()}
+    assert (kinds, {table for table in TABLES if len(trace.table(table))}) == HOLDS[name]
 
 
 def test_nothing_of_it_is_lost(path: Path) -> None:
