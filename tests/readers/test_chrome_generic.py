@@ -88,7 +88,7 @@ def test_unix_times_are_kept():
 @pytest.mark.parametrize(
     ("written", "name"),
     [
-        ("step (/home/me/train.py:12)", "/home/me/train.py(12): step"),
+        ("step (/srv/train.py:12)", "/srv/train.py(12): step"),
         ("Net.forward (net.py:3)", "net.py(3): Net.forward"),
         ("f.<locals>.<lambda> (a (b).py:4)", "a (b).py(4): f.<locals>.<lambda>"),
         ("<module> (<frozen os>:5)", "<frozen os>(5): <module>"),

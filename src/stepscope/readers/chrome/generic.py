@@ -79,8 +79,8 @@ class _Conversion(Conversion):
 def python_name(text: str) -> str:
     """VizTracer's name of a function as PyTorch writes Python frames; the step of a named range without its place.
 
-    >>> python_name("Net.forward (/home/me/net.py:12)"), python_name("builtins.len"), python_name("train 3 (a.py:1)")
-    ('/home/me/net.py(12): Net.forward', '<built-in function len>', 'train 3')
+    >>> python_name("Net.forward (/srv/net.py:12)"), python_name("builtins.len"), python_name("train 3 (a.py:1)")
+    ('/srv/net.py(12): Net.forward', '<built-in function len>', 'train 3')
     """
     if len(text) > _LONGEST:
         return text
