@@ -19,6 +19,8 @@ from pathlib import Path
 import pytest
 
 PIP_TIMEOUT_S = 480
+PIP_OPTIONS = ("--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "30")
+"""Without a network pip is to say so soon."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def _install(python: Path, framework: Framework) -> str:
     """Why pip failed, empty where it did not."""
     complaint = ""
     for requirements in framework.requirements:
-        pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", *requirements)
+        pip = (python, "-m", "pip", "install", *PIP_OPTIONS, *requirements)
         try:
             ran = subprocess.run(pip, capture_output=True, text=True, check=False, timeout=PIP_TIMEOUT_S)
         except subprocess.TimeoutExpired:

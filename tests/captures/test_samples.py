@@ -31,14 +31,14 @@ class Sample:
     capture: str
     pattern: str
     format: str
-    framework: str | None
+    framework: str
 
 
 SAMPLES = {
     "JAX": Sample("jax", XPLANE, "XPlane", "JAX"),
     "JAX with frames": Sample("jax_frames", XPLANE, "XPlane", "JAX"),
-    "JAX as JSON": Sample("jax", TRACE_JSON, "XLA trace JSON", None),
-    "JAX with frames as JSON": Sample("jax_frames", TRACE_JSON, "XLA trace JSON", None),
+    "JAX as JSON": Sample("jax", TRACE_JSON, "XLA trace JSON", "JAX"),
+    "JAX with frames as JSON": Sample("jax_frames", TRACE_JSON, "XLA trace JSON", "JAX"),
     "TensorFlow loop": Sample("tf_loop", XPLANE, "XPlane", "TensorFlow"),
     "Keras": Sample("keras", XPLANE, "XPlane", "TensorFlow"),
     "RunMetadata": Sample("tf_session", "RunMetadata.pb", "TensorFlow StepStats", "TensorFlow"),
@@ -48,7 +48,7 @@ SAMPLES = {
     "Timeline without dataflow": Sample("tf_session", "no_dataflow.json", "TensorFlow Timeline", "TensorFlow"),
     "PyTorch": Sample("torch", "trace.json.gz", "Kineto JSON", "PyTorch"),
     "PyTorch/XLA": Sample("torch_xla", XPLANE, "XPlane", "PyTorch/XLA"),
-    "PyTorch/XLA as JSON": Sample("torch_xla", TRACE_JSON, "XLA trace JSON", None),
+    "PyTorch/XLA as JSON": Sample("torch_xla", TRACE_JSON, "XLA trace JSON", "PyTorch/XLA"),
 }
 
 
