@@ -90,7 +90,6 @@ def fill(database: sqlite3.Connection, table: str, rows: Sequence[tuple[object, 
 PLANE, STATS, EXPORT = plane(), step_stats(), export()
 
 HOST_ONLY = ("profile_no_device",)
-NO_STEPS = ("profile_no_steps", *HOST_ONLY)
 
 OTHERS: tuple[Case, ...] = (
     odd("XPlane, whole", PLANE, "Read.", HOST_ONLY),

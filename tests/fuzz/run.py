@@ -1,4 +1,4 @@
-"""The long run, by hand: ``python -m tests.fuzz.run --minutes 10 --reader xplane --out /tmp/defects``.
+"""The long run, by hand: ``python -m tests.fuzz.run --minutes 10 --reader xplane --out defects``.
 
 Each reader is fuzzed by a process of its own, half of the time as it is and half of it *checked*: numba checks every
 index, and the scanner's buffers end at a page that nobody may touch. A process that dies, says nothing for 20 s, or
@@ -59,6 +59,8 @@ class Report:
     defect: str | None
     seconds: float
     memory: int
+    kept: Path | None = None
+    """The input, where it is a defect and the process goes on."""
 
 
 def main() -> None:
@@ -109,7 +111,7 @@ def fuzz(name: str, mode: str, seconds: float, options: argparse.Namespace) -> F
                     figures.outcomes[report.outcome] += 1
                 if report.defect:
                     if not figures.defects[report.defect]:
-                        _keep(worker.input, options.out / f"{name}-{mode}-{figures.inputs}")
+                        _keep(report.kept or worker.input, options.out / f"{name}-{mode}-{figures.inputs}")
                     figures.defects[report.defect] += 1
                 if report.defect and not worker.process.is_alive():
                     break
@@ -196,7 +198,10 @@ def work(connection: Connection, name: str, mode: str, seed: str, also: list[Pat
         if outcome and outcome not in seen and len(pool) < _POOL and len(data) < 100_000:
             seen.add(outcome)
             pool.append(data)
-        connection.send(Report(outcome, defect, seconds, now))
+        kept = folder / f"defect-{number}" if defect else None
+        if kept is not None:
+            kept.write_bytes(data)
+        connection.send(Report(outcome, defect, seconds, now, kept))
 
 
 def _memory() -> int:

