@@ -27,7 +27,7 @@ from stepscope.readers.xplane.xla import XlaOps
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.codes import used_codes
-from stepscope.trace.trace import Completeness, Loss, Trace
+from stepscope.trace.trace import Completeness, Info, Loss, Trace
 
 _GPU_ALLOCATOR = re.compile(r"GPU_(\d{1,6})(?:_|$)")
 _CPU, _GPU = 0, 1
@@ -36,7 +36,12 @@ _CPU, _GPU = 0, 1
 
 def to_trace(space: Space, losses: list[Loss]) -> Trace:
     """Make a trace; ``losses`` are those of the file's container."""
-    return _Conversion(space).trace(losses)
+    conversion = _Conversion(space)
+    info, completeness = conversion.fill_tables(losses)
+    builder = conversion.builder
+    # What is sorted next takes the place of the raw columns.
+    del conversion, space
+    return builder.build(info, completeness)
 
 
 class _Conversion:
@@ -61,7 +66,8 @@ class _Conversion:
         timed = self.fate.slices if rows.size else self.fate.held
         self.origin = int(self.times.start[timed].min()) if timed.any() else 0
 
-    def trace(self, losses: list[Loss]) -> Trace:
+    def fill_tables(self, losses: list[Loss]) -> tuple[Info, Completeness]:
+        """Give the builder every table."""
         view, fate = self.view, self.fate
         headers = plane_headers(self.space)
         seen = self._device_ops()
@@ -86,7 +92,7 @@ class _Conversion:
             {name: count for name, count in counts.items() if count},
             (*losses, *self.space.losses, *fate.losses, *warnings(self.space)),
         )
-        return self.builder.build(info, completeness)
+        return info, completeness
 
     def _slices(self) -> None:
         rows = self.rows
@@ -96,11 +102,19 @@ class _Conversion:
             dur_ns=self.times.dur[rows],
             name=self._names(rows),
             kind=self.kinds[rows],
-            category=self.view.codes(CATEGORY, rows),
-            correlation=self.space.stats.integers("correlation_id", rows),
-            external_id=self.space.stats.integers("external_id", rows),
             offset=self.view.events.offset[rows],
+            **self._rare_columns(),
         )
+
+    def _rare_columns(self) -> dict[str, t.I32 | t.I64]:
+        """What few files say of slices; a column that is left out is absent."""
+        columns: dict[str, t.I32 | t.I64] = {}
+        for name, key in (("correlation", "correlation_id"), ("external_id", "external_id")):
+            if self.space.stats.rows(key).size:
+                columns[name] = self.space.stats.integers(key, self.rows)
+        if self.space.name_stats.rows(CATEGORY).size:
+            columns["category"] = self.view.codes(CATEGORY, self.rows)
+        return columns
 
     def _names(self, rows: t.Rows) -> t.I32:
         names, text = self.view.names, self.builder.text

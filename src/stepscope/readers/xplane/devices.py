@@ -109,22 +109,27 @@ class Tracks:
         used[self._view.events.line[held]] = True
         track = np.full(len(lines) + 1, -1, np.int32)
         known: dict[tuple[str | int, ...], int] = {}
-        for line in np.flatnonzero(used).tolist():
-            key, role = self._identity(line), LineRole(int(self._view.role[line]))
+        for line, (key, role) in enumerate(zip(self._identities(), self._view.role.tolist(), strict=True)):
+            if not used[line]:
+                continue
             if key not in known:
                 device = self._devices.of_plane.get(int(lines.plane[line]), -1)
                 is_stream = role == LineRole.STREAM
                 stream = stream_number(lines.names[line], int(lines.id[line])) if is_stream else t.NULL
-                known[key] = self._add(line, role, device, stream)
+                known[key] = self._add(line, LineRole(role), device, stream)
             track[line] = known[key]
         return track
 
-    def _identity(self, line: int) -> tuple[str | int, ...]:
+    def _identities(self) -> list[tuple[str | int, ...]]:
         """What lines of one track share: lines of equal id are one thread, unless nobody wrote ids."""
-        lines, plane = self._view.lines, int(self._view.lines.plane[line])
-        if self._view.role[line] in HOST_ROLES and lines.id[line] != 0:
-            return self._view.planes[plane].thread_space, int(lines.id[line])
-        return self._view.space.planes.names[plane], int(lines.id[line]), lines.names[line]
+        view, lines = self._view, self._view.lines
+        numbered = (np.isin(view.role, HOST_ROLES) & (lines.id != 0)).tolist()
+        return [
+            (view.planes[plane].thread_space, id) if is_thread else (view.space.planes.names[plane], id, name)
+            for is_thread, plane, id, name in zip(
+                numbered, lines.plane.tolist(), lines.id.tolist(), lines.names, strict=True
+            )
+        ]
 
     def _add(self, line: int, role: LineRole, device: int, stream: int) -> int:
         lines = self._view.lines

@@ -62,14 +62,16 @@ class Stats:
     def __init__(self, data: U8, key_names: Sequence[str], parts: Sequence[tuple[I32, U8, U8, I64]]) -> None:
         """``parts`` are pieces of (row, slot, field, value) with rising rows; ``key_names`` resolve references."""
         self._data, self._names = data, key_names
-        rows, slots, fields, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-        order = np.argsort(slots, kind="stable")
-        bounds = np.searchsorted(slots[order], np.arange(len(KEYS) + 1))
+        counts = sum(np.bincount(slots, minlength=len(KEYS)) for _, slots, _, _ in parts)
+        bounds = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        total, filled = int(bounds[-1]), bounds[:-1].copy()
+        rows, fields, values = np.empty(total, np.int32), np.empty(total, np.uint8), np.empty(total, np.int64)
+        for part in parts:
+            wire.sort_stats(part, filled, (rows, fields, values))
         self._columns: dict[str, Column] = {}
         for key, low, high in zip(KEYS, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             if high > low:
-                at = order[low:high]
-                self._columns[key] = _last_of_each(Column(rows[at], fields[at], values[at]))
+                self._columns[key] = _last_of_each(Column(rows[low:high], fields[low:high], values[low:high]))
 
     def column(self, key: str) -> Column:
         """One statistic of all rows that have it."""
@@ -177,7 +179,7 @@ def _whole(text: str) -> int:
 
 def _last_of_each(column: Column) -> Column:
     """Where a row has a statistic twice the last one counts."""
-    last = np.append(np.diff(column.rows) != 0, True)
+    last = np.append(column.rows[1:] != column.rows[:-1], True)
     return column if last.all() else Column(column.rows[last], column.field[last], column.value[last])
 
 
@@ -185,6 +187,12 @@ def _places(rows: Rows, of: I32) -> tuple[Rows, Rows]:
     """Which of some rows (in any order) are in a rising list: positions in ``rows``, and each one's in ``of``."""
     if not rows.size or not of.size:
         return np.empty(0, np.intp), np.empty(0, np.intp)
+    if rows.size > of.size:
+        table = np.full(max(int(of[-1]), int(rows.max())) + 1, -1, np.int32)
+        table[of] = np.arange(of.size)
+        at = table[rows]
+        known = np.flatnonzero(at >= 0)
+        return known, at[known].astype(np.intp)
     at = np.minimum(np.searchsorted(of, rows), of.size - 1)
     known = np.flatnonzero(of[at] == rows)
-    return known, at[known]
+    return known, at[known].astype(np.intp)

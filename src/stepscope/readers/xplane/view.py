@@ -47,6 +47,11 @@ class View:
 
     # --- what stepscope's own files say beside what any file does (writers/xplane) --------------------------------
 
+    @property
+    def is_own(self) -> bool:
+        """Whether stepscope wrote the file."""
+        return self.space.name_stats.rows(KIND).size > 0
+
     @cached_property
     def own_kind(self) -> U8:
         """Per event the kind of slice it was when stepscope wrote it, else ``ONLY_SHOWN`` or ``FOREIGN``."""

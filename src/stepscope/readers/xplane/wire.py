@@ -171,6 +171,16 @@ def decode(
 
 
 @kernel
+def sort_stats(stats: tuple[I32, U8, U8, I64], filled: I64, out: tuple[I32, U8, I64]) -> None:
+    """Append each stat of a part to its slot's piece of ``out``, where ``filled`` says how far that is."""
+    rows, slots, fields, values = stats
+    for k in range(slots.size):
+        at = filled[slots[k]]
+        out[0][at], out[1][at], out[2][at] = rows[k], fields[k], values[k]
+        filled[slots[k]] = at + 1
+
+
+@kernel
 def text_spans(data: U8, places: I64) -> tuple[I64, I64, Any]:
     """Where the texts lie whose fields stand at some places, and a hash of each."""
     start, end = np.empty_like(places), np.empty_like(places)
