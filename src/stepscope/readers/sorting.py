@@ -57,10 +57,10 @@ class Sorting:
         is_flow = (e.phase == ord("s")) | (e.phase == ord("t")) | (e.phase == ord("f"))
         is_end = is_phase(e, END + ASYNC_END)
         has_time, has_name = e.ts_ns != t.NULL, e.name >= 0
-        near = has_time & self._near(is_x & has_time)
+        near = has_time & self._near(is_x & has_time) & ~(is_x & (e.dur_ns >= FAR_NS))
         timed = is_x | is_i | is_c
         self.lose(timed & ~has_time, "time_missing", "events without a readable start time")
-        self.lose(timed & has_time & ~near, "time_out_of_range", "events with a zero or impossible start time")
+        self.lose(timed & has_time & ~near, "time_out_of_range", "events with a zero or impossible start time or duration")
         self.lose(timed & near & ~has_name, "name_missing", "events without a name")
         self.lose(is_x & near & has_name & (e.dur_ns == t.NULL), "duration_missing", "events without a duration")
         self.lose(

@@ -162,7 +162,7 @@ def _clipped(exponent: bytes | None) -> int:
 
 
 def identifier(token: bytes) -> int | str | None:
-    """A pid or tid: numbers and text of digits as int, null as None, any other text or JSON as it is."""
+    """A pid or tid: numbers and text of digits as int, null as None, any other text or JSON, or beyond 64 bits, as it is."""
     if token == b"null":
         return None
     if (value := integer(token)) is not None:
@@ -182,7 +182,7 @@ def _number(token: bytes) -> int | str:
         return text
     if isinstance(number, float) and number.is_integer() and abs(number) < 1 << 53:
         return int(number)
-    return number if isinstance(number, int) and not isinstance(number, bool) else text
+    return number if isinstance(number, int) and not isinstance(number, bool) and abs(number) < _INT64 else text
 
 
 def value(token: bytes) -> Any:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from stepscope.readers.scan.rows import (
 from stepscope.trace.tables import I32, I64, NULL, U8
 
 Identifier = int | str | None
+Value = TypeVar("Value")
 _NULL, _UNUSED = -1, -2  # raw texts without a code: the word null, and what only pids and tids use
 
 
@@ -178,11 +179,35 @@ def merge(parts: deque[Part], header: dict[str, Any], total_bytes: int, tally: T
     nulls = any((of_thread.raws[:-1] == _NULL).any() for of_thread in maps.values())
     made = {ArgumentKeys.ALL[key]: column.finish(nulls) for key, column in arguments.items()}
     _note_texts(names, columns, made, tally)
+    strings, raws, lanes = names.strings.texts, names.raws.texts, list(names.lanes)
+    if len(maps) > 1:
+        strings = _numbered_by_use(strings, [columns.name, columns.category])
+        raws = _numbered_by_use(raws, [column.texts for column in made.values() if column.texts.flags.writeable])
+        lanes = _numbered_by_use(lanes, [columns.lane])
     return RawEvents(
         columns.phase, columns.category, columns.name, columns.lane, columns.ts_ns, columns.dur_ns, columns.offset,
-        strings=names.strings.texts, raws=names.raws.texts, lanes=list(names.lanes),
+        strings=strings, raws=raws, lanes=lanes,
         arguments={key: argument for key, argument in made.items() if len(argument.rows)},
         header=header, total_bytes=total_bytes, damages=tally.damages())
+
+
+def _numbered_by_use(values: list[Value], columns: Sequence[I32]) -> list[Value]:
+    """Number values anew, in the order of their first use; the columns change in place.
+
+    What several threads met first is chance: the same file must give the same trace every time.
+    """
+    never = np.iinfo(np.int64).max
+    first, before = np.full(len(values) + 1, never), 0  # the last is that of -1
+    for column in columns:
+        here = np.full_like(first, never)
+        here[column[::-1]] = np.arange(before + column.size - 1, before - 1, -1)  # of equal indices the last counts
+        first, before = np.minimum(first, here), before + column.size
+    used = np.argsort(first[:-1])[: np.count_nonzero(first[:-1] < never)]
+    new = np.full(first.size, -1, np.int32)
+    new[used] = np.arange(used.size)
+    for column in columns:
+        column[:] = new[column]
+    return [values[old] for old in used.tolist()]
 
 
 def _used_raws(parts: Iterable[Part]) -> list[tuple[Tables, npt.NDArray[np.bool_]]]:
