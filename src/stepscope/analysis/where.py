@@ -15,7 +15,7 @@ from stepscope.trace.forest import inherit, innermost_at, outermost
 from stepscope.trace.tables import I32, Bools, FlowKind, Kind, Rows
 from stepscope.trace.trace import Trace
 
-_FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?P<function>.+)$")
+_FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d{1,18})\): (?P<function>.+)$")
 
 LIBRARIES = frozenset(
     (
@@ -97,7 +97,7 @@ def parse_frame(name: str) -> Frame | None:
 def _source_frame(text: str | None) -> Frame | None:
     """Read ``file:line``."""
     file, _, line = (text or "").rpartition(":")
-    return Frame(file, int(line), "") if file and line.isdecimal() else None
+    return Frame(file, int(line), "") if file and line.isdecimal() and len(line) < 19 else None
 
 
 class Locator:

@@ -7,6 +7,7 @@ Categories not listed in ``kineto_schema`` are kept as slices of kind ``other`` 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cached_property
 
@@ -23,6 +24,10 @@ from stepscope.readers.kineto_kinds import kinds_of
 from stepscope.trace import tables as t
 from stepscope.trace.codes import used_codes
 from stepscope.trace.trace import Info, Loss, Trace
+
+_STREAM = re.compile(r"stream (\d{1,18})(?!\S)")
+_DEVICES = 1 << 31
+"""Numbers of devices are lower than this."""
 
 
 def recognise(events: RawEvents) -> bool:
@@ -226,9 +231,9 @@ class _Conversion(Conversion):
 
     def _device_numbers(self, rows: t.Rows) -> t.I32:
         """The device of device events: the argument, else the process id of its row, else the only one."""
-        of_lane = np.array([pid if isinstance(pid, int) and pid >= 0 else 0 for pid, _ in self.events.lanes] + [0])
-        given = self.columns.at("device", rows)
-        return np.where(given == t.NULL, of_lane[self.events.lane[rows]], given).astype(np.int32)
+        pids = [pid if isinstance(pid, int) and 0 <= pid < _DEVICES else 0 for pid, _ in self.events.lanes]
+        of_lane, given = np.array([*pids, 0]), self.columns.at("device", rows)
+        return np.where((given >= 0) & (given < _DEVICES), given, of_lane[self.events.lane[rows]]).astype(np.int32)
 
     def _stream_numbers(self, rows: t.Rows) -> t.I64:
         # The threads of our own files are numbered as there was room.
@@ -244,7 +249,8 @@ def _text(value: int | str | None) -> str | None:
 
 def _stream_of(tid: int | str | None) -> int:
     """The stream that a row's thread id names (``7`` or ``stream 7``), NULL where it names none."""
-    if isinstance(tid, str) and tid.startswith("stream ") and tid.split()[1].isdigit():
-        return int(tid.split()[1])
-    return tid if isinstance(tid, int) else t.NULL
+    if isinstance(tid, str):
+        named = _STREAM.match(tid)
+        return int(named[1]) if named else t.NULL
+    return t.NULL if tid is None else tid
 

@@ -46,6 +46,7 @@ CATEGORIES: dict[str, Kind] = {
 
 DEVICE_KINDS = (Kind.KERNEL, Kind.COLLECTIVE, Kind.COPY, Kind.MEMSET, Kind.DEVICE_WAIT, Kind.DEVICE_ANNOTATION)
 
+_WHOLE = re.compile(r"-?\d{1,19}")
 _WAIT_NAME = re.compile(r"event_wait|event_record|\bwait\b|\bsync\b", re.IGNORECASE)
 _COPY_NAME = re.compile(r"dma_request|^memcpy", re.IGNORECASE)
 _DIRECTION = re.compile(
@@ -150,8 +151,8 @@ def whole(value: Any) -> int | None:
     """A whole number, also written as text or with a point; None for anything else."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, str) and value.lstrip("-").isdigit() and len(value) < 20:
-        return int(value)
+    if isinstance(value, str):
+        return int(value) if _WHOLE.fullmatch(value) else None
     if isinstance(value, int):
         return value
     return int(value) if isinstance(value, float) and value.is_integer() else None

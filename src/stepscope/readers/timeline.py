@@ -239,7 +239,7 @@ def _slot(node: str, tensor: str) -> int:
     if tensor == node:
         return 0
     rest = tensor.removeprefix(node + ":") if tensor.startswith(node + ":") else ""
-    return int(rest) if rest.isdigit() and len(rest) < 10 else -1
+    return int(rest) if rest.isdecimal() and len(rest) < 10 else -1
 
 
 _FIELD = re.compile(r"\b(dtype|requested_bytes|allocated_bytes|allocator_name|ptr): ?(\S*)")
@@ -274,4 +274,4 @@ def _tensor_description(raw: str) -> str:
 
 
 def _whole(digits: str | None) -> int | None:
-    return int(digits) if digits and digits.isdigit() and int(digits) < 1 << 63 else None
+    return int(digits) if digits and digits.isdecimal() and len(digits) < 20 and int(digits) < 1 << 63 else None

@@ -146,10 +146,22 @@ def unpack(data: npt.NDArray[np.uint8]) -> Trace:
     }
     strings = _unpacked_strings(columns, header.strings)
     trace = Trace(info=header.info, completeness=header.completeness, strings=strings, **made)
-    fault = fault_of(trace)
+    fault = _miscount(header.completeness) or fault_of(trace)
     if fault:
         raise SavedError(f"is damaged: {fault}; {_AGAIN}")
     return trace
+
+
+def _miscount(completeness: Completeness) -> str:
+    """What cannot be in a record of where every event went, empty where nothing is wrong."""
+    losses = completeness.losses
+    counts = [completeness.events, *completeness.rows.values(), *(loss.first_offset or 0 for loss in losses)]
+    counts += [count for loss in losses for count in (loss.count, loss.lost_events, loss.lost_bytes)]
+    if min(counts) < 0:
+        return "it counts events below zero"
+    if sum(completeness.rows.values()) > completeness.events:
+        return "it counts more rows than events"
+    return ""
 
 
 def _split(data: npt.NDArray[np.uint8]) -> tuple[_Header, npt.NDArray[np.uint8]]:

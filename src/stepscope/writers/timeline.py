@@ -160,7 +160,7 @@ class _Timeline:
                 node, _, place = name.partition(":")
                 source = sources.get(node)
                 if source is not None:
-                    tensor = self._tensors.get((source, int(place) if place.isdigit() else 0))
+                    tensor = self._tensors.get((source, int(place) if place.isdecimal() and len(place) < 10 else 0))
                     if tensor is not None or not self._tensors:
                         yield name, source, tensor
                     break

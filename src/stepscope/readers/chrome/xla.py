@@ -327,4 +327,4 @@ def _pool_kind(name: str) -> t.Kind:
 
 def _number(name: str) -> int:
     """The step that an event of the Steps line is named after, -1 for none."""
-    return int(name) if name.isdigit() and len(name) < 16 else -1
+    return int(name) if name.isdecimal() and len(name) < 16 else -1
