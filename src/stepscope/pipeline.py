@@ -19,7 +19,6 @@ from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.errors import Exit, InputError
 from stepscope.readers import recorded, registry
 from stepscope.readers.find import find
-from stepscope.readers.scan import must_compile
 from stepscope.readers.source import Source
 from stepscope.readers.summaries import with_queue_fill
 from stepscope.report import document, frames
@@ -147,10 +146,10 @@ class Profile:
         return Exit.OK if self.trace.completeness.complete else Exit.PARTIAL
 
 
-def _must_compile(source: Source) -> bool:
-    """Whether this run compiles loops first: the trace's, and for all but small files the scanner's."""
+def _must_compile(source: Source, reader: registry.Reader) -> bool:
+    """Whether this run compiles loops first: the trace's, and for all but small files the reader's."""
     folder = Path(forest.__file__).parent
-    large = source.size > SMALL_FILE_BYTES and must_compile()
+    large = source.size > SMALL_FILE_BYTES and reader.must_compile()
     return large or compiled.must_compile(folder, "forest._nest")
 
 
@@ -181,7 +180,7 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
     """Read one file. Raises InputError where it cannot be read or holds no profile."""
     reader = registry.recognise(source)
     reading = (lambda done, total: progress("reading", done, total)) if progress else None
-    if progress and _must_compile(source):
+    if progress and _must_compile(source, reader):
         progress("compile", 0, 0)
     trace = with_queue_fill(reader.read(source, reading), source.path)
     return Profile(source, recorded.remembering(trace, source), progress)

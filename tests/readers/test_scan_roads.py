@@ -45,11 +45,14 @@ def run(code: str, *arguments: str, **environment: str) -> str:
 READ = """
 import sys
 {before}
-from stepscope.readers.scan import must_compile, read_events
+from stepscope.readers.scan import read_events
 from stepscope.readers.source import Source
 events = read_events(Source(sys.argv[1]))
 print(len(events), len(events.damages), "numba" in sys.modules, events.notices)
 """
+
+
+MUST_COMPILE = "from stepscope.readers.registry import READERS; print(READERS[-1].must_compile())"
 
 
 def test_importing_the_readers_does_not_import_numba() -> None:
@@ -59,8 +62,7 @@ def test_importing_the_readers_does_not_import_numba() -> None:
 def test_without_numba_the_tolerant_road_reads_and_says_so(source: Source) -> None:
     output = run(READ.format(before="sys.modules['numba'] = None"), str(source.path))
     assert output.startswith("20000 0 True ['numba cannot be used here")
-    assert run("import sys; sys.modules['numba'] = None\nfrom stepscope.readers.scan import must_compile; "
-               "print(must_compile())") == "False"
+    assert run("import sys; sys.modules['numba'] = None\n" + MUST_COMPILE) == "False"
 
 
 def test_with_the_compiler_switched_off_the_tolerant_road_reads(source: Source) -> None:
@@ -158,7 +160,7 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, monkeypatch:
 
 @pytest.mark.slow
 def test_kernels_are_compiled_once(source: Source, tmp_path: Path) -> None:
-    code = READ.format(before="from stepscope.readers.scan import must_compile; print(must_compile())")
+    code = READ.format(before=MUST_COMPILE)
     first = run(code, str(source.path), STEPSCOPE_CACHE=str(tmp_path / "cache"))
     second = run(code, str(source.path), STEPSCOPE_CACHE=str(tmp_path / "cache"))
     assert first.splitlines()[0] == "True"

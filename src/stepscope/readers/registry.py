@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from stepscope import compiled
 from stepscope.errors import InputError
 from stepscope.readers import foreign, nsys, saved, step_stats, xplane
 from stepscope.readers.chrome import read as chrome
@@ -29,6 +31,13 @@ class Reader:
     read: Callable[[Source, Progress | None], Trace]
     arguments: Callable[[Source, Sequence[int]], list[dict[str, Any]]] | None = None
     """Everything the file says about the events at some ``slices.offset``, where the format allows it."""
+    kernel: tuple[str, str] | None = None
+    """The folder here and the name of the loop that takes longest to compile; None where there is none."""
+
+    def must_compile(self) -> bool:
+        """Whether reading a large file compiles loops first, which takes some seconds."""
+        folder = Path(__file__).parent
+        return self.kernel is not None and compiled.must_compile(folder / self.kernel[0], self.kernel[1])
 
 
 READERS: tuple[Reader, ...] = (
@@ -38,6 +47,7 @@ READERS: tuple[Reader, ...] = (
         "`nsys export --type sqlite`, from a report of Nsight Systems",
         nsys.recognise,
         nsys.read,
+        kernel=("sqlite", "pages.decode"),
     ),
     Reader(
         step_stats.FORMAT,
@@ -45,6 +55,7 @@ READERS: tuple[Reader, ...] = (
         step_stats.recognise,
         step_stats.read,
         step_stats.arguments,
+        ("", "protobuf._count"),
     ),
     Reader(
         "XPlane",
@@ -52,6 +63,7 @@ READERS: tuple[Reader, ...] = (
         xplane.recognise,
         xplane.read,
         xplane.arguments,
+        ("xplane", "wire.decode"),
     ),
     Reader(
         "Chrome trace JSON",
@@ -59,6 +71,7 @@ READERS: tuple[Reader, ...] = (
         chrome.recognise,
         chrome.read,
         read_arguments,
+        ("scan", "kernel.scan"),
     ),
 )
 """Tried in this order: formats with an unmistakable beginning first."""

@@ -10,6 +10,6 @@ listed in ``damage.TEXTS``. Not interpreted here: what the events mean.
 from __future__ import annotations
 
 from stepscope.readers.scan.lazy import parse_arguments, read_arguments
-from stepscope.readers.scan.read import must_compile, read_events
+from stepscope.readers.scan.read import read_events
 
-__all__ = ["must_compile", "parse_arguments", "read_arguments", "read_events"]
+__all__ = ["parse_arguments", "read_arguments", "read_events"]

@@ -59,13 +59,6 @@ def read_events(source: Source, progress: Progress | None = None, *,
     return events
 
 
-def must_compile() -> bool:
-    """Whether the next read on the fast road compiles its kernels first, which takes some seconds."""
-    from stepscope import compiled  # it imports numba, which reading a small file never needs
-
-    return compiled.must_compile(Path(__file__).parent, "kernel.scan")
-
-
 def _list(source: Source, stream: Stream, feed: Feed, start: int, make_road: RoadType, report: Progress) -> Listing:
     if source.container == "plain" and source.size - start > 2 * drive.CHUNK and make_road.parallel:
         return read_chunks(source, start, make_road, thread_count(), lambda done: report(done, source.size))
