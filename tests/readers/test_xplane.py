@@ -9,7 +9,8 @@ import pytest
 from stepscope.errors import InputError
 from stepscope.readers import xplane
 from stepscope.readers.source import Source
-from stepscope.trace.tables import NULL, Kind, LaunchBasis, TrackKind
+from stepscope.readers.xplane import wire
+from stepscope.trace.tables import I64, NULL, U8, Kind, LaunchBasis, TrackKind
 from tests.kit.wire import message
 from tests.kit.xplanes import Ev, Inline, Line, Plane, Unsigned, line, space
 from tests.readers.xplane_files import US, kinds, nvidia, processor, read, rows, tpu
@@ -416,6 +417,19 @@ def test_everything_a_file_says_of_an_event(tmp_path_factory: pytest.TempPathFac
     assert xplane.arguments(Source(path), [*offsets, 3]) == [
         {"note": "of all", "text": "referred", "own": "written", "number": -3, "big": (1 << 64) - 1, "share": 0.5,
          "blob": "<2 bytes>"}, {"number": 1}, {}]  # fmt: skip
+
+
+def test_texts_of_equal_hash_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = wire.text_spans
+
+    def collide(data: U8, at: I64) -> tuple[I64, I64, I64]:
+        start, end, _ = places(data, at)
+        return start, end, end - start
+
+    monkeypatch.setattr(wire, "text_spans", collide)
+    texts = ["one", "two", "one", "three", "two"]
+    events = [Ev("MemoryAllocation", at, 0, {"allocator_name": Inline(text)}) for at, text in enumerate(texts)]
+    assert rows(read(space(host(*events))), "allocator", table="memory") == [(text,) for text in texts]
 
 
 def test_a_file_without_events_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stepscope import compiled
 from stepscope.errors import InputError
 from stepscope.readers import foreign
 from stepscope.readers.protobuf import Spans, children, count_children, numbers
@@ -34,6 +35,8 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
     losses = []
     if fault is not None:
         losses.append(Loss(fault.code, 1, TEXTS[fault.code], fault.offset, 0, fault.lost_bytes, damaged=True))
+    if compiled.numba is None or compiled.disabled():
+        losses.append(Loss("reader", 1, "numba is not used here; reading without it is many times slower"))
     _refuse_dust(source, data)
     trace = to_trace(read_space(data, progress), losses)
     if not trace.completeness.rows:

@@ -24,7 +24,9 @@ DOUBLE, UNSIGNED, SIGNED, TEXT, DATA, REFERENCE = range(2, 8)
 
 _FURTHEST = 1 << 62
 _PS = 1000
-_HASH_START, _HASH_STEP = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a
+_HASH_BITS = (1 << 44) - 1
+_HASH_STEP = 262_147
+"""A prime of 18 bits: a step of the hash stays below 63 bits, so that it is the same without numba."""
 
 IdArrays = tuple[I64, I64, I64, I32]
 
@@ -181,15 +183,15 @@ def sort_stats(stats: tuple[I32, U8, U8, I64], filled: I64, out: tuple[I32, U8, 
 
 
 @kernel
-def text_spans(data: U8, places: I64) -> tuple[I64, I64, Any]:
+def text_spans(data: U8, places: I64) -> tuple[I64, I64, I64]:
     """Where the texts lie whose fields stand at some places, and a hash of each."""
-    start, end = np.empty_like(places), np.empty_like(places)
-    hashes = np.empty(places.size, np.uint64)
+    start, end, hashes = np.empty_like(places), np.empty_like(places), np.empty_like(places)
     for row in range(places.size):
         _, _, _, start[row], end[row] = read_tag(data, places[row], data.size)
-        value = _HASH_START
+        value = end[row] - start[row]
         for at in range(start[row], end[row]):
-            value = (value ^ np.uint64(data[at])) * _HASH_STEP
+            value = ((value ^ np.int64(data[at])) * _HASH_STEP) & _HASH_BITS
+            value ^= value >> 21
         hashes[row] = value
     return start, end, hashes
 
