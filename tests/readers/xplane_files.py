@@ -22,6 +22,11 @@ def read(data: bytes) -> Trace:
         return xplane.read(Source(path))
 
 
+def host(*events: Ev, name: str = "python") -> Plane:
+    """A plane of one thread."""
+    return Plane("/host:CPU", (line(name, *events, id=5),))
+
+
 def rows(trace: Trace, *columns: str, table: str = "slices") -> list[tuple[object, ...]]:
     """Some columns of a table, texts and nulls resolved, slices (but for the table of slices) by their name."""
     frame = trace.table(table)

@@ -1,0 +1,148 @@
+"""XPlane profiles of compiled modules: TPUs, XLA on the CPU, and what modules in the file tell of their ops."""
+
+from __future__ import annotations
+
+from stepscope.trace.tables import Kind, LaunchBasis, TrackKind
+from tests.kit.wire import message
+from tests.kit.xplanes import Ev, Plane, line, space
+from tests.readers.xplane_files import US, host, kinds, processor, read, rows, tpu
+
+# --- TPUs -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_tpu() -> None:
+    trace = read(tpu())
+    assert [(d.id, d.name, d.kind) for d in trace.info.devices] == [(0, "TPU v4", "tpu"), (1, None, "sparse_core")]
+    found = kinds(trace)
+    assert found["fusion.3"] is Kind.KERNEL
+    assert found["all-reduce.1"] is Kind.COLLECTIVE
+    assert found["infeed.1"] is Kind.DEVICE_WAIT
+    assert found["copy-start.1"] is found["dot_general"] is Kind.DEVICE_ANNOTATION
+    assert rows(trace, "slice", "device", table="device_waits") == [("infeed.1", 0)] * 2
+    assert rows(trace, "slice", "device", "launch", table="device_ops") == [
+        *[("fusion.3", 0, "DoEnqueueProgram"), ("all-reduce.1", 0, "DoEnqueueProgram")] * 2,
+        ("gather.1", 1, None),
+    ]
+    assert set(trace.launches.basis.tolist()) == {LaunchBasis.EXECUTION}
+    columns = ("slice", "module", "program", "run", "op", "category", "scope", "flops", "bytes_accessed", "source")
+    assert rows(trace, *columns, table="xla_ops")[1] == (
+        "fusion.3", "jit_step", 123, 77, "fusion.3", "convolution fusion", "jit(step)/dot_general", 1024, 512,
+        "train.py:12",
+    )  # fmt: skip
+    assert rows(trace, "slice", "run", "category", table="xla_ops")[:2][0] == ("infeed.1", 77, "infeed")
+
+
+def test_the_steps_of_a_tpu() -> None:
+    trace = read(tpu())
+    assert rows(trace, "slice", "source", "number", table="step_marks") == [
+        ("77", "steps_line", 77), ("78", "steps_line", 78),
+        ("jit_step(123)", "modules_line", None), ("jit_step(123)", "modules_line", None),
+    ]  # fmt: skip
+
+
+def test_the_launch_of_a_run_that_no_id_names_is_its_module_s_call_in_order() -> None:
+    def profile(*calls: Ev) -> Plane:
+        return Plane("/host:CPU", (line("python", *calls, id=1),))
+
+    chip = Plane("/device:TPU:3", (
+        line("XLA Modules", Ev("jit_f(1)", 100 * US, 50 * US), Ev("jit_f(1)", 200 * US, 50 * US), id=1),
+        line("XLA Ops", Ev("a", 100 * US, 20 * US), Ev("b", 130 * US, 20 * US), Ev("a", 200 * US, 20 * US), id=2),
+    ))  # fmt: skip
+    calls = [Ev("PjRtExecutable::Execute (jit_f)", at * US, 5 * US) for at in (50, 160)]
+    trace = read(space(chip, profile(*calls)))
+    starts = trace.slices.start_ns
+    assert [int(starts[call]) for call in trace.device_ops.launch] == [0, 0, 110_000]
+    assert not len(read(space(chip, profile(calls[0]))).launches), "one call and two runs"
+    assert not len(read(space(chip, profile(calls[0], Ev(calls[1].name, 300 * US, US)))).launches), "called too late"
+
+
+# --- XLA on the CPU ---------------------------------------------------------------------------------------------------
+
+
+def test_ops_of_xla_on_the_cpu_are_ops_of_the_device_they_name() -> None:
+    trace = read(processor())
+    assert [(d.id, d.kind) for d in trace.info.devices] == [(0, "cpu"), (1, "cpu")]
+    execute, on_one = "CommonPjRtLoadedExecutable::Execute (jit_f)", "[1] CommonPjRtLoadedExecutable::Execute (jit_f)"
+    assert rows(trace, "slice", "device", "stream", "launch", table="device_ops") == [
+        ("dot.1", 0, 1, execute),
+        ("copy.2", 0, 0, "CommonPjRtLoadedExecutable::ExecuteHelperOnSingleDevice"),
+        ("dot.1", 1, 0, on_one),
+        ("all-reduce.4", 1, 0, on_one),
+    ]
+    found = kinds(trace)
+    assert found["all-reduce.4"] is Kind.COLLECTIVE
+    assert found["Rendezvous"] is found["end: dot.1"] is found["Handle inputs"] is Kind.HOST_OP
+    assert found[execute] is Kind.RUNTIME_CALL
+    assert found["load"] is Kind.ANNOTATION
+    hosts = {name for name, track in rows(trace, "name", "track") if trace.tracks.kind[track] == TrackKind.HOST_THREAD}
+    assert "dot.1" not in hosts
+
+
+def test_an_asynchronous_op_lasts_until_it_is_said_to_be_done() -> None:
+    """Device 1's dot returned at 40 µs and was done at 201; its all-reduce was done inside its own event."""
+    trace = read(processor())
+    times = {(name, dev): (start, dur) for (name, dev), start, dur in zip(
+        rows(trace, "slice", "device", table="device_ops"), trace.slices.start_ns[trace.device_ops.slice].tolist(),
+        trace.slices.dur_ns[trace.device_ops.slice].tolist(), strict=True)}  # fmt: skip
+    assert times["dot.1", 1] == (30_000, 171_000)
+    assert times["all-reduce.4", 1] == (50_000, 100_000)
+    assert times["dot.1", 0] == (31_000, 12_000)
+
+
+def test_a_wait_written_as_two_events_lasts_from_one_to_the_other() -> None:
+    waits = [row for row in rows(read(processor()), "name", "start_ns", "dur_ns") if row[0].endswith("Await")]
+    assert waits == [("CommonPjRtBuffer::Await", 60_000, 341_000), ("CommonPjRtBuffer::Await", 400_000, 1_000)]
+
+
+def test_ops_that_a_pool_s_thread_was_handed_belong_to_the_call_that_handed_them() -> None:
+    def op(run: int) -> dict[str, int | str]:
+        return {"hlo_op": "dot", "hlo_module": "jit_f", "run_id": run, "device_ordinal": 0}
+
+    call = "CommonPjRtLoadedExecutable::ExecuteHelperOnSingleDevice"
+    python = line("python", Ev(call, 0, 10 * US), Ev("ThreadpoolListener::Record", 5 * US, 0, {"_pt": 15, "_p": 1}),
+                  Ev(call, 20 * US, 10 * US), id=1)  # fmt: skip
+    pool = line("tf_pool/2", Ev("ThreadpoolListener::StartRegion", 12 * US, 0, {"_ct": 15, "_c": 1}),
+                Ev("ThunkExecutor::Execute", 13 * US, 20 * US), Ev("dot", 14 * US, US, op(1)),
+                Ev("ThreadpoolListener::StopRegion", 34 * US), Ev("dot", 40 * US, US, op(2)), id=2)  # fmt: skip
+    other = line("tf_pool/3", Ev("dot", 16 * US, US, op(1)), id=3)
+    trace = read(space(Plane("/host:CPU", (python, pool, other))))
+    starts = [None if c < 0 else int(trace.slices.start_ns[c]) for c in trace.device_ops.launch]
+    assert starts == [0, 0, None], "the run's other thread too; nothing was handed over for the second run"
+    assert rows(trace, "source", "target", table="flows") == [(call, "ThunkExecutor::Execute")]
+
+
+def test_ops_without_a_device_stay_on_their_thread() -> None:
+    """TensorFlow writes -1 for device and run."""
+    none = {"device_ordinal": -1, "run_id": -1}
+    stats = {"hlo_op": "dot.2", "hlo_module": "f", "program_id": 1}
+    trace = read(space(host(Ev("dot.2", 0, US, stats), Ev("dot.2", 2 * US, US, stats | none))))
+    assert kinds(trace)["dot.2"] is Kind.HOST_OP
+    assert rows(trace, "op", "program", "run", table="xla_ops") == [("dot.2", 1, None)] * 2
+    assert trace.info.devices == ()
+
+
+def test_a_cpu_s_devices_leave_the_numbers_of_gpus_alone() -> None:
+    op = {"hlo_op": "dot", "device_ordinal": 0}
+    gpu = Plane("/device:GPU:0", (line("Stream #1(Kernel)", Ev("k", 0, US)),))
+    custom = Plane("/device:CUSTOM:NPU:0", (line("queue", Ev("matmul", 0, US)),))
+    trace = read(space(host(Ev("dot", 0, US, op)), custom, gpu))
+    assert [(d.id, d.kind) for d in trace.info.devices] == [(0, "custom"), (1, "gpu"), (2, "cpu")]
+
+
+def test_modules_in_the_file_tell_what_their_ops_are() -> None:
+    source = message((1, "dot"), (2, "jit(f)/dot_general"), (3, "train.py"), (4, 12))
+    groups = message((1, bytes([0, 1])))
+    ops = [message((1, "dot.1"), (2, "dot"), (7, source)), message((1, "weird"), (2, "all-gather"), (49, groups))]
+    module = message((1, message((1, "jit_f"), (3, message((1, "main"), *((2, op) for op in ops))), (5, 9))))
+    metadata = Plane("/host:metadata", shared={"jit_f(9)": {"Hlo Proto": module}}, extra_names=("jit_f(9)",))
+    stats = {"hlo_module": "jit_f", "program_id": 9, "device_ordinal": 0}
+    events = [Ev(name, at * US, US, stats | {"hlo_op": name}) for at, name in ((0, "dot.1"), (2, "weird"), (4, "gone"))]
+    trace = read(space(metadata, host(*events)))
+    columns = ("op", "category", "scope", "source", "replica_groups")
+    assert rows(trace, *columns, table="xla_ops") == [
+        ("dot.1", "dot", "jit(f)/dot_general", "train.py:12", None), ("weird", "all-gather", None, None, "{{0,1}}"),
+        ("gone", None, None, None, None),
+    ]  # fmt: skip
+    assert kinds(trace)["weird"] is Kind.COLLECTIVE
+    assert rows(trace, "collective", "group_size", table="device_ops")[1] == ("all-gather", 2)
+    assert rows(trace, "program", "module", table="programs") == [(9, "jit_f")]
