@@ -52,6 +52,7 @@ def _row(event: dict[str, Any]) -> dict[str, Any]:
         "lane": (_identifier(event.get("pid")), _identifier(event.get("tid"))),
         "ts_ns": _nanoseconds(event.get("ts")),
         "dur_ns": _nanoseconds(event.get("dur")),
+        "bound": event.get("bp") == "e" and not isinstance(event["bp"], Number),
         "arguments": {key: _argument(value) for key, value in values.items() if value is not None},
     }
 
@@ -131,6 +132,7 @@ def columns(events: RawEvents) -> list[dict[str, Any]]:
         "lane": tuple(_blur(value) for value in events.lanes[events.lane[row]]),
         "ts_ns": _time(events.ts_ns[row]),
         "dur_ns": _time(events.dur_ns[row]),
+        "bound": events.bound is not None and bool(events.bound[row]),
         "arguments": arguments[row],
     } for row in range(len(events))]
 

@@ -48,7 +48,8 @@ identifiers = st.one_of(st.integers(-1, 9), st.integers(0, 9).map(str), values)
 _fields: dict[str, st.SearchStrategy[Any]] = {
     "ph": st.one_of(st.sampled_from("XMifsC"), st.sampled_from(["X"]), values), "cat": st.one_of(texts, values),
     "name": st.one_of(texts, values), "pid": identifiers, "tid": identifiers, "ts": times, "dur": times,
-    "id": st.one_of(st.integers(0, 99), values), "id2": values, "bp": texts, "args": st.one_of(
+    "id": st.one_of(st.integers(0, 99), values), "id2": values, "bp": st.one_of(st.just("e"), texts, values),
+    "args": st.one_of(
         st.dictionaries(st.one_of(st.sampled_from(ArgumentKeys.ALL), texts), st.one_of(st.integers(0, 9), values),
                         max_size=5), values),
     "s": texts, "Ev Idx": st.integers(0, 9), "\\odd\"key": st.integers(0, 9),

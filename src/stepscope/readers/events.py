@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from stepscope.trace.tables import F64, I32, I64, U8
+from stepscope.trace.tables import F64, I32, I64, U8, Bools
 
 
 class ArgumentKeys:
@@ -21,7 +21,7 @@ class ArgumentKeys:
     """
 
     FLOW_ID = "id"
-    OF_EVENT = ("id", "id2", "bp")
+    OF_EVENT = ("id", "id2")
     ALL = (
         *OF_EVENT, "correlation", "External id", "external id", "stream", "device", "context", "bytes", "size", "kind",
         "direction", "src", "dst", "grid", "block", "registers per thread", "shared memory",
@@ -121,6 +121,8 @@ class RawEvents:
     notices: list[str] = field(default_factory=list)
     """What a person should know about how the file was read: not damage."""
     samples: Samples = field(default_factory=Samples.none)
+    bound: Bools | None = None
+    """Which events bind to the slice around them (``"bp": "e"``); None where nothing says it."""
 
     def __len__(self) -> int:
         """The number of events."""

@@ -50,11 +50,8 @@ def arrows(events: RawEvents, rows: t.Rows, slices: t.Rows) -> tuple[t.Rows, t.R
 
 def _touched(events: RawEvents, targets: t.Rows, slices: t.Rows) -> t.I64:
     times = events.ts_ns[targets].copy()
-    argument = events.argument("bp")
-    bound = np.zeros(len(events), np.bool_)
-    enclosing = [code for code, raw in enumerate(events.raws) if raw == '"e"']
-    bound[argument.rows[np.isin(argument.texts, enclosing)]] = True
-    loose = np.flatnonzero((events.phase[targets] == ord("f")) & ~bound[targets])
+    bound = np.zeros(targets.size, np.bool_) if events.bound is None else events.bound[targets]
+    loose = np.flatnonzero((events.phase[targets] == ord("f")) & ~bound)
     if loose.size == 0:
         return times
     # Arrow ends and slices in one order per thread; behind each end the next slice.

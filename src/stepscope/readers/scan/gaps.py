@@ -32,7 +32,7 @@ from stepscope.trace.tables import U8
 
 # What to do with the leaf after a gap. ARGUMENT + k stores argument k; NOTHING: the gap was cut short, no leaf follows.
 # SKIP_ONCE: the gap means this only because of the byte after it, so it cannot be a template.
-SKIP, TS, DUR, NAME, CATEGORY, PID, TID, PHASE, SKIP_ONCE, NOTHING = range(10)
+SKIP, TS, DUR, NAME, CATEGORY, PID, TID, PHASE, SKIP_ONCE, NOTHING, BINDING = range(11)
 ARGUMENT = 16
 
 GOING, MORE_NEEDED, MALFORMED, ARRAY_END, ARGS_OPENED = range(5)
@@ -62,8 +62,8 @@ def _word(key: str) -> int:
 _PH, _TS, _DUR, _NAME, _CAT = (_word(key) for key in ("ph", "ts", "dur", "name", "cat"))
 _PID, _TID, _ARGS = (_word(key) for key in ("pid", "tid", "args"))
 _ID, _ID2, _BP = (_word(key) for key in ("id", "id2", "bp"))
-_EVENT_KEYS = 3
-"""So many argument keys, the first ones, are keys of the event itself: id, id2, bp."""
+_EVENT_KEYS = 2
+"""So many argument keys, the first ones, are keys of the event itself: id, id2."""
 
 
 def key_table() -> U8:
@@ -103,7 +103,7 @@ def _event_key(start, length):
         return ARGUMENT
     if word == _ID2:
         return ARGUMENT + 1
-    return ARGUMENT + 2 if word == _BP else SKIP
+    return BINDING if word == _BP else SKIP
 
 
 @outlined

@@ -18,6 +18,7 @@ from stepscope.readers.scan.gaps import (
     ARRAY_END,
     BEGAN,
     BEGAN_AT,
+    BINDING,
     CATEGORY,
     COMMA_DUE,
     DEPTH,
@@ -48,6 +49,7 @@ from stepscope.readers.scan.interning import FULL, LaneTable, StringTable, inter
 from stepscope.readers.scan.machine import equal_64, load_byte, load_word
 from stepscope.readers.scan.rows import (
     BARE_NOTE,
+    BOUND,
     FIRST_ARGUMENT,
     LANE_ABSENT,
     LANE_INTEGER,
@@ -77,6 +79,8 @@ from stepscope.trace.tables import NULL
 
 # Why the kernel returned.
 DONE, AT_LIMIT, ROWS_FULL, NEED_MORE, NEED_HELP, NEED_STRINGS, NEED_RAWS, NEED_LANES = range(8)
+
+_E = ord("e")
 
 # Words of the scanner's state.
 COUNT, COMMA, STRINGS, RAWS, LANES, TEMPLATES, KEYS, KEY_COUNT = range(8)
@@ -296,7 +300,10 @@ def scan(window, start, limit, end, rows, streams, state, counts):  # noqa: C901
             full = NEED_STRINGS
         elif action == PHASE:
             value, at, found = _phase(at, stop)
-            rows[row].phase = value
+            rows[row].phase = value | (rows[row].phase & BOUND)
+        elif action == BINDING:
+            value, at, found = _phase(at, stop)
+            rows[row].phase = (rows[row].phase & ~BOUND) | (BOUND if value == _E else 0)
         elif action == PID or action == TID or action >= ARGUMENT:
             value, at, found = read_value(at, stop, raws)
             if action == PID:

@@ -15,6 +15,7 @@ from stepscope.readers.scan import decode
 from stepscope.readers.scan.damage import Tally
 from stepscope.readers.scan.rows import (
     BARE_NOTE,
+    BOUND,
     FIRST_ARGUMENT,
     LANE_INTEGER,
     LANE_TEXT,
@@ -184,11 +185,13 @@ def merge(parts: deque[Part], header: dict[str, Any], total_bytes: int, tally: T
         strings = _numbered_by_use(strings, [columns.name, columns.category])
         raws = _numbered_by_use(raws, [column.texts for column in made.values() if column.texts.flags.writeable])
         lanes = _numbered_by_use(lanes, [columns.lane])
+    bound = columns.phase >= BOUND
+    columns.phase &= BOUND - 1
     return RawEvents(
         columns.phase, columns.category, columns.name, columns.lane, columns.ts_ns, columns.dur_ns, columns.offset,
         strings=strings, raws=raws, lanes=lanes,
         arguments={key: argument for key, argument in made.items() if len(argument.rows)},
-        header=header, total_bytes=total_bytes, damages=tally.damages())
+        header=header, total_bytes=total_bytes, damages=tally.damages(), bound=bound)
 
 
 def _numbered_by_use(values: list[Value], columns: Sequence[I32]) -> list[Value]:

@@ -206,6 +206,10 @@ def _set_phase(event: Event, token: bytes) -> None:
     event.phase = ord(text) if len(text) == 1 and ord(text) < 0x80 else 0
 
 
+def _set_binding(event: Event, token: bytes) -> None:
+    event.bound = token.startswith(b'"') and decode.string(token[1:-1])[0] == "e"
+
+
 def _set_name(event: Event, token: bytes) -> None:
     event.name = token[1:-1] if token.startswith(b'"') else None
 
@@ -241,7 +245,7 @@ def _set_own(number: int) -> Callable[[Event, bytes], None]:
 
 _SETTERS: dict[bytes, Callable[[Event, bytes], None]] = {
     b"ph": _set_phase, b"name": _set_name, b"cat": _set_category, b"pid": _set_pid, b"tid": _set_tid, b"ts": _set_ts,
-    b"dur": _set_dur,
+    b"dur": _set_dur, b"bp": _set_binding,
 } | {key.encode(): _set_own(number) for number, key in enumerate(ArgumentKeys.OF_EVENT)}
 
 

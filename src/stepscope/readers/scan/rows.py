@@ -14,7 +14,10 @@ from stepscope.trace.tables import I64
 
 ROW = np.dtype([("ts_ns", "<i8"), ("dur_ns", "<i8"), ("name", "<i4"), ("category", "<i4"), ("lane", "<i4"),
                 ("offset", "<u4"), ("phase", "u1")])
-"""One event; ``offset`` counts from the start of its window."""
+"""One event; ``offset`` counts from the start of its window, ``phase`` has the bit ``BOUND``."""
+
+BOUND = 0x80
+"""Bit of a row's phase: the event binds to the slice around it (``"bp": "e"``). Phases are ASCII."""
 
 BARE_NOTE, RANGE_NOTE = 0, 1
 FIRST_ARGUMENT = 2
@@ -75,6 +78,7 @@ class Event:
 
     offset: int
     phase: int = 0
+    bound: bool = False
     category: bytes | None = None
     name: bytes | None = None
     pid: int | bytes | None = None
@@ -111,7 +115,7 @@ class Scratch:
             null if event.dur_ns is None else event.dur_ns,
             -1 if event.name is None else tables.strings.intern(event.name),
             -1 if event.category is None else tables.strings.intern(event.category),
-            self._lane(event), event.offset - base, event.phase)
+            self._lane(event), event.offset - base, event.phase | (BOUND if event.bound else 0))
         for key, value in event.arguments.items():
             if isinstance(value, int):
                 self._push(FIRST_ARGUMENT + 2 * key, row, value)
