@@ -132,6 +132,24 @@ def test_lines_that_repeat_a_gpu_s_work_are_never_busy() -> None:
     assert len(trace.device_ops) == 5
 
 
+@pytest.mark.parametrize(("plane", "beside", "kind"), [
+    ("/device:GPU:0", "Stream #1(Kernel)", Kind.DEVICE_ANNOTATION), ("/device:GPU:0", "another", Kind.KERNEL),
+    ("/device:TPU:0", "another", Kind.DEVICE_ANNOTATION), ("/device:CUSTOM:NPU:0", "another", Kind.KERNEL),
+])  # fmt: skip
+def test_lines_of_unknown_name_are_work_only_where_nothing_else_is(plane: str, beside: str, kind: Kind) -> None:
+    """A plug-in calls its queues as it likes."""
+    trace = read(space(Plane(plane, (line("queue 7", Ev("thing", 0, US), id=7), line(beside, Ev("k", 0, US), id=1)))))
+    assert kinds(trace)["thing"] is kind
+
+
+def test_of_a_statistic_written_twice_the_last_counts() -> None:
+    keys = [message((1, id), (2, message((1, id), (2, name)))) for id, name in ((1, "step_num"), (2, "_r"))]
+    stats = [message((1, 1), (4, 7)), message((1, 2), (4, 1)), message((1, 1), (4, 8))]
+    events = message((1, 1), (2, 0), (3, 5_000), *((4, stat) for stat in stats))
+    plane = message((2, "/host:CPU"), (3, message((2, "python"), (4, events))), *((5, key) for key in keys))
+    assert rows(read(message((1, plane))), "number", table="step_marks") == [(8,)]
+
+
 def test_what_a_profiler_never_wrote_is_absent() -> None:
     """ROCm has left registers and shared memory unset, and writes 0 where it does not know the occupancy."""
     details = "regs:2191500840 static_shared:32462 dynamic_shared:0 grid:1280,1,1 block:256,1,1 occ_pct:0"

@@ -40,6 +40,12 @@ def test_the_steps_of_a_tpu() -> None:
     ]  # fmt: skip
 
 
+def test_a_module_that_ran_once_marks_no_step() -> None:
+    chip = Plane("/device:TPU:0", (line("XLA Modules", Ev("once(1)", 0, 9 * US), Ev("twice(2)", 10 * US, 2 * US),
+                                        Ev("twice(2)", 20 * US, 2 * US), id=1),))  # fmt: skip
+    assert rows(read(space(chip)), "slice", table="step_marks") == []
+
+
 def test_the_launch_of_a_run_that_no_id_names_is_its_module_s_call_in_order() -> None:
     def profile(*calls: Ev) -> Plane:
         return Plane("/host:CPU", (line("python", *calls, id=1),))
@@ -53,6 +59,8 @@ def test_the_launch_of_a_run_that_no_id_names_is_its_module_s_call_in_order() ->
     starts = trace.slices.start_ns
     assert [int(starts[call]) for call in trace.device_ops.launch] == [0, 0, 110_000]
     assert not len(read(space(chip, profile(calls[0]))).launches), "one call and two runs"
+    third = Ev(calls[0].name, 70 * US, US)
+    assert not len(read(space(chip, profile(*calls, third))).launches), "three calls and two runs"
     assert not len(read(space(chip, profile(calls[0], Ev(calls[1].name, 300 * US, US)))).launches), "called too late"
 
 
@@ -119,6 +127,12 @@ def test_ops_without_a_device_stay_on_their_thread() -> None:
     assert kinds(trace)["dot.2"] is Kind.HOST_OP
     assert rows(trace, "op", "program", "run", table="xla_ops") == [("dot.2", 1, None)] * 2
     assert trace.info.devices == ()
+
+
+def test_an_op_that_took_no_time_is_an_op() -> None:
+    trace = read(space(host(Ev("dot", 0, 0, {"hlo_op": "dot", "device_ordinal": 2}), Ev("a point", US, 0))))
+    assert rows(trace, "slice", "device", table="device_ops") == [("dot", 2)]
+    assert rows(trace, "name", table="instants") == [("a point",)]
 
 
 def test_a_cpu_s_devices_leave_the_numbers_of_gpus_alone() -> None:
