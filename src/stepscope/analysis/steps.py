@@ -81,7 +81,9 @@ def _by_source(trace: Trace) -> dict[int, list[tuple[int, int | None]]]:
     slices, marks = trace.slices, trace.step_marks
     found: dict[int, list[tuple[int, int | None]]] = {}
     for row, source, number in zip(marks.slice.tolist(), marks.source.tolist(), marks.number.tolist(), strict=True):
-        found.setdefault(_SOURCE_RANKS[MarkerSource(source)], []).append((row, None if number == NULL else number))
+        rank, named = _SOURCE_RANKS[MarkerSource(source)], step_marker(trace.name_of(row))
+        rank = rank if named is None or named.ends_step else min(rank, named.rank)
+        found.setdefault(rank, []).append((row, None if number == NULL else number))
     is_step = (slices.kind == Kind.STEP) & np.isin(trace.tracks.kind[slices.track], _MARKING_TRACKS)
     is_step[marks.slice] = False
     rows = np.flatnonzero(is_step)
@@ -107,7 +109,7 @@ def _one_thread(trace: Trace, found: list[tuple[int, int | None]]) -> list[tuple
     reach = np.iinfo(np.int64).min
     for row, number in sorted(
         (f for f, track in zip(found, tracks, strict=True) if track == main),
-        key=lambda f: (int(trace.slices.start_ns[f[0]]), -int(trace.slices.dur_ns[f[0]])),
+        key=lambda f: (int(trace.slices.start_ns[f[0]]), -int(trace.slices.dur_ns[f[0]]), f[1] or 0),
     ):
         if trace.slices.start_ns[row] >= reach:
             kept.append((row, number))

@@ -45,7 +45,7 @@ def notices(facts: Facts) -> list[Notice]:
     found = [
         Notice(_code(loss.code, loss.damaged), _sentence(loss), loss.count)
         for loss in facts.trace.completeness.losses
-        if loss.damaged or loss.lost_events or loss.code != "flow_open"
+        if loss.damaged or loss.lost_events or not (loss.code == "flow_open" or _closes_the_list(loss))
     ]
     for rule in (
         _steps,
@@ -67,6 +67,11 @@ def notices(facts: Facts) -> list[Notice]:
         if notice is not None:
             found.append(notice)
     return found
+
+
+def _closes_the_list(loss: Loss) -> bool:
+    """One empty event: so XLA's exporter ends its list."""
+    return loss.code == "event_empty" and loss.count == 1
 
 
 def _code(code: str, damaged: bool) -> str:
