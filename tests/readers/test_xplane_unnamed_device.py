@@ -11,7 +11,9 @@ EXECUTE = "PjRtCpuExecutable::ExecuteHelper"
 
 
 def op(name: str, start: int, dur: int, **stats: int) -> Ev:
-    return Ev(name, start * US, dur * US, {"hlo_op": name, "hlo_module": "SyncTensorsGraph.8", "program_id": 0, **stats})
+    return Ev(
+        name, start * US, dur * US, {"hlo_op": name, "hlo_module": "SyncTensorsGraph.8", "program_id": 0, **stats}
+    )
 
 
 def profile(*ops: Ev, call: str = EXECUTE) -> bytes:

@@ -60,7 +60,8 @@ class Sorting:
         near = has_time & self._near(is_x & has_time) & ~(is_x & (e.dur_ns >= FAR_NS))
         timed = is_x | is_i | is_c
         self.lose(timed & ~has_time, "time_missing", "events without a readable start time")
-        self.lose(timed & has_time & ~near, "time_out_of_range", "events with a zero or impossible start time or duration")
+        out_of_range = timed & has_time & ~near
+        self.lose(out_of_range, "time_out_of_range", "events with a zero or impossible start time or duration")
         self.lose(timed & near & ~has_name, "name_missing", "events without a name")
         self.lose(is_x & near & has_name & (e.dur_ns == t.NULL), "duration_missing", "events without a duration")
         self.lose(

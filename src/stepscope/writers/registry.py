@@ -28,6 +28,6 @@ WRITERS: tuple[Writer, ...] = (
     Writer("stepscope", (".stepscope",), "stepscope itself, at once", saved.write),
     Writer("xplane", (".xplane.pb",), "XProf and TensorBoard, from <logdir>/plugins/profile/<run>/", xplane.write),
     Writer("timeline", (".timeline.json",), "chrome://tracing and Perfetto, as TensorFlow's Timeline", timeline.write),
-    Writer("chrome", (".json", ".json.gz"), "Perfetto, chrome://tracing and tools for PyTorch's profiles", chrome.write),
+    Writer("chrome", (".json", ".json.gz"), "Perfetto, chrome://tracing, tools for PyTorch's profiles", chrome.write),
     Writer("parquet", ("", ".parquet"), "polars, pandas, DuckDB, Spark: a folder with a file per table", parquet.write),
 )

@@ -162,7 +162,7 @@ def _clipped(exponent: bytes | None) -> int:
 
 
 def identifier(token: bytes) -> int | str | None:
-    """A pid or tid: numbers and text of digits as int, null as None, any other text or JSON, or beyond 64 bits, as it is."""
+    """A pid or tid: numbers and text of digits up to 64 bits as int, null as None, anything else as it is."""
     if token == b"null":
         return None
     if (value := integer(token)) is not None:
