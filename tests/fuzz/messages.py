@@ -43,8 +43,16 @@ def parse(data: bytes, depth: int = 0) -> list[Field] | None:
         if at < 0 or at + size > len(data):
             return None
         chunk = data[at : at + size]
-        inner = parse(chunk, depth + 1) if wire == BYTES and depth < _DEPTH and not chunk.isascii() | (size < 2) else None
-        if inner is None and wire == BYTES and depth < _DEPTH and size >= 2 and not chunk.decode("latin-1").isprintable():
+        inner = (
+            parse(chunk, depth + 1) if wire == BYTES and depth < _DEPTH and not chunk.isascii() | (size < 2) else None
+        )
+        if (
+            inner is None
+            and wire == BYTES
+            and depth < _DEPTH
+            and size >= 2
+            and not chunk.decode("latin-1").isprintable()
+        ):
             inner = parse(chunk, depth + 1)
         found.append(Field(key >> 3, wire, value, b"" if inner else chunk, inner or []))
         at += size
@@ -98,12 +106,25 @@ def change(random: Random, fields: list[Field], others: list[Field]) -> None:
             to = random.randrange(len(holder))
             holder[at], holder[to] = holder[to], holder[at]
         case 4:
-            holder[at] = Field(random.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15, 16, 100, 1 << 28)), one.wire, one.value, one.data, one.inner)
+            holder[at] = Field(
+                random.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15, 16, 100, 1 << 28)),
+                one.wire,
+                one.value,
+                one.data,
+                one.inner,
+            )
         case 5:
             wire = random.choice((VARINT, FIXED64, BYTES, FIXED32, 3, 7))
             holder[at] = Field(one.number, wire, one.value, one.data or random.randbytes(8))
         case 6:
-            holder[at] = Field(one.number, one.wire, one.value, one.data, one.inner, random.choice((-1, 1, -4, 9, 1 << 20, 1 << 47, 1 << 62)))
+            holder[at] = Field(
+                one.number,
+                one.wire,
+                one.value,
+                one.data,
+                one.inner,
+                random.choice((-1, 1, -4, 9, 1 << 20, 1 << 47, 1 << 62)),
+            )
         case 7:
             holder[at] = Field(one.number, one.wire, one.value, one.data, one.inner, 0, random.choice((1, 2, 5, 9, 12)))
         case 8 if one.wire == BYTES:
@@ -119,9 +140,23 @@ def _other_value(random: Random, one: Field) -> Field:
     """The same field with another value."""
     if one.wire != BYTES:
         near = one.value + random.choice((-1, 1, 1000, -1000, 10**12))
-        value = random.choice((0, 1, 2, 3, 1 << 31, 1 << 32, 1 << 53, 1 << 61, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, near, near))
-        return Field(one.number, one.wire, value, random.choice((random.randbytes(8), bytes(8), b"\xff" * 8))[: len(one.data)])
-    texts = (b"", one.data * 3, one.data[:-1], b"\xff\xfe", b"\0" * 40, random.randbytes(20), b"-1", b"9" * 30, b"x" * 70_000)
+        value = random.choice(
+            (0, 1, 2, 3, 1 << 31, 1 << 32, 1 << 53, 1 << 61, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, near, near)
+        )
+        return Field(
+            one.number, one.wire, value, random.choice((random.randbytes(8), bytes(8), b"\xff" * 8))[: len(one.data)]
+        )
+    texts = (
+        b"",
+        one.data * 3,
+        one.data[:-1],
+        b"\xff\xfe",
+        b"\0" * 40,
+        random.randbytes(20),
+        b"-1",
+        b"9" * 30,
+        b"x" * 70_000,
+    )
     return Field(one.number, BYTES, data=random.choice(texts))
 
 

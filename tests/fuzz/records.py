@@ -30,7 +30,9 @@ def scalar(tag: str, wall_time: float, value: float) -> bytes:
 
 def tensor(tag: str, wall_time: float, value: float) -> bytes:
     """The same as TensorFlow 2 writes it."""
-    return message((1, wall_time), (5, message((1, message((1, tag), (8, message((1, 1), (4, struct.pack("<f", value)))))))))
+    return message(
+        (1, wall_time), (5, message((1, message((1, tag), (8, message((1, 1), (4, struct.pack("<f", value))))))))
+    )
 
 
 def masked_crc(data: bytes) -> int:

@@ -47,8 +47,10 @@ class Figures:
 
     def row(self, name: str, mode: str) -> str:
         """A row of the table in ``docs/fuzzing.md``."""
-        return (f"| {name} | {mode} | {self.inputs:,} | {self.refused:,} | {len(self.outcomes):,} | "
-                f"{self.slowest_s * 1000:,.0f} ms | {self.memory >> 20:,} MiB | {sum(self.defects.values())} |")  # fmt: skip
+        return (
+            f"| {name} | {mode} | {self.inputs:,} | {self.refused:,} | {len(self.outcomes):,} | "
+            f"{self.slowest_s * 1000:,.0f} ms | {self.memory >> 20:,} MiB | {sum(self.defects.values())} |"
+        )
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,10 @@ def main() -> None:
     """Fuzz the chosen readers one after another, and print a row for each."""
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
-    print("| reader | mode | inputs | refused | outcomes | slowest | memory | defects |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print(
+        "| reader | mode | inputs | refused | outcomes | slowest | memory | defects |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    )
     modes = ("plain", "checked")
     seconds = 60 * options.minutes / len(options.reader) / len(modes)
     for name in options.reader:
@@ -83,10 +88,16 @@ def _options() -> argparse.Namespace:
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--minutes", type=float, default=10, help="for all readers together")
-    parser.add_argument("--reader", action="append", choices=list(TARGETS), help="may be repeated; all of them otherwise")
+    parser.add_argument(
+        "--reader", action="append", choices=list(TARGETS), help="may be repeated; all of them otherwise"
+    )
     parser.add_argument("--seed", default="0", help="another one makes other inputs")
-    parser.add_argument("--also", type=Path, action="append", default=[], help="a further file to mutate, with one --reader")
-    parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir(), "stepscope-fuzz"), help="where defects are kept")
+    parser.add_argument(
+        "--also", type=Path, action="append", default=[], help="a further file to mutate, with one --reader"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path(tempfile.gettempdir(), "stepscope-fuzz"), help="where defects are kept"
+    )
     options = parser.parse_args()
     options.reader = options.reader or list(TARGETS)
     return options
@@ -210,8 +221,16 @@ def _memory() -> int:
 
 def _defect(error: BaseException) -> str:
     """What was raised, and the last place of ours it went through."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/stepscope/" in frame.filename or "/fuzz/" in frame.filename]
-    where = f"{frames[-1].filename.rpartition('/stepscope/')[2].rpartition('/tests/')[2]}:{frames[-1].lineno}" if frames else "?"
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "/stepscope/" in frame.filename or "/fuzz/" in frame.filename
+    ]
+    where = (
+        f"{frames[-1].filename.rpartition('/stepscope/')[2].rpartition('/tests/')[2]}:{frames[-1].lineno}"
+        if frames
+        else "?"
+    )
     return f"{type(error).__name__} at {where}: {str(error).splitlines()[0][:120] if str(error) else ''}"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from unittest import mock
 
-from tests.fuzz import mutations, seeds
+from tests.fuzz import files, mutations, seeds
 from tests.fuzz.mutations import Mutation
 
 Patches = Mapping[str, object]
@@ -19,9 +19,12 @@ _SCAN = "stepscope.readers.scan"
 FAST: Patches = {f"{_SCAN}.read._SMALL": 0}
 """The compiled road for files that are too small for it."""
 PIECES: Patches = {
-    **FAST, f"{_SCAN}.drive.HEAD_BLOCK": 512, f"{_SCAN}.drive.CHUNK": 700, f"{_SCAN}.drive.MARGIN": 64,
+    **FAST,
+    f"{_SCAN}.drive.HEAD_BLOCK": 512,
+    f"{_SCAN}.drive.CHUNK": 700,
+    f"{_SCAN}.drive.MARGIN": 64,
     f"{_SCAN}.drive.SLACK": 128,
-}  # fmt: skip
+}
 """The same, with pieces so small that events reach over their ends, and several threads at work."""
 BLOCKS: Patches = {"stepscope.readers.xplane.space._BLOCK": 3}
 
@@ -93,16 +96,34 @@ TARGETS: dict[str, Target] = {
         Target("timeline", seeds.timeline, _TEXT, _JSON, _ROADS),
         Target("xplane", seeds.xplane, _BINARY, "XPlane", ({}, BLOCKS)),
         Target("step_stats", seeds.step_stats, _BINARY, "TensorFlow StepStats"),
-        Target("nsys", seeds.nsys, (mutations.anyhow, mutations.pages, mutations.rows, mutations.rows), "Nsight Systems SQLite"),
-        Target("saved", seeds.saved, (mutations.anyhow, mutations.saved, mutations.saved), "stepscope's saved form"),
         Target(
-            "summaries", seeds.summaries, (mutations.anyhow, mutations.event_files, mutations.event_files),
-            file_name="events.out.tfevents.1", beside=lambda: seeds.step_stats()[0],
+            "nsys",
+            seeds.nsys,
+            (mutations.anyhow, files.pages, files.rows, files.rows),
+            "Nsight Systems SQLite",
         ),
-        Target("gzip", seeds.gzipped, (mutations.anyhow, mutations.gzipped(mutations.anyhow), mutations.gzipped(mutations.tokens))),
+        Target("saved", seeds.saved, (mutations.anyhow, files.saved, files.saved), "stepscope's saved form"),
         Target(
-            "zip", seeds.zipped,
-            (mutations.anyhow, mutations.directory, mutations.zipped(mutations.anyhow), mutations.zipped(mutations.tokens)),
+            "summaries",
+            seeds.summaries,
+            (mutations.anyhow, mutations.event_files, mutations.event_files),
+            file_name="events.out.tfevents.1",
+            beside=lambda: seeds.step_stats()[0],
+        ),
+        Target(
+            "gzip",
+            seeds.gzipped,
+            (mutations.anyhow, files.gzipped(mutations.anyhow), files.gzipped(mutations.tokens)),
+        ),
+        Target(
+            "zip",
+            seeds.zipped,
+            (
+                mutations.anyhow,
+                files.directory,
+                files.zipped(mutations.anyhow),
+                files.zipped(mutations.tokens),
+            ),
         ),
     )
-}  # fmt: skip
+}

@@ -30,7 +30,7 @@ from stepscope.readers.xplane.hosts import frame_name, host_kind, runs_python
 from stepscope.readers.xplane.planes import LineRole, is_measured, line_role, plane_name, stream_number
 from stepscope.trace import intervals as iv
 from stepscope.trace import tables as t
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.trace import Device, Info, Loss, Trace
 
 FORMAT = "XLA trace JSON"
@@ -296,7 +296,9 @@ class _Conversion(Conversion):
         found = {line.device.id: line.device for line in self.lines if line.device is not None and line.measured}
         found |= {number: Device(number, kind="cpu") for number in np.unique(self.ordinals).tolist()}
         devices = tuple(found[number] for number in sorted(found))
-        return dataclasses.replace(run, format=FORMAT, framework=framework_of(self.events.strings), devices=devices)
+        strings = self.events.strings
+        framework = framework_of(strings[code] for code in used_codes(self.events.name, len(strings)).tolist())
+        return dataclasses.replace(run, format=FORMAT, framework=framework, devices=devices)
 
 
 def _op_kind(name: str) -> t.Kind:
