@@ -89,6 +89,17 @@ def test_a_graph_that_takes_its_batch_on_another_thread_waits_for_input():
     assert "tf.data pipeline" in finding.why
 
 
+def test_a_device_that_waits_in_infeed_says_so_itself():
+    """The op begins with the program and ends when the host has sent the batch; compute follows."""
+    job = lazy_loop()
+    ops = [op if op.name == "all-reduce.2" else Op(op.name, op.start + 100, 100, execute=op.execute, run=op.run)
+           for op in job.ops]  # fmt: skip
+    found = parts(facts_of(Job(job.host, ops, infeeds=[(1_000 * k + 455, 105) for k in range(6)])))
+    assert found[Category.INFEED] == 105
+    assert found[Category.COMPUTE] == 100
+    assert found[Category.GRAPH_BUILD] == 300
+
+
 def test_steps_keep_their_numbers():
     facts = facts_of(lazy_loop())
     assert facts.markers.numbers == tuple(range(40, 46))

@@ -68,6 +68,8 @@ class Job:
     """Program id to module and parameters."""
     framework: str = "JAX"
     kind: str = "tpu"
+    infeeds: list[tuple[int, int]] = field(default_factory=list)
+    """Start and duration of infeed ops on device 0, in µs."""
 
 
 def build(job: Job) -> Trace:
@@ -89,6 +91,8 @@ def build(job: Job) -> Trace:
     rows += [(streams[op.device], op.start, op.dur, op.name, op.kind) for op in job.ops]
     kinds = {"Steps": Kind.STEP, "XLA Modules": Kind.MODULE}
     rows += [(lines[x.device, x.line], x.start, x.dur, x.name, kinds[x.line]) for x in job.lines]
+    _infeeds(b, job, len(rows))
+    rows += [(streams[0], start, dur, "infeed.5", Kind.DEVICE_WAIT) for start, dur in job.infeeds]
     track, start, dur, name, kind = zip(*rows, strict=True)
     b.slices(
         track=np.array(track, np.int32),
@@ -115,6 +119,20 @@ def build(job: Job) -> Trace:
     devices = tuple(Device(d, kind=job.kind) for d in streams)
     info = Info("XPlane", framework=job.framework, devices=devices)
     return b.build(info, Completeness(len(rows), {"slices": len(rows)}))
+
+
+def _infeeds(b: TraceBuilder, job: Job, first: int) -> None:
+    count = len(job.infeeds)
+    absent = np.full(count, t.NULL, np.int64)
+    b.table(
+        t.DeviceWaits(
+            slice=np.arange(first, first + count, dtype=np.int32),
+            device=np.zeros(count, np.int32),
+            stream=np.full(count, 3, np.int64),
+            wait_on_stream=absent,
+            wait_on_correlation=absent.copy(),
+        )
+    )
 
 
 def _ops(b: TraceBuilder, job: Job, first: int) -> None:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analysis.categories import HOST_CAUSES, Category
+from stepscope.analysis.categories import CATEGORIES, HOST_CAUSES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
-from stepscope.analysis.waits import drawn_waits
+from stepscope.analysis.waits import drawn_waits, infeed_waits
 from stepscope.compiled import kernel
 from stepscope.limits import FIRST_COMPUTE_WITHIN_NS, LATENCY_CAP_NS, LATENCY_QUANTILE
 from stepscope.trace import intervals as iv
@@ -93,10 +93,23 @@ def explain_idle(
         *_in_call(trace, activity, gaps, host),
         *_after_call(gaps, latency),
     ]
-    merged = _in_order(pieces, gaps)
+    merged = _in_order(_told_by_device(pieces, infeed_waits(trace, activity.device)), gaps)
     blame = _blame_waits(activity, gaps, merged, host)
     moved = np.bincount(blame.gap, blame.ns, len(gaps)).astype(np.int64)
     return Idle(gaps, _move_to_sync(merged, moved), blame, latency)
+
+
+def _told_by_device(pieces: list[Pieces], infeed: iv.Intervals) -> list[Pieces]:
+    """Idle time in which the device itself says that it waits for infeed data is that, whatever the host did."""
+    if not len(infeed[0]):
+        return pieces
+    found: list[Pieces] = []
+    for part in pieces:
+        if part.category.size:
+            spans: iv.Intervals = (part.start, part.end)
+            found.append(_pieces(iv.subtract(spans, infeed), CATEGORIES[part.category[0]]))
+            found.append(_pieces(iv.intersect(spans, infeed), Category.INFEED))
+    return found
 
 
 def _find_gaps(activity: DeviceActivity, start: int, end: int) -> Gaps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,8 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64, NULL, Kind
 from stepscope.trace.trace import Trace
 
+_INFEED = re.compile(r"%?infeed(?:[.\-]|$)", re.IGNORECASE)
+"""HLO instructions of the opcode infeed."""
 UNKNOWN_END = int(np.iinfo(np.int64).max)
 """The end of an awaited op that the profile does not identify."""
 
@@ -87,6 +90,15 @@ def drawn_waits(trace: Trace, device: int, stream: int) -> iv.Intervals:
         & (waits.wait_on_stream != NULL)
         & (waits.wait_on_correlation == NULL)
     ]
+    start = trace.slices.start_ns[chosen]
+    return iv.union(start, start + trace.slices.dur_ns[chosen])
+
+
+def infeed_waits(trace: Trace, device: int) -> iv.Intervals:
+    """When a device waited in an infeed op of its program for the host to send the next batch (TPU)."""
+    codes = [code for code, name in enumerate(trace.strings) if _INFEED.match(name)]
+    waits = trace.device_waits
+    chosen = waits.slice[(waits.device == device) & np.isin(trace.slices.name[waits.slice], codes)]
     start = trace.slices.start_ns[chosen]
     return iv.union(start, start + trace.slices.dur_ns[chosen])
 
