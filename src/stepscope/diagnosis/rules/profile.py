@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import booked, capture_slows_host, host_share
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.limits import AHEAD_SHARE, FEW_STEPS, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
@@ -21,23 +21,17 @@ CUT = ("truncated", "truncated_tail", "gzip_truncated", "gzip_corrupt", "zip_tru
 """Codes of damage that takes away the end of a file."""
 
 
-STEP_ADVICE: defaultdict[str | None, str] = defaultdict(
-    lambda: "Mark each iteration in the program to have steps.",
-    {
-        "PyTorch": "Call `prof.step()` once per iteration to have steps.",
-        "JAX": "Run each iteration inside `with jax.profiler.StepTraceAnnotation('train', step_num=i):`.",
-        "TensorFlow": "Run each iteration inside `with tf.profiler.experimental.Trace('train', step_num=i, _r=1):`.",
-        "PyTorch/XLA": "Run each iteration inside `with xp.StepTrace('train', step_num=i):`.",
-    },
-)
-
-
-DEVICE_ADVICE: defaultdict[str | None, str] = defaultdict(
-    lambda: "If the job uses a GPU or TPU, `stepscope doctor` says why it may be missing.",
-    {
-        "PyTorch": "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`.",
-    },
-)
+STEP_ADVICE: Remedies = {
+    PYTORCH: "Call `prof.step()` once per iteration to have steps.",
+    JAX: "Run each iteration inside `with jax.profiler.StepTraceAnnotation('train', step_num=i):`.",
+    TENSORFLOW: "Run each iteration inside `with tf.profiler.experimental.Trace('train', step_num=i, _r=1):`.",
+    TORCH_XLA: "Run each iteration inside `with xp.StepTrace('train', step_num=i):`.",
+    None: "Mark each iteration in the program to have steps.",
+}
+DEVICE_ADVICE: Remedies = {
+    PYTORCH: "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`.",
+    None: "If the job uses a GPU or TPU, `stepscope doctor` says why it may be missing.",
+}
 
 
 def notices(facts: Facts) -> list[Notice]:
@@ -92,7 +86,8 @@ def _steps(facts: Facts) -> Notice | None:
     if facts.markers.source == "whole profile":
         return Notice(
             "profile_no_steps",
-            f"No step markers: the whole profile is treated as one step. {STEP_ADVICE[facts.trace.info.framework]}",
+            "No step markers: the whole profile is treated as one step. "
+            f"{remedy(STEP_ADVICE, facts.trace.info.framework)}",
         )
     return Notice("profile_steps_inferred", f"No step markers: steps are inferred from {facts.markers.source}.")
 
@@ -167,7 +162,7 @@ def _device_missing(facts: Facts) -> Notice | None:
         )
     return Notice(
         "profile_no_device",
-        f"No device activity was recorded: times are the host's. {DEVICE_ADVICE[facts.trace.info.framework]}",
+        f"No device activity was recorded: times are the host's. {remedy(DEVICE_ADVICE, facts.trace.info.framework)}",
     )
 
 
@@ -252,7 +247,7 @@ def _collectives(facts: Facts) -> Notice | None:
 
 def _lazy_phases(facts: Facts) -> Notice | None:
     """In a lazy framework the ranges people call forward and backward hold the building of the graph."""
-    if facts.trace.info.framework != "PyTorch/XLA":
+    if facts.trace.info.framework != TORCH_XLA:
         return None
     slices = facts.trace.slices
     named = [code for code, name in enumerate(facts.trace.strings) if _PHASE_NAME.search(name)]
@@ -269,7 +264,7 @@ def _lazy_phases(facts: Facts) -> Notice | None:
 
 def _no_scopes(facts: Facts) -> Notice | None:
     """Without name scopes device ops cannot be traced to layers; nothing is inferred from the order of ops."""
-    if facts.trace.info.framework != "PyTorch/XLA" or not len(facts.trace.xla_ops):
+    if facts.trace.info.framework != TORCH_XLA or not len(facts.trace.xla_ops):
         return None
     if (facts.trace.xla_ops.scope >= 0).any():
         return None
