@@ -100,6 +100,15 @@ def test_a_device_that_waits_in_infeed_says_so_itself():
     assert found[Category.GRAPH_BUILD] == 300
 
 
+def test_ops_inside_a_loop_count_and_the_loop_around_them_does_not():
+    job = lazy_loop()
+    loops = [Op("while.7", 1_000 * k + 690, 280, execute=4 * k + 3, run=k) for k in range(6)]
+    found = parts(facts_of(Job(job.host, [*job.ops, *loops])))
+    assert (found[Category.COMPUTE], found[Category.COLLECTIVE]) == (200, 260)
+    alone = [op for op in job.ops if op.kind is not Kind.COLLECTIVE]
+    assert parts(facts_of(Job(job.host, [*alone, *loops])))[Category.COMPUTE] == 200 + 280  # all that was recorded
+
+
 def test_steps_keep_their_numbers():
     facts = facts_of(lazy_loop())
     assert facts.markers.numbers == tuple(range(40, 46))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,8 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, LaunchBasis
 from stepscope.trace.trace import Trace
 
+_CONTAINER = re.compile(r"(?:while|conditional|call)(?:\.\d+)?$")
+"""HLO opcodes of control flow, and the names XLA makes of them."""
 _COPIES = {Direction.H2D: Category.COPY_H2D, Direction.D2H: Category.COPY_D2H, Direction.P2P: Category.COPY_P2P}
 
 
@@ -78,11 +81,12 @@ def device_activities(trace: Trace) -> list[DeviceActivity]:
     """The activity of every device that did anything, by device number."""
     ops, slices = trace.device_ops, trace.slices
     categories = _categories(trace)
+    contains = _containers(trace)
     by_node = bool((trace.launches.basis == LaunchBasis.NODE).any())
     found = []
     for device in np.unique(ops.device).tolist():
         low, high = np.searchsorted(ops.device, [device, device + 1])
-        rows = np.arange(low, high, dtype=np.int32)
+        rows = _without_containers(trace, np.arange(low, high, dtype=np.int32), contains)
         ids, call = ops.slice[rows], ops.launch[rows]
         known = call >= 0
         start = slices.start_ns[ids]
@@ -103,6 +107,24 @@ def device_activities(trace: Trace) -> list[DeviceActivity]:
             )
         )
     return found
+
+
+def _containers(trace: Trace) -> Bools:
+    """Which device ops only run other ops (XLA's control flow): what happens inside them is recorded op by op."""
+    compiled, names = trace.xla_ops, trace.strings
+    used = {code for column in (compiled.op, compiled.category) for code in np.unique(column).tolist() if code >= 0}
+    codes = [code for code in used if _CONTAINER.match(names[code])]
+    holds = np.zeros(len(trace.slices), np.bool_)
+    holds[compiled.slice] = np.isin(compiled.op, codes) | np.isin(compiled.category, codes)
+    return np.asarray(holds[trace.device_ops.slice])
+
+
+def _without_containers(trace: Trace, rows: I32, contains: Bools) -> I32:
+    """One device's ops, in order of start, without the containers in which another op began."""
+    ids = trace.device_ops.slice[rows]
+    start = trace.slices.start_ns[ids]
+    begun = np.searchsorted(start, start + trace.slices.dur_ns[ids]) - np.searchsorted(start, start)
+    return rows[~(contains[rows] & (begun > 1))]
 
 
 def _categories(trace: Trace) -> U8:
