@@ -73,7 +73,8 @@ def _gap(facts: Facts, activity: DeviceActivity, account: Account, g: int) -> Ga
     doing = _doing(trace, thread if thread >= 0 else facts.host.main, start, end)
     locator = facts.locator
     blamed = account.idle.blame.wait[account.idle.blame.gap == g]
-    source = int(blamed[0]) if blamed.size else doing if doing >= 0 else call
+    waited = blamed.size > 0 and max(parts, key=lambda cause: parts[cause]) is Category.SYNC
+    source = int(blamed[0]) if waited else doing if doing >= 0 else call
     return Gap(
         device=activity.device,
         step=account.rows.steps[row],
