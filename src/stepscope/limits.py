@@ -57,6 +57,9 @@ CORRELATION_HOLE_SHARE: Final = 0.05
 FEWEST_CALLS: Final = 100
 """With fewer calls than this the spacing of their ids says nothing."""
 
+NAMES_LOST_SHARE: Final = 0.10
+"""Where more events than this lost their names with the end of a cut file, no cause is told from the rest."""
+
 # --- findings -----------------------------------------------------------------------------------------------------
 
 FINDING_SHARE: Final = 0.01

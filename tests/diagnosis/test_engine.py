@@ -10,6 +10,7 @@ from stepscope.analysis.categories import BUSY_ON_ONE_RANK, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.limits import BOTTLENECK_SHARE
+from stepscope.trace.trace import Loss
 from tests.diagnosis.loops import (
     CALL,
     copying,
@@ -310,3 +311,12 @@ def test_where_there_is_no_time_at_all_nothing_is_said():
     assert found.bottleneck == "unknown"
     assert found.verdict == "Nothing in this profile says how long a step takes."
     assert rules(found) == []
+
+
+def test_a_file_whose_names_were_cut_off_has_no_verdict(plain: Facts):
+    events = plain.trace.completeness.events
+    loss = Loss("names_lost", events // 2, "events whose name lay behind the cut", damaged=True)
+    cut = dataclasses.replace(plain.trace, completeness=dataclasses.replace(plain.trace.completeness, losses=(loss,)))
+    found = diagnose(dataclasses.replace(plain, trace=cut))
+    assert found.bottleneck == "unknown"
+    assert "not determined" in found.verdict

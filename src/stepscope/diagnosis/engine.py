@@ -11,7 +11,7 @@ from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.rules import RULES, profile
-from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE
+from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE, NAMES_LOST_SHARE
 from stepscope.units import format_ns, format_share
 
 HOST_BOUND_RULES = ("input_bound", "sync_bound", "launch_bound")
@@ -145,6 +145,13 @@ def _verdict(facts: Facts) -> tuple[str, str]:
     step = facts.mean_step_ns
     if step is None or not facts.accounts:
         return "Nothing in this profile says how long a step takes.", "unknown"
+    lost = sum(loss.count for loss in facts.trace.completeness.losses if loss.code == "names_lost")
+    if lost > NAMES_LOST_SHARE * facts.trace.completeness.events:
+        return (
+            "What the time went to is not determined: the names of most events, and perhaps the devices, lay behind "
+            "the place where the file was cut.",
+            "unknown",
+        )
     parts = mean_parts(facts)
     total = sum(parts.values()) or 1
     shares = {name: sum(parts.get(c, 0) for c in causes) / total for name, (causes, _) in _GROUPS.items()}
