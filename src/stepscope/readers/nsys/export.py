@@ -160,7 +160,8 @@ class Export:
         starts = [known(r.numbers[s.start]) for n, r in self._raw.items() if (s := schema.TABLES[n]).start]
         stamps = np.concatenate([np.empty(0, np.int64), *starts])
         stamps = stamps[(stamps != NULL) & (stamps != 0)]
-        return int(np.median(stamps)) if stamps.size else None
+        # As a float the median of the largest stamps is larger than any.
+        return min(int(np.median(stamps)), np.iinfo(np.int64).max) if stamps.size else None
 
     @cached_property
     def last(self) -> int:

@@ -180,16 +180,13 @@ def merge(parts: deque[Part], header: dict[str, Any], total_bytes: int, tally: T
     nulls = any((of_thread.raws[:-1] == _NULL).any() for of_thread in maps.values())
     made = {ArgumentKeys.ALL[key]: column.finish(nulls) for key, column in arguments.items()}
     _note_texts(names, columns, made, tally)
-    strings, raws, lanes = names.strings.texts, names.raws.texts, list(names.lanes)
-    if len(maps) > 1:
-        strings = _numbered_by_use(strings, [columns.name, columns.category])
-        raws = _numbered_by_use(raws, [column.texts for column in made.values() if column.texts.flags.writeable])
-        lanes = _numbered_by_use(lanes, [columns.lane])
+    texts = [column.texts for column in made.values() if column.texts.flags.writeable]
     bound = columns.phase >= BOUND
     columns.phase &= BOUND - 1
     return RawEvents(
         columns.phase, columns.category, columns.name, columns.lane, columns.ts_ns, columns.dur_ns, columns.offset,
-        strings=strings, raws=raws, lanes=lanes,
+        strings=_numbered_by_use(names.strings.texts, [columns.name, columns.category]),
+        raws=_numbered_by_use(names.raws.texts, texts), lanes=_numbered_by_use(list(names.lanes), [columns.lane]),
         arguments={key: argument for key, argument in made.items() if len(argument.rows)},
         header=header, total_bytes=total_bytes, damages=tally.damages(), bound=bound)
 
@@ -197,7 +194,7 @@ def merge(parts: deque[Part], header: dict[str, Any], total_bytes: int, tally: T
 def _numbered_by_use(values: list[Value], columns: Sequence[I32]) -> list[Value]:
     """Number values anew, in the order of their first use; the columns change in place.
 
-    What several threads met first is chance: the same file must give the same trace every time.
+    Which road reads, and which of several threads meets a value first, must not matter.
     """
     never = np.iinfo(np.int64).max
     first, before = np.full(len(values) + 1, never), 0  # the last is that of -1
