@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I64, NULL, Kind
+from stepscope.trace.tables import I64, NULL, Kind, Rows
 from stepscope.trace.trace import Trace
 
 _INFEED = re.compile(r"%?infeed(?:[.\-]|$)", re.IGNORECASE)
@@ -25,60 +24,72 @@ def awaited_ends(trace: Trace, activities: list[DeviceActivity]) -> list[I64]:
     on that stream afterwards, until the last op launched on the other stream before the event was recorded is done.
     """
     ends = [np.full(len(activity), NULL, np.int64) for activity in activities]
-    waits, slices = trace.device_waits, trace.slices
+    waits = trace.device_waits
     rows = np.flatnonzero((waits.wait_on_correlation != NULL) & (waits.stream != NULL))
     if rows.size == 0:
         return ends
-    recorded = _times_of_calls(trace, waits.wait_on_correlation)
-    queues = [_queues(activity) for activity in activities]
-    place = {activity.device: at for at, activity in enumerate(activities)}
-    for w in rows.tolist():
-        at = place.get(int(waits.device[w]))
-        stream = int(waits.stream[w])
-        queue = None if at is None else queues[at].get(stream)
-        following = None if queue is None else queue.first_from(int(slices.start_ns[waits.slice[w]]))
-        if at is None or following is None:
-            continue
-        others = [
-            of
-            for k, of_device in enumerate(queues)
-            for s, of in of_device.items()
-            if s == int(waits.wait_on_stream[w]) and (k, s) != (at, stream)
-        ]
-        until = _awaited(others, int(recorded[w]))
-        ends[at][following] = max(int(ends[at][following]), until)
+    queues = _Queues(activities)
+    recorded = _times_of_calls(trace, waits.wait_on_correlation[rows])
+    begun, awaited = trace.slices.start_ns[waits.slice[rows]], waits.wait_on_stream[rows]
+    places = [np.flatnonzero(waits.device[rows] == activity.device) for activity in activities]
+    for at, mine in enumerate(places):
+        own = queues.numbers(at, waits.stream[rows[mine]])
+        following = queues.first_from(own, begun[mine])
+        launch, end = np.full(mine.size, NULL, np.int64), np.full(mine.size, UNKNOWN_END, np.int64)
+        for other in range(len(activities)):
+            queue = queues.numbers(other, awaited[mine])
+            queue[queue == own] = -1
+            later, until = queues.last_until(queue, recorded[mine])
+            better = (later > launch) | ((later == launch) & (later != NULL) & (until > end))
+            launch[better], end[better] = later[better], until[better]
+        found = following >= 0
+        np.maximum.at(ends[at], following[found], end[found])
     return ends
 
 
-@dataclass(frozen=True, slots=True)
-class _Queue:
-    """The launched ops of one stream in order of their launch."""
+class _Queues:
+    """The launched ops of every stream of every device in order of their launch; a queue's number is -1 for none."""
 
-    op: I64
-    launch: I64
-    end: I64
+    def __init__(self, activities: list[DeviceActivity]) -> None:
+        """Sort the ops by device, stream and launch."""
+        ops = [np.flatnonzero(activity.launched) for activity in activities]
+        launch = [activity.launch[mine] for activity, mine in zip(activities, ops, strict=True)]
+        stream = [activity.stream[mine] for activity, mine in zip(activities, ops, strict=True)]
+        end = [activity.end[mine] for activity, mine in zip(activities, ops, strict=True)]
+        nothing = np.empty(0, np.int64)
+        self._streams = [np.unique(mine) for mine in stream]
+        self._first = np.cumsum([0, *(mine.size for mine in self._streams)])
+        number = [self.numbers(at, mine) for at, mine in enumerate(stream)]
+        launches, numbers = np.concatenate([nothing, *launch]), np.concatenate([nothing, *number])
+        order = np.lexsort((launches, numbers))
+        self._number, self._launch = numbers[order], launches[order]
+        self._op, self._end = np.concatenate([nothing, *ops])[order], np.concatenate([nothing, *end])[order]
+        self._times = np.unique(launches)
+        self._key = self._number * (self._times.size + 1) + np.searchsorted(self._times, self._launch)
 
-    def first_from(self, time_ns: int) -> int | None:
-        """The op launched first at or after an instant."""
-        k = int(np.searchsorted(self.launch, time_ns))
-        return int(self.op[k]) if k < self.op.size else None
+    def numbers(self, device: int, streams: I64) -> I64:
+        """The numbers of streams' queues on a device, given by its place in the list."""
+        known = self._streams[device]
+        at = np.minimum(np.searchsorted(known, streams), known.size - 1)
+        return np.where(known[at] == streams, self._first[device] + at, -1) if known.size else np.full_like(streams, -1)
 
-    def last_until(self, time_ns: int) -> tuple[int, int] | None:
-        """Launch and end of the op launched last at or before an instant."""
-        k = int(np.searchsorted(self.launch, time_ns, "right")) - 1
-        return (int(self.launch[k]), int(self.end[k])) if k >= 0 else None
+    def first_from(self, queue: I64, times_ns: I64) -> I64:
+        """The op launched first at or after an instant on a queue, one of each per row; -1 for none."""
+        at = self._place(queue, np.searchsorted(self._times, times_ns))
+        found = np.append(self._number, -2)[at] == queue
+        return np.where(found, np.append(self._op, -1)[at], -1)
 
+    def last_until(self, queue: I64, times_ns: I64) -> tuple[I64, I64]:
+        """Launch and end of the op launched last at or before an instant on a queue; NULL and UNKNOWN_END for none."""
+        at = self._place(queue, np.searchsorted(self._times, times_ns, "right"))
+        found = np.append(-2, self._number)[at] == queue
+        return (
+            np.where(found, np.append(NULL, self._launch)[at], NULL),
+            np.where(found, np.append(UNKNOWN_END, self._end)[at], UNKNOWN_END),
+        )
 
-def _queues(activity: DeviceActivity) -> dict[int, _Queue]:
-    ops = np.flatnonzero(activity.launched)
-    ops = ops[np.lexsort((activity.launch[ops], activity.stream[ops]))]
-    if ops.size == 0:
-        return {}
-    streams, first = np.unique(activity.stream[ops], return_index=True)
-    return {
-        int(stream): _Queue(mine, activity.launch[mine], activity.end[mine])
-        for stream, mine in zip(streams, np.split(ops, first[1:]), strict=True)
-    }
+    def _place(self, queue: I64, rank: Rows) -> Rows:
+        return np.searchsorted(self._key, queue * (self._times.size + 1) + rank)
 
 
 def drawn_waits(trace: Trace, device: int, stream: int) -> iv.Intervals:
@@ -113,11 +124,3 @@ def _times_of_calls(trace: Trace, correlations: I64) -> I64:
         return np.full(correlations.size, NULL, np.int64)
     at = np.minimum(np.searchsorted(ids, correlations), ids.size - 1)
     return np.where(ids[at] == correlations, slices.start_ns[calls[at]], NULL)
-
-
-def _awaited(others: list[_Queue], recorded: int) -> int:
-    """End of the op launched last on the awaited stream before the event was recorded, on whichever device."""
-    if recorded == NULL:
-        return UNKNOWN_END
-    found = [last for queue in others if (last := queue.last_until(recorded)) is not None]
-    return max(found, default=(NULL, UNKNOWN_END))[1]

@@ -77,7 +77,7 @@ class Repairer:
         view, end = window.view, window.end
         at = skip_blank(view, at, end)
         if at >= end:
-            return self._at_end(window, at)
+            return self._at_end(window, at, comma_due)
         byte = view[at]
         if byte == ord("{"):
             self._strays = 0
@@ -90,15 +90,15 @@ class Repairer:
             return self._start_search(at, "garbage", window)
         return _BETWEEN.get(byte, Repairer._element)(self, window, at, comma_due)
 
-    def _at_end(self, window: Window, at: int) -> Step:
+    def _at_end(self, window: Window, at: int, comma_due: bool) -> Step:
         if not window.last:
-            return Step(at, outcome=Outcome.NEED_MORE)
+            return Step(at, comma_due, outcome=Outcome.NEED_MORE)
         self.tally.note("missing_end", window.base + at)
         return Step(at, outcome=Outcome.DONE)
 
     def _comma(self, window: Window, at: int, comma_due: bool) -> Step:
         after = skip_blank(window.view, at + 1, window.end)
-        if after >= window.end and not window.last:
+        if after >= window.end and not window.is_enough(at):
             return Step(at, comma_due, outcome=Outcome.NEED_MORE)
         closes = after < window.end and window.view[after] == ord("]")
         if not comma_due or closes:
@@ -117,10 +117,11 @@ class Repairer:
     def _close_brace(self, window: Window, at: int, comma_due: bool) -> Step:
         after = skip_blank(window.view, at + 1, window.end)
         if after >= window.end:
-            if not window.last:
+            if not window.is_enough(at):
                 return Step(at, comma_due, outcome=Outcome.NEED_MORE)
-            self.tally.note("missing_end", window.base + at)
-            return Step(at, outcome=Outcome.DONE)
+            if window.last:
+                self.tally.note("missing_end", window.base + at)
+                return Step(at, outcome=Outcome.DONE)
         self.tally.note("stray_bracket", window.base + at)
         return Step(at + 1)
 
