@@ -3,7 +3,8 @@
 The cache folder is ``$STEPSCOPE_CACHE``, else ``$NUMBA_CACHE_DIR``, else the user's cache folder, else a private
 temporary folder; with none writable the kernels are compiled anew in every process. Inside it one folder is named
 after everything the machine code depends on (sources, versions, processor): numba looks only at a file's time and
-size, which reproducible wheels keep constant from release to release.
+size, which reproducible wheels keep constant from release to release. Folders of other versions go once nobody has used
+them for a month.
 
 Where numba is missing (a Python it does not support yet) ``kernel`` leaves the function as it is: the same results,
 slower. The fast road of ``readers/scan`` then stands aside for the tolerant one.
@@ -13,13 +14,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
+
+from stepscope.limits import KERNELS_KEPT_S
 
 numba: Any
 try:
@@ -65,12 +71,56 @@ def kernel(function: Function) -> Function:
 def cache_folder(sources: Path) -> Path | None:
     """The folder for the machine code of one package of this version, created; None where nothing can be written."""
     if sources not in _FOLDERS:
-        name = f"kernels-{sources.name}-{_fingerprint(sources)}"
-        _FOLDERS[sources] = next((found for parent in _candidates() if (found := _usable(parent, name))), None)
+        name = _folder_name(sources)
+        folder = next((found for parent in _candidates() if (found := _usable(parent, name))), None)
+        if folder is not None and folder.parent not in {known.parent for known in _FOLDERS.values() if known}:
+            remove_unused(folder.parent)
+        _FOLDERS[sources] = folder
     return _FOLDERS[sources]
 
 
 _FOLDERS: dict[Path, Path | None] = {}
+
+
+def remove_unused(parent: Path) -> None:
+    """Remove the kernels of other versions that no process has asked for in ``KERNELS_KEPT_S``.
+
+    Several processes may do so at once: a folder is renamed first, and named back where another one has just begun to
+    use it. What is no folder of kernels of this user's own is left alone, links included.
+    """
+    try:
+        with os.scandir(parent) as entries:
+            old = [Path(entry.path) for entry in entries if _KERNELS.fullmatch(entry.name) and _is_unused(entry.path)]
+        if not old:
+            return
+        package = Path(__file__).parent
+        current = {_folder_name(sources) for sources in {path.parent for path in package.rglob("*.py")}}
+        for folder in old:
+            if folder.name in current:
+                os.utime(folder)  # not asked for, but of this version: it need not be looked at again for a while
+            else:
+                _remove(folder)
+    except OSError:
+        return  # a folder that stays is no harm
+
+
+_KERNELS = re.compile(r"kernels-(?:[a-z_]+-)?[0-9a-f]{16}")
+
+
+def _is_unused(folder: str | Path) -> bool:
+    status = os.lstat(folder)
+    mine = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    return mine and stat.S_ISDIR(status.st_mode) and status.st_mtime < time.time() - KERNELS_KEPT_S
+
+
+def _remove(folder: Path) -> None:
+    doomed = Path(tempfile.mkdtemp(prefix="removed-", dir=folder.parent))
+    try:
+        moved = folder.rename(doomed / folder.name)
+        if not _is_unused(moved):
+            moved.rename(folder)
+    finally:
+        shutil.rmtree(doomed, ignore_errors=True)
 
 
 def disabled() -> bool:
@@ -110,9 +160,14 @@ def _usable(parent: Path, name: str) -> Path | None:
         if not stat.S_ISDIR(status.st_mode):
             return None
         tempfile.TemporaryFile(dir=folder).close()
+        os.utime(folder)  # it is in use: see remove_unused
     except OSError:
         return None
     return folder
+
+
+def _folder_name(sources: Path) -> str:
+    return f"kernels-{sources.name}-{_fingerprint(sources)}"
 
 
 def _fingerprint(sources: Path) -> str:

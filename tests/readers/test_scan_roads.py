@@ -158,6 +158,43 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, monkeypatch:
     assert compiled.cache_folder(tmp_path) != folder
 
 
+def test_kernels_of_other_versions_go_when_nobody_uses_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    monkeypatch.setenv("STEPSCOPE_CACHE", str(root))
+    monkeypatch.setattr(compiled, "_FOLDERS", {})
+    scan = Path(reading.__file__).parent
+    current = compiled.cache_folder(scan)
+    assert current is not None
+    old = ("kernels-scan-0123456789abcdef", "kernels-0123456789abcdef")
+    kept = ("kernels-scan-fedcba9876543210", "kernels-mine", "other", "kernels-link-0123456789abcdef")
+    for folder in (*(root / name for name in (*old, *kept[:-1])), elsewhere):
+        (folder / "inner").mkdir(parents=True)
+        (folder / "inner" / "scan.nbi").touch()
+    (root / kept[-1]).symlink_to(elsewhere)
+    (root / old[0] / "link").symlink_to(elsewhere)
+    for folder in (*root.iterdir(), elsewhere):
+        os.utime(folder, (1, 1), follow_symlinks=False)
+    os.utime(root / kept[0])  # of another version, which is still in use
+    monkeypatch.setattr(compiled, "_FOLDERS", {})
+    assert compiled.cache_folder(scan) == current
+    assert {path.name for path in root.iterdir()} == {current.name, *kept}
+    assert current.stat().st_mtime > 1
+    assert (elsewhere / "inner" / "scan.nbi").exists()
+    os.utime(current, (1, 1))  # of this version, though this process did not ask for it
+    compiled.remove_unused(root)
+    assert current.exists()
+
+
+def test_kernels_that_another_process_begins_to_use_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "kernels-scan-0123456789abcdef"
+    folder.mkdir()
+    os.utime(folder, (1, 1))
+    seen = iter((True, False))  # unused when listed, used when renamed
+    monkeypatch.setattr(compiled, "_is_unused", lambda path: next(seen))
+    compiled.remove_unused(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
 @pytest.mark.slow
 def test_kernels_are_compiled_once(source: Source, tmp_path: Path) -> None:
     code = READ.format(before=MUST_COMPILE)
