@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Notice
@@ -16,11 +17,13 @@ from stepscope.limits import (
     CORRELATION_HOLE,
     FEW_STEPS,
     FEWEST_CALLS,
+    NAMES_LOST_SHARE,
     PROFILER_SHARE,
     START_UP_SHARE,
     WARM_UP_FACTOR,
 )
-from tests.diagnosis.loops import CALL, STEPS, facts_with, loop, running, work
+from stepscope.trace.trace import Loss
+from tests.diagnosis.loops import CALL, STEPS, Step, facts_with, loop, running, work
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
 from tests.kit.kineto_writer import write_kineto
@@ -157,6 +160,34 @@ def test_one_call_that_takes_a_fifth_of_everything_is_start_up(share: float, sai
 )
 def test_a_long_call_that_launches_or_waits_is_not(name: str, launches: bool):
     assert "profile_start_up" not in notices(starting(name, 0.21, launches=launches))
+
+
+def setting_up(name: str, *, before: bool = False) -> Facts:
+    """A whole profile that begins with a call of 800 µs in 2 ms, before or after the first kernel."""
+    drawing = TraceDrawing()
+    if before:
+        drawing.kernel(drawing.launch(0), "k", 8, 10)
+    drawing.call(name, 20, 800)
+    for number, at in enumerate((830, 1_000, 1_300, 2_000)):
+        drawing.kernel(drawing.launch(at), f"k{number}", at + 8, 10)
+    return facts_of(drawing.events())
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "said"),
+    [
+        ("cudaFree", False, True),
+        ("hipFree", False, True),
+        ("cudaFree", True, False),
+        ("cudaMalloc", False, False),
+    ],
+    ids=["cudaFree", "hipFree", "with something to free", "an allocation"],
+)
+def test_a_free_before_the_device_ever_worked_creates_its_context(name: str, before: bool, said: bool):
+    facts = setting_up(name, before=before)
+    parts = facts.accounts[0].parts.sum(axis=0)
+    assert ("profile_start_up" in notices(facts)) is said
+    assert bool(parts[Category.ALLOCATOR.code] == 0) is said
 
 
 # --- the device side ---------------------------------------------------------------------------------------
@@ -296,7 +327,7 @@ def test_the_profilers_own_work(own_us: int, said: bool):
 
     found = notices(facts_of(loop(STEP, step))).get("profile_overhead")
     assert (found is not None) is said
-    assert found is None or "takes 20.0 µs of each step (2.0 %)" in found.text
+    assert found is None or "takes 20.0 µs per step (2.0 %)" in found.text
 
 
 # --- many ranks --------------------------------------------------------------------------------------------
@@ -365,6 +396,48 @@ def test_an_open_arrow_is_no_notice():
     facts = broken(arrow)
     assert "flow_open" in {loss.code for loss in facts.trace.completeness.losses}
     assert "profile_flow_open" not in notices(facts)
+
+
+def cut(events: list[Event], share: float) -> Facts:
+    """A profile of which some share of the events lost their names with the end of the file."""
+    trace = trace_of_bytes(write_kineto(events))
+    loss = Loss("names_lost", round(share * trace.completeness.events), "events without name", damaged=True)
+    return analyse(replace(trace, completeness=replace(trace.completeness, losses=(loss,))))
+
+
+def without_marks(step: Step) -> list[Event]:
+    return [event for event in loop(STEP, step) if not event.name.startswith("ProfilerStep")]
+
+
+@pytest.mark.parametrize("share", [NAMES_LOST_SHARE + 0.05, NAMES_LOST_SHARE - 0.05])
+def test_where_most_names_were_lost_no_cause_is_booked(share: float):
+    """Neither for the host alone nor for a device that waits for it."""
+
+    def alone(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(3): main", start, STEP)
+        drawing.host("aten::mm", start, 300)
+
+    def waiting(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(3): main", start, STEP)
+        work(drawing, start + 400, start + STEP)
+        drawing.sync(start + 450, STEP - 450)
+
+    for step in (alone, waiting):
+        parts = cut(loop(STEP, step), share).accounts[0].parts.sum(axis=0)
+        told = {c for c in CATEGORIES if parts[c.code] and c not in BUSY}
+        blind = {Category.UNKNOWN_HOST} | ({Category.LAUNCH} if step is waiting else set())  # its call is no guess
+        assert (told == blind) is (share > NAMES_LOST_SHARE)
+
+
+def test_where_names_were_lost_no_step_markers_are_advised():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(3): main", start, STEP)
+
+    found = notices(cut(without_marks(step), 0.9))
+    assert set(found) == {"damaged_names_lost", "profile_no_steps", "profile_device_missing"}
+    assert "prof.step" not in found["profile_no_steps"].text
+    assert "cut" in found["profile_device_missing"].text
+    assert "prof.step" not in notices(cut(without_marks(step), 0.01))["profile_no_steps"].text
 
 
 def test_losses_come_first():

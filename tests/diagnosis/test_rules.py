@@ -467,6 +467,12 @@ def test_double_precision_is_not_told_to_use_sixteen_bits():
     assert (found.findings, found.minor) == ((), ())
 
 
+def test_what_may_be_double_precision_is_not_either():
+    """A kernel's short name without its template arguments: on FMA units, in some format."""
+    found = diagnosed(running(("gemmSN_NN_kernel", 900)), device(A100))
+    assert (found.findings, found.minor) == ((), ())
+
+
 @pytest.mark.parametrize("kernels", [((UNKNOWN, 900),), ((HALF_GEMM, 900),), ((ADD, 900),)])
 def test_what_is_not_certain_or_not_matrix_work_is_not_counted(kernels: tuple[tuple[str, int], ...]):
     found = diagnosed(running(*kernels), device(A100))

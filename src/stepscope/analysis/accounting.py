@@ -116,7 +116,7 @@ def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account 
     rows = Rows(None, bounds, tuple(steps), tuple(phases))
     parts = np.zeros((len(steps), len(CATEGORIES)), np.int64)
     rest: iv.Intervals = (bounds[:1], bounds[-1:])
-    for cause, spans in _host_sets(trace, host):
+    for cause, spans in [] if trace.completeness.nameless else _host_sets(trace, host):
         taken = iv.intersect(rest, spans)
         rest = iv.subtract(rest, taken)
         parts[:, cause.code] += iv.covered_between(taken, bounds[:-1], bounds[1:])

@@ -79,7 +79,9 @@ class HostActivity:
         """When a thread did something of that cause; ``launch`` is dispatching, ``python`` any cover by a frame."""
         key = (track, cause)
         if key not in self._sets:
-            self._sets[key] = self._make(track, cause)
+            # Of events that lost their names nothing is known, and what the others did says little of the whole.
+            nameless = self.trace.completeness.nameless
+            self._sets[key] = iv.EMPTY if nameless else self._make(track, cause)
         return self._sets[key]
 
     @property
@@ -206,7 +208,7 @@ def _backward_threads(trace: Trace, main: int) -> tuple[int, ...]:
 def _causes(trace: Trace, roles: U8) -> U8:
     slices = trace.slices
     causes = np.full(len(slices), NO_CAUSE, np.uint8)
-    causes[slices.kind == Kind.ALLOCATION] = Category.ALLOCATOR.code
+    causes[(slices.kind == Kind.ALLOCATION) & ~_sets_up(trace)] = Category.ALLOCATOR.code
     causes[slices.kind == Kind.COMPILE] = Category.COMPILE.code
     causes[slices.kind == Kind.OVERHEAD] = Category.PROFILER.code
     for kind in _NAMED_KINDS:
@@ -220,6 +222,22 @@ def _causes(trace: Trace, roles: U8) -> U8:
     built = holding(np.isin(roles, [_role_code(role) for role in MISS_EVIDENCE]), slices.parent)
     causes[built & (roles == _role_code(XlaRole.DISPATCH))] = Category.GRAPH_BUILD.code
     return causes
+
+
+def _sets_up(trace: Trace) -> Bools:
+    """Frees that end before the device ever worked: there was nothing to free, so that they create the context."""
+    slices = trace.slices
+    found = np.zeros(len(slices), np.bool_)
+    if not len(trace.device_ops):
+        return found
+    begun = slices.start_ns[trace.device_ops.slice].min()
+    rows = np.flatnonzero((slices.kind == Kind.ALLOCATION) & (slices.start_ns + slices.dur_ns <= begun))
+    found[rows] = mapped(slices.name[rows], trace.strings, _frees, np.bool_)
+    return found
+
+
+def _frees(name: str) -> bool:
+    return classify_call(name).role is CallRole.FREE
 
 
 def _cause_code(name: str, *, is_python: bool) -> int:
@@ -272,6 +290,7 @@ def _waits(trace: Trace, roles: U8, main: int) -> Waits:
     copies = np.flatnonzero((pageable | to_host) & (ops.launch >= 0))
     calls, begun = ops.launch[copies], slices.start_ns[ops.slice[copies]]
     blocking[calls] = True
+    blocking &= not trace.completeness.nameless
     # A wait inside a wait is the same wait.
     blocking &= outermost(blocking, slices.parent) == np.arange(len(slices))
     end[calls] = np.where(to_host[copies], end[calls], np.clip(begun, slices.start_ns[calls], end[calls]))

@@ -109,7 +109,7 @@ def _profiles(root: str, scan: Scan) -> Found:
     if not candidates:
         raise _nothing(root, scan)
     notes = [f"{root}: {_CUT_SHORT}"] if scan.cut_short else []
-    candidates = _newest(_one_per_capture(candidates, skipped, notes), skipped, notes)
+    candidates = _newest(_one_per_capture(candidates, notes), skipped, notes)
     candidates.sort(key=lambda one: natural(one.path))
     if len(candidates) > MOST_PROFILES:
         notes.append(f"{root}: the first {MOST_PROFILES} of {len(candidates):,} profiles are read; name others to "
@@ -134,7 +134,7 @@ def _recognised(file: File) -> _Candidate | Skipped:
     return _Candidate(file, source)
 
 
-def _one_per_capture(candidates: list[_Candidate], skipped: list[Skipped], notes: list[str]) -> list[_Candidate]:
+def _one_per_capture(candidates: list[_Candidate], notes: list[str]) -> list[_Candidate]:
     """Of one capture in several forms the XPlane, else the one that is not compressed."""
     groups: dict[tuple[Path, str], list[_Candidate]] = defaultdict(list)
     planes = {one.path.parent: one.path.name for one in candidates if one.is_xplane}
@@ -152,7 +152,6 @@ def _one_per_capture(candidates: list[_Candidate], skipped: list[Skipped], notes
         if others:
             names = " and ".join(one.path.name for one in others)
             notes.append(f"{best.path} is read; {names} beside it {'hold' if others[1:] else 'holds'} the same capture")
-            skipped += [Skipped(one.path, f"holds the same capture as {best.path.name}", True) for one in others]
     return kept
 
 

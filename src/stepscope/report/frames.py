@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.analysis.categories import BUSY, BUSY_ON_ONE_RANK
 from stepscope.report.labels import CATEGORIES
 from stepscope.sql import Tables
 from stepscope.trace import tables as t
@@ -30,6 +31,7 @@ _STEPS: dict[str, tuple[Any, str]] = {
     "basis": (pl.String, "Whether the duration is the device's or the host's."),
     "inferred": (pl.Boolean, "Whether no marker says so."),
     "complete": (pl.Boolean, "Whether the profile holds all of it."),
+    "slow": (pl.Boolean, "Whether it is set apart: much longer than usual for a cause that the others do not have."),
 }
 _ACCOUNTING: dict[str, tuple[Any, str]] = {
     "rank": (pl.Int64, "Rank of the process."),
@@ -41,6 +43,9 @@ _ACCOUNTING: dict[str, tuple[Any, str]] = {
     **{name: (pl.Int64, f"Time in ns: {label.words}.") for name, label in CATEGORIES.items()},
 }
 
+
+_ON_ONE_RANK = [name for name in CATEGORIES if name not in set(BUSY) - set(BUSY_ON_ONE_RANK)]
+"""Waiting and moving data are not told apart on one rank: absent where a row does not have them, never 0."""
 
 _VIEWS = {
     "ops": "What ran on devices, with the call that launched it.",
@@ -57,7 +62,7 @@ def steps(document: Document) -> pl.DataFrame:
 
 def accounting(document: Document) -> pl.DataFrame:
     """One row per device and step (and the time around steps), one column of ns per category."""
-    rows = [{**row, **{name: row["parts"].get(name, 0) for name in CATEGORIES}} for row in document["accounting"]]
+    rows = [{**row, **dict.fromkeys(_ON_ONE_RANK, 0), **row["parts"]} for row in document["accounting"]]
     return pl.DataFrame(rows, schema={name: kind for name, (kind, _) in _ACCOUNTING.items()})
 
 

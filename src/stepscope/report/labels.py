@@ -31,7 +31,7 @@ CATEGORIES: dict[str, Label] = {
     "input": Label("waiting for input data", False, "red"),
     "infeed": Label("waiting for infeed data", False, "red"),
     "sync": Label("host blocked by a sync", False, "magenta"),
-    "launch": Label("host launching kernels", False, "yellow"),
+    "launch": Label("host launching work", False, "yellow"),
     "launch_latency": Label("launch latency", False, "bright_yellow"),
     "python": Label("Python between ops", False, "bright_magenta"),
     "compile": Label("compiling", False, "bright_red"),

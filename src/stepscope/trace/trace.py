@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.limits import NAMES_LOST_SHARE
 from stepscope.trace import tables as t
 
 
@@ -57,6 +58,12 @@ class Completeness:
     def complete(self) -> bool:
         """Whether every byte and event of a well-formed file became a row."""
         return not any(loss.damaged or loss.lost_events or loss.lost_bytes for loss in self.losses)
+
+    @property
+    def nameless(self) -> bool:
+        """Whether so many events lost their names with the end of a cut file that no cause can be told."""
+        lost = sum(loss.count for loss in self.losses if loss.code == "names_lost")
+        return lost > NAMES_LOST_SHARE * self.events
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.evidence import booked, capture_slows_host, host_share
+from stepscope.analysis.host import NO_CAUSE
+from stepscope.diagnosis.evidence import capture_slows_host, host_share
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.limits import AHEAD_SHARE, FEW_STEPS, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
@@ -41,22 +43,7 @@ def notices(facts: Facts) -> list[Notice]:
         for loss in facts.trace.completeness.losses
         if loss.damaged or loss.lost_events or not (loss.code == "flow_open" or _closes_the_list(loss))
     ]
-    for rule in (
-        _steps,
-        _few_steps,
-        _warm_up,
-        _start_up,
-        _device_missing,
-        _sampled,
-        _before_profile,
-        _host_ran_ahead,
-        _capture,
-        _profiler,
-        _collectives,
-        _lazy_phases,
-        _no_scopes,
-        _recompiled,
-    ):
+    for rule in (_steps_cut, _device_cut) if facts.trace.completeness.nameless else _RULES:
         notice = rule(facts)
         if notice is not None:
             found.append(notice)
@@ -83,6 +70,8 @@ def _steps(facts: Facts) -> Notice | None:
         return None
     if facts.markers.source == "whole profile" and len(facts.trace.nodes):
         return None  # a profile of TensorFlow 1 is one run of a session
+    if any(loss.damaged for loss in facts.trace.completeness.losses):
+        return _steps_cut(facts)
     if facts.markers.source == "whole profile":
         return Notice(
             "profile_no_steps",
@@ -135,7 +124,9 @@ def start_up_call(facts: Facts) -> int | None:
     if not facts.used or not facts.activities or facts.xla is not None:
         return None  # calls of XLA that run a program on the host's own threads are no start-up
     low, high = int(facts.markers.start[facts.used[0]]), int(facts.markers.end[facts.used[-1]])
-    inside = (slices.kind == Kind.RUNTIME_CALL) & (slices.start_ns >= low) & (slices.start_ns < high)
+    # Frees that are no allocator's work create the device's context.
+    frees = (slices.kind == Kind.ALLOCATION) & (facts.host.causes == NO_CAUSE)
+    inside = ((slices.kind == Kind.RUNTIME_CALL) | frees) & (slices.start_ns >= low) & (slices.start_ns < high)
     calls = np.flatnonzero(inside & (slices.dur_ns >= START_UP_SHARE * facts.used_ns))
     calls = np.setdiff1d(calls, facts.trace.launches.call)
     return int(calls[slices.dur_ns[calls].argmax()]) if calls.size else None
@@ -216,7 +207,7 @@ def _capture(facts: Facts) -> Notice | None:
         return Notice("capture_slows_host", f"Recording {recorded} slows the host: steps are faster without it.")
     return Notice(
         "capture_slows_host",
-        f"Recording {recorded} slows the host itself: time the device waits for the host is smaller without it.",
+        f"Recording {recorded} slows the host: without it the device waits less for the host than shown here.",
     )
 
 
@@ -290,3 +281,36 @@ def _recompiled(facts: Facts) -> Notice | None:
         "shapes, and run one step of each before the profile begins.",
         len(again),
     )
+
+
+def _steps_cut(facts: Facts) -> Notice | None:
+    """Markers may have been in what was lost: no advice to write some."""
+    if facts.markers.source != "whole profile":
+        return None
+    text = "No step markers are in the part that could be read: it is treated as one step."
+    return Notice("profile_no_steps", text)
+
+
+def _device_cut(facts: Facts) -> Notice | None:
+    if facts.activities:
+        return None
+    text = "No device activity is in the part that could be read: it may have stood behind the cut."
+    return Notice("profile_device_missing", text)
+
+
+_RULES: tuple[Callable[[Facts], Notice | None], ...] = (
+    _steps,
+    _few_steps,
+    _warm_up,
+    _start_up,
+    _device_missing,
+    _sampled,
+    _before_profile,
+    _host_ran_ahead,
+    _capture,
+    _profiler,
+    _collectives,
+    _lazy_phases,
+    _no_scopes,
+    _recompiled,
+)

@@ -37,11 +37,11 @@ def find(facts: Facts) -> list[Finding]:
         peaks = _peaks(facts, device)
         if _has_none(facts, device, peaks):
             continue
-        # Who computes in fp64 needs it: 16 bits are no advice for that.
+        # Who computes in fp64 needs it: 16 bits are no advice for that, nor for what may be fp64.
         unused = [
             use
             for use in uses
-            if use.traits.eligible and use.traits.tensor_core is Tri.NO and use.precision != "fp64"
+            if use.traits.eligible and use.traits.tensor_core is Tri.NO and use.precision not in (None, "fp64")
         ]
         precision = precision_of(type(facts.kernels)(uses))
         if unused:
