@@ -10,7 +10,7 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.host import NO_CAUSE
-from stepscope.diagnosis.evidence import capture_slows_host, host_share
+from stepscope.diagnosis.evidence import booked, capture_slows_host, host_share
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.limits import AHEAD_SHARE, FEW_STEPS, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
