@@ -36,6 +36,10 @@ SHORT_LAST_STEP: Final = 0.5
 PERIOD_MATCH: Final = 0.95
 """Share of launches that must repeat one period later for the period to be called a step."""
 
+SLOW_STEP_SHARE: Final = 0.5
+"""A step with this much of the median step more of a rare cause (compiling, a checkpoint, Python code that launches
+nothing) is set apart: the mean would tell of a step that never was."""
+
 P95_STEPS: Final = 20
 """Fewer steps than this have no p95: it would be the maximum in disguise."""
 
@@ -82,6 +86,12 @@ traces; on AMD the stamps of queued kernels touch."""
 
 LOW_PRECISION_SHARE: Final = 0.10
 """Below this share of kernel time in 16 bits or fewer, precision is worth a finding (XProf uses the same 10 %)."""
+
+PRECISION_KNOWN: Final = 0.95
+"""Where the precision of this share of kernel time is known, shares of the known are called shares of all."""
+
+PRECISION_UNKNOWN: Final = 0.05
+"""Where it is known of less than this, it is not determined: one small kernel would speak for all."""
 
 BOTTLENECK_SHARE: Final = 0.10
 """A cause is called what bounds the step from this share of it; below, the device's own work does."""

@@ -107,6 +107,7 @@ def base(parts: dict[str, int], *, devices: int = 1, steps: int = 6) -> Document
                 "basis": basis,
                 "inferred": False,
                 "complete": True,
+                "slow": False,
             }
             for at in range(steps)
         ],
@@ -128,6 +129,7 @@ def base(parts: dict[str, int], *, devices: int = 1, steps: int = 6) -> Document
             "bottleneck": "device",
             "step_time_ns": {"median": dur, "p95": None},
             "steps_used": steps - 2,
+            "steps_slow": 0,
             "step_basis": basis,
             "inferred": False,
             "parts_ns_per_step": dict(parts),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import CATEGORIES
 from stepscope.analysis.facts import Facts, analyse
-from stepscope.analysis.summary import account_parts
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from tests.kit.planted import CASES, Planted
 from tests.kit.truth import mismatches
@@ -33,14 +34,19 @@ def solved():
     return solve
 
 
+def _mean_parts(facts: Facts, account: Account) -> dict[str, float]:
+    """ns per timed step, slow ones included: what was planted every few steps counts."""
+    totals = account.parts[account.step_rows(facts.timed)].sum(axis=0)
+    return {str(CATEGORIES[code]): ns / len(facts.timed) for code, ns in enumerate(totals.tolist()) if ns}
+
+
 @pytest.mark.parametrize("name", [name for name in CASES if name != "sampled"])
 def test_every_category_has_its_true_size(solved, name):
     planted, facts, _ = solved(name)
-    assert len(facts.used) == len(planted.truth.used())
+    assert len(facts.timed) == len(planted.truth.used())
     for account in facts.accounts:
         device = account.rows.device
-        steps = len(facts.used)
-        found = {str(c): ns / steps for c, ns in account_parts(facts, account).items()}
+        found = _mean_parts(facts, account)
         assert (
             mismatches(
                 found,
@@ -58,7 +64,7 @@ def test_the_planted_cause_comes_back_within_two_percent(solved, name):
     if not planted.category:
         pytest.skip("nothing is planted here")
     account = facts.accounts[0]
-    found = {str(c): ns for c, ns in account_parts(facts, account).items()}[planted.category] / len(facts.used)
+    found = _mean_parts(facts, account)[planted.category]
     wanted = planted.truth.mean_parts(account.rows.device)[planted.category]
     allowed = planted.truth.mean_open(account.rows.device).get(planted.category, 0)
     assert found == pytest.approx(wanted, rel=SIZE, abs=allowed)
@@ -122,3 +128,42 @@ def test_three_syncs_are_one_fix_set_with_three_places(solved):
     assert "Fix them together" in finding.why
     assert len({(place.file, place.line, place.op) for place in finding.where}) >= 1
     assert len(finding.evidence) >= 3
+
+
+RARE = ("garbage_collection", "checkpointing", "recompilation", "profiler_overhead")
+"""Cases whose cause comes every few steps."""
+
+
+@pytest.mark.parametrize("name", RARE[:-1])
+def test_a_cause_of_few_steps_is_told_apart_with_its_size_its_spacing_and_its_place(solved, name):
+    planted, facts, diagnosis = solved(name)
+    (finding,) = (f for f in (*diagnosis.findings, *diagnosis.minor) if f.rule == "slow_steps")
+    wanted = planted.truth.mean_parts(0)[planted.category]
+    assert finding.cost_ns_per_step == pytest.approx(wanted, rel=0.05)
+    # The steps that are left are those of the same run without the cause.
+    assert finding.predicted_step_ns == pytest.approx(planted.without_ns["all"], rel=0.02)
+    assert all(planted.truth.row(number).parts[planted.category] for number in _numbers(facts)), "only steps with it"
+    if planted.where:
+        assert planted.where.split("(")[0] in {place.file for place in finding.where}
+    assert (f"Every {_every(planted)}" in finding.title) is (len(facts.slow) >= 3)
+    assert "usual step" in diagnosis.verdict or diagnosis.bottleneck == "device"
+
+
+def test_the_profilers_own_slow_steps_are_no_finding(solved):
+    _, facts, diagnosis = solved("profiler_overhead")
+    assert len(facts.slow) == 3
+    assert not [f for f in (*diagnosis.findings, *diagnosis.minor) if f.rule == "slow_steps"]
+
+
+def _numbers(facts: Facts) -> list[int]:
+    return [facts.markers.numbers[found.step] for found in facts.slow]
+
+
+def _every(planted: Planted) -> int:
+    plan = planted.plan
+    return max(plan.gc_every, plan.checkpoint_every, plan.compile_every, plan.profiler_every)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in (*RARE, "sampled")])
+def test_no_step_is_told_apart_where_all_are_alike(solved, name):
+    assert solved(name)[1].slow == ()

@@ -16,6 +16,7 @@ from stepscope.analysis.launches import LaunchDelay, launch_delay
 from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
 from stepscope.analysis.placement import Placement, place_ops
 from stepscope.analysis.sampling import Sampling, sampling_of
+from stepscope.analysis.slow_steps import SlowStep, slow_steps
 from stepscope.analysis.steps import Markers, complete_steps, find_markers, used_steps
 from stepscope.analysis.syncs import Sync, find_syncs
 from stepscope.analysis.where import Locator
@@ -37,7 +38,10 @@ class Facts:
     markers: Markers
     complete: tuple[bool, ...]
     used: tuple[int, ...]
-    """Steps that statistics are made of."""
+    """Steps that costs and shares are made of: complete ones, without first and last where four or more remain, and
+    without the slow ones."""
+    slow: tuple[SlowStep, ...]
+    """Steps set apart for a rare cause (``slow_steps``)."""
     accounts: list[Account]
     """One per device; where there is no device, one for the host (none without host threads)."""
     step_ns: I64
@@ -78,14 +82,19 @@ class Facts:
         return round(total_ns / len(self.used)) if self.used else 0
 
     @property
+    def timed(self) -> tuple[int, ...]:
+        """The used and the slow steps: what step times are quantiles of."""
+        return tuple(sorted((*self.used, *(found.step for found in self.slow))))
+
+    @property
     def mean_step_ns(self) -> int | None:
         """Mean duration of the used steps: what parts, costs and savings are shares of."""
         return round(self.used_ns / len(self.used)) if self.used else None
 
     @property
     def median_step_ns(self) -> int | None:
-        """Median duration of the used steps."""
-        return int(np.median(self.step_ns[list(self.used)])) if self.used else None
+        """Median duration of the timed steps."""
+        return int(np.median(self.step_ns[list(self.timed)])) if self.used else None
 
 
 def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
@@ -96,10 +105,12 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     markers = find_markers(trace, activities)
     host = host_activity(trace, markers.slices)
     complete = complete_steps(trace, markers, activities)
-    used = used_steps(complete)
     accounts = account_devices(trace, activities, host, markers)
     if not activities:
         accounts = [account for account in (account_host(trace, host, markers),) if account is not None]
+    step_ns, timed = _step_durations(markers, accounts), used_steps(complete)
+    slow = slow_steps(accounts, timed, step_ns)
+    used = tuple(step for step in timed if step not in {found.step for found in slow})
     tick("accounting", 1, 4)
     bounds = [_bounds(account, used) for account in accounts] if activities else []
     locator = Locator(trace)
@@ -121,8 +132,9 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         markers=markers,
         complete=complete,
         used=used,
+        slow=slow,
         accounts=accounts,
-        step_ns=_step_durations(markers, accounts),
+        step_ns=step_ns,
         host_step_ns=_host_periods(markers),
         sampling=sampling_of(trace, activities),
         syncs=syncs,

@@ -50,6 +50,20 @@ def longest_gaps(facts: Facts, count: int = SHOWN) -> list[Gap]:
     return sorted(found, key=lambda gap: -gap.dur_ns)[:count]
 
 
+def gap_at(facts: Facts, at: int, window: tuple[int, int], cause: Category) -> Gap | None:
+    """The gap of the account at a position with most of a cause inside a window; None where it has none."""
+    idle = facts.accounts[at].idle
+    if idle is None:
+        return None
+    pieces = idle.pieces
+    inside = (pieces.category == cause.code) & (pieces.start >= window[0]) & (pieces.end <= window[1])
+    rows = np.flatnonzero(inside)
+    if rows.size == 0:
+        return None
+    longest = int(pieces.gap[rows[(pieces.end - pieces.start)[rows].argmax()]])
+    return _gap(facts, facts.activities[at], facts.accounts[at], longest)
+
+
 def crosses_step(account: Account) -> Bools:
     """Per gap, whether a step begins or ends in it: rows end where an op ends, so it then starts the next row."""
     assert account.idle is not None

@@ -67,8 +67,8 @@ def duty_cycle_share(facts: Facts) -> float | None:
 
 
 def step_time(facts: Facts) -> tuple[int | None, int | None]:
-    """Median and p95 of the used steps; no p95 under ``P95_STEPS`` steps."""
-    times = facts.step_ns[list(facts.used)]
+    """Median and p95 of the timed steps; no p95 under ``P95_STEPS`` steps."""
+    times = facts.step_ns[list(facts.timed)]
     p95 = int(np.quantile(times, 0.95, method="nearest")) if times.size >= P95_STEPS else None
     return facts.median_step_ns, p95
 

@@ -38,7 +38,7 @@ class Diagnosis:
 def diagnose(facts: Facts) -> Diagnosis:
     """Apply every rule."""
     found = [_qualified(facts, finding) for rule in RULES for finding in _over_devices(facts, rule(facts))]
-    found = _numbered(sorted(found, key=_rank))
+    found = [_predicted(facts, finding) for finding in _numbered(sorted(found, key=_rank))]
     step = facts.median_step_ns or 0
     worth = [
         f
@@ -49,6 +49,14 @@ def diagnose(facts: Facts) -> Diagnosis:
     minor = tuple(f for f in found if f not in worth)
     verdict, bottleneck = _verdict(facts)
     return Diagnosis(tuple(worth), minor, tuple(profile.notices(facts)), verdict, bottleneck)
+
+
+def _predicted(facts: Facts, finding: Finding) -> Finding:
+    """With the step time that the saving leaves."""
+    mean, saving = facts.mean_step_ns, finding.saving_ns_per_step
+    if finding.predicted_step_ns is not None or mean is None or saving is None:
+        return finding
+    return replace(finding, predicted_step_ns=max(mean - saving, 0))
 
 
 def _rank(finding: Finding) -> tuple[bool, int]:
@@ -77,7 +85,7 @@ def _over_devices(facts: Facts, found: list[Finding]) -> list[Finding]:
     for key in dict.fromkeys(keys):
         group = [finding for finding, own in zip(found, keys, strict=True) if own == key]
         worst = max(group, key=lambda finding: finding.cost_ns_per_step or 0)
-        if worst.saving_ns_per_step is None or len(facts.devices) < 2:
+        if worst.saving_ns_per_step is None or worst.predicted_step_ns is not None or len(facts.devices) < 2:
             merged.append(worst)
             continue
         saved = {finding.device: finding.saving_ns_per_step or 0 for finding in group}
@@ -141,7 +149,16 @@ _GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
 
 
 def _verdict(facts: Facts) -> tuple[str, str]:
-    """One sentence, and the name of what bounds the step."""
+    """What bounds the usual step and which steps are not usual, in a sentence each; and the name of what bounds it."""
+    sentence, bottleneck = _usual_verdict(facts)
+    if not facts.slow:
+        return sentence, bottleneck
+    count, longest = len(facts.slow), max(facts.slow, key=lambda found: found.excess_ns)
+    took = format_ns(int(facts.step_ns[longest.step]))
+    return f"{sentence} {count} of {len(facts.timed)} steps took much longer, up to {took}.", bottleneck
+
+
+def _usual_verdict(facts: Facts) -> tuple[str, str]:
     step = facts.mean_step_ns
     if step is None or not facts.accounts:
         return "Nothing in this profile says how long a step takes.", "unknown"
@@ -156,7 +173,8 @@ def _verdict(facts: Facts) -> tuple[str, str]:
     total = sum(parts.values()) or 1
     shares = {name: sum(parts.get(c, 0) for c in causes) / total for name, (causes, _) in _GROUPS.items()}
     worst = max(shares, key=lambda name: shares[name])
-    window = "of the profile" if facts.markers.source == "whole profile" else "of each step"
+    whole = facts.markers.source == "whole profile"
+    window = "of the profile" if whole else "of a usual step" if facts.slow else "of each step"
     if not facts.activities:
         return _host_verdict(parts, total, worst, shares[worst], window)
     busy = sum(parts.get(c, 0) for c in (Category.COMPUTE, Category.MEMSET, Category.COPY_D2D)) / total

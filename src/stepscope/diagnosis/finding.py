@@ -59,6 +59,8 @@ class Finding:
     device: int | None = None
     where: tuple[Where, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    predicted_step_ns: int | None = None
+    """The step time once fixed; the engine takes the saving off the mean step where a rule gives none."""
     prediction_basis: Literal["first_order", "replay"] | None = "first_order"
     not_determined: str | None = None
     id: str = ""

@@ -107,3 +107,21 @@ LOSS_SCALING: Remedies = {
     PYTORCH: "\nWith float16 scale the loss: `torch.amp.GradScaler()`.",
     None: "\nWith float16 scale the loss.",
 }
+
+RECOMPILED: Remedies = {
+    PYTORCH: """\
+Keep the shapes that reach the compiled function fixed: pad or bucket them, or
+    torch._dynamo.mark_dynamic(batch, 0)   # or torch.compile(model, dynamic=True)
+`TORCH_LOGS=recompiles` names the guard that failed.""",
+    JAX: """\
+Pad or bucket inputs to a few fixed shapes, and run one step of each before it counts. `jax.log_compiles()` names what
+is compiled; `jax.config.update("jax_explain_cache_misses", True)` says why.""",
+    TENSORFLOW: """\
+Pad or bucket inputs to a few fixed shapes, or give the function one signature for all:
+    @tf.function(input_signature=[tf.TensorSpec([None, 224, 224, 3], tf.float32)])
+Pass tensors, not Python numbers: each new number is traced anew.""",
+    TORCH_XLA: """\
+Pad or bucket inputs to a few fixed shapes: every new graph is compiled. `PT_XLA_DEBUG_LEVEL=1` says which line cut the
+graph, `torch_xla.debug.metrics.metrics_report()` counts the compilations.""",
+    None: "Pad or bucket inputs to a few fixed shapes, and run one step of each before it counts.",
+}

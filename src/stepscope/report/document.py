@@ -74,6 +74,7 @@ def _profile(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str,
 
 
 def _steps(facts: Facts) -> list[dict[str, Any]]:
+    slow = {found.step for found in facts.slow}
     return [
         {
             "rank": facts.trace.info.rank,
@@ -85,6 +86,7 @@ def _steps(facts: Facts) -> list[dict[str, Any]]:
             "basis": facts.basis,
             "inferred": facts.markers.inferred,
             "complete": facts.complete[k],
+            "slow": k in slow,
         }
         for k in range(len(facts.markers))
     ]
@@ -116,6 +118,7 @@ def _summary(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "bottleneck": diagnosis.bottleneck,
         "step_time_ns": {"median": median, "mean": facts.mean_step_ns, "p95": p95},
         "steps_used": len(facts.used),
+        "steps_slow": len(facts.slow),
         "step_basis": facts.basis if facts.used else None,
         "inferred": facts.markers.inferred,
         "step_source": facts.markers.source,
@@ -129,6 +132,7 @@ def _summary(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
             "by_time": placed.device_share_by_time if placed else None,
         },
         "low_precision_share": {"by_count": precision.low_by_count, "by_time": precision.low_by_time},
+        "precision_known_share": precision.known_by_time,
         "launch_wait_share": summary.launch_wait_share(facts),
         "idle_between_steps_ns": idle[0] if idle else None,
         "idle_within_steps_ns": idle[1] if idle else None,
@@ -141,11 +145,9 @@ def _named(parts: dict[Category, Any]) -> dict[str, Any]:
 
 
 def _finding(facts: Facts, finding: Finding) -> dict[str, Any]:
-    mean, saving = facts.mean_step_ns, finding.saving_ns_per_step
     made = {field.name: getattr(finding, field.name) for field in dataclasses.fields(finding)}
     return made | {
         "rank": facts.trace.info.rank,
-        "predicted_step_ns": None if mean is None or saving is None else max(mean - saving, 0),
         "where": [_where(place) for place in finding.where],
         "evidence": [dataclasses.asdict(piece) for piece in finding.evidence],
     }

@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from typing import Any
 
+from stepscope.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.report import labels
 from stepscope.units import format_bytes, format_count, format_ns, format_share
 
@@ -55,6 +56,8 @@ def _steps(count: int, summary: dict[str, Any]) -> str:
         return "the whole profile as one step"
     noun = "step" if count == 1 else "steps"
     used = "" if summary["steps_used"] == count else f", {summary['steps_used']} used"
+    if summary["steps_slow"]:
+        used += f", {summary['steps_slow']} much longer"
     return f"{count} {'inferred ' if summary['inferred'] else ''}{noun}{used}"
 
 
@@ -87,7 +90,7 @@ def headlines(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("device busy", busy_text),
         *([("duty cycle", f"{format_share(duty)} of the step time in compiled modules")] if duty is not None else []),
         ("ops on device", two_shares(summary["device_ops_share"])),
-        ("16-bit kernels", two_shares(summary["low_precision_share"])),
+        ("16-bit kernels", low_precision(summary["low_precision_share"], summary.get("precision_known_share"))),
     ]
 
 
@@ -102,6 +105,16 @@ def two_shares(shares: dict[str, Any]) -> str:
     return ", ".join(pieces) or "not recorded"
 
 
+def low_precision(shares: dict[str, Any], known: float | None) -> str:
+    """The share of kernels in 16 bits or fewer; ``known`` is the share of kernel time whose precision is known."""
+    by_time = shares["by_time"]
+    if by_time is None or known is None or known >= PRECISION_KNOWN:
+        return two_shares(shares)
+    if known < PRECISION_UNKNOWN:
+        return f"not determined: the precision of {format_share(1 - known)} of kernel time is not known"
+    return f"{format_share(by_time)} of the {format_share(known)} of kernel time whose precision is known"
+
+
 def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
     """What a fix saves of the step time, and what the step would then take."""
     saved, predicted = finding["saving_ns_per_step"], finding["predicted_step_ns"]
@@ -111,6 +124,8 @@ def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
         unknown = "saving not known" if missing is None else f"saving not known: {missing}"
         return unknown if cost is None else f"costs {format_ns(cost)} per step, {unknown}"
     text = f"saves {format_ns(saved)}"
+    if mean is not None and predicted == mean:
+        return f"{text} per step on average, leaving the usual {format_ns(predicted)}"
     if mean is not None:
         text += f" of {format_ns(mean)} per step"
     return text if predicted is None else f"{text}, leaving {format_ns(predicted)}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.rules import exposed_copy, input_bound, launch_bound, sync_bound, tensor_cores
+from stepscope.diagnosis.rules import exposed_copy, input_bound, launch_bound, slow_steps, sync_bound, tensor_cores
 
 RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     input_bound.find,
@@ -14,4 +14,5 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     launch_bound.find,
     exposed_copy.find,
     tensor_cores.find,
+    slow_steps.find,
 )

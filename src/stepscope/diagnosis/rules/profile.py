@@ -10,7 +10,7 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.host import NO_CAUSE
-from stepscope.diagnosis.evidence import booked, capture_slows_host, host_share
+from stepscope.diagnosis.evidence import capture_slows_host, host_share
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.limits import AHEAD_SHARE, FEW_STEPS, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
@@ -214,12 +214,13 @@ def _capture(facts: Facts) -> Notice | None:
 def _profiler(facts: Facts) -> Notice | None:
     if not facts.used_ns:
         return None
-    own = max((booked(facts, account, Category.PROFILER) for account in facts.accounts), default=0)
-    share = own * len(facts.used) / facts.used_ns
+    code, steps = Category.PROFILER.code, facts.timed
+    total = max((int(account.parts[account.step_rows(steps), code].sum()) for account in facts.accounts), default=0)
+    own, share = round(total / len(steps)), total / int(facts.step_ns[list(steps)].sum())
     if share < PROFILER_SHARE:
         return None
     return Notice(
-        "profile_overhead", f"The profiler's own work takes {format_ns(own)} of each step ({format_share(share)})."
+        "profile_overhead", f"The profiler's own work takes {format_ns(own)} per step ({format_share(share)})."
     )
 
 

@@ -1,0 +1,118 @@
+"""slow_steps: now and then a step takes much longer, for a cause that the other steps do not have.
+
+Statement: steps set apart by ``analysis.slow_steps`` (limit ``SLOW_STEP_SHARE``), grouped by cause. The cost is what
+they take longer, spread over all timed steps; where they come at even distances the fix is to let them come less often.
+"""
+
+from __future__ import annotations
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.gaps import gap_at
+from stepscope.analysis.slow_steps import SlowStep, spacing
+from stepscope.analysis.where import Where
+from stepscope.diagnosis.evidence import SHOWN
+from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
+from stepscope.diagnosis.remedies import RECOMPILED, remedy
+from stepscope.units import format_count, format_ns
+
+_DOING = {
+    Category.COMPILE: "code is compiled",
+    Category.GRAPH_BUILD: "the graph is built anew",
+    Category.CHECKPOINT_IO: "a checkpoint is read or written",
+    Category.GC: "Python collects garbage",
+    Category.ALLOCATOR: "memory is allocated",
+    Category.PYTHON: "Python code runs that launches nothing",
+    Category.UNKNOWN_HOST: "the host does something the profile does not record",
+}
+_FIXES = {
+    Category.CHECKPOINT_IO: "Write checkpoints less often, or in the background (copy the state to host memory, write "
+    "it from a thread).",
+    Category.GC: "Collect when it suits you: `gc.freeze()` after set-up, `gc.disable()` in the loop, and `gc.collect()` "
+    "every few hundred steps.",
+    Category.ALLOCATOR: "Keep shapes fixed (pad or bucket) so that the allocator's cache serves every step, or set "
+    "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`.",
+    Category.PYTHON: "Run it less often, or beside the steps in a thread: logging, metrics, evaluation and callbacks "
+    "need not hold up a step.",
+    Category.UNKNOWN_HOST: "Record Python's stacks to see what runs in these steps.",
+}
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per cause."""
+    groups: dict[Category, list[SlowStep]] = {}
+    for found in facts.slow:
+        if found.cause is not Category.PROFILER:
+            groups.setdefault(found.cause, []).append(found)
+    return [_finding(facts, cause, group) for cause, group in groups.items()]
+
+
+def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
+    steps = len(facts.timed)
+    cost = round(sum(found.excess_ns for found in group) / steps)
+    seen = [_longest(facts, found) for found in group]
+    places = dict.fromkeys(place for place, _ in seen if place)
+    period = spacing(tuple(group))
+    often = f"Every {format_count(period)}th step" if period else f"{len(group)} of {steps} steps"
+    verb = "takes" if period or len(group) == 1 else "take"
+    return Finding(
+        rule="slow_steps",
+        title=f"{often} {verb} {format_ns(round(cost * steps / len(group)))} longer: {_DOING[cause]}",
+        why=_why(facts, cause, group, period),
+        fix=_fix(facts, cause),
+        cost_ns_per_step=cost,
+        saving_ns_per_step=cost,
+        predicted_step_ns=facts.mean_step_ns,
+        prediction_basis="first_order",
+        confidence="high" if len(group) > 1 else "medium",
+        device=facts.accounts[group[0].account].rows.device,
+        where=tuple(places)[:SHOWN],
+        evidence=tuple(evidence for _, evidence in seen)[:SHOWN],
+    )
+
+
+def _longest(facts: Facts, slow: SlowStep) -> tuple[Where, Evidence]:
+    """Where most of the cause is in a slow step, and the step's window as evidence."""
+    account = facts.accounts[slow.account]
+    row = account.step_row(slow.step)
+    assert row is not None
+    start, end = int(account.rows.bounds[row]), int(account.rows.bounds[row + 1])
+    gap = gap_at(facts, slow.account, (start, end), slow.cause)
+    compiled = [found for found in (facts.xla.compilations if facts.xla else ()) if found.step == slow.step]
+    if slow.cause in (Category.COMPILE, Category.GRAPH_BUILD) and compiled:
+        place = facts.locator.where(max(compiled, key=lambda found: found.ns).slice)
+    else:
+        place = gap.where if gap else Where()
+    name = gap.blocking if gap and gap.blocking else f"step {_number(facts, slow.step)}"
+    begun, length = (gap.start_ns, gap.dur_ns) if gap else (start, end - start)
+    return place, Evidence(name, begun, length, None, account.rows.device, slow.step)
+
+
+def _number(facts: Facts, step: int) -> int:
+    number = facts.markers.numbers[step]
+    return step if number is None else number
+
+
+def _why(facts: Facts, cause: Category, group: list[SlowStep], period: int | None) -> str:
+    usual = format_ns(facts.mean_step_ns or 0)
+    listed = ", ".join(
+        f"step {_number(facts, found.step)} {format_ns(int(facts.step_ns[found.step]))}" for found in group[:SHOWN]
+    )
+    more = f" and {len(group) - SHOWN} more" if len(group) > SHOWN else ""
+    text = f"A usual step takes {usual}; {listed}{more}."
+    changes = dict.fromkeys(
+        f"`{found.module}` was compiled again because its inputs changed ({found.changed})"
+        for found in (facts.xla.compilations if facts.xla else ())
+        if found.changed and found.step in {slow.step for slow in group}
+    )
+    if cause in (Category.COMPILE, Category.GRAPH_BUILD) and changes:
+        text += f" {'; '.join(list(changes)[:2])}."
+    if period:
+        text += " Coming half as often, they cost half as much per step on average."
+    return text + " Costs and shares elsewhere in this report are those of the usual steps."
+
+
+def _fix(facts: Facts, cause: Category) -> str:
+    if cause in (Category.COMPILE, Category.GRAPH_BUILD):
+        return paragraphs(remedy(RECOMPILED, facts.trace.info.framework))
+    return _FIXES[cause]
