@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from stepscope.readers.chrome.samples import with_samples
 from stepscope.readers.kineto import to_trace
 from stepscope.readers.scan import read_events
 from stepscope.readers.source import Source
+from stepscope.trace.tables import Kind, StepMarks
 from stepscope.trace.trace import Trace
 from tests.kit.drawing import draw
 from tests.kit.events import Event
@@ -41,3 +43,11 @@ def facts_of_drawing(text: str) -> Facts:
 def read_trace(path: Path) -> Trace:
     source = Source(str(path))
     return to_trace(with_samples(read_events(source), source))
+
+
+def unmarked(trace: Trace) -> Trace:
+    """The profile as it were without its step markers."""
+    kind = trace.slices.kind.copy()
+    kind[kind == Kind.STEP] = Kind.ANNOTATION
+    slices = dataclasses.replace(trace.slices, kind=kind)
+    return dataclasses.replace(trace, slices=slices, step_marks=StepMarks.empty())

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.steps import period, used_steps
+from stepscope.analysis.repeated import period
+from stepscope.analysis.steps import used_steps
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
 from tests.kit.random_traces import random_traces

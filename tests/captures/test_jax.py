@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 
 from stepscope import Profile
+from stepscope.analysis.facts import analyse
 from tests.captures.checks import at_least, at_most, marks, numbered, opened, parts_by_step, slices_named
 from tests.captures.jobs import Capture, Captures
+from tests.support import unmarked
 
 pytestmark = pytest.mark.slow
 
@@ -87,6 +89,16 @@ def test_annotations_last_as_long_as_the_job_measured(form: Form) -> None:
     for step, dur in zip(truth.values(), found["dur_ns"].to_list(), strict=True):
         planted, measured = step["load_ns"]
         assert at_least(planted) <= dur <= at_most(measured)
+
+
+def test_without_its_markers_every_device_has_the_same_windows(with_input: Form) -> None:
+    marked = with_input[0].facts
+    found = analyse(unmarked(marked.trace))
+    assert found.markers.inferred
+    for (_, one), (_, other) in zip(marked.devices, found.devices, strict=True):
+        steps = tuple(range(len(marked.markers)))
+        ends = [account.rows.bounds[np.array(account.step_rows(steps)) + 1].tolist() for account in (one, other)]
+        assert ends[0] == ends[1]
 
 
 # --- devices and their ops ------------------------------------------------------------------------------------------

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
-from stepscope.limits import CYCLE_GAP_STEPS, PERIOD_MATCH, SHORT_LAST_STEP
+from stepscope.analysis.repeated import repeated_steps
+from stepscope.limits import CYCLE_GAP_STEPS, SHORT_LAST_STEP
 from stepscope.names.hosts import RANK_MODULES, RANK_STEP_NUM, RANK_STEP_NUM_ALONE, RANK_TPU_STEPS, step_marker
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, MarkerSource, TrackKind
 from stepscope.trace.trace import Trace
-
-LONGEST_PERIOD_SEARCH = 2_000_000
-"""Launches looked at when steps are inferred; a longer trace is inferred from its start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,49 +150,18 @@ def _from_ends(trace: Trace, found: list[tuple[int, int | None]]) -> Markers | N
 
 
 def _repeated(trace: Trace, activities: list[DeviceActivity]) -> Markers | None:
-    """Steps as the period of the launched ops' names, on the device with most launches of those that have one."""
-    by_launches = sorted(activities, key=lambda a: -int(a.launched.sum()))
-    return next((found for a in by_launches if (found := _repeated_on(trace, a)) is not None), None)
-
-
-def _repeated_on(trace: Trace, activity: DeviceActivity) -> Markers | None:
-    order = np.flatnonzero(activity.launched)
-    order = order[np.argsort(activity.launch[order], kind="stable")][:LONGEST_PERIOD_SEARCH]
-    names = trace.slices.name[activity.slice[order]]
-    found = period(names)
+    found = repeated_steps(trace, activities)
     if found is None:
         return None
-    first, length = found
-    begins = activity.launch[order[np.arange(first, names.size, length)]]
-    last_launch = int(activity.launch_end[order[-1]])
+    start, end = found
     return Markers(
-        start=begins,
-        end=np.append(begins[1:], last_launch),
-        numbers=(None,) * begins.size,
+        start=start,
+        end=end,
+        numbers=(None,) * start.size,
         source="repetition of the launches",
         inferred=True,
-        slices=np.full(begins.size, -1, np.int32),
+        slices=np.full(start.size, -1, np.int32),
     )
-
-
-def period(names: I32) -> tuple[int, int] | None:
-    """First position and length of a sequence's period, if three or more periods repeat nearly exactly.
-
-    Candidates are the distances between occurrences of the rarest names that occur three times or more.
-    """
-    values, first, counts = np.unique(names, return_index=True, return_counts=True)
-    often = counts >= 3
-    if names.size < 6 or not often.any():
-        return None
-    for value in values[often][np.lexsort((first[often], counts[often]))][:5]:
-        at = np.flatnonzero(names == value)
-        length = int(np.median(np.diff(at)))
-        if length < 2 or names.size < 3 * length:
-            continue
-        if float((names[length:] == names[:-length]).mean()) >= PERIOD_MATCH:
-            start = int(at[0]) % length
-            return (start if start <= names.size - 3 * length else 0), length
-    return None
 
 
 def _whole(trace: Trace) -> Markers:
