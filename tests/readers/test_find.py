@@ -251,10 +251,48 @@ def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
         (tmp_path / "c").chmod(0o700)
 
 
+@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
+def test_a_folder_that_may_be_listed_but_not_entered_costs_its_own_files_only(tmp_path: Path) -> None:
+    tree(tmp_path, {"a.json": TRACE, "c/d.json": TRACE})
+    (tmp_path / "c").chmod(0o444)
+    try:
+        assert reasons(find(str(tmp_path))) == {"d.json": "cannot be opened: permission denied"}
+        for path in ("c/d.json", "c/d.zip/e.json"):
+            with pytest.raises(InputError, match="cannot be opened: permission denied"):
+                find(str(tmp_path / path))
+    finally:
+        (tmp_path / "c").chmod(0o700)
+
+
 def test_special_files_are_not_waited_for(tmp_path: Path) -> None:
     tree(tmp_path, {"a.json": TRACE})
     os.mkfifo(tmp_path / "pipe")
-    assert reasons(find(str(tmp_path))) == {"pipe": "is not a regular file"}
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    assert reasons(find(str(tmp_path))) == dict.fromkeys(("pipe", "zero"), "is not a regular file")
+    for path in (tmp_path / "pipe", tmp_path / "zero", "/dev/zero", "/dev/full"):
+        with pytest.raises(InputError, match="is not a regular file"):
+            find(str(path))
+
+
+def test_links_to_themselves_and_to_nothing_are_told(tmp_path: Path) -> None:
+    tree(tmp_path, {"a.json": TRACE})
+    (tmp_path / "self").symlink_to("self")
+    (tmp_path / "nothing").symlink_to("nowhere")
+    assert reasons(find(str(tmp_path))).keys() == {"self", "nothing"}
+    for path in ("self", "nothing"):
+        with pytest.raises(InputError):
+            find(str(tmp_path / path))
+
+
+def test_names_that_are_no_utf8_are_read_and_named(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9")
+    try:
+        tree(tmp_path, {f"{name}.json": TRACE, f"{name}.txt": b"text"})
+    except OSError:
+        pytest.skip("this file system wants UTF-8")
+    found = find(str(tmp_path))
+    assert names(found, tmp_path) == [f"{name}.json"]
+    assert f"{name}.txt" in grouped(found.skipped, str(tmp_path))[0]
 
 
 # --- archives ------------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def find(path: str) -> Found:
         if matches:
             return _profiles(path, Scan.of(map(Path, matches)))
         return Found((_member(place) or Source(path),))
-    if place.is_dir() or (archive.is_archive(place) and len(archive.read(place).members) > 1):
+    if os.path.isdir(place) or (archive.is_archive(place) and len(archive.read(place).members) > 1):
         return _profiles(path, Scan.of([place]))
     return Found((Source(path),))
 
@@ -186,7 +186,7 @@ def _run_time(name: str, run: list[_Candidate]) -> tuple[int, ...]:
 def _member(place: Path) -> Source | None:
     """The member that ARCHIVE/NAME means; None where there is no such archive or member."""
     for folder in place.parents:
-        if folder.is_file() and archive.is_archive(folder):
+        if os.path.isfile(folder) and archive.is_archive(folder):
             name = str(place)[len(str(folder)) + 1 :].replace(os.sep, "/")
             named = (member for member in archive.read(folder).members if member.name == name)
             return next((Source(folder, member) for member in named), None)

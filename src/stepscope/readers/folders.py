@@ -59,7 +59,7 @@ class Scan:
         scan = cls()
         folders: deque[tuple[Path, int]] = deque()
         for path in paths:
-            if path.is_dir():
+            if os.path.isdir(path):
                 folders.append((path, 0))
             else:
                 scan._file(path)
@@ -92,13 +92,13 @@ class Scan:
         self.folders += 1
         self._entries += len(entries)
         shown = [Path(entry.path) for entry in entries if not entry.name.startswith(".")]
-        below = [path for path in shown if path.is_dir()]
+        below = [path for path in shown if os.path.isdir(path)]  # Path.is_dir raises where it may not look
         if {entry.name for entry in entries} >= _EXPORT:
             self.skipped.append(Skipped(folder, "is an export to Parquet, which is not read back; name the profile it "
                                                 "was made from"))
             return below
         for path in shown:
-            if not path.is_dir():
+            if not os.path.isdir(path):
                 self._file(path)
         return below
 
