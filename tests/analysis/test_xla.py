@@ -224,6 +224,23 @@ def test_ranges_called_forward_measure_graph_building_in_a_lazy_framework():
         assert notices.get("lazy_phases") == expected
 
 
+@pytest.mark.parametrize("framework", ["PyTorch/XLA", "JAX", "PyTorch"])
+def test_the_python_of_forward_and_backward_builds_the_graph_of_a_lazy_framework(framework: str):
+    """No name tells that Python builds the graph; what has a name inside the ranges keeps its own cause."""
+    job = lazy_loop()
+    host = [r if r.name != BUILD else HostRange("train.py(9): step", r.start, 300, Kind.PYTHON_FRAME)
+            for r in job.host]  # fmt: skip
+    for k in range(6):
+        host.append(HostRange("Forward pass", 1_000 * k + 20, 200))
+        host.append(HostRange("backward", 1_000 * k + 220, 160))  # 80 of them send data
+    found = parts(facts_of(Job(host, job.ops, framework=framework)))
+    lazy = framework == "PyTorch/XLA"
+    assert found.get(Category.GRAPH_BUILD, 0) == (200 + 80 if lazy else 0)
+    if framework != "PyTorch":
+        assert found[Category.TRANSFER] == 100
+    assert found.get(Category.PYTHON, 0) < (30 if lazy else 400)
+
+
 def test_missing_scopes_are_said_with_the_switch_that_records_them():
     job = lazy_loop()
     notices = diagnose(facts_of(Job(job.host, job.ops, framework="PyTorch/XLA"))).notices

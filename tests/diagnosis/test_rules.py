@@ -492,6 +492,14 @@ def test_wide_matrix_work_is_found_where_hardly_anything_is_narrow(half: int, fo
         assert "Only 9.9 % of kernel time is in 16 bits or fewer" in diagnosis.findings[0].why
 
 
+@pytest.mark.parametrize(("wide", "found"), [(50, True), (49, False)])
+def test_wide_work_is_found_only_where_precision_is_known_of_enough(wide: int, found: bool):
+    diagnosis = diagnosed(running((UNKNOWN, 1_000 - wide), (PLAIN_GEMM, wide)), device(A100))
+    findings = [f for f in (*diagnosis.findings, *diagnosis.minor) if f.rule == "low_precision_share"]
+    assert bool(findings) is found
+    assert not found or "Only 0 % of the 5.0 % of kernel time whose precision is known" in findings[0].why
+
+
 def test_wide_work_that_is_no_matrix_work_gains_nothing():
     assert rules(diagnosed(running((ADD, 900)), device(A100))) == []
 

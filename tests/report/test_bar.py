@@ -36,7 +36,7 @@ def test_parts_are_busy_first_and_largest_first_with_glyphs_of_their_own():
         (True, "copying host to device"),
         (True, "clearing memory (memset)"),
         (False, "waiting for input data"),
-        (False, "host launching kernels"),
+        (False, "host launching work"),
         (False, "host blocked by a sync"),
         (False, "other (3 small parts)"),
     ]
@@ -55,7 +55,7 @@ def test_the_largest_part_of_a_side_keeps_its_name_however_small():
     assert [part.words for part in bar.parts_of(summary)] == [
         "computing (kernels)",
         "other (2 small parts)",
-        "host launching kernels",
+        "host launching work",
     ]
 
 

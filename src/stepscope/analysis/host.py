@@ -11,7 +11,14 @@ from stepscope.analysis.categories import Category
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
-from stepscope.names.xla_hosts import INPUT_WAIT, MISS_EVIDENCE, XlaRole, classify_xla_name, runs_program
+from stepscope.names.xla_hosts import (
+    INPUT_WAIT,
+    MISS_EVIDENCE,
+    XlaRole,
+    classify_xla_name,
+    is_lazy_phase,
+    runs_program,
+)
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.forest import holding, inherit, outermost, rows_of_track
@@ -34,11 +41,12 @@ _XLA_CAUSES = {
     XlaRole.INFEED: Category.INFEED,
     XlaRole.INPUT: Category.INPUT,
     XlaRole.STEP_MARKER: Category.GRAPH_BUILD,
+    XlaRole.LAZY_PHASE: Category.GRAPH_BUILD,
     # Starting a program that is compiled already, loading it included, is launching it.
     XlaRole.EXECUTE: Category.LAUNCH,
     XlaRole.DISPATCH: Category.LAUNCH,
 }
-_WRAPPERS = (XlaRole.STEP_MARKER, XlaRole.DISPATCH)
+_WRAPPERS = (XlaRole.STEP_MARKER, XlaRole.LAZY_PHASE, XlaRole.DISPATCH)
 """Ranges around all of these: only what nothing inside them explains is theirs."""
 _NAMED_KINDS = (Kind.ANNOTATION, Kind.STEP, Kind.HOST_OP, Kind.PYTHON_FRAME, Kind.MODULE, Kind.OVERHEAD)
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
@@ -262,6 +270,10 @@ def _xla_roles(trace: Trace) -> U8:
         rows = np.flatnonzero(slices.kind == kind)
         code_of = partial(_xla_code, is_python=kind == Kind.PYTHON_FRAME)
         roles[rows] = mapped(slices.name[rows], trace.strings, code_of, np.uint8)
+    if trace.info.framework == "PyTorch/XLA":
+        rows = np.flatnonzero((slices.kind == Kind.ANNOTATION) & (roles == NO_CAUSE))
+        rows = rows[mapped(slices.name[rows], trace.strings, is_lazy_phase, np.bool_)]
+        roles[rows] = _role_code(XlaRole.LAZY_PHASE)
     return roles
 
 

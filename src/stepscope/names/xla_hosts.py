@@ -44,6 +44,8 @@ class XlaRole(StrEnum):
     OUTFEED = "outfeed"
     STEP_MARKER = "step_marker"
     """The end of a step of a lazy framework: what no other role covers in it is graph building."""
+    LAZY_PHASE = "lazy_phase"
+    """A lazy framework's range called forward or backward: what no other role covers in it is graph building."""
     INPUT = "input"
     NOISE = "noise"
     """To be left out: bookkeeping of profiler and runtime, completion marks, memory events."""
@@ -227,6 +229,18 @@ _FRAMES = tuple(_frame(*row) for row in (
 
 def _frame_role(path: str, function: str) -> XlaRole | None:
     return next((role for role, where, functions in _FRAMES if where.match(path) and functions.match(function)), None)
+
+
+def is_lazy_phase(name: str) -> bool:
+    """Whether people call so a range that, in a lazy framework, holds the building of the graph.
+
+    >>> [is_lazy_phase(name) for name in ("Backward pass", "train/forward_step", "fast-forwarding")]
+    [True, True, False]
+    """
+    return _PHASE.search(name[:_LONGEST]) is not None
+
+
+_PHASE = re.compile(r"(?<![a-z])(?:forward|backward)(?![a-z])", re.IGNORECASE)
 
 
 class XlaExecution(NamedTuple):

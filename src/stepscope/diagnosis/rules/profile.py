@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -14,11 +13,11 @@ from stepscope.diagnosis.evidence import capture_slows_host, host_share
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.limits import AHEAD_SHARE, FEW_STEPS, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
+from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
 from stepscope.units import format_ns, format_share
 
-_PHASE_NAME = re.compile(r"\b(?:forward|backward)\b", re.IGNORECASE)
 CUT = ("truncated", "truncated_tail", "gzip_truncated", "gzip_corrupt", "zip_truncated", "zip_corrupt")
 """Codes of damage that takes away the end of a file."""
 
@@ -241,9 +240,7 @@ def _lazy_phases(facts: Facts) -> Notice | None:
     """In a lazy framework the ranges people call forward and backward hold the building of the graph."""
     if facts.trace.info.framework != TORCH_XLA:
         return None
-    slices = facts.trace.slices
-    named = [code for code, name in enumerate(facts.trace.strings) if _PHASE_NAME.search(name)]
-    count = int(((slices.kind == Kind.ANNOTATION) & np.isin(slices.name, named)).sum())
+    count = int(facts.host.in_role(XlaRole.LAZY_PHASE).sum())
     if not count:
         return None
     return Notice(

@@ -19,7 +19,7 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import LOSS_SCALING, SIXTEEN_BITS, TF32, remedy
 from stepscope.hardware.devices import lookup
 from stepscope.hardware.peaks import DevicePeaks
-from stepscope.limits import LOW_PRECISION_SHARE
+from stepscope.limits import LOW_PRECISION_SHARE, PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.names.kernels import Tri
 from stepscope.units import format_ns, format_share
 
@@ -46,11 +46,17 @@ def find(facts: Facts) -> list[Finding]:
         precision = precision_of(type(facts.kernels)(uses))
         if unused:
             found.append(_unused(facts, unused, peaks))
-        elif precision.low_by_time is not None and precision.low_by_time < LOW_PRECISION_SHARE:
+        elif _is_wide(precision):
             wide = [use for use in uses if use.traits.eligible and use.precision in WIDE]
             if wide:
                 found.append(_wide(facts, wide, precision, peaks))
     return found
+
+
+def _is_wide(precision: Precision) -> bool:
+    """Whether hardly any kernel time is in 16 bits, where enough of it is known to say so."""
+    low, known = precision.low_by_time, precision.known_by_time
+    return low is not None and known is not None and low < LOW_PRECISION_SHARE and known >= PRECISION_UNKNOWN
 
 
 def _has_none(facts: Facts, device: int, peaks: DevicePeaks | None) -> bool:
@@ -101,11 +107,18 @@ def _wide(facts: Facts, uses: list[KernelUse], precision: Precision, peaks: Devi
         rule="low_precision_share",
         title="Matrix work runs in 32 bits",
         why=(
-            f"Only {format_share(precision.low_by_time)} of kernel time is in 16 bits or fewer; "
+            f"Only {format_share(precision.low_by_time)} of {_known(precision)} is in 16 bits or fewer; "
             f"{format_ns(_cost(facts, uses))} per step are matrix kernels in {uses[0].precision} "
             f"({uses[0].precision_reason})."
         ),
     )
+
+
+def _known(precision: Precision) -> str:
+    share = precision.known_by_time or 0.0
+    if share >= PRECISION_KNOWN:
+        return "kernel time"
+    return f"the {format_share(share)} of kernel time whose precision is known"
 
 
 def _finding(
