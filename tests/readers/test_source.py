@@ -114,6 +114,23 @@ def test_a_dense_but_small_file_is_no_bomb(tmp_path: Path, engine: str) -> None:
     assert read_all(write(tmp_path, gzip.compress(bytes(1 << 20))))[0] == bytes(1 << 20)
 
 
+def test_a_file_cut_off_while_it_is_used_does_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "rewritten"
+    path.write_bytes(TEXT)
+    source = Source(path)
+    data, _ = source.data()
+    os.truncate(path, 100)
+    assert data.tobytes() == TEXT
+    assert source.data()[0].tobytes() == TEXT[:100]
+    os.truncate(path, 0)
+    with pytest.raises(InputError, match="became empty"):
+        source.data(mapped=True)
+    path.unlink()
+    for mapped in (True, False):
+        with pytest.raises(InputError, match="no such file"):
+            source.data(mapped=mapped)
+
+
 def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty").touch()

@@ -22,7 +22,7 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
 
     Raises InputError where the file is damaged, or of another version.
     """
-    data, _ = source.data()  # A fault of the compression shows as missing bytes.
+    data, _ = source.data(mapped=True)  # A fault of the compression shows as missing bytes.
     try:
         return saved.unpack(data.view(np.ndarray))
     except saved.SavedError as error:

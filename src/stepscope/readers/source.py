@@ -36,6 +36,11 @@ from stepscope.readers.inflate import (
 Container = Literal["plain", "gzip", "zip"]
 CONTAINERS: tuple[Container, ...] = get_args(Container)
 
+MAPPED_FROM = 64 << 20
+"""Plain files of this many bytes are mapped, which is several times faster than reading them. Smaller ones are read:
+a job that writes the same name again and again may cut a file at any time, and a page that is gone from a mapped file
+ends the process."""
+
 
 class Source:
     """A readable, regular, non-empty file, or such a member of a zip archive.
@@ -115,13 +120,19 @@ class Source:
             got = fill(stream, memoryview(buffer))
         return bytes(buffer[:got])
 
-    def data(self) -> tuple[npt.NDArray[np.uint8], Fault | None]:
+    def data(self, *, mapped: bool = False) -> tuple[npt.NDArray[np.uint8], Fault | None]:
         """The whole decompressed content, read-only, and why it ended early if it did.
 
-        A plain file is mapped, not read. Raises :class:`InputError` for a bomb or a failing disk.
+        A large plain file, or with ``mapped`` any, is mapped and not read: nobody may cut it off while it is in use.
+        Raises :class:`InputError` for a bomb or a failing disk.
         """
-        if self.container == "plain":
-            return np.memmap(self._file, np.uint8, mode="r"), None
+        if self.container == "plain" and (mapped or self.size >= MAPPED_FROM):
+            try:
+                return np.memmap(self._file, np.uint8, mode="r"), None
+            except OSError as error:
+                raise unreadable(self.path, error) from error
+            except ValueError as error:
+                raise InputError(f"{self.path}: became empty while it was read; read it again") from error
         content = bytearray()
         with self.stream() as stream:
             block = bytearray(1 << 20)
