@@ -121,7 +121,8 @@ def _shape(trace: Trace) -> str:
         if ((column >= 0) & (column != NULL)).any()
     ]
     losses = sorted({loss.code for loss in trace.completeness.losses})
-    return f"{trace.info.format}: {' '.join(tables + linked)}; {' '.join(losses)}"
+    state = "read" if trace.completeness.complete else "partial"
+    return f"{state}: {trace.info.format}: {' '.join(tables + linked)}; {' '.join(losses)}"
 
 
 def _words(sentence: str) -> str:

@@ -39,6 +39,8 @@ class Figures:
     """What one reader's run came to."""
 
     inputs: int = 0
+    partial: int = 0
+    """Inputs of which something was lost or repaired."""
     refused: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     defects: Counter[str] = field(default_factory=Counter)
@@ -48,7 +50,8 @@ class Figures:
     def row(self, name: str, mode: str) -> str:
         """A row of the table in ``docs/fuzzing.md``."""
         return (
-            f"| {name} | {mode} | {self.inputs:,} | {self.refused:,} | {len(self.outcomes):,} | "
+            f"| {name} | {mode} | {self.inputs:,} | {self.inputs - self.partial - self.refused:,} | {self.partial:,} | "
+            f"{self.refused:,} | {len(self.outcomes):,} | "
             f"{self.slowest_s * 1000:,.0f} ms | {self.memory >> 20:,} MiB | {sum(self.defects.values())} |"
         )
 
@@ -70,8 +73,8 @@ def main() -> None:
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
     print(
-        "| reader | mode | inputs | refused | outcomes | slowest | memory | defects |\n"
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+        "| reader | mode | inputs | read | partial | refused | outcomes | slowest | memory | defects |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     )
     modes = ("plain", "checked")
     seconds = 60 * options.minutes / len(options.reader) / len(modes)
@@ -118,6 +121,7 @@ def fuzz(name: str, mode: str, seconds: float, options: argparse.Namespace) -> F
                 figures.slowest_s = max(figures.slowest_s, report.seconds)
                 figures.memory = max(figures.memory, report.memory)
                 figures.refused += report.outcome.startswith("refused")
+                figures.partial += "partial: " in report.outcome
                 if report.outcome:
                     figures.outcomes[report.outcome] += 1
                 if report.defect:
