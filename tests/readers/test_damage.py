@@ -417,6 +417,32 @@ def test_an_event_beyond_the_size_limit_is_skipped_and_counted(folder: Path, roa
     assert events.damages[0].lost_bytes > 200_000
 
 
+@pytest.mark.parametrize("container", ["plain", "gzip"])
+@pytest.mark.parametrize(("before", "after"), [(b"", b","), (b",", b""), (b"}", b","), (b"", b"]")])
+def test_blanks_without_end_are_passed_in_bounded_memory(folder: Path, road: Any, container: str, before: bytes,
+                                                         after: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def noted(size: int) -> Any:
+        sizes.append(size)
+        return empty_buffer(size)
+
+    empty_buffer = window.empty_buffer
+    for module in (drive, window):
+        monkeypatch.setattr(module, "empty_buffer", noted)
+    for name, size in (("CHUNK", 2048), ("MARGIN", 512), ("HEAD_BLOCK", 1024), ("SLACK", 512)):
+        monkeypatch.setattr(drive, name, size)
+    monkeypatch.setattr(window, "EVENT_LIMIT", 4096)
+    first, second = (b",".join(json.dumps(one).encode() for one in half) for half in (EVENTS[:3], EVENTS[3:]))
+    blanks = b" " * 300_000
+    text = b'{"traceEvents": [' + first + before + blanks + after + (second if after != b"]" else b"") + b"]}"
+    events = read(folder, text if container == "plain" else gzip.compress(text), road)
+    assert names(events) == ALL_NAMES[: 6 if after != b"]" else 3]
+    assert codes(events).keys() <= ({"stray_bracket"} if before == b"}" else {"stray_bracket", "trailing_content"})
+    assert max(sizes) < 100_000
+    assert codes(read(folder, b'{"traceEvents": [' + blanks + first + b"]}", road)) == {}
+
+
 def test_arguments_of_damaged_events_are_read_as_far_as_possible(folder: Path, road: str) -> None:
     text = changed(('"External id": 2', '"note": "say "hi"", "External id": 2'),
                    ('"External id": 3', '"bad": @, "x": NaN'))
