@@ -25,6 +25,12 @@ LATENCY_QUANTILE: Final = 0.95
 SHORT_WAIT_NS: Final = 20_000
 """A wait in which the device worked less than this blocked nobody; it is listed only if it cost something."""
 
+WAIT_COST_NS: Final = 1_000
+"""What costs less than this per step cost nothing: the clock's own reading takes some 100 ns."""
+
+WAIT_SHARE: Final = 0.01
+"""A finding names a wait from this share of its cost on; what FINDING_SHARE is to a step."""
+
 # --- steps --------------------------------------------------------------------------------------------------------
 
 CYCLE_GAP_STEPS: Final = 1.0

@@ -9,7 +9,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import analyse
 from stepscope.analysis.syncs import Sync
-from stepscope.limits import SHORT_WAIT_NS
+from stepscope.limits import SHORT_WAIT_NS, WAIT_COST_NS
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream
 from tests.kit.kineto_writer import Form, write_kineto
@@ -148,6 +148,19 @@ def test_a_wait_that_blocked_hardly_and_cost_nothing_is_not_listed(blocked_ns: i
     drawing.kernel(drawing.launch(0), "a", 10, 40)
     drawing.sync(50 - blocked_ns / 1000, blocked_ns / 1000 + 5)
     assert bool(facts_of(drawing.events()).syncs[0]) is listed
+
+
+@pytest.mark.parametrize(("blocked_ns", "listed"), [(WAIT_COST_NS, True), (WAIT_COST_NS - 100, False)])
+def test_a_wait_that_cost_less_than_a_clock_can_tell_is_not_listed(blocked_ns: int, listed: bool):
+    """The device ends so soon after the wait began, and idles then for what the host had lost."""
+    drawing = TraceDrawing()
+    drawing.step(1, 0, 300)
+    drawing.kernel(drawing.launch(0), "a", 10, 40)
+    drawing.sync(50 - blocked_ns / 1000, blocked_ns / 1000 + 5)
+    drawing.kernel(drawing.launch(100), "b", 110, 40)
+    facts = facts_of(drawing.events())
+    assert int(facts.accounts[0].parts[:, Category.SYNC.code].sum()) == blocked_ns
+    assert [sync.cost_ns for sync in facts.syncs[0]] == ([blocked_ns] if listed else [])
 
 
 def test_a_wait_counts_as_blocked_only_while_the_device_works():

@@ -241,6 +241,17 @@ def test_the_python_of_forward_and_backward_builds_the_graph_of_a_lazy_framework
     assert found.get(Category.PYTHON, 0) < (30 if lazy else 400)
 
 
+def test_a_bare_file_of_the_framework_is_no_place():
+    """An XPlane keeps no more of a frame's path than the file; of the user's own that is enough."""
+    for file, told in (("pxla.py", None), ("train.py", "train.py")):
+        job = lazy_loop()
+        host = [*job.host, *(HostRange(f"{file}(374): __call__", 1_000 * k + 395, 60, Kind.PYTHON_FRAME)
+                             for k in range(6))]  # fmt: skip
+        facts = facts_of(Job(host, job.ops))
+        call = next(s for s in range(len(facts.trace.slices)) if facts.trace.name_of(s) == EXECUTE)
+        assert facts.locator.where(call).file == told
+
+
 def test_missing_scopes_are_said_with_the_switch_that_records_them():
     job = lazy_loop()
     notices = diagnose(facts_of(Job(job.host, job.ops, framework="PyTorch/XLA"))).notices

@@ -222,6 +222,24 @@ def test_waits_in_a_row_are_one_fix_set():
     assert finding.why.count("The output's size depends on the input's values") == 1
 
 
+@pytest.mark.parametrize(("second_us", "named"), [(25, True), (15, False)])
+def test_a_wait_that_costs_next_to_nothing_is_not_named_beside_one_that_does(second_us: int, named: bool):
+    """Of 2 ms, 1 % is 20 µs."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host("aten::view", start, 2_000 - CALL)
+        work(drawing, start + 2_000 - CALL, start + 5_000)
+        drawing.host("aten::item", start + 2_100, 2_900)
+        drawing.sync(start + 2_100, 2_900)
+        work(drawing, start + 5_000 + second_us - CALL, start + 8_000)
+        drawing.host("aten::nonzero", start + 5_100, 2_900)
+        drawing.sync(start + 5_100, 2_900)
+
+    found = diagnosed(loop(8_000, step))
+    (finding,) = (f for f in found.findings if f.rule == "sync_bound")
+    assert ("and 1 more" in finding.title) is named
+
+
 def test_an_op_and_a_bare_call_get_both_remedies():
     def step(drawing: TraceDrawing, number: int, start: int) -> None:
         for at, op in ((start, True), (start + 3_000, False)):

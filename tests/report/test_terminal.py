@@ -249,3 +249,15 @@ def test_time_outside_the_steps_is_listed():
     document["accounting"].insert(0, {**row, "parts": {"compute": 7_000_000}})
     block = _block(_lines(document, verbose=True), "Time outside the steps")
     assert re.fullmatch(r"before the first step +0 ns +7\.00 ms", block[2])
+
+
+@pytest.mark.parametrize(("devices", "told"), [(1, False), (2, True)])
+def test_waits_and_copies_say_of_which_of_several_devices_they_are(devices: int, told: bool):
+    document = documents.input_bound()
+    document["profile"]["devices"] *= devices
+    for name in ("syncs", "copies"):
+        for row in document["analyses"][name]:
+            row["device"] = 0
+    lines = _lines(document, verbose=True, width=120)
+    for title in ("Waits of the host for the device (synchronisation), per step", "Copies, per step"):
+        assert ("device" in lines[lines.index(title) + 1].replace("device idle", "").split()) is told

@@ -11,7 +11,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Locator, Where
-from stepscope.limits import SHORT_WAIT_NS
+from stepscope.limits import SHORT_WAIT_NS, WAIT_COST_NS
 from stepscope.names.hosts import SyncHint, sync_hint
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, Kind
@@ -63,6 +63,8 @@ def find_syncs(
         if rows.size:
             own = rows[inside[rows]]
             sums = int(blocked[own].sum()), int(cost[rows].sum())
+            if sums[1] < WAIT_COST_NS * len(used) and not (blocked[own] >= SHORT_WAIT_NS).any():
+                continue
             places = waits.slice[own if own.size else rows]
             found.append(_sync(trace, locator, places, frozenset(step[own].tolist()), sums))
     return sorted(found, key=lambda sync: (-sync.cost_ns, -sync.blocked_ns))

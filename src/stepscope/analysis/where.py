@@ -87,6 +87,11 @@ class Frame:
         # An absolute path is the user's unless it went through a package folder above.
         return path.startswith("/") or ":" in root or (root not in LIBRARIES and root not in sys.stdlib_module_names)
 
+    @property
+    def tells_library(self) -> bool:
+        """Whether the frame is not the user's, and its path says whose: a bare ``pxla.py`` is no place to look at."""
+        return not self.is_users and self.file not in LIBRARY_FILES
+
 
 def parse_frame(name: str) -> Frame | None:
     """Read ``path/file.py(12): function``; None for built-ins and modules."""
@@ -179,12 +184,12 @@ class Locator:
         return inherit(np.where(chosen, self.trace.slices.name, np.int32(-1)), self.trace.slices.parent)
 
     def _nearest_frame(self) -> I32:
-        """The innermost frame of the user's own code, else the innermost of a library."""
+        """The innermost frame of the user's own code, else the innermost of a library whose path tells which."""
         slices, strings = self.trace.slices, self.trace.strings
         is_frame = slices.kind == Kind.PYTHON_FRAME
         known = {code: parse_frame(strings[code]) for code in used_codes(slices.name[is_frame], len(strings)).tolist()}
         own = [code for code, frame in known.items() if frame is not None and frame.is_users]
-        other = [code for code, frame in known.items() if frame is not None and not frame.is_users]
+        other = [code for code, frame in known.items() if frame is not None and frame.tells_library]
         nearest = self._nearest(is_frame & np.isin(slices.name, own))
         return np.where(nearest >= 0, nearest, self._nearest(is_frame & np.isin(slices.name, other)))
 

@@ -160,7 +160,8 @@ def _breakdown(entry: dict[str, Any], document: Document) -> Section:
         f", mean of {entry['steps']} steps" if entry["steps"] > 1 else ""
     )
     columns = (Column("part"), Column(""), _number("per step"), _number("share"))
-    return Section(f"{where}{rank}: where each step's time goes", columns, rows, note)
+    unused = ", unused" if entry.get("unused") else ""
+    return Section(f"{where}{unused}{rank}: where each step's time goes", columns, rows, note)
 
 
 def _device_title(device: int, document: Document) -> str:
@@ -252,6 +253,7 @@ def _syncs(syncs: list[dict[str, Any]]) -> Section:
         (
             (
                 _text(sync["op"] if sync["op"] is not None else sync["call"]),
+                _text(sync.get("device")),
                 _rate(sync["per_step"]),
                 format_ns(sync["blocked_ns_per_step"]),
                 format_ns(sync["cost_ns_per_step"]),
@@ -263,6 +265,7 @@ def _syncs(syncs: list[dict[str, Any]]) -> Section:
     )
     columns = (
         _name("host waits in"),
+        _number("device"),
         _number("per step"),
         _number("host blocked"),
         _number("device idle for it"),
@@ -278,6 +281,7 @@ def _copies(copies: list[dict[str, Any]]) -> Section:
                 copy["direction"],
                 f"{copy['source_memory']} → {copy['target_memory']}",
                 _text(copy["op"]) + (" (nearest)" if copy["launch_link"] == "heuristic" else ""),
+                _text(copy.get("device")),
                 _rate(copy["per_step"]),
                 format_bytes(copy["bytes_per_step"]),
                 format_ns(copy["exposed_ns_per_step"]),
@@ -291,6 +295,7 @@ def _copies(copies: list[dict[str, Any]]) -> Section:
         Column("copy"),
         Column("memory"),
         _name("from op"),
+        _number("device"),
         _number("per step"),
         _number("bytes"),
         _number("exposed"),
@@ -345,8 +350,8 @@ def _xla(xla: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Secti
             _text(entry["device"]),
             format_count(entry["executions"]),
             format_ns(entry["executing_ns_per_step"]),
-            format_share(entry["share"]),
-            format_share(entry["collective_share"]),
+            "unused" if entry["share"] is None else format_share(entry["share"]),
+            _ABSENT if entry["collective_share"] is None else format_share(entry["collective_share"]),
         )
         for entry in xla["duty_cycle"]
     ]

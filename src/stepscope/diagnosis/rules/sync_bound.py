@@ -13,6 +13,7 @@ from stepscope.analysis.syncs import Sync
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import SYNC_CALL, remedy
+from stepscope.limits import WAIT_SHARE
 from stepscope.units import format_ns
 
 
@@ -21,7 +22,8 @@ def find(facts: Facts) -> list[Finding]:
     found = []
     for account, syncs in zip(facts.accounts, facts.syncs, strict=False):
         cost = booked(facts, account, Category.SYNC)
-        guilty = [sync for sync in syncs if sync.cost_ns > 0]
+        least = WAIT_SHARE * sum(sync.cost_ns for sync in syncs)
+        guilty = [sync for sync in syncs if sync.cost_ns > 0 and sync.cost_ns >= least]
         if cost and guilty:
             found.append(_finding(facts, account.rows.device, cost, guilty))
     return found
