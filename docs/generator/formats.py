@@ -53,7 +53,8 @@ A path may lead to several profiles; each is diagnosed on its own.
 DAMAGE = """\
 What can be read is read. What is repaired or lost is counted in a notice and makes the exit status 3; `damaged_*`
 notices also say at which byte of the (decompressed) file it was first met. A file that is merely unusual gives exit
-status 0.
+status 0. Arguments that no table takes, lists and objects above all, are stepped over: damage in them that does not
+hide where the event ends is met, and then mended, when somebody asks for them, and is not counted.
 """
 
 

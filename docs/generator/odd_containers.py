@@ -24,6 +24,7 @@ CONTAINERS: tuple[Case, ...] = (
         "gzip under any name, also in several members",
         gzip.compress(TRACE[:2000]) + gzip.compress(TRACE[2000:]),
         "Read.",
+        met="catapult#4633",
     ),
     Case(
         "gzip cut off",

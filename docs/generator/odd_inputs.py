@@ -25,6 +25,7 @@ from generator.odd_trace import (
     swap,
     trace,
     without,
+    worded,
     zeroed,
 )
 
@@ -86,6 +87,12 @@ TEXT: tuple[Case, ...] = (
         ("damaged_not_json_value",),
         met="kineto#105",
     ),
+    odd(
+        "`NaN` inside a list, or in another argument that no table takes",
+        swap('"stream": 7', '"stream": 7, "values": [1, NaN]'),
+        "Read; asked for, it is null.",
+        met="bluepill#437",
+    ),
     Case(
         "`NaN` as a time",
         swap('"dur": 280.75', '"dur": NaN'),
@@ -127,6 +134,13 @@ TEXT: tuple[Case, ...] = (
         swap("  },\n  {", "  }},\n  {"),
         "Ignored.",
         ("damaged_stray_bracket",),
+        met="ClangBuildAnalyzer#1",
+    ),
+    Case(
+        "A closing brace too many at the end",
+        TRACE.rstrip() + b"}\n",
+        "Ignored.",
+        ("damaged_trailing_content",),
         met="ClangBuildAnalyzer#1",
     ),
     Case(
@@ -228,6 +242,12 @@ SHAPE: tuple[Case, ...] = (
         met="HolisticTraceAnalysis#324",
     ),
     odd(
+        "A device's number beyond 31 bits",
+        swap('"device": 0', '"device": 4294967296'),
+        "Counts as absent: the device is that of the event's process id.",
+        ("profile_device_out_of_range",),
+    ),
+    odd(
         "Categories as of 2021 (`Operator`, `Kernel`)",
         TRACE.replace(b'"kernel"', b'"Kernel"').replace(b'"cpu_op"', b'"Operator"'),
         "Read.",
@@ -250,6 +270,12 @@ SHAPE: tuple[Case, ...] = (
         trace([event | {"tid": str(event["tid"])} if is_kernel(event) else event for event in events()]),
         "One thread.",
         met="kineto#109",
+    ),
+    odd(
+        "Processes and threads in words (`CPU functions`, `stream 7`)",
+        trace([worded(event) for event in events()]),
+        "Read; the stream is the one named.",
+        met="pytorch#33961",
     ),
     odd(
         "An external id that is no correlation id, or differs between ranks",
@@ -293,6 +319,14 @@ TIME: tuple[Case, ...] = (
         met="pytorch#188481",
     ),
     Case(
+        "Most events with `ts` 0 and `dur` 0",
+        changed(is_timed, lambda event: event | {"ts": 0, "dur": 0}, most=40),
+        "Lost; the rest is read, at its own time.",
+        ("profile_time_out_of_range", "profile_few_steps"),
+        40,
+        met="kineto#109",
+    ),
+    Case(
         "A start more than a day off",
         changed(is_op, shifted(1e11)),
         "The event is lost.",
@@ -307,6 +341,27 @@ TIME: tuple[Case, ...] = (
         ("damaged_time_out_of_range", "profile_time_missing"),
         1,
         met="tensorpack#819",
+    ),
+    Case(
+        "Times since the start beside Unix times",
+        changed(is_op, lambda event: event | {"ts": event["ts"] - START_US}, most=5),
+        "The smaller part is lost.",
+        ("profile_time_out_of_range",),
+        5,
+        met="tensorflow#72156",
+    ),
+    odd(
+        "An end seconds in the future",
+        changed(is_op, lambda event: event | {"dur": 9e6}),
+        "Kept as recorded.",
+        met="torch-spyre#3274",
+    ),
+    Case(
+        "A duration of a day or more",
+        changed(is_op, lambda event: event | {"dur": 1e11}),
+        "The event is lost.",
+        ("profile_time_out_of_range",),
+        1,
     ),
     Case(
         "A negative duration",

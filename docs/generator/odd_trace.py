@@ -117,6 +117,12 @@ def as_text(event: Event) -> Event:
     return {key: str(value) if key in ("ts", "dur", "pid", "tid") else value for key, value in event.items()}
 
 
+def worded(event: Event) -> Event:
+    """An event whose process and thread are words."""
+    words = {"pid": "GPU functions", "tid": "stream 7"} if is_kernel(event) else {"pid": "CPU functions"}
+    return event | words
+
+
 def stored_gzip(text: bytes, end: bytes = b"") -> bytes:
     """A gzip file whose first block holds the text uncompressed; without an end it is cut off there."""
     packer = zlib.compressobj(0, zlib.DEFLATED, zlib.MAX_WBITS | 16)

@@ -63,6 +63,7 @@ class _Conversion(Conversion):
         self._device_waits()
         self._memory(np.flatnonzero(self.sorting.fate.memory))
         self._unknown_categories()
+        self._impossible_devices()
         self.builder.table(own.stated_marks(self))
         compiled = self.rows_with("hlo_op", "hlo_module")
         self.builder.table(xla_ops(self, compiled, np.zeros(compiled.size, np.bool_)))
@@ -234,6 +235,13 @@ class _Conversion(Conversion):
         pids = [pid if isinstance(pid, int) and 0 <= pid < _DEVICES else 0 for pid, _ in self.events.lanes]
         of_lane, given = np.array([*pids, 0]), self.columns.at("device", rows)
         return np.where((given >= 0) & (given < _DEVICES), given, of_lane[self.events.lane[rows]]).astype(np.int32)
+
+    def _impossible_devices(self) -> None:
+        rows = self.rows_of(*schema.DEVICE_KINDS)
+        given, which = self.columns.at("device", rows), np.zeros(len(self.events), np.bool_)
+        which[rows] = (given >= _DEVICES) | ((given < -1) & (given != t.NULL))  # -1: none
+        text = "device events whose `device` is no possible number: it counts as absent"
+        self.sorting.lose(which, "device_out_of_range", text, lost=False)
 
     def _stream_numbers(self, rows: t.Rows) -> t.I64:
         # The threads of our own files are numbered as there was room.
