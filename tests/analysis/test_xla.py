@@ -8,6 +8,7 @@ import pytest
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.inputs import InputRanges, input_ranges
 from stepscope.diagnosis.engine import diagnose
 from stepscope.trace.tables import Kind
 from tests.kit.xla import US, HostRange, Job, Line, Op, build
@@ -87,6 +88,53 @@ def test_a_graph_that_takes_its_batch_on_another_thread_waits_for_input():
     (finding,) = [finding for finding in diagnose(facts).findings if finding.rule == "input_bound"]
     assert finding.cost_ns_per_step == 700 * US
     assert "tf.data pipeline" in finding.why
+
+
+def taking(*pipeline: tuple[str, int, int, str]) -> Facts:
+    """Per 1,000 µs: 700 in which the step takes its batch, holding ranges of a pipeline; the rest computes."""
+    host: list[HostRange] = []
+    for at in range(0, 4_000, 1_000):
+        host.append(HostRange("train", at, 950, Kind.STEP, step=at // 1_000))
+        host.append(HostRange("EagerLocalExecute: IteratorGetNext", at + 50, 700, Kind.HOST_OP))
+        host += [HostRange(name, at + start, dur, Kind.HOST_OP, thread=thread) for name, start, dur, thread in pipeline]
+        host.append(HostRange("MatMul:MatMul", at + 760, 100, Kind.HOST_OP))
+    return facts_of(Job(host, [], framework="TensorFlow"))
+
+
+def stages(facts: Facts) -> InputRanges:
+    found = input_ranges(facts.trace, facts.host, facts.markers, facts.used)
+    assert found is not None
+    return found
+
+
+def test_iterators_of_tf_data_have_the_stages_of_other_loaders():
+    facts = taking(
+        ("Iterator::Root::BatchV2", 60, 680, "python"),
+        ("Iterator::Root::BatchV2::Map", 70, 500, "python"),
+        ("Iterator::Root::BatchV2::Map::Shuffle::FlatMap[0]::TFRecord", 80, 200, "python"),
+        ("DecodeJpeg:DecodeJpeg", 300, 100, "python"),
+    )
+    per_step = {name: ns // (US * len(facts.used)) for name, ns in stages(facts).stages}
+    assert per_step == {"read": 200, "transform": 200, "decode": 100, "collate": 180, "not recorded": 20}
+    (finding,) = [f for f in diagnose(facts).findings if f.rule == "input_bound"]
+    assert "read 200 µs" in finding.why
+
+
+def test_a_wait_for_what_is_prefetched_is_told_with_what_the_prefetching_thread_does():
+    ahead = "tf_data_prefetch/1"
+    facts = taking(
+        ("Iterator::Root::Prefetch", 60, 680, "python"),
+        ("PrefetchProduce", 60, 670, ahead),
+        ("Iterator::Root::Prefetch::ParallelMapV2", 70, 650, ahead),
+        ("Iterator::Root::Prefetch::ParallelMapV2::TensorSlice", 80, 50, ahead),
+        ("ParallelMapProduce", 100, 600, "tf_data_map/2"),
+    )
+    found = stages(facts)
+    count = US * len(facts.used)
+    assert [(name, ns // count) for name, ns in found.stages] == [("wait for workers", 680), ("not recorded", 20)]
+    assert [(name, ns // count) for name, ns in found.ahead] == [("transform", 600), ("read", 50)]
+    (finding,) = [f for f in diagnose(facts).findings if f.rule == "input_bound"]
+    assert "prepares batches ahead spends, per step: transform 600 µs, read 50.0 µs." in finding.why
 
 
 def test_a_device_that_waits_in_infeed_says_so_itself():

@@ -11,12 +11,15 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Frame, parse_frame
+from stepscope.names.tf_data import stage_of_iterator
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, Kind, Rows
 from stepscope.trace.trace import Trace
 
 WAITING = "wait for workers"
+PREFETCHING = "PrefetchProduce"
+"""The range in which a thread of tf.data prepares one element ahead."""
 
 # What a name inside an input range says about the stage; the innermost name that says something decides.
 STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -46,6 +49,8 @@ class InputRanges:
     """The user's own function in which at least half of the time passes, innermost; None where not recorded."""
     stages: tuple[tuple[str, int], ...]
     """(stage, ns), longest first; ``not recorded`` is time in which nothing inside the range was recorded."""
+    ahead: tuple[tuple[str, int], ...]
+    """The same of the thread on which tf.data prepares batches ahead, but for what is not known; empty for others."""
 
 
 def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...]) -> InputRanges | None:
@@ -61,6 +66,7 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
     rows = np.flatnonzero(outermost & mine)
     if rows.size == 0:
         return None
+    ahead = outermost & inside_steps & np.isin(slices.name, [c for c, n in enumerate(trace.strings) if n == PREFETCHING])
     # A profile with stacks has the loader's frames around its annotation; the annotation names the loader.
     annotated = np.flatnonzero((slices.kind == Kind.ANNOTATION) & mine)
     named = annotated if annotated.size else rows
@@ -74,6 +80,7 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
         total_ns=total,
         hot=_hot(trace, inside, total),
         stages=_stages(trace, own, rows, inside),
+        ahead=_ahead(trace, own, np.flatnonzero(ahead)),
     )
 
 
@@ -99,11 +106,23 @@ def _loader(trace: Trace, ranges: Rows) -> str:
     return next((name for name in names if name.startswith("enumerate(")), names[0])
 
 
+def _ahead(trace: Trace, own: I32, ranges: Rows) -> tuple[tuple[str, int], ...]:
+    """What the thread that prefetches did, by stage, but for waiting for others like it."""
+    chosen = np.full(len(trace.slices), -1, np.int32)
+    chosen[ranges] = ranges
+    inside = np.flatnonzero(inherit(chosen, trace.slices.parent) >= 0)
+    told = _stages(trace, own, ranges, inside)
+    return tuple(pair for pair in told if pair[0] not in (WAITING, "other", "not recorded"))
+
+
 def _stages(trace: Trace, own: I32, outermost: Rows, inside: Rows) -> tuple[tuple[str, int], ...]:
     slices = trace.slices
     stage = np.full(len(slices), -1, np.int32)
     stage[inside] = mapped(slices.name[inside], trace.strings, _stage_number, np.int32) - 1
-    stage[own >= 0] = -1
+    iterators = np.zeros(len(slices), np.bool_)
+    iterators[inside] = mapped(slices.name[inside], trace.strings, _is_iterator, np.bool_)
+    # What a loader is called says nothing of its stages; an iterator of tf.data is one.
+    stage[(own >= 0) & ~iterators] = -1
     stage = inherit(stage, slices.parent)
     itself = _self_time(slices.dur_ns, slices.parent, inside)
     totals = {name: int(itself[inside][stage[inside] == at].sum()) for at, (name, _) in enumerate(STAGES)}
@@ -121,6 +140,15 @@ def _self_time(dur: I64, parent: I32, rows: Rows) -> I64:
     return np.maximum(itself, 0)
 
 
+def _is_iterator(name: str) -> bool:
+    return stage_of_iterator(name) is not None
+
+
 def _stage_number(name: str) -> int:
     """One more than the place in ``STAGES``, 0 for none."""
+    iterator = stage_of_iterator(name)
+    if iterator is not None:
+        return [stage for stage, _ in STAGES].index(iterator) + 1
+    if name.startswith("Iterator::"):
+        return 0  # a path of datasets, of which the last alone counts
     return next((at + 1 for at, (_, pattern) in enumerate(STAGES) if pattern.search(name)), 0)

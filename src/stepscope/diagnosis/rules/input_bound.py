@@ -114,6 +114,9 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
     stages = stages if len(ranges.stages) > 1 else []
     if stages:
         text += f" Inside it, per step: {', '.join(stages)}."
+    if ranges.ahead:
+        ahead = (f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.ahead)
+        text += f" The thread that prepares batches ahead spends, per step: {', '.join(ahead)}."
     return text
 
 
