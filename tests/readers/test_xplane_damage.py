@@ -110,6 +110,7 @@ def test_events_whose_names_are_behind_the_cut_are_called_by_their_number() -> N
     (message((1, 1), (2, 99_000)) + b"\x1f", "event_damaged", True),
     (message((1, 1), (2, 99_000), (3, 5)) + varint(4 << 3 | 2) + b"\x7f", "event_damaged", True),
     (message((1, 1), (2, 10**17), (3, 5)), "time_out_of_range", False),
+    (message((1, 1), (2, 99), (3, 86_400 * 10**12)), "time_out_of_range", False),
 ])  # fmt: skip
 def test_events_that_cannot_become_rows_are_counted(event: bytes, code: str, damaged: bool) -> None:
     good = message((1, 1), (2, 3_000), (3, 2_000))

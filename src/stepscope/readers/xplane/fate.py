@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.limits import FAR_NS
 from stepscope.readers.xplane import wire
 from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.times import Times, far_from_most
@@ -45,7 +46,7 @@ def fate_of(view: View, times: Times, ops: Rows) -> Fate:
     """Sort the events; ``ops`` are host events that are work of a device, and no instants whatever their duration."""
     what, stats = view.events.what, view.space.stats
     usable = what <= wire.POINT
-    far = far_from_most(times.start, usable)
+    far = far_from_most(times.start, usable) | (usable & (times.dur >= FAR_NS))
     derived = usable & (view.own_kind == ONLY_SHOWN)
     good = usable & ~far & ~derived
     instant = good & (what == wire.POINT) & view.on(*HOST_ROLES)
@@ -59,7 +60,7 @@ def fate_of(view: View, times: Times, ops: Rows) -> Fate:
     memory[stats.rows("allocator_name")] = True
     memory &= instant & allocates[view.name]
     losses = [_lost(view, what == code, *said) for code, said in _UNUSABLE.items()]
-    losses.append(_lost(view, far, "time_out_of_range", "events a day or more away from the others", False))
+    losses.append(_lost(view, far, "time_out_of_range", "events a day or more long, or away from the others", False))
     lost_names = np.zeros_like(good)
     lost_names[view.lost_names] = True
     if (lost_names & good).any():
