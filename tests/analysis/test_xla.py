@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.inputs import InputRanges, input_ranges
+from stepscope.analysis.summary import duty_cycle_share
 from stepscope.diagnosis.engine import diagnose
+from stepscope.report import document
+from stepscope.report.sections import sections
 from stepscope.trace.tables import Kind
 from tests.kit.xla import US, HostRange, Job, Line, Op, build
 
@@ -180,6 +184,22 @@ def test_the_duty_cycle_counts_an_execution_whole():
     assert (duty.executions, duty.window_ns) == (len(facts.used), 1_000 * US * len(facts.used))
     assert duty.executing_ns == 500 * US * len(facts.used)
     assert duty.collective_ns == 260 * US * len(facts.used)
+
+
+def test_a_device_that_runs_no_module_has_no_duty_cycle():
+    job = lazy_loop()
+    trace = build(dataclasses.replace(job, ops=[*job.ops, *(dataclasses.replace(op, device=1) for op in job.ops)]))
+    compiled, first = trace.xla_ops, trace.device_ops.slice[trace.device_ops.device == 0]
+    rows = np.isin(compiled.slice, first)
+    kept = {f.name: getattr(compiled, f.name)[rows] for f in dataclasses.fields(compiled)}
+    facts = analyse(dataclasses.replace(trace, xla_ops=dataclasses.replace(compiled, **kept)))
+    assert facts.xla is not None
+    assert [duty.unused for duty in facts.xla.duty] == [False, True]
+    assert duty_cycle_share(facts) == 0.5
+    profile = document.make(facts, diagnose(facts), [])
+    assert [duty["share"] for duty in profile["analyses"]["xla"]["duty_cycle"]] == [0.5, None]
+    (table,) = [section for section in sections(profile) if section.title == "Compiled modules (XLA)"]
+    assert [row[3] for row in table.rows] == ["50.0 %", "unused"]
 
 
 def test_executions_without_run_ids_are_told_apart_by_their_call():

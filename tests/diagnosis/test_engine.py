@@ -8,6 +8,7 @@ import pytest
 
 from stepscope.analysis.categories import BUSY_ON_ONE_RANK, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.summary import busy_share, mean_parts
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.trace.trace import Loss
@@ -124,6 +125,51 @@ def test_the_device_where_it_costs_most_speaks_and_the_one_with_least_limits_the
 
     (finding,) = diagnosed(loop(STEP, step)).findings
     assert (finding.device, finding.cost_ns_per_step, finding.saving_ns_per_step) == (1, 3_000 * US, 1_000 * US)
+
+
+def with_an_unused_device(step_us: int = STEP, input_us: int = 2_000) -> Facts:
+    """Device 1 waits for input and computes; device 0 copies at the end of every other step, so that its windows are
+    twice as long as a step."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.input_wait(start, input_us)
+        at = start + input_us
+        drawing.kernel(drawing.launch(at, CALL), "k", at + CALL, step_us - input_us - CALL, Stream(1, 7))
+        if number % 2:
+            drawing.copy(drawing.launch(at + 20, CALL), "DtoD", start + step_us - 100, 100, stream=Stream(0, 7))
+
+    return facts_of(loop(step_us, step))
+
+
+def test_a_device_that_computes_nothing_holds_no_step():
+    facts = with_an_unused_device()
+    assert facts.unused == {0}
+    assert facts.step_ns[list(facts.used)].tolist() == [STEP * US] * 4
+    parts = mean_parts(facts)
+    assert sum(parts.values()) == facts.mean_step_ns == STEP * US
+    assert parts[Category.INPUT] == 2_000 * US
+    assert busy_share(facts, collectives=True) == pytest.approx((STEP - 2_000 - CALL) / STEP)
+    (finding,) = diagnose(facts).findings
+    assert (finding.device, finding.saving_ns_per_step) == (1, 2_000 * US)
+    assert "devices have it" not in finding.why
+
+
+def test_the_time_of_a_device_that_computes_nothing_is_booked_all_the_same():
+    facts = with_an_unused_device()
+    account = facts.accounts[0]
+    assert account.rows.device == 0
+    assert (account.parts.sum(axis=1) == account.duration_ns).all()
+    assert account.parts[:, Category.COPY_D2D.code].sum() == 300 * US
+
+
+def test_where_no_device_computes_all_hold_the_step():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for device in range(2):
+            drawing.copy(drawing.launch(start, CALL), "HtoD", start + CALL, 900 - CALL, stream=Stream(device, 7))
+
+    facts = facts_of(loop(1_000, step))
+    assert facts.unused == frozenset()
+    assert facts.mean_step_ns == 1_000 * US
 
 
 def test_different_causes_on_two_devices_are_two_findings():

@@ -25,7 +25,7 @@ from stepscope.limits import (
 from stepscope.trace.trace import Loss
 from tests.diagnosis.loops import CALL, STEPS, Step, facts_with, loop, running, work
 from tests.kit.builder import TraceDrawing
-from tests.kit.events import Event
+from tests.kit.events import Event, Stream
 from tests.kit.kineto_writer import write_kineto
 from tests.support import facts_of, facts_of_drawing, trace_of_bytes
 
@@ -52,6 +52,31 @@ def plain(steps: int = STEPS, **header: Any) -> Facts:
 
 def test_an_ordinary_profile_has_none():
     assert notices(plain()) == {}
+
+
+# --- devices -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("devices", "variables"),
+    [
+        ({0: "AMD Instinct MI300X"}, "hide them from the program (`HIP_VISIBLE_DEVICES`)"),
+        ({0: "NVIDIA H100 80GB HBM3"}, "hide them from the program (`CUDA_VISIBLE_DEVICES`)"),
+        ({0: "GPU"}, "hide them from the program (`CUDA_VISIBLE_DEVICES` or `HIP_VISIBLE_DEVICES`)"),
+    ],
+)
+def test_a_device_that_computed_nothing(devices: dict[int, str], variables: str):
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start, CALL), "k", start + CALL, STEP - CALL, Stream(1, 7))
+        drawing.copy(drawing.launch(start + 20, CALL), "DtoD", start + 50, 100, stream=Stream(0, 7))
+
+    described = [{"id": device, "name": name} for device, name in devices.items()]
+    notice = notices(facts_with(loop(STEP, step), deviceProperties=described))["devices_unused"]
+    assert notice.count == 1
+    assert notice.text == (
+        "1 of 2 devices computed nothing in these steps (number 0): step times, means and findings are of the others. "
+        f"Spread the work over them, or create the data on the devices that compute and {variables}."
+    )
 
 
 # --- steps -------------------------------------------------------------------------------------------------

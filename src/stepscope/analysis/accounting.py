@@ -26,6 +26,12 @@ from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I64, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
+_COMPUTES = (
+    Category.COMPUTE,
+    Category.COLLECTIVE,
+    Category.COLLECTIVE_WAIT,
+    Category.COLLECTIVE_TRANSFER,
+)
 _COLLECTIVE_RANGE = re.compile(r"(?:gloo|mpi|ucc|xccl|nccl):")
 """Annotations PyTorch writes around a collective, on the thread that carries it out."""
 
@@ -95,6 +101,17 @@ def _idle_at_start(rows: Rows, idle: Idle) -> I64:
     inside = (at >= 0) & (gaps.end[at] > starts) if len(gaps) else np.zeros(starts.size, np.bool_)
     between = np.minimum(gaps.end[at], rows.bounds[1:]) - starts if len(gaps) else starts
     return np.where(inside, between, 0)
+
+
+def unused_devices(accounts: list[Account], steps: tuple[int, ...]) -> frozenset[int]:
+    """Devices that ran no kernel and no collective in some steps in which others did.
+
+    What they do then (copies of data that was put there, clearing memory) follows the others' steps: a step that waits
+    for such a copy waits on the device that computes, and is booked there. Empty where no device computed.
+    """
+    codes = [category.code for category in _COMPUTES]
+    idle = [account for account in accounts if not account.parts[account.step_rows(steps)][:, codes].any()]
+    return frozenset(int(a.rows.device) for a in idle if a.rows.device is not None and len(idle) < len(accounts))
 
 
 def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account | None:

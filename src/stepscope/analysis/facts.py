@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analysis.accounting import Account, account_devices, account_host
+from stepscope.analysis.accounting import Account, account_devices, account_host, unused_devices
 from stepscope.analysis.copies import Copies, find_copies
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.host import HostActivity, host_activity
@@ -44,8 +44,10 @@ class Facts:
     """Steps set apart for a rare cause (``slow_steps``)."""
     accounts: list[Account]
     """One per device; where there is no device, one for the host (none without host threads)."""
+    unused: frozenset[int]
+    """Devices that computed nothing in the steps (``unused_devices``): no step time, mean or finding is theirs."""
     step_ns: I64
-    """Duration of each step: its longest device window, else its host period."""
+    """Duration of each step: its longest window on a device that is used, else its host period."""
     host_step_ns: I64
     sampling: Sampling
     syncs: list[list[Sync]]
@@ -62,6 +64,11 @@ class Facts:
     def devices(self) -> list[tuple[DeviceActivity, Account]]:
         """Each device with its account; none where the host was booked instead."""
         return list(zip(self.activities, self.accounts, strict=False))
+
+    @property
+    def working(self) -> list[Account]:
+        """The accounts of the devices that are used; the host's where it was booked instead."""
+        return [account for account in self.accounts if account.rows.device not in self.unused]
 
     @property
     def basis(self) -> str:
@@ -108,8 +115,10 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     accounts = account_devices(trace, activities, host, markers)
     if not activities:
         accounts = [account for account in (account_host(trace, host, markers),) if account is not None]
-    step_ns, timed = _step_durations(markers, accounts), used_steps(complete)
-    slow = slow_steps(accounts, timed, step_ns)
+    timed = used_steps(complete)
+    unused = unused_devices(accounts, timed)
+    step_ns = _step_durations(markers, [account for account in accounts if account.rows.device not in unused])
+    slow = slow_steps(accounts, timed, step_ns, unused)
     used = tuple(step for step in timed if step not in {found.step for found in slow})
     tick("accounting", 1, 4)
     bounds = [_bounds(account, used) for account in accounts] if activities else []
@@ -134,6 +143,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         used=used,
         slow=slow,
         accounts=accounts,
+        unused=unused,
         step_ns=step_ns,
         host_step_ns=_host_periods(markers),
         sampling=sampling_of(trace, activities),

@@ -39,9 +39,11 @@ class Gap:
 
 
 def longest_gaps(facts: Facts, count: int = SHOWN) -> list[Gap]:
-    """The longest idle intervals over all devices, longest first."""
+    """The longest idle intervals over the devices that are used, longest first."""
     found = []
     for activity, account in facts.devices:
+        if activity.device in facts.unused:
+            continue
         assert account.idle is not None
         gaps = account.idle.gaps
         length = gaps.end - gaps.start

@@ -42,7 +42,9 @@ class SlowStep:
     """Position of that device's account."""
 
 
-def slow_steps(accounts: list[Account], steps: tuple[int, ...], step_ns: I64) -> tuple[SlowStep, ...]:
+def slow_steps(
+    accounts: list[Account], steps: tuple[int, ...], step_ns: I64, unused: frozenset[int] = frozenset()
+) -> tuple[SlowStep, ...]:
     """The steps whose rare causes exceed the median's by ``SLOW_STEP_SHARE`` of the median step: fewer than half."""
     if len(steps) < FEW_STEPS:
         return ()
@@ -51,7 +53,7 @@ def slow_steps(accounts: list[Account], steps: tuple[int, ...], step_ns: I64) ->
     codes = [cause.code for cause in RARE_CAUSES]
     for at, account in enumerate(accounts):
         rows = account.step_rows(steps)
-        if len(rows) != len(steps):
+        if len(rows) != len(steps) or account.rows.device in unused:
             continue
         parts = account.parts[np.ix_(rows, codes)]
         excess = parts - np.median(parts, axis=0).astype(np.int64)

@@ -20,9 +20,9 @@ def account_parts(facts: Facts, account: Account) -> dict[Category, int]:
 
 
 def total_parts(facts: Facts) -> dict[Category, int]:
-    """All devices' categories over the used steps, in ns."""
+    """The used devices' categories over the used steps, in ns."""
     found: dict[Category, int] = {}
-    for account in facts.accounts:
+    for account in facts.working:
         for category, ns in account_parts(facts, account).items():
             found[category] = found.get(category, 0) + ns
     return found
@@ -30,7 +30,7 @@ def total_parts(facts: Facts) -> dict[Category, int]:
 
 def mean_parts(facts: Facts) -> dict[Category, int]:
     """Mean ns per used step and device by category; whole numbers that sum to the rounded mean of the rows."""
-    rows = sum(len(facts.used_rows(account)) for account in facts.accounts)
+    rows = sum(len(facts.used_rows(account)) for account in facts.working)
     return apportion(total_parts(facts), rows)
 
 
@@ -60,8 +60,8 @@ def busy_share(facts: Facts, *, collectives: bool) -> float | None:
 
 
 def duty_cycle_share(facts: Facts) -> float | None:
-    """Share of the used steps in which devices executed compiled modules; None where XLA did not run."""
-    duty = facts.xla.duty if facts.xla else ()
+    """Share of the used steps in which devices that execute compiled modules did; None where XLA did not run."""
+    duty = [found for found in facts.xla.duty if not found.unused] if facts.xla else []
     window = sum(d.window_ns for d in duty)
     return sum(d.executing_ns for d in duty) / window if window else None
 
@@ -79,7 +79,7 @@ def idle_per_step(facts: Facts) -> tuple[int, int] | None:
         return None
     idle_codes = [c.code for c in CATEGORIES if c not in BUSY and c is not Category.HOST_COMPUTE]
     between, within = [], []
-    for account in facts.accounts:
+    for account in facts.working:
         for row in facts.used_rows(account):
             idle = int(account.parts[row, idle_codes].sum())
             between.append(int(account.between_steps_ns[row]))
@@ -89,11 +89,12 @@ def idle_per_step(facts: Facts) -> tuple[int, int] | None:
 
 def phases_per_step(facts: Facts) -> dict[str, int] | None:
     """Mean busy time per step by phase over devices, and idle time between steps; None where no phase is known."""
-    told = {phase: sum(times[phase] for times in facts.phases) for phase in Phase} if facts.phases else {}
+    used = [times for a, times in zip(facts.activities, facts.phases, strict=True) if a.device not in facts.unused]
+    told = {phase: sum(times[phase] for times in used) for phase in Phase} if used else {}
     if not any(ns for phase, ns in told.items() if phase is not Phase.UNKNOWN):
         return None
-    count = len(facts.used) * len(facts.activities)
-    between = sum(int(account.between_steps_ns[facts.used_rows(account)].sum()) for account in facts.accounts)
+    count = len(facts.used) * len(used)
+    between = sum(int(account.between_steps_ns[facts.used_rows(account)].sum()) for account in facts.working)
     return {**{str(phase): round(ns / count) for phase, ns in told.items()}, "between_steps": round(between / count)}
 
 

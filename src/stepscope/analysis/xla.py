@@ -55,6 +55,11 @@ class DutyCycle:
     """Union of the collectives' time, hidden or exposed."""
     window_ns: int
 
+    @property
+    def unused(self) -> bool:
+        """Whether no module executed on the device: it has no duty cycle, which is not one of 0 %."""
+        return self.executing_ns == 0
+
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
@@ -122,7 +127,8 @@ def xla_facts(
     if not any(map(len, executions)) and not compilations:
         return None
     duty = tuple(map(_duty, activities, executions, bounds))
-    return XlaFacts(duty, compilations, _building(host, activities, bounds))
+    running = [activity for activity, ran in zip(activities, executions, strict=True) if len(ran)]
+    return XlaFacts(duty, compilations, _building(host, running or activities, bounds))
 
 
 def executions_of(trace: Trace, activity: DeviceActivity, host: HostActivity) -> Executions:
@@ -194,7 +200,8 @@ def _duty(activity: DeviceActivity, executions: Executions, bounds: tuple[I64, I
 def _building(
     host: HostActivity, activities: list[DeviceActivity], bounds: list[tuple[I64, I64]]
 ) -> GraphBuilding | None:
-    """Graph building of the main thread in the used steps; overlapped is what every device worked through."""
+    """Graph building of the main thread in the used steps; overlapped is what every device that runs modules worked
+    through."""
     if not activities or host.main < 0 or not bounds[0][0].size:
         return None
     span = int(min(b[0].min() for b in bounds)), int(max(b[1].max() for b in bounds))

@@ -78,18 +78,19 @@ def _over_devices(facts: Facts, found: list[Finding]) -> list[Finding]:
 
     Waits are the host's, so those of all devices are one set, whatever each device names first.
     A step is as long as its longest device window, so a fix gains what the longest one loses: a device that lacks
-    the cause, or has less of it, holds the step.
+    the cause, or has less of it, holds the step. A device that computes nothing holds none, whatever it waits for.
     """
     merged = []
+    found = [finding for finding in found if finding.device not in facts.unused]
     keys = [(f.rule, "" if f.rule == "sync_bound" else f.title) for f in found]
     for key in dict.fromkeys(keys):
         group = [finding for finding, own in zip(found, keys, strict=True) if own == key]
         worst = max(group, key=lambda finding: finding.cost_ns_per_step or 0)
-        if worst.saving_ns_per_step is None or worst.predicted_step_ns is not None or len(facts.devices) < 2:
+        if worst.saving_ns_per_step is None or worst.predicted_step_ns is not None or len(facts.working) < 2:
             merged.append(worst)
             continue
         saved = {finding.device: finding.saving_ns_per_step or 0 for finding in group}
-        windows = {account.rows.device: _mean_window(facts, account) for _, account in facts.devices}
+        windows = {account.rows.device: _mean_window(facts, account) for account in facts.working}
         left = max(window - saved.get(device, 0) for device, window in windows.items())
         also = f" {len(group)} of {len(windows)} devices have it." if len(group) > 1 else ""
         merged.append(replace(worst, saving_ns_per_step=max(max(windows.values()) - left, 0), why=worst.why + also))

@@ -6,6 +6,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Evidence
+from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
 
 SHOWN = 5
@@ -52,7 +53,7 @@ def host_share(facts: Facts) -> float:
     """Share of the used steps in which devices waited for the host (all of them where there is no device)."""
     if not facts.activities:
         return 1.0
-    waiting = sum(booked(facts, account, *HOST_CAUSES, Category.SYNC) for account in facts.accounts)
+    waiting = sum(booked(facts, account, *HOST_CAUSES, Category.SYNC) for account in facts.working)
     return waiting * len(facts.used) / facts.used_ns if facts.used_ns else 0.0
 
 
@@ -64,7 +65,10 @@ def capture_slows_host(facts: Facts) -> str | None:
     return ", ".join([*recorded[:-2], " and ".join(recorded[-2:])]) or None
 
 
-def _has_frames(facts: Facts) -> bool:
-    from stepscope.trace.tables import Kind
+def has_python(facts: Facts) -> bool:
+    """Whether Python code was recorded: as frames, or as the call stacks of ops."""
+    return _has_frames(facts) or bool((facts.trace.host_ops.call_stack >= 0).any())
 
+
+def _has_frames(facts: Facts) -> bool:
     return bool((facts.trace.slices.kind == Kind.PYTHON_FRAME).any())

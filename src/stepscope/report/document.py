@@ -13,6 +13,7 @@ from stepscope.analysis import summary
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.functions import functions_by_self_time, only_functions
 from stepscope.analysis.gaps import longest_gaps
 from stepscope.analysis.kernels import precision_of
 from stepscope.analysis.where import Where
@@ -175,6 +176,8 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         }
         if any(device.kind == "gpu" for device in facts.trace.info.devices):
             made["precision"] = _precision(facts)
+    if only_functions(facts.trace):
+        made["functions"] = [dataclasses.asdict(use) for use in functions_by_self_time(facts.trace)[:KERNELS_SHOWN]]
     if facts.xla is not None:
         made["xla"] = _xla(facts, facts.xla)
     if facts.placement is not None:
@@ -192,6 +195,7 @@ def _breakdown(facts: Facts, account: Account) -> dict[str, Any]:
         "device": account.rows.device,
         "basis": facts.basis,
         "steps": len(rows),
+        "unused": account.rows.device in facts.unused,
         "step_ns": sum(per_step.values()),
         "parts": [
             {"category": str(c), "label": LABELS[c].words, "busy": LABELS[c].busy, "ns_per_step": ns, "share": of[c]}
@@ -289,8 +293,8 @@ def _xla(facts: Facts, xla: XlaFacts) -> dict[str, Any]:
                 "device": duty.device,
                 "executions": duty.executions,
                 "executing_ns_per_step": facts.per_step(duty.executing_ns),
-                "share": duty.executing_ns / duty.window_ns if duty.window_ns else None,
-                "collective_share": duty.collective_ns / duty.window_ns if duty.window_ns else None,
+                "share": None if duty.unused else duty.executing_ns / duty.window_ns,
+                "collective_share": None if duty.unused else duty.collective_ns / duty.window_ns,
             }
             for duty in xla.duty
         ],

@@ -8,14 +8,17 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.functions import only_functions
 from stepscope.analysis.host import NO_CAUSE
 from stepscope.diagnosis.evidence import capture_slows_host, host_share
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
+from stepscope.diagnosis.rules.recorded import host_unrecorded, no_lines
+from stepscope.hardware.devices import lookup
 from stepscope.limits import AHEAD_SHARE, FEW_STEPS, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace.tables import Kind
-from stepscope.trace.trace import Loss
+from stepscope.trace.trace import Device, Loss
 from stepscope.units import format_ns, format_share
 
 CUT = ("truncated", "truncated_tail", "gzip_truncated", "gzip_corrupt", "zip_truncated", "zip_corrupt")
@@ -150,6 +153,12 @@ def _device_missing(facts: Facts) -> Notice | None:
             "No device activity is in the part that could be read: PyTorch writes it behind the host's, so it may have "
             "stood behind the cut.",
         )
+    if only_functions(facts.trace):
+        return Notice(
+            "profile_functions_only",
+            "Only Python functions were recorded, nothing of what they compute with or wait for: `-v` lists them by the "
+            "time spent in their own code.",
+        )
     return Notice(
         "profile_no_device",
         f"No device activity was recorded: times are the host's. {remedy(DEVICE_ADVICE, facts.trace.info.framework)}",
@@ -177,11 +186,43 @@ def _before_profile(facts: Facts) -> Notice | None:
     )
 
 
+def _devices_unused(facts: Facts) -> Notice | None:
+    if not facts.unused:
+        return None
+    devices = [device for device in facts.trace.info.devices if device.id in facts.unused]
+    numbers = ", ".join(map(str, sorted(facts.unused)))
+    variables = " or ".join(dict.fromkeys(f"`{name}`" for device in devices for name in _hiding(device)))
+    hide = f"hide them from the program ({variables})" if variables else "leave them out of the program"
+    return Notice(
+        "devices_unused",
+        f"{len(facts.unused)} of {len(facts.activities)} devices computed nothing in these steps (number {numbers}): "
+        "step times, means and findings are of the others. Spread the work over them, or create the data on the "
+        f"devices that compute and {hide}.",
+        len(facts.unused),
+    )
+
+
+_HIDING = {"NVIDIA": "CUDA_VISIBLE_DEVICES", "AMD": "HIP_VISIBLE_DEVICES", "Google": "TPU_VISIBLE_CHIPS"}
+"""The environment variable that says which devices of a vendor a program sees."""
+
+
+def _hiding(device: Device) -> tuple[str, ...]:
+    """The variables for a device; of a GPU of unknown make, for all GPUs."""
+    known, name = lookup(device.name or ""), device.name or ""
+    vendor = known.vendor if known else next((vendor for vendor in _HIDING if vendor in name), None)
+    if vendor is None and device.kind == "gpu":
+        return _HIDING["NVIDIA"], _HIDING["AMD"]
+    vendor = "Google" if device.kind == "tpu" else vendor
+    return (_HIDING[vendor],) if vendor in _HIDING else ()
+
+
 def _host_ran_ahead(facts: Facts) -> Notice | None:
     """The device still has much to do when the host has launched the last step: host times are queue filling."""
     median = facts.median_step_ns
     backlog = 0
     for activity, account in facts.devices:
+        if activity.device in facts.unused:
+            continue
         last = max((row for row, phase in enumerate(account.rows.phases) if phase == "step"), default=None)
         if last is not None and activity.launched.any():
             inside = activity.launched & (activity.launch < facts.markers.end[-1])
@@ -304,7 +345,10 @@ _RULES: tuple[Callable[[Facts], Notice | None], ...] = (
     _device_missing,
     _sampled,
     _before_profile,
+    _devices_unused,
     _host_ran_ahead,
+    host_unrecorded,
+    no_lines,
     _capture,
     _profiler,
     _collectives,
