@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+
 from stepscope.analysis.waits import UNKNOWN_END, awaited_ends
 from stepscope.trace.tables import NULL, Kind
 
