@@ -54,10 +54,15 @@ def check_target(out: str, source: str, force: bool) -> None:
 
 
 def write(trace: Trace, out: str, writer: Writer) -> None:
-    """Write a trace and say so on stderr."""
+    """Write a trace, and say on stderr what was written and what was left out."""
+    from stepscope.writers.lacks import counted
+
     writer.write(trace, Path(out))
     size = sum(_sizes(Path(out)))
     say(f"wrote {out}: {writer.name}, {format_bytes(size)}, {format_count(len(trace.slices))} slices")
+    if missing := counted(trace, writer.lacks):
+        told = ", ".join(f"{format_count(number)} {what}" for number, what in missing)
+        say(f"not in it, for which this format has no place: {told}")
 
 
 def _sizes(path: Path) -> list[int]:

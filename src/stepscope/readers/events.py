@@ -21,6 +21,8 @@ class ArgumentKeys:
     """
 
     FLOW_ID = "id"
+    MOST_INPUTS = 32
+    """Inputs of a node that are read of a Timeline (input0, input1, ...)."""
     OF_EVENT = ("id", "id2")
     ALL = (
         *OF_EVENT, "correlation", "External id", "external id", "stream", "device", "context", "bytes", "size", "kind",
@@ -35,9 +37,10 @@ class ArgumentKeys:
         "tf_op", "flops", "bytes_accessed", "source", "replica_groups", "memcpy_details", "Memset_details",
         "kernel_details",
         # TensorFlow's Timeline.
-        "op", "kernel", "snapshot", *(f"input{number}" for number in range(32)),
+        "op", "kernel", "snapshot", *(f"input{number}" for number in range(MOST_INPUTS)),
         # What stepscope's own writer adds where Kineto has no word for it.
-        "stepscope kind", "stepscope launch", "stepscope marker", "stepscope memory", "allocator",
+        "stepscope kind", "stepscope launch", "stepscope marker", "stepscope memory", "allocator", "node", "inputs",
+        "placement", "stepscope scheduled ns", "stepscope op start ns", "stepscope op end ns",
     )
 
 

@@ -54,7 +54,8 @@ class _Conversion(Conversion):
         if self._own is not None:
             kinds = self._own.device_kinds
             devices = tuple(replace(device, kind=kinds.get(str(device.id), device.kind)) for device in info.devices)
-            info = replace(info, framework=self._own.framework, devices=devices)
+            grain = self._own.resolution_ns or info.resolution_ns
+            info = replace(info, framework=self._own.framework, resolution_ns=grain, devices=devices)
         return self.with_seen_devices(info, self._device_numbers(self.rows_of(*t.DEVICE_BUSY_KINDS)))
 
     def tables(self) -> t.I64:
@@ -62,10 +63,13 @@ class _Conversion(Conversion):
         self._host_ops()
         self._device_waits()
         self._memory(np.flatnonzero(self.sorting.fate.memory))
-        self._unknown_categories()
         self._impossible_devices()
+        self._unknown_categories()
         self.builder.table(own.stated_marks(self))
-        compiled = self.rows_with("hlo_op", "hlo_module")
+        if self._own is not None:
+            self._own.restore_programs(self.builder)
+            self.builder.table(own.stated_nodes(self))
+        compiled = self.rows_with("hlo_op", "hlo_module", *(("tf_op", "hlo_category") if self._own else ()))
         self.builder.table(xla_ops(self, compiled, np.zeros(compiled.size, np.bool_)))
         return launched
 
@@ -74,6 +78,8 @@ class _Conversion(Conversion):
         return own.root_of(self.events.header)
 
     def _unknown_categories(self) -> None:
+        if self._own is not None:
+            return  # our own files state the kind
         e, rows = self.events, self.rows
         codes, first, counts = np.unique(e.category[rows], return_index=True, return_counts=True)
         for code, at, count in zip(codes.tolist(), first.tolist(), counts.tolist(), strict=True):
@@ -230,18 +236,18 @@ class _Conversion(Conversion):
 
     # --- device and stream numbers --------------------------------------------------------------------------------
 
-    def _device_numbers(self, rows: t.Rows) -> t.I32:
-        """The device of device events: the argument, else the process id of its row, else the only one."""
-        pids = [pid if isinstance(pid, int) and 0 <= pid < _DEVICES else 0 for pid, _ in self.events.lanes]
-        of_lane, given = np.array([*pids, 0]), self.columns.at("device", rows)
-        return np.where((given >= 0) & (given < _DEVICES), given, of_lane[self.events.lane[rows]]).astype(np.int32)
-
     def _impossible_devices(self) -> None:
         rows = self.rows_of(*schema.DEVICE_KINDS)
         given, which = self.columns.at("device", rows), np.zeros(len(self.events), np.bool_)
         which[rows] = (given >= _DEVICES) | ((given < -1) & (given != t.NULL))  # -1: none
         text = "device events whose `device` is no possible number: it counts as absent"
         self.sorting.lose(which, "device_out_of_range", text, lost=False)
+
+    def _device_numbers(self, rows: t.Rows) -> t.I32:
+        """The device of device events: the argument, else the process id of its row, else the only one."""
+        pids = [pid if isinstance(pid, int) and 0 <= pid < _DEVICES else 0 for pid, _ in self.events.lanes]
+        of_lane, given = np.array([*pids, 0]), self.columns.at("device", rows)
+        return np.where((given >= 0) & (given < _DEVICES), given, of_lane[self.events.lane[rows]]).astype(np.int32)
 
     def _stream_numbers(self, rows: t.Rows) -> t.I64:
         # The threads of our own files are numbered as there was room.

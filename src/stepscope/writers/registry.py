@@ -8,6 +8,7 @@ from pathlib import Path
 
 from stepscope.trace.trace import Trace
 from stepscope.writers import chrome, parquet, saved, timeline, xplane
+from stepscope.writers.lacks import Lack
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,17 @@ class Writer:
     write: Callable[[Trace, Path], None]
     """Write the trace; raises OSError where the disk does, OutputError where the trace has nothing for this format."""
 
+    lacks: tuple[Lack, ...] = ()
+    """What the format does not hold, or not as it was."""
+
 
 WRITERS: tuple[Writer, ...] = (
     Writer("stepscope", (".stepscope",), "stepscope itself, at once", saved.write),
-    Writer("xplane", (".xplane.pb",), "XProf and TensorBoard, from <logdir>/plugins/profile/<run>/", xplane.write),
-    Writer("timeline", (".timeline.json",), "chrome://tracing and Perfetto, as TensorFlow's Timeline", timeline.write),
-    Writer("chrome", (".json", ".json.gz"), "Perfetto, chrome://tracing, tools for PyTorch's profiles", chrome.write),
+    Writer("xplane", (".xplane.pb",), "XProf and TensorBoard, from <logdir>/plugins/profile/<run>/", xplane.write,
+           xplane.LACKS),
+    Writer("timeline", (".timeline.json",), "chrome://tracing and Perfetto, as TensorFlow's Timeline", timeline.write,
+           timeline.LACKS),
+    Writer("chrome", (".json", ".json.gz"), "Perfetto, chrome://tracing, tools for PyTorch's profiles", chrome.write,
+           chrome.LACKS),
     Writer("parquet", ("", ".parquet"), "polars, pandas, DuckDB, Spark: a folder with a file per table", parquet.write),
 )

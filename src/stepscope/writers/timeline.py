@@ -23,9 +23,31 @@ from stepscope.readers.tf_relations import timeline_lanes
 from stepscope.readers.timeline import ALLOCATORS, COMPUTE, TENSORS, UNKNOWN
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
+from stepscope.writers.lacks import Lack, column, notices, parts_of_microseconds, spelled, whole
 from stepscope.writers.replacing import replacing
 
 Event = dict[str, Any]
+
+LACKS = (
+    Lack("slices whose times are rounded down to microseconds",
+         ("slices", "flows", "nodes", "tensors", "launches", "device_ops", "info.origin_epoch_ns",
+          "info.resolution_ns"),
+         parts_of_microseconds),
+    Lack("device ops without the names of kernels and the sizes of copies", ("slices", "device_ops", "launches"),
+         lambda trace: len(trace.device_ops)),
+    Lack("slices of no node, without what else is known of them", ("slices", "host_ops", "device_ops", "device_waits"),
+         lambda trace: len(trace.slices) - len(np.unique(trace.nodes.slice))),
+    whole("memory", "memory events"),
+    whole("instants", "events without a duration"),
+    whole("step_marks", "marks of steps"),
+    whole("xla_ops", "facts about ops of XLA"),
+    whole("programs", "programs compiled by XLA"),
+    Lack("arrows other than dataflow", ("flows",), lambda trace: int((trace.flows.kind != t.FlowKind.DATAFLOW).sum())),
+    *(column("nodes", name, f"times when a node {when}")
+      for name, when in (("scheduled_ns", "was ready"), ("op_start_ns", "began"), ("op_end_ns", "ended"))),
+    Lack("notices about what was lost or cut out", ("losses",), notices),
+    spelled("counters are what the tensors of each allocator ask for", "counters", "tracks"),
+)  # fmt: skip
 
 
 def write(trace: Trace, path: Path) -> None:

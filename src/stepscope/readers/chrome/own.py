@@ -14,6 +14,7 @@ import numpy as np
 
 from stepscope.readers.chrome.conversion import Conversion, Lane
 from stepscope.readers.events import RawEvents
+from stepscope.readers.restated import OwnRun
 from stepscope.trace import tables as t
 from stepscope.trace.codes import mapped
 
@@ -21,12 +22,19 @@ ROOT = "stepscope"
 KIND = "stepscope kind"
 """Kind of the slice, where category and name do not give it."""
 LAUNCH = "stepscope launch"
-"""Number that the call which executed a compiled module shares with its ops."""
+"""Number that a call shares with the ops it launched where no correlation id tells, and how they were matched."""
 MARKER = "stepscope marker"
 """What says that the slice is a step, beside its name."""
 MEMORY = "stepscope memory"
 """Memory at both ends of a copy whose name does not tell."""
+NODE_TIMES = (
+    ("scheduled_ns", "stepscope scheduled ns"),
+    ("op_start_ns", "stepscope op start ns"),
+    ("op_end_ns", "stepscope op end ns"),
+)
+"""Times of TensorFlow's nodes, from the trace's origin: columns and arguments."""
 
+BASES = len(t.LaunchBasis)
 KINDS = {kind.name.lower(): kind for kind in t.Kind}
 MARKERS = {source.name.lower(): source for source in t.MarkerSource}
 
@@ -43,12 +51,11 @@ class OwnTrack(msgspec.Struct, omit_defaults=True):
     stream: int | None = None
 
 
-class OwnRoot(msgspec.Struct, omit_defaults=True):
+class OwnRoot(OwnRun, omit_defaults=True, kw_only=True):
     """The root key."""
 
     tracks: list[OwnTrack]
-    framework: str | None = None
-    device_kinds: dict[str, str] = {}
+    device_kinds: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 def root_of(header: dict[str, Any]) -> OwnRoot | None:
@@ -102,7 +109,7 @@ def stated_launches(conversion: Conversion, ops: t.Rows, call: t.I64, basis: t.U
     at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
     found = known[at] == wanted
     call[found] = conversion.rows[calls[first[at[found]]]]
-    basis[found] = t.LaunchBasis.EXECUTION
+    basis[found] = wanted[found] % BASES
 
 
 def stated_marks(conversion: Conversion) -> t.StepMarks:
@@ -114,3 +121,18 @@ def stated_marks(conversion: Conversion) -> t.StepMarks:
     source = np.array([MARKERS.get(strings(code), -1) for code in label.tolist()], np.int64)
     steps, source = steps[source >= 0], source[source >= 0]
     return t.StepMarks(conversion.slice_id[steps], source.astype(np.uint8), columns.at("step_num", steps))
+
+
+def stated_nodes(conversion: Conversion) -> t.Nodes:
+    """The nodes of a TensorFlow graph."""
+    columns = conversion.columns
+    rows = conversion.rows_with("node")
+    rows = rows[columns.text("node", rows) >= 0]
+    return t.Nodes(
+        slice=conversion.slice_id[rows],
+        node=columns.text("node", rows),
+        op=columns.text("op", rows),
+        inputs=columns.text("inputs", rows),
+        placement=columns.text("placement", rows),
+        **{column: columns.at(argument, rows) for column, argument in NODE_TIMES},
+    )

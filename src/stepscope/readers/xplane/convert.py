@@ -17,6 +17,13 @@ from stepscope.readers.xplane.info import describe_run, plane_headers, session_s
 from stepscope.readers.xplane.kinds import kinds_of
 from stepscope.readers.xplane.launches import Launches
 from stepscope.readers.xplane.modules import Modules
+from stepscope.readers.xplane.own import (
+    restated_launches,
+    restated_marks,
+    restated_run,
+    restated_tables,
+    with_restated_columns,
+)
 from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.space import Space
 from stepscope.readers.xplane.stats import CATEGORY
@@ -63,27 +70,34 @@ class _Conversion:
         self.rows = rows
         self.slice_id = np.full(len(self.view.events), -1, np.int32)
         self.slice_id[rows] = np.arange(rows.size, dtype=np.int32)
+        self.headers = plane_headers(space)
+        self.own = restated_run(self.headers)
         timed = self.fate.slices if rows.size else self.fate.held
         self.origin = int(self.times.start[timed].min()) if timed.any() else 0
 
     def fill_tables(self, losses: list[Loss]) -> tuple[Info, Completeness]:
         """Give the builder every table."""
         view, fate = self.view, self.fate
-        headers = plane_headers(self.space)
         seen = self._device_ops()
         self._xla_ops()
         self._programs()
         self._memory(np.flatnonzero(fate.memory))
         self._counters(np.flatnonzero(fate.counters))
         self._instants(np.flatnonzero(fate.instants))
-        self.builder.table(step_marks(view, self.times, fate.slices, self.slice_id))
+        if self.own is None:
+            self.builder.table(step_marks(view, self.times, fate.slices, self.slice_id))
+        else:
+            self.builder.table(restated_marks(view, fate.slices, self.slice_id))
+            for table in restated_tables(view, fate.slices, self.slice_id):
+                self.builder.table(table)
         add_flows(view, self.handovers, self.times.start - self.origin, self.placed.track, self.slice_id)
         session = self.times.session_ns
         info = replace(
-            describe_run(self.space, headers, view.names),
+            describe_run(self.space, self.headers, view.names),
             origin_epoch_ns=None if session is None else session + self.origin,
-            devices=self.devices.described(seen, headers),
+            devices=self.devices.described(seen, self.headers),
         )
+        info = info if self.own is None else self.own.restored(info)
         tables = ("slices", "memory", "counters", "instants", "metadata")
         counts = {name: int(getattr(fate, name).sum()) for name in tables}
         self._slices()
@@ -129,16 +143,21 @@ class _Conversion:
         on_device = placed.device(rows) >= 0
         ops = rows[on_device & np.isin(kinds[rows], t.DEVICE_BUSY_KINDS)]
         waits = rows[on_device & (kinds[rows] == t.Kind.DEVICE_WAIT)]
-        launches = Launches(
-            self.view, self.times, kinds, self.ops, self.handovers, self.devices,
-            self.fate.slices & self.view.on(LineRole.HOST),
-        )  # fmt: skip
+        on_host = self.fate.slices & self.view.on(LineRole.HOST)
+        launches = Launches(self.view, self.times, kinds, self.ops, self.handovers, self.devices, on_host)
         found = launches.of(ops, placed.device(ops))
+        if self.own is not None:
+            restated_launches(self.view, np.setdiff1d(np.flatnonzero(on_host), ops), ops, found.call, found.basis)
         known = found.call >= 0
         call = np.where(known, self.slice_id[found.call], np.int32(-1)).astype(np.int32)
         self.builder.table(t.Launches(call[known], self.slice_id[ops[known]], found.basis[known]))
-        self.builder.table(device_ops(self.view, kinds, ops, placed, self.slice_id, call, self.ops.columns))
-        self.builder.table(device_waits(waits, placed, self.slice_id))
+        op_table = device_ops(self.view, kinds, ops, placed, self.slice_id, call, self.ops.columns)
+        wait_table = device_waits(waits, placed, self.slice_id)
+        if self.own is not None:
+            op_table = with_restated_columns(self.view, op_table, ops)
+            wait_table = with_restated_columns(self.view, wait_table, waits)
+        self.builder.table(op_table)
+        self.builder.table(wait_table)
         return [int(number) for number in np.unique(placed.device(ops))]
 
     def _xla_ops(self) -> None:
@@ -162,6 +181,9 @@ class _Conversion:
         )
 
     def _programs(self) -> None:
+        if self.own is not None:
+            self.own.restore_programs(self.builder)
+            return
         text = self.builder.text
         found = [(key, self.modules.module(key).parameters) for key in self.modules.keys]
         self.builder.table(

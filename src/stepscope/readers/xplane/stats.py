@@ -19,6 +19,29 @@ KIND, CATEGORY, DERIVED = "stepscope_kind", "category", "derived"
 """What stepscope's own files (``writers/xplane``) say in the metadata of events: the kind of slice and its category as
 they were; the last is the kind of what stands there only for XProf to see."""
 
+RUN, LAUNCH, MARKER, NUMBER = "stepscope_run", "stepscope_launch", "stepscope_marker", "stepscope_step"
+"""What is known of the run as JSON (a plane's); the number a call shares with what it launched; what says that a slice
+is a step, beside its name, and the step's number."""
+
+OWN_COLUMNS = {
+    "host_ops": {
+        "sequence": "Sequence number", "forward_thread": "Fwd thread id", "input_dims": "Input Dims",
+        "input_types": "Input type", "concrete_inputs": "Concrete Inputs", "call_stack": "Call stack",
+    },
+    "device_ops": {
+        "collective": "Collective name", "process_group": "Process Group Name", "dtype": "dtype",
+        "message_elements": "In msg nelems", "group_size": "Group size",
+    },
+    "device_waits": {
+        "wait_on_stream": "wait_on_stream", "wait_on_correlation": "wait_on_cuda_event_record_corr_id",
+    },
+    "nodes": {
+        column: f"stepscope_{column}"
+        for column in ("node", "op", "inputs", "placement", "scheduled_ns", "op_start_ns", "op_end_ns")
+    },
+}  # fmt: skip
+"""Columns of tables that only stepscope's own files have, and their statistics, which XProf does not know."""
+
 FIRST_FLOW_TYPE = 1000
 """Types of producers and consumers in stepscope's own files: this plus the FlowKind. XLA's are below 32
 (tsl/profiler/lib/context_types.h)."""
@@ -39,7 +62,8 @@ KEYS = (
     # the session
     "profile_start_time", "profile_options",
     # stepscope's own files
-    KIND, CATEGORY, "external_id",
+    KIND, CATEGORY, "external_id", LAUNCH, MARKER, NUMBER,
+    *(stat for columns in OWN_COLUMNS.values() for stat in columns.values()),
 )  # fmt: skip
 SLOT = {key: slot for slot, key in enumerate(KEYS)}
 

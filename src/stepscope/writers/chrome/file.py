@@ -13,6 +13,7 @@ import msgspec
 from stepscope.errors import OutputError
 from stepscope.readers.chrome.own import ROOT, OwnRoot
 from stepscope.readers.kineto_schema import OPTIONS
+from stepscope.readers.restated import programs_of
 from stepscope.trace.trace import Device, Trace
 from stepscope.writers.chrome.places import Places, places_of
 from stepscope.writers.chrome.points import point_lines
@@ -66,7 +67,14 @@ def _root(trace: Trace, places: Places) -> dict[str, Any]:
     known = {"rank": info.rank, "world_size": info.world_size, "pg_config": list(info.process_groups) or None}
     if known := {key: value for key, value in known.items() if value is not None}:
         root["distributedInfo"] = (given if isinstance(given, dict) else {}) | known
-    root[ROOT] = msgspec.to_builtins(OwnRoot(places.tracks, info.framework, kinds))
+    own = OwnRoot(
+        tracks=places.tracks,
+        framework=info.framework,
+        resolution_ns=info.resolution_ns,
+        device_kinds=kinds,
+        programs=programs_of(trace),
+    )
+    root[ROOT] = msgspec.to_builtins(own)
     return root
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from stepscope.readers.chrome.own import LAUNCH, MARKER, MEMORY
+from stepscope.readers.chrome.own import BASES, LAUNCH, MARKER, MEMORY, NODE_TIMES
 from stepscope.readers.kineto_schema import copy_memory
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
@@ -65,6 +65,7 @@ COLUMNS: dict[str, tuple[tuple[str, str, Text], ...]] = {
         ("op", "op", quoted),
         ("inputs", "inputs", quoted),
         ("placement", "placement", quoted),
+        *((column, argument, quoted) for column, argument in NODE_TIMES),
     ),
 }
 """Table -> (column, argument, how its texts are written). Numbers are numbers."""
@@ -146,23 +147,28 @@ def _in_order(of: t.I32) -> tuple[t.Rows, t.I32]:
     return order, of[order]
 
 
+def _told(launches: t.Launches) -> t.Bools:
+    """Launches that no correlation id tells."""
+    return np.isin(launches.basis, (t.LaunchBasis.EXECUTION, t.LaunchBasis.NODE))
+
+
 def launch_numbers(trace: Trace) -> t.I64:
-    """Per launch the number that arrows draw it with: the ops' correlation id, else one that no slice has."""
+    """Per launch the number that arrows draw it with: the ops' correlation id, else one that no slice has, which also
+    says (modulo ``BASES``) how the two were matched."""
     launches, correlation = trace.launches, trace.slices.correlation
     recorded = correlation[launches.op]
-    free = max(0, int(correlation.max(initial=0))) + 1
-    told = (recorded != t.NULL) & (launches.basis != t.LaunchBasis.EXECUTION)
-    return np.where(told, recorded, free + launches.call.astype(np.int64))
+    free = max(0, int(correlation.max(initial=0))) // BASES + 1
+    own = (free + launches.call.astype(np.int64)) * BASES + launches.basis
+    return np.where((recorded == t.NULL) | _told(launches), own, recorded)
 
 
 def _stated_launches(trace: Trace) -> t.I64:
-    """The number that a call shares with the ops it executed, where no correlation id tells; empty for none."""
-    launches = trace.launches
-    executed = launches.basis == t.LaunchBasis.EXECUTION
-    if not executed.any():
+    """The number that a call shares with what it launched, where no correlation id tells; empty for none."""
+    launches, told = trace.launches, _told(trace.launches)
+    if not told.any():
         return np.empty(0, np.int64)
     found = np.full(len(trace.slices), t.NULL, np.int64)
-    ids = launch_numbers(trace)[executed]
-    found[launches.op[executed]] = ids
-    found[launches.call[executed]] = ids
+    ids = launch_numbers(trace)[told]
+    found[launches.op[told]] = ids
+    found[launches.call[told]] = ids
     return found

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from stepscope.analysis.steps import Markers
 from stepscope.names.hosts import HostRole, classify_host_name
-from stepscope.readers.xplane.stats import FIRST_FLOW_TYPE
+from stepscope.readers.xplane.own import launch_number
+from stepscope.readers.xplane.stats import FIRST_FLOW_TYPE, LAUNCH, MARKER, NUMBER, OWN_COLUMNS
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
 from stepscope.writers.xplane.distinct import distinct
@@ -28,20 +29,8 @@ STEP_TYPE = FIRST_FLOW_TYPE + 100
 _COLUMNS = (
     ("slices", "correlation", "correlation_id"),
     ("slices", "external_id", "external_id"),
-    ("host_ops", "sequence", "Sequence number"),
-    ("host_ops", "forward_thread", "Fwd thread id"),
-    ("host_ops", "input_dims", "Input Dims"),
-    ("host_ops", "input_types", "Input type"),
-    ("host_ops", "concrete_inputs", "Concrete Inputs"),
-    ("host_ops", "call_stack", "Call stack"),
     ("device_ops", "graph", "cuda_graph_id"),
-    ("device_ops", "collective", "Collective name"),
-    ("device_ops", "process_group", "Process Group Name"),
-    ("device_ops", "dtype", "dtype"),
-    ("device_ops", "message_elements", "In msg nelems"),
-    ("device_ops", "group_size", "Group size"),
-    ("device_waits", "wait_on_stream", "wait_on_stream"),
-    ("device_waits", "wait_on_correlation", "wait_on_cuda_event_record_corr_id"),
+    *((table, column, stat) for table, columns in OWN_COLUMNS.items() for column, stat in columns.items()),
     ("xla_ops", "op", "hlo_op"),
     ("xla_ops", "module", "hlo_module"),
     ("xla_ops", "program", "program_id"),
@@ -69,6 +58,7 @@ def facts_of(trace: Trace, markers: Markers) -> list[Fact]:
     """Every statistic the tables hold, each with the slices that have it."""
     found = (
         *_columns(trace),
+        *_scopes(trace),
         *_launching(trace),
         *_processors(trace),
         *_details(trace),
@@ -88,6 +78,13 @@ def _columns(trace: Trace) -> Iterator[Fact]:
         yield _fact(stat, ids, values, trace.strings if is_text else None, absent=-1 if is_text else t.NULL)
 
 
+def _scopes(trace: Trace) -> Iterator[Fact]:
+    """Ops of a GPU of which the scope is all that is known have it themselves: by it readers know them."""
+    xla = trace.xla_ops
+    alone = (xla.op < 0) & (xla.module < 0)
+    yield _fact("tf_op", xla.slice[alone], xla.scope[alone], trace.strings, absent=-1)
+
+
 def _fact(
     stat: str, slices: t.I32, values: t.I64 | t.I32, texts: Sequence[str] | None = None, absent: int = t.NULL
 ) -> Fact:
@@ -101,7 +98,12 @@ def _launching(trace: Trace) -> Iterator[Fact]:
     """Calls name the device they launch on."""
     device = np.full(len(trace.slices), t.NULL, np.int64)
     device[trace.device_ops.slice] = trace.device_ops.device
-    yield _fact("device_id", trace.launches.call, device[trace.launches.op])
+    launches = trace.launches
+    yield _fact("device_id", launches.call, device[launches.op])
+    # Correlation ids tell the others.
+    rows = np.flatnonzero(np.isin(launches.basis, (t.LaunchBasis.EXECUTION, t.LaunchBasis.NODE)))
+    number = launch_number(launches.call[rows].astype(np.int64), launches.basis[rows])
+    yield _fact(LAUNCH, np.concatenate((launches.call[rows], launches.op[rows])), np.concatenate((number, number)))
 
 
 def _processors(trace: Trace) -> Iterator[Fact]:
@@ -176,6 +178,9 @@ def _steps(trace: Trace, markers: Markers) -> Iterator[Fact]:
                 np.append(numbers, marks.number[recorded]))
     roots = np.append(markers.slices[chosen], marks.slice[marks.source == t.MarkerSource.STEP_NUM_ROOT])
     yield _fact("_r", roots, np.ones(len(roots), np.int64))
+    sources = [source.name.lower() for source in t.MarkerSource]
+    yield _fact(MARKER, marks.slice, marks.source.astype(np.int32), sources, absent=-1)
+    yield _fact(NUMBER, marks.slice, marks.number)
 
 
 def host_steps(trace: Trace, markers: Markers) -> t.Bools:
@@ -200,7 +205,7 @@ def _inputs(trace: Trace) -> Iterator[Fact]:
 
 def _flows(trace: Trace, markers: Markers) -> Iterator[Fact]:
     """Flows on the host as producers and consumers; a slice can be a consumer only once in XPlane."""
-    rows, type_ = _carried(trace), producer_types(trace, markers)
+    rows, type_ = carried_flows(trace), producer_types(trace, markers)
     source, target = trace.flows.source[rows], trace.flows.target[rows]
     producers = np.flatnonzero(type_ != t.NULL).astype(np.int32)
     yield Fact("_pt", producers, type_[producers])
@@ -216,12 +221,12 @@ def producer_types(trace: Trace, markers: Markers) -> t.I64:
     """
     types = np.full(len(trace.slices), t.NULL, np.int64)
     types[markers.slices[host_steps(trace, markers)]] = STEP_TYPE
-    rows = _carried(trace)
+    rows = carried_flows(trace)
     types[trace.flows.source[rows]] = FIRST_FLOW_TYPE + trace.flows.kind[rows].astype(np.int64)
     return types
 
 
-def _carried(trace: Trace) -> t.Rows:
+def carried_flows(trace: Trace) -> t.Rows:
     """The flows that are written: one per target, and of one kind per source."""
     flows = trace.flows
     on_host = (trace.tracks.kind[trace.slices.track] == t.TrackKind.HOST_THREAD) | _on_processor(trace)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.steps import device_rows, find_markers
 from stepscope.errors import OutputError
-from stepscope.readers.xplane.stats import DERIVED, KIND
+from stepscope.readers.restated import OwnDevice, OwnSpace, programs_of
+from stepscope.readers.xplane.stats import DERIVED, KIND, RUN
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Device, Trace
 from stepscope.writers.replacing import replacing
@@ -107,11 +111,13 @@ class _Layout:
                 if name == f"{_GPU}{activity.device}":
                     self._add_windows(plane, activity)
             yield plane
+        environment = Plane("Task Environment")
         if (origin := self.trace.info.origin_epoch_ns) is not None:
             last = int((self.trace.slices.start_ns + self.trace.slices.dur_ns).max())
-            environment = Plane("Task Environment")
             environment.describe({"profile_start_time": origin, "profile_stop_time": origin + last})
-            yield environment
+        # Not msgspec's own JSON: profiles hold lone surrogates.
+        environment.describe({RUN: json.dumps(msgspec.to_builtins(_run(self.trace)))})
+        yield environment
 
     def _plane_of(self, track: int) -> str:
         tracks = self.trace.tracks
@@ -222,6 +228,20 @@ def _plane_name(device: Device) -> str:
     if kind == "CPU":
         return HOST
     return f"/device:{kind if kind in ('GPU', 'TPU') else f'CUSTOM:{kind}'}:{device.id}"
+
+
+def _run(trace: Trace) -> OwnSpace:
+    info = trace.info
+    return OwnSpace(
+        framework=info.framework,
+        programs=programs_of(trace),
+        resolution_ns=info.resolution_ns,
+        rank=info.rank,
+        world_size=info.world_size,
+        process_groups=[dict(group) for group in info.process_groups],
+        options=dict(info.options),
+        devices=[OwnDevice(**dataclasses.asdict(device)) for device in info.devices],
+    )
 
 
 def _device_stats(device: Device) -> dict[str, Value]:

@@ -1,0 +1,80 @@
+"""What stepscope's own exports say of a run where the format they are written in has no words for it.
+
+Files of others have none of this. Everything here is input: what does not hold together is left aside, and the file is
+read like any other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from stepscope.trace import tables as t
+from stepscope.trace.builder import TraceBuilder
+from stepscope.trace.trace import Device, Info, Trace
+
+_Signed = Annotated[int, msgspec.Meta(gt=t.NULL, le=(1 << 63) - 1)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+
+
+class OwnRun(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What no format has words for."""
+
+    framework: str | None = None
+    resolution_ns: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)] | None = None
+    programs: list[tuple[_Signed | None, str, str | None]] = msgspec.field(default_factory=list)
+    """Id, module and parameters of the programs."""
+
+    def restore_programs(self, builder: TraceBuilder) -> None:
+        """Fill the table of programs."""
+        text, rows = builder.text, self.programs
+        builder.table(
+            t.Programs(
+                program=np.array([t.NULL if number is None else number for number, _, _ in rows], np.int64),
+                module=np.array([text(module) for _, module, _ in rows], np.int32),
+                parameters=np.array([text(parameters) for _, _, parameters in rows], np.int32),
+            )
+        )
+
+
+class OwnDevice(msgspec.Struct, omit_defaults=True):
+    """A device (``trace.Device``)."""
+
+    id: _Number
+    name: str | None = None
+    memory_bytes: _Count | None = None
+    multiprocessors: _Count | None = None
+    compute_capability: tuple[_Count, _Count] | None = None
+    kind: str = "gpu"
+
+
+class OwnSpace(OwnRun, omit_defaults=True, kw_only=True):
+    """What XPlane has no words for."""
+
+    rank: _Number | None = None
+    world_size: _Number | None = None
+    process_groups: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    options: dict[str, bool] = msgspec.field(default_factory=dict)
+    devices: list[OwnDevice] = msgspec.field(default_factory=list)
+
+    def restored(self, info: Info) -> Info:
+        """What is known of the run as it was known when the file was written."""
+        return dataclasses.replace(
+            info,
+            framework=self.framework,
+            resolution_ns=self.resolution_ns or info.resolution_ns,
+            rank=self.rank,
+            world_size=self.world_size,
+            process_groups=tuple(self.process_groups),
+            options=self.options,
+            devices=tuple(Device(**msgspec.structs.asdict(device)) for device in self.devices),
+        )
+
+
+def programs_of(trace: Trace) -> list[tuple[int | None, str, str | None]]:
+    """The programs of a trace, to be restated."""
+    return trace.table("programs").rows()
