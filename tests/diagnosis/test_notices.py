@@ -17,20 +17,24 @@ from stepscope.limits import (
     CORRELATION_HOLE,
     FEW_STEPS,
     FEWEST_CALLS,
+    HOST_SHARE,
     NAMES_LOST_SHARE,
     PROFILER_SHARE,
     START_UP_SHARE,
     WARM_UP_FACTOR,
 )
+from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
-from tests.diagnosis.loops import CALL, STEPS, Step, facts_with, loop, running, work
+from tests.diagnosis.loops import CALL, STEPS, Step, facts_with, launching, loop, running, work
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream
 from tests.kit.kineto_writer import write_kineto
+from tests.kit.xla import HostRange, Job, build
 from tests.support import facts_of, facts_of_drawing, trace_of_bytes
 
 US = 1_000
 STEP = 1_000
+STACKS = {"with_stack": 1}
 
 
 def notices(facts: Facts) -> dict[str, Notice]:
@@ -353,6 +357,56 @@ def test_the_profilers_own_work(own_us: int, said: bool):
     found = notices(facts_of(loop(STEP, step))).get("profile_overhead")
     assert (found is not None) is said
     assert found is None or "takes 20.0 µs per step (2.0 %)" in found.text
+
+
+@pytest.mark.parametrize(
+    ("framework", "option"),
+    [
+        ("JAX", "`options.python_tracer_level = 1`"),
+        ("TensorFlow", "`tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=1)`"),
+        ("PyTorch/XLA", "`with xp.Trace('name'):`"),
+        ("PyTorch", "`with_stack=True`"),
+        (None, "named ranges"),
+    ],
+)
+def test_host_time_that_was_not_recorded_names_the_option_that_records_it(framework: str | None, option: str):
+    """Of 1,000 µs the host computes 940: what it does in 6 % is not known."""
+
+    def of(computing_us: int, *more: HostRange) -> dict[str, Notice]:
+        host = [HostRange("train", 1_000 * k, 1_000, Kind.STEP, step=k) for k in range(6)]
+        host += [HostRange("aten::mm", 1_000 * k, computing_us, Kind.HOST_OP) for k in range(6)]
+        return notices(analyse(build(Job([*host, *more], [], framework=framework))))
+
+    found = of(940)["profile_host_unrecorded"].text
+    assert found.startswith("What the host does in 60.0 µs of each step (6.0 %) was not recorded.")
+    assert option in found
+    assert "profile_host_unrecorded" not in of(round(1_000 * (1 - HOST_SHARE)) + 1)
+    # Where Python was recorded the option has done what it can.
+    frame = HostRange("train.py(3): other", 0, 1, Kind.PYTHON_FRAME)
+    assert "named ranges" in of(940, frame)["profile_host_unrecorded"].text
+
+
+@pytest.mark.parametrize(("launch_us", "header", "said"), [(100, {}, True), (99, {}, False), (100, STACKS, False)])
+def test_where_the_host_costs_time_and_no_line_is_known_the_option_is_said(
+    launch_us: int, header: dict[str, int], said: bool
+):
+    events = launching(STEP, launch_us)
+    if header:
+        drawing = TraceDrawing()
+        drawing.python("train.py(3): main", 0, STEP)
+        events = [*events, *drawing.events()]
+    found = notices(facts_of(events)).get("profile_no_lines")
+    assert (found is not None) is said
+    assert found is None or "`with_stack=True`" in found.text
+
+
+def test_a_profile_of_nothing_but_functions_says_so():
+    host = [HostRange("run.py(1): main", 0, 100, Kind.PYTHON_FRAME), HostRange("load", 10, 30, Kind.ANNOTATION)]
+    found = notices(analyse(build(Job(host, [], framework=None))))
+    assert "nothing of what they compute" in found["profile_functions_only"].text
+    assert "profile_no_device" not in found
+    op = HostRange("aten::mm", 50, 10, Kind.HOST_OP)
+    assert "profile_functions_only" not in notices(analyse(build(Job([*host, op], [], framework=None))))
 
 
 # --- many ranks --------------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def test_without_a_device_it_is_the_training_thread_that_waits():
         drawing.host("aten::mm", start + 2_000, STEP - 2_000)
 
     finding = only(loop(STEP, step))
-    assert (finding.rule, finding.title) == ("input_bound", "The training thread waits for input data")
+    assert (finding.rule, finding.title) == ("input_bound", "The main thread waits for input data")
     assert (finding.device, finding.cost_ns_per_step) == (None, 2_000 * US)
 
 

@@ -66,7 +66,7 @@ class Job:
     lines: list[Line] = field(default_factory=list)
     programs: dict[int, tuple[str, str]] = field(default_factory=dict)
     """Program id to module and parameters."""
-    framework: str = "JAX"
+    framework: str | None = "JAX"
     kind: str = "tpu"
     infeeds: list[tuple[int, int]] = field(default_factory=list)
     """Start and duration of infeed ops on device 0, in µs."""

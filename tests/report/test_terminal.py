@@ -261,3 +261,10 @@ def test_waits_and_copies_say_of_which_of_several_devices_they_are(devices: int,
     lines = _lines(document, verbose=True, width=120)
     for title in ("Waits of the host for the device (synchronisation), per step", "Copies, per step"):
         assert ("device" in lines[lines.index(title) + 1].replace("device idle", "").split()) is told
+
+
+def test_functions_are_listed_by_their_own_time():
+    document = documents.healthy()
+    document["analyses"]["functions"] = [{"name": "a.py(3): load", "count": 4, "self_ns": 2_000_000}]
+    block = _block(_lines(document, verbose=True), "Functions by the time spent in their own code")
+    assert re.fullmatch(r"a\.py\(3\): load +2\.00 ms +4", block[2])

@@ -66,7 +66,8 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
     rows = np.flatnonzero(outermost & mine)
     if rows.size == 0:
         return None
-    ahead = outermost & inside_steps & np.isin(slices.name, [c for c, n in enumerate(trace.strings) if n == PREFETCHING])
+    prefetching = [code for code, name in enumerate(trace.strings) if name == PREFETCHING]
+    ahead = outermost & inside_steps & np.isin(slices.name, prefetching)
     # A profile with stacks has the loader's frames around its annotation; the annotation names the loader.
     annotated = np.flatnonzero((slices.kind == Kind.ANNOTATION) & mine)
     named = annotated if annotated.size else rows

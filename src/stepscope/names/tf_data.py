@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 
-_NAME = re.compile(r"(?:Iterator::(?:.*::)?)?(?P<dataset>[A-Za-z]+?)(?:V\d)?(?P<part>Produce|Consume)?(?:Impl)?(?:\[[^\]]*\])?$")
+_NAME = re.compile(
+    r"(?:Iterator::(?:.*::)?)?(?P<dataset>[A-Za-z]+?)(?:V\d)?(?P<part>Produce|Consume)?(?:Impl)?(?:\[[^\]]*\])?$"
+)
 _STAGES = (
     # A parallel read or an interleave of files is reading, whatever threads do it.
     ("read", re.compile(r"(?:TFRecord|TextLine|FixedLengthRecord|SSTable|RecordIO|ArrayRecord|CSV|Sql|LMDB|Avro"
@@ -19,7 +21,7 @@ _STAGES = (
                         r"|Generator|FromGenerator|(?:Sparse)?TensorSlice|Tensor|Range|MatchingFiles)")),
     ("decode", re.compile(r"ParseExample")),
     ("collate", re.compile(r"(?:Padded|Parallel)?Batch|Unbatch|Rebatch|Window|Zip|(?:Dense|Sparse)?ToSparseTensor")),
-    ("transform", re.compile(r"(?:Parallel|Flat)?Map|MapAndBatch|NumaMapAndBatch|MapAndFilter|ParallelFilter|Filter|Scan"
+    ("transform", re.compile(r"(?:Parallel|Flat)?Map|(?:Numa)?MapAndBatch|MapAndFilter|(?:Parallel)?Filter|Scan"
                              r"|GroupBy\w+|Shuffle(?:AndRepeat)?|BucketBySequenceLength")),
     ("wait for workers", re.compile(r"Prefetch|PrivateThreadPool|MaxIntraOpParallelism")),
 )

@@ -52,6 +52,7 @@ def sections(document: Document) -> list[Section]:
         _precision(analyses.get("precision"), analyses.get("placement")),
         *_xla(analyses.get("xla"), phrases.step_names(document)),
         _kernels(analyses.get("kernels", [])),
+        _functions(analyses.get("functions", [])),
         _files(document["profile"]),
     ]
     silent = {"device"} if len(document["profile"]["devices"]) < 2 else set()
@@ -421,6 +422,14 @@ def _kernels(kernels: list[dict[str, Any]]) -> Section:
         Column("tensor cores"),
     )
     return Section("Kernels by time", columns, rows, note)
+
+
+def _functions(functions: list[dict[str, Any]]) -> Section:
+    rows, note = _cut(
+        ((use["name"], format_ns(use["self_ns"]), format_count(use["count"])) for use in functions), len(functions)
+    )
+    columns = (_name("function"), _number("own time"), _number("calls"))
+    return Section("Functions by the time spent in their own code", columns, rows, note)
 
 
 def _files(profile: dict[str, Any]) -> Section:

@@ -1,4 +1,4 @@
-"""input_bound: the device (or the training thread) waits for the next batch.
+"""input_bound: the device (or the main thread) waits for the next batch.
 
 Statement: the accounting books idle time to ``input``, that is, the thread that launches the next op was inside a
 data loader's ``next`` or a framework's equivalent. Limit: the general one of findings.
@@ -32,7 +32,7 @@ The worker processes do not keep up. Give them less to do or add some (they are 
 Decode and augment ahead of time or on the device if the cores are already busy."""
 
 _FIX_TAKING_OVER = """\
-The workers deliver in time; the training thread spends the time taking the batch over. Send it less: stack samples to
+The workers deliver in time; the main thread spends the time taking the batch over. Send it less: stack samples to
 one tensor per field in `collate_fn` (the workers run it), no Python objects or numpy arrays in the batch, the narrowest
 dtype, and convert on the device. `pin_memory=True` moves the copy to pinned memory to a thread of its own."""
 
@@ -82,7 +82,7 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -> Finding:
-    host = "The session waits" if facts.host.pool else "The training thread waits"
+    host = "The session waits" if facts.host.pool else "The main thread waits"
     subject = "The device waits" if device is not None else host
     locator = facts.locator
     places = dict.fromkeys(locator.where(s) for s in ranges.slices)
@@ -115,7 +115,8 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
     if stages:
         text += f" Inside it, per step: {', '.join(stages)}."
     if ranges.ahead:
-        ahead = (f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.ahead)
+        least = 0.02 * sum(ns for _, ns in ranges.ahead)
+        ahead = (f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.ahead if ns >= least)
         text += f" The thread that prepares batches ahead spends, per step: {', '.join(ahead)}."
     return text
 
