@@ -188,10 +188,14 @@ def message(random: Random, data: bytes, other: bytes) -> bytes:
 
 
 def event_files(random: Random, data: bytes, other: bytes) -> bytes:
-    """A record of an event file changed, its checksums put right."""
+    """A record of an event file changed, or its length made to lie, the checksums put right."""
     found = records.split(data)
     if not found:
         return anyhow(random, data, other)
+    made = [records.record(one) for one in found]
     at = random.randrange(len(found))
-    found[at] = message(random, found[at], found[at])
-    return b"".join(map(records.record, found))
+    if random.random() < 0.2:
+        made[at] = records.record(found[at], random.choice(NUMBERS) % (1 << 64))
+    else:
+        made[at] = records.record(message(random, found[at], found[at]))
+    return b"".join(made)

@@ -7,9 +7,9 @@ import struct
 from tests.kit.wire import message
 
 
-def record(data: bytes) -> bytes:
-    """One record: length, its checksum, the data and their checksum."""
-    length = struct.pack("<Q", len(data))
+def record(data: bytes, said: int | None = None) -> bytes:
+    """One record: length (or what is said of it), its checksum, the data and their checksum."""
+    length = struct.pack("<Q", len(data) if said is None else said)
     return length + struct.pack("<I", masked_crc(length)) + data + struct.pack("<I", masked_crc(data))
 
 

@@ -138,6 +138,8 @@ def _records(file: BinaryIO) -> Iterator[bytes]:
         size, checksum = struct.unpack("<QI", header)
         if checksum != _masked_crc(header[:8]):
             return
+        if size > _MOST_BYTES:
+            return
         if size > _LARGEST_RECORD:
             file.seek(size + 4, os.SEEK_CUR)
             continue
