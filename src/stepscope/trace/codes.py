@@ -13,8 +13,10 @@ from stepscope.trace.tables import Rows
 
 def used_codes(codes: npt.NDArray[Any], count: int) -> Rows:
     """The distinct codes below ``count`` in a column, rising; -1 is no code."""
-    # Counting beats sorting: dictionaries are small, columns are not.
-    return np.flatnonzero(np.bincount(codes[codes >= 0], minlength=count))
+    # Marking beats sorting: dictionaries are small, columns are not.
+    used = np.zeros(count + 1, np.bool_)
+    used[codes] = True
+    return np.flatnonzero(used[:count])
 
 
 def mapped(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from stepscope.readers.xplane.details import CopyDetails, copy_details, direction_of, kernel_details
 from stepscope.readers.xplane.devices import Tracks
+from stepscope.readers.xplane.grouping import dense, distinct
 from stepscope.readers.xplane.view import View
 from stepscope.readers.xplane.xla import XlaColumns
 from stepscope.trace import tables as t
@@ -81,13 +82,12 @@ def device_waits(waits: t.Rows, placed: Tracks, slice_id: t.I32) -> t.DeviceWait
 
 def _directions(view: View, ops: t.Rows, copied: _Parsed[CopyDetails]) -> t.U8:
     """Which way each copy goes: asked once per distinct name and memory at its ends."""
-    name = view.name[ops].astype(np.int64)
-    pairs, each = np.unique(name * (len(copied.values) + 1) + copied.at + 1, return_inverse=True)
-    nothing = CopyDetails()
-    found = []
-    for pair in pairs.tolist():
-        code, at = divmod(pair, len(copied.values) + 1)
-        found.append(direction_of(view.names[code], copied.values[at - 1] if at else nothing))
+    name, values = view.name[ops], [*copied.values, CopyDetails()]
+    each, first = dense(name, copied.at)
+    found = [
+        direction_of(view.names[code], values[at])
+        for code, at in zip(name[first].tolist(), copied.at[first].tolist(), strict=True)
+    ]
     return np.array(found, np.uint8)[each]
 
 
@@ -97,7 +97,7 @@ def _collectives(view: View, kinds: t.U8, ops: t.Rows, xla: XlaColumns) -> tuple
     collective[xla.rows] = xla.collective
     groups = np.full(len(view.events), -1, np.int32)
     groups[xla.rows] = xla.replica_groups
-    used, each = np.unique(groups[ops], return_inverse=True)
+    used, each = distinct(groups[ops])
     sizes = [t.NULL if code < 0 else _group_size(view.builder.string(code)) for code in used.tolist()]
     is_one = kinds[ops] == t.Kind.COLLECTIVE
     size = np.array(sizes, np.int64)[each] if ops.size else np.empty(0, np.int64)

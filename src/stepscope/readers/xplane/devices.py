@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stepscope.readers.xplane.grouping import dense, distinct
 from stepscope.readers.xplane.planes import LineRole, stream_number
 from stepscope.readers.xplane.view import HOST_ROLES, View
 from stepscope.readers.xplane.xla import XlaOps
@@ -39,7 +40,7 @@ class Devices:
             self.of_plane[plane] = named[name]
             if parts.kind == "tpu" and parts.ordinal is not None:
                 self.of_ordinal[parts.ordinal] = named[name]
-        self.of_processor = {ordinal: self._number(ordinal, "cpu") for ordinal in np.unique(ops.ordinals).tolist()}
+        self.of_processor = {ordinal: self._number(ordinal, "cpu") for ordinal in distinct(ops.ordinals)[0].tolist()}
         self.of_ordinal = self.of_ordinal or self.of_processor
 
     def _number(self, preferred: int | None, kind: str) -> int:
@@ -154,12 +155,11 @@ class Tracks:
         rows = ops.on_processor
         if not rows.size:
             return
-        threads = np.stack((ops.ordinals, self.track[rows]), axis=1)
-        pairs, first, each = np.unique(threads, axis=0, return_index=True, return_inverse=True)
+        each, first = dense(ops.ordinals, self.track[rows])
         streams: dict[int, int] = {}
         tracks = []
-        for ordinal, row in zip(pairs[:, 0].tolist(), rows[first].tolist(), strict=True):
+        for ordinal, row in zip(ops.ordinals[first].tolist(), rows[first].tolist(), strict=True):
             device = self._devices.of_processor[ordinal]
             stream = streams[device] = streams.get(device, -1) + 1
             tracks.append(self._add(int(self._view.events.line[row]), LineRole.STREAM, device, stream))
-        self.track[rows] = np.array(tracks, np.int32)[each.reshape(-1)]
+        self.track[rows] = np.array(tracks, np.int32)[each]

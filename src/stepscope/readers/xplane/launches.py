@@ -17,7 +17,7 @@ import numpy as np
 
 from stepscope.names.xla_hosts import xla_execution
 from stepscope.readers.xplane.devices import Devices
-from stepscope.readers.xplane.grouping import dense, grouped
+from stepscope.readers.xplane.grouping import dense, distinct, grouped, match
 from stepscope.readers.xplane.handovers import PJRT, REGION_START, REGION_STOP, Handovers
 from stepscope.readers.xplane.kinds import is_graph_launch
 from stepscope.readers.xplane.times import Times
@@ -80,7 +80,7 @@ class Launches:
         calls = calls[self._calls[calls] & np.isin(self._kinds[calls], _CALL_KINDS)]
         # Where two calls share an id (a driver call inside a runtime call) the outer, earlier one is the launch.
         calls = self._earliest_first(calls)
-        at = _match(
+        at = match(
             [self._process(ops), stats.integers("correlation_id", ops)],
             [self._process(calls), view.space.stats.integers("correlation_id", calls)],
         )
@@ -139,9 +139,9 @@ class Launches:
 
     def _numbered(self, ordinals: I64) -> I64:
         """Device numbers of the ordinals that calls name."""
-        used, dense = np.unique(ordinals, return_inverse=True)
+        used, each = distinct(ordinals)
         numbers = [self._devices.of_ordinal.get(ordinal, NULL) for ordinal in used.tolist()]
-        return np.array(numbers, np.int64)[dense] if numbers else ordinals
+        return np.array(numbers, np.int64)[each] if numbers else ordinals
 
     def _by_id(self, run: I64, device: I64) -> Rows:
         """Calls that say which run they started."""
@@ -166,7 +166,7 @@ class Launches:
         call[left] = self._around(events.line[handed], events.start_ns[handed], events.start_ns[handed])
         told = np.flatnonzero((call >= 0) & (columns.execution[at] != NULL))
         told = told[np.argsort(events.start_ns[call[told]], kind="stable")]
-        same = _match([columns.execution[at], device], [columns.execution[at[told]], device[told]])
+        same = match([columns.execution[at], device], [columns.execution[at[told]], device[told]])
         return np.where(call >= 0, call, _picked(call[told], np.where(columns.execution[at] == NULL, -1, same)))
 
     def _around(self, line: I32, begun: I64, ended: I64) -> Rows:
@@ -228,7 +228,7 @@ class Launches:
         told = np.flatnonzero((columns.execution[at] != NULL) & (columns.module[at] >= 0))
         told = told[np.argsort(start[columns.rows[at[told]]], kind="stable")]
         only = np.unique(device).size == 1
-        for _, places in grouped(dense(columns.module[at[told]], device[told])):
+        for _, places in grouped(dense(columns.module[at[told]], device[told])[0]):
             mine = told[places]
             key = int(columns.module[at[mine[0]]]), int(device[mine[0]])
             calls = calls_of.get(key, []) + (calls_of.get((key[0], NULL), []) if only else [])
@@ -248,19 +248,10 @@ def is_continuation(name: str) -> bool:
 def _of_run(calls: _Executes, runs: I64, wanted: I64, device: I64) -> Rows:
     """The call of each wanted run: that for the device, else that for all devices."""
     whole = np.flatnonzero(calls.device == NULL)
-    own = _match([wanted, device], [runs, calls.device])
-    other = _match([wanted], [runs[whole]])
+    own = match([wanted, device], [runs, calls.device])
+    other = match([wanted], [runs[whole]])
     found = np.where(own >= 0, _picked(calls.rows, own), _picked(calls.rows[whole], other))
     return np.where(wanted == NULL, -1, found)
-
-
-def _match(wanted: list[I64], known: list[I64]) -> Rows:
-    """The first of the known rows that equals each wanted one in all columns, -1 where none does."""
-    count = known[0].size
-    group = dense(*(np.concatenate(columns) for columns in zip(known, wanted, strict=True)))
-    first = np.full(int(group.max(initial=-1)) + 1, -1, np.intp)
-    first[group[:count][::-1]] = np.arange(count)[::-1]
-    return first[group[count:]]
 
 
 def _picked(rows: Rows, at: Rows) -> Rows:

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stepscope.readers.xplane import wire
+from stepscope.readers.xplane.grouping import dense, distinct
+from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import F64, I32, I64, NULL, U8, Rows
 
 KIND, CATEGORY, DERIVED = "stepscope_kind", "category", "derived"
@@ -107,25 +109,29 @@ class Stats:
 
     def integers(self, key: str, rows: Rows) -> I64:
         """A whole number per row, also one written as text or double; NULL where absent or none."""
-        found = self.column(key)
-        at, known = _places(rows, found.rows)
-        values = np.full(rows.size, NULL, np.int64)
-        field, value = found.field[known], found.value[known]
-        whole = (field == wire.UNSIGNED) | (field == wire.SIGNED)
-        values[at[whole]] = value[whole]
+        values, at, field, value = self._values(key, rows, (wire.UNSIGNED, wire.SIGNED), NULL)
         doubles = np.flatnonzero(field == wire.DOUBLE)
         if doubles.size:
             numbers = value[doubles].view(np.float64)
             exact = np.isfinite(numbers) & (np.abs(numbers) < 2**53) & (numbers == np.floor(numbers))
             values[at[doubles[exact]]] = numbers[exact].astype(np.int64)
-        self._from_text(field, value, at, values)
-        return values
-
-    def _from_text(self, field: U8, value: I64, at: Rows, out: npt.NDArray[np.int64]) -> None:
         texts, codes = self._texts(field, value)
         table = np.array([_whole(text) for text in texts] + [NULL], np.int64)
         has = codes >= 0
-        out[at[has]] = table[codes[has]]
+        values[at[has]] = table[codes[has]]
+        return values
+
+    def _values(self, key: str, rows: Rows, fields: tuple[int, int], absent: int) -> tuple[I64, Rows, U8, I64]:
+        """Per row the value that is written in one of a range of fields; of other ones position, field and value."""
+        found = self.column(key)
+        values = np.full(rows.size, absent, np.int64)
+        others = wire.values_of(rows, (found.rows, found.field, found.value), fields, values)
+        if not others:
+            return values, np.empty(0, np.intp), EMPTY.field, EMPTY.value
+        at, known = _places(rows, found.rows)
+        field = found.field[known]
+        other = (field < fields[0]) | (field > fields[1])
+        return values, at[other], field[other], found.value[known[other]]
 
     def sizes(self, key: str, rows: Rows) -> I64:
         """As ``integers``, of what is never negative."""
@@ -145,16 +151,14 @@ class Stats:
 
     def texts(self, key: str, rows: Rows) -> tuple[list[str], I32]:
         """Distinct texts, and per row its place among them; -1 where absent. Numbers are written out."""
-        found = self.column(key)
-        at, known = _places(rows, found.rows)
-        field, value = found.field[known], found.value[known]
-        texts, codes = self._texts(field, value)
+        named, at, field, value = self._values(key, rows, (wire.REFERENCE, wire.REFERENCE), -1)
+        texts, codes = self._of_names(named)
+        own, places = self._texts(field, value)
         whole = np.flatnonzero((field == wire.UNSIGNED) | (field == wire.SIGNED))
-        used, dense = np.unique(value[whole], return_inverse=True)
-        codes[whole] = len(texts) + dense
-        out = np.full(rows.size, -1, np.int32)
-        out[at] = codes
-        return texts + [str(number) for number in used.tolist()], out
+        used, each = distinct(value[whole])
+        places[whole] = len(own) + each
+        codes[at[places >= 0]] = len(texts) + places[places >= 0]
+        return texts + own + [str(number) for number in used.tolist()], codes
 
     def spans(self, key: str) -> tuple[I32, I64, I64]:
         """Rows, and where their bytes or text lie."""
@@ -165,11 +169,7 @@ class Stats:
 
     def _texts(self, field: U8, value: I64) -> tuple[list[str], I32]:
         """Distinct texts among some values, and per value its place among them; -1 for what is no text."""
-        codes = np.full(value.size, -1, np.int32)
-        named = np.flatnonzero((field == wire.REFERENCE) & (value >= 0))
-        used, dense = np.unique(value[named], return_inverse=True)
-        texts = [self._names[row] for row in used.tolist()]
-        codes[named] = dense
+        texts, codes = self._of_names(np.where(field == wire.REFERENCE, value, -1))
         inline = np.flatnonzero(field == wire.TEXT)
         if inline.size:
             own, places = distinct_texts(self._data, value[inline])
@@ -177,12 +177,19 @@ class Stats:
             texts = texts + own
         return texts, codes
 
+    def _of_names(self, rows: I64) -> tuple[list[str], I32]:
+        """The distinct texts that some rows of names stand for, and per row its place among them; -1 stays."""
+        used = used_codes(rows, len(self._names))
+        table = np.full(len(self._names) + 1, -1, np.int32)
+        table[used] = np.arange(used.size)
+        return [self._names[row] for row in used.tolist()], table[rows]
+
 
 def distinct_texts(data: U8, places: I64) -> tuple[list[str], I32]:
     """The distinct texts whose fields stand at some places, and which of them each is."""
     start, end, hashes = wire.text_spans(data, places)
-    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-    representative = first[group].astype(np.int64)
+    group, first = dense(hashes)
+    representative = first[group]
     odd = np.flatnonzero(wire.differ(data, start, end, representative))  # two texts with one hash
     texts = [_text(data, start[row], end[row]) for row in first.tolist()]
     codes = group.astype(np.int32)
@@ -209,14 +216,6 @@ def _last_of_each(column: Column) -> Column:
 
 def _places(rows: Rows, of: I32) -> tuple[Rows, Rows]:
     """Which of some rows (in any order) are in a rising list: positions in ``rows``, and each one's in ``of``."""
-    if not rows.size or not of.size:
-        return np.empty(0, np.intp), np.empty(0, np.intp)
-    if rows.size > of.size:
-        table = np.full(max(int(of[-1]), int(rows.max())) + 1, -1, np.int32)
-        table[of] = np.arange(of.size)
-        at = table[rows]
-        known = np.flatnonzero(at >= 0)
-        return known, at[known].astype(np.intp)
     at = np.minimum(np.searchsorted(of, rows), of.size - 1)
-    known = np.flatnonzero(of[at] == rows)
-    return known, at[known].astype(np.intp)
+    known = np.flatnonzero(of[at] == rows) if of.size else np.empty(0, np.intp)
+    return known, at[known]

@@ -9,7 +9,7 @@ import numpy as np
 
 from stepscope.limits import FAR_NS
 from stepscope.names.xla_hosts import is_wait_edge
-from stepscope.readers.xplane.grouping import grouped
+from stepscope.readers.xplane.grouping import dense, grouped
 from stepscope.readers.xplane.handovers import Handovers
 from stepscope.readers.xplane.view import View
 from stepscope.trace.tables import I64, NULL, Bools, Rows
@@ -86,11 +86,10 @@ def _extend(view: View, handovers: Handovers, times: Times) -> None:
 
 def _paired(view: View, source: Rows, target: Rows, fits: Callable[[str, str], bool]) -> Bools:
     """Which hand-overs have names that fit, asked once per pair of names."""
-    pairs, each = np.unique(
-        view.name[source].astype(np.int64) << 32 | view.name[target], return_inverse=True
-    )
+    into, out = view.name[target], view.name[source]
+    each, first = dense(out, into)
     names = view.names
-    found = [fits(names[pair >> 32], names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]
+    found = [fits(names[a], names[b]) for a, b in zip(out[first].tolist(), into[first].tolist(), strict=True)]
     return np.array(found, np.bool_)[each]
 
 

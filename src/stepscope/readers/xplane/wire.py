@@ -13,7 +13,7 @@ import numpy as np
 
 from stepscope.compiled import inlined, kernel
 from stepscope.readers.protobuf import BYTES, read_tag
-from stepscope.trace.tables import I32, I64, U8
+from stepscope.trace.tables import I32, I64, U8, Rows
 
 SPAN, POINT, DAMAGED, NEGATIVE, OVERFLOW, COUNTED = range(6)
 """What an event is: a stretch of time, an instant (duration 0), or unusable: its bytes make no sense, it ends before
@@ -180,6 +180,40 @@ def sort_stats(stats: tuple[I32, U8, U8, I64], filled: I64, out: tuple[I32, U8, 
         at = filled[slots[k]]
         out[0][at], out[1][at], out[2][at] = rows[k], fields[k], values[k]
         filled[slots[k]] = at + 1
+
+
+@kernel
+def values_of(rows: Rows, column: tuple[I32, U8, I64], fields: tuple[int, int], out: I64) -> int:
+    """Set ``out`` where a row (in any order) is in a column and its value in one of a range of fields.
+
+    Returns how many of the rows are in the column with another field.
+    """
+    of, field, value = column
+    others, at = 0, 0
+    for k in range(rows.size):
+        row = rows[k]
+        low = high = at
+        if at < of.size and of[at] < row:
+            # Mostly it is the next one or near: the distance doubles until it is passed.
+            step = 1
+            while at + step < of.size and of[at + step] < row:
+                low, step = at + step, 2 * step
+            high = min(at + step, of.size)
+        elif at > 0 and of[at - 1] >= row:
+            low = 0
+        while low < high:
+            middle = (low + high) >> 1
+            if of[middle] < row:
+                low = middle + 1
+            else:
+                high = middle
+        at = low
+        if at < of.size and of[at] == row:
+            if fields[0] <= field[at] <= fields[1]:
+                out[k] = value[at]
+            else:
+                others += 1
+    return others
 
 
 @kernel

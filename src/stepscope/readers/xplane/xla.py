@@ -17,7 +17,7 @@ import numpy as np
 
 from stepscope.readers.hlo import is_collective
 from stepscope.readers.protobuf import decode, texts
-from stepscope.readers.xplane.grouping import dense, grouped
+from stepscope.readers.xplane.grouping import dense, distinct, grouped
 from stepscope.readers.xplane.modules import Modules, module_and_program
 from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.times import Times
@@ -122,8 +122,7 @@ class XlaOps:
         if on_tpu.any():
             op = np.where((op < 0) & on_tpu, self._coded(view.names)[view.name[rows]], op)
         category = view.codes("hlo_category", rows)
-        group = dense(module, program, op, category, name)
-        _, first = np.unique(group, return_index=True)
+        group, first = dense(module, program, op, category, name)
         told = [
             self._describe(*key)
             for key in zip(*(column[first].tolist() for column in (module, program, op, category, name)), strict=True)
@@ -225,9 +224,9 @@ class XlaOps:
         return _first(scope, named)
 
     def _changed(self, codes: I32, change: Callable[[str], str | None]) -> I32:
-        used, dense = np.unique(codes, return_inverse=True)
+        used, each = distinct(codes)
         text, string = self._view.builder.text, self._view.builder.string
-        return np.array([-1 if code < 0 else text(change(string(code))) for code in used.tolist()], np.int32)[dense]
+        return np.array([-1 if code < 0 else text(change(string(code))) for code in used.tolist()], np.int32)[each]
 
     def _coded(self, words: list[str] | list[str | None]) -> I32:
         """Dictionary codes of some words, and -1 behind them."""
