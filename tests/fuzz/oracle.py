@@ -5,17 +5,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from stepscope import pipeline
-from stepscope.errors import InputError
+from stepscope.errors import InputError, OutputError, UsageError
+from stepscope.report import markdown, terminal
 from stepscope.trace import saved
 from stepscope.trace.check import fault_of
 from stepscope.trace.tables import NULL, TABLES
 from stepscope.trace.trace import Trace
+from stepscope.writers.registry import WRITERS
 from tests.fuzz.targets import Patches, patched
 
 _LONGEST_SENTENCE = 600
@@ -24,8 +27,8 @@ _LONGEST_SENTENCE = 600
 def examine(path: Path, variants: tuple[Patches, ...] = ({},), *, deep: bool = False) -> str:
     """Read a file under every variant, which must not matter; what became of it, in words without numbers.
 
-    ``deep`` also makes the report, reads arguments again and saves the trace. Anything but an InputError that is
-    raised (a failed assertion, an exception, a warning turned into one) is a defect.
+    ``deep`` also makes the reports, reads arguments again, and saves, cuts and exports the trace. Anything but an
+    InputError that is raised (a failed assertion, an exception, a warning turned into one) is a defect.
     """
     outcomes = []
     for variant in variants:
@@ -85,6 +88,29 @@ def _check_profile(profile: pipeline.Profile) -> None:
         assert trace.info.source is not None  # its original is somewhere else, or says no more than the tables
     data = np.frombuffer(b"".join(saved.pack(trace)), np.uint8)
     assert_same(saved.unpack(data), trace)
+    _check_outputs(profile, document)
+
+
+def _check_outputs(profile: pipeline.Profile, document: dict[str, Any]) -> None:
+    """Reports are made, a part is cut out, and what is exported can be read."""
+    for verbose in (False, True):
+        terminal.render(document, verbose=verbose)
+        markdown.render(document, verbose=verbose)
+    trace = profile.trace
+    with tempfile.TemporaryDirectory() as folder:
+        for writer in WRITERS:
+            out = Path(folder, f"out{writer.suffixes[0]}")
+            try:
+                writer.write(trace, out)
+            except OutputError:
+                continue
+            if out.is_file():
+                _check_trace(pipeline.open(out).trace)
+    try:
+        part = profile.slice(time_ns=(0, 1000), min_dur_ns=5)
+    except UsageError:
+        return
+    _check_trace(part.trace)
 
 
 def assert_alike(one: Trace, other: Trace) -> None:
