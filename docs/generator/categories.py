@@ -24,7 +24,7 @@ what the launching thread did, to the first name that applies in this order: `pr
 `copy_staging`, `allocator`, `compile`), time after it is latency, at most the profile's own 95th percentile and
 {format_ns(LATENCY_CAP_NS)}; what goes beyond it is not called latency.
 
-A profile without a device gets one account for its training thread. There each instant goes to the first of:
+A profile without a device gets one account for its main thread. There each instant goes to the first of:
 `profiler`, `gc`, `compile`, `checkpoint_io`, `input`, `allocator`, `host_compute`, `collective`, `python`,
 `unknown_host`.
 """
@@ -59,7 +59,8 @@ DEFINITIONS: dict[Category, str] = {
     Category.PROFILER: "The profiler's own work: starting, stopping, flushing buffers.",
     Category.DEPENDENCY: "The op was already launched and waited for a recorded event or for another stream.",
     Category.DEVICE_LATENCY: "The op was already launched and the device had not begun it, up to the latency cap.",
-    Category.UNKNOWN_HOST: "The launching thread did something the profile does not show; `with_stack=True` would.",
+    Category.UNKNOWN_HOST: "The launching thread did something the profile does not show; a notice names the option "
+    "that would (PyTorch: `with_stack=True`).",
     Category.UNKNOWN_DEVICE: "The op was launched longer ago than any latency explains, or its launch is not recorded: "
     "the profile does not show what it waited for.",
     Category.GRAPH_BUILD: "The host built or traced a graph.",

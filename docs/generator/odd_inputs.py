@@ -398,7 +398,7 @@ PARTS: tuple[Case, ...] = (
         "Launches without kernels",
         trace([event for event in events() if not is_kernel(event)]),
         "Times are the host's; nothing is said of idle devices.",
-        ("profile_device_missing",),
+        ("profile_device_missing", "profile_host_unrecorded"),
     ),
     odd(
         "Every third launch is missing",

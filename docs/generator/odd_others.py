@@ -89,7 +89,8 @@ def fill(database: sqlite3.Connection, table: str, rows: Sequence[tuple[object, 
 
 PLANE, STATS, EXPORT = plane(), step_stats(), export()
 
-HOST_ONLY = ("profile_no_device",)
+NO_DEVICE = ("profile_no_device",)
+HOST_ONLY = (*NO_DEVICE, "profile_host_unrecorded")
 
 OTHERS: tuple[Case, ...] = (
     odd("XPlane, whole", PLANE, "Read.", HOST_ONLY),
@@ -108,12 +109,12 @@ OTHERS: tuple[Case, ...] = (
         ("damaged_event_damaged", *HOST_ONLY),
         1,
     ),
-    odd("StepStats, whole", STATS, "Read as one step.", HOST_ONLY),
+    odd("StepStats, whole", STATS, "Read as one step.", NO_DEVICE),
     Case(
         "StepStats cut off inside a node",
         STATS[:-20],
         "All whole nodes are kept.",
-        ("damaged_step_stats_damaged", *HOST_ONLY),
+        ("damaged_step_stats_damaged", *NO_DEVICE),
         1,
     ),
     odd("Export of Nsight Systems with few tables and columns", EXPORT, "Read; what is not there is not recorded."),

@@ -15,7 +15,7 @@ from stepscope import limits
 from stepscope.diagnosis import engine
 from stepscope.diagnosis import remedies as remedies_module
 from stepscope.diagnosis.finding import paragraphs
-from stepscope.diagnosis.rules import RULES, profile
+from stepscope.diagnosis.rules import RULES, profile, recorded
 from stepscope.names import hosts
 from stepscope.readers import kineto, sorting, step_stats, tf_devices, tf_graph, timeline
 from stepscope.readers.chrome import xla
@@ -151,10 +151,11 @@ def hints() -> Iterator[tuple[str, str, str]]:
 
 def notices() -> Iterator[tuple[str, str, str]]:
     """Every notice: about the profile, about its events, about the file."""
-    for call in source.calls(profile, "Notice"):
-        code, text = call.args[:2]
-        if isinstance(code, ast.Constant):
-            yield f"`{code.value}`", "0", source.text(text, profile)
+    for module in (profile, recorded):
+        for call in source.calls(module, "Notice"):
+            code, text = call.args[:2]
+            if isinstance(code, ast.Constant):
+                yield f"`{code.value}`", "0", source.text(_text_of(text, module), module)
     found: dict[str, tuple[str, list[str]]] = {}
     for code, status, text in [row for module in READING for row in losses(module)]:
         texts = found.setdefault(f"`{code}`", (status, []))[1]
@@ -197,7 +198,7 @@ def _text_of(node: ast.expr, module: ModuleType) -> ast.expr:
 
 def bottlenecks() -> str:
     """When a cause is named in the verdict."""
-    named = ", ".join(f"`{name}`" for name in engine._GROUPS)
+    named = ", ".join(f"`{name}`" for name in verdict._GROUPS)
     return (
         f"`summary.bottleneck` names what bounds the step: the largest of {named}, if it takes at least "
         f"{source.limit_value('BOTTLENECK_SHARE')} of the step; otherwise `device`, or `host` where there is none. "

@@ -25,5 +25,6 @@ def test_the_time_of_a_function_is_what_nothing_inside_it_takes_over_all_threads
 def test_an_op_or_a_call_makes_it_another_kind_of_profile():
     assert only_functions(build(calls()))
     assert only_functions(build(calls(HostRange("range", 1, 2))))
+    assert not only_functions(build(Job([HostRange("range", 1, 2)], [])))
     for kind in (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC):
         assert not only_functions(build(calls(HostRange("x", 1, 2, kind))))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.readers.chrome.generic import FORMAT
 from stepscope.trace.self_time import self_time
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
@@ -24,9 +25,13 @@ class FunctionUse:
 
 
 def only_functions(trace: Trace) -> bool:
-    """Whether nothing but functions and named ranges was recorded: no op, no call, no device."""
-    kinds = np.unique(trace.slices.kind)
-    return bool(kinds.size) and bool(np.isin(kinds, (*_FUNCTION_KINDS, Kind.OTHER)).all())
+    """Whether nothing but functions and named ranges was recorded: no op, no call, no device.
+
+    Ranges alone are functions only in a format that has no other kind of slice.
+    """
+    kinds = set(np.unique(trace.slices.kind).tolist())
+    named = Kind.PYTHON_FRAME in kinds or (bool(kinds) and trace.info.format == FORMAT)
+    return named and kinds <= {*_FUNCTION_KINDS, Kind.OTHER}
 
 
 def functions_by_self_time(trace: Trace) -> list[FunctionUse]:

@@ -29,13 +29,14 @@ def host_unrecorded(facts: Facts) -> Notice | None:
     """Part of the step is lost to a host of which nothing was recorded."""
     parts = mean_parts(facts)
     unknown, total = parts.get(Category.UNKNOWN_HOST, 0), sum(parts.values())
-    if not total or unknown < HOST_SHARE * total:
-        return None
+    if not total or unknown < HOST_SHARE * total or len(facts.trace.nodes):
+        return None  # sessions of TensorFlow 1 have no option for it
     advice = remedy(PYTHON_ADVICE, None if has_python(facts) else _recorder(facts))
     where = "of the profile" if facts.markers.source == "whole profile" else "of each step"
+    share = format_share(unknown / total)
     return Notice(
         "profile_host_unrecorded",
-        f"What the host does in {format_ns(unknown)} {where} ({format_share(unknown / total)}) was not recorded. {advice}",
+        f"What the host does in {format_ns(unknown)} {where} ({share}) was not recorded. {advice}",
     )
 
 
@@ -44,16 +45,15 @@ def no_lines(facts: Facts) -> Notice | None:
     parts = mean_parts(facts)
     total = sum(parts.values())
     held = sum(parts.get(cause, 0) for cause in (*HOST_CAUSES, Category.SYNC))
-    if not total or held < BOTTLENECK_SHARE * total or has_python(facts) or host_unrecorded(facts) is not None:
+    framework = None if len(facts.trace.nodes) else _recorder(facts)
+    if framework is None or not total or held < BOTTLENECK_SHARE * total:
         return None
-    if _recorder(facts) is None:
+    if has_python(facts) or host_unrecorded(facts) is not None:
         return None
-    advice = remedy(PYTHON_ADVICE, _recorder(facts))
+    advice = remedy(PYTHON_ADVICE, framework)
     return Notice("profile_no_lines", f"No Python code was recorded, so findings name ops but not lines. {advice}")
 
 
 def _recorder(facts: Facts) -> str | None:
-    """The framework whose own profiler wrote the profile; sessions of TensorFlow 1 and Nsight Systems have no option."""
-    if len(facts.trace.nodes) or facts.trace.info.format.startswith("Nsight"):
-        return None
-    return facts.trace.info.framework
+    """The framework whose own profiler wrote the profile; Nsight Systems has no option for Python code of its own."""
+    return None if facts.trace.info.format.startswith("Nsight") else facts.trace.info.framework
