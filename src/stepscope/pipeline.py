@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from stepscope import compiled
-from stepscope.analysis.excerpt import by_steps
+from stepscope.analysis.excerpt import by_steps, with_inferred_steps
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.region import region
 from stepscope.diagnosis.engine import Diagnosis, diagnose
@@ -24,7 +24,9 @@ from stepscope.readers.summaries import with_queue_fill
 from stepscope.report import document, frames
 from stepscope.sql import query
 from stepscope.trace import forest, select
+from stepscope.trace.tables import TABLES
 from stepscope.trace.trace import Trace
+from stepscope.trace.views import numbered
 from stepscope.writers import saved
 
 Progress = Callable[[str, int, int], None]
@@ -92,8 +94,11 @@ class Profile:
         return recorded.arguments_of(self.trace, [int(self.trace.slices.offset[s]) for s in slice_ids])
 
     def table(self, name: str) -> pl.DataFrame:
-        """A declared table (``docs/tables.md``) as a frame. Raises KeyError for another name."""
-        return self.trace.table(name)
+        """A declared table (``docs/tables.md``) as a frame, the same that ``query`` reads: tables that others refer to
+        begin with the column ``id``. Raises KeyError for another name."""
+        if name not in TABLES:
+            raise KeyError(f"no table {name!r}; there are {', '.join(TABLES)}")
+        return numbered(self.trace, name)
 
     def query(self, sql: str, *, time_ns: Span | None = None) -> pl.DataFrame:
         """The rows that a SELECT from the declared tables, ``ops``, ``host``, ``steps`` and ``accounting`` yields.
@@ -115,14 +120,18 @@ class Profile:
     ) -> Profile:
         """A smaller profile: steps ``(first, one behind the last)``, a stretch of time, slices no shorter than this.
 
-        Raises UsageError where nothing is left.
+        Steps that were inferred stay what they were. Raises UsageError where nothing is left.
         """
         parts = [
             *([by_steps(self.facts, *steps)] if steps else []),
             *([select.by_time(self.trace, *time_ns)] if time_ns else []),
             *([select.by_duration(self.trace, min_dur_ns)] if min_dur_ns is not None else []),
         ]
-        return Profile(self.source, select.select(self.trace, *parts), self._progress) if parts else self
+        if not parts:
+            return self
+        windows = [part.window for part in parts if part.window is not None]
+        part = with_inferred_steps(select.select(self.trace, *parts), self.trace, windows)
+        return Profile(self.source, part, self._progress)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write stepscope's own saved form, which opens at once; a file of that name is replaced.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from stepscope import cli
 from stepscope.cli import spans
 from stepscope.errors import UsageError
 from tests.cli.profiles import write_profile
+from tests.kit.builder import TraceDrawing
+from tests.kit.kineto_writer import write_kineto
 
 
 @pytest.fixture
@@ -50,6 +53,80 @@ def test_several_options_narrow_down_together(profile):
         "Slices were cut out of this profile, which keeps only steps 4 to 5 and slices of 50.0 µs and longer."
     )
     assert found.exit_status == 0
+
+
+@pytest.fixture
+def without_markers(tmp_path: Path) -> Path:
+    """Eight steps of two kernels that nothing marks, from 1 ms on; the launches repeat."""
+    drawing = TraceDrawing()
+    drawing.python("train.py(1): main", 0, 100)
+    for step in range(8):
+        at = 1_000 + 100 * step
+        for place, name in enumerate(("gemm", "relu")):
+            drawing.kernel(drawing.launch(at + 20 * place, 5), name, at + 10 + 40 * place + step, 30)
+    path = tmp_path / "unmarked.json"
+    path.write_bytes(write_kineto(drawing.events()))
+    return path
+
+
+def told(profile: stepscope.Profile) -> list[tuple[object, ...]]:
+    """Number, time on the device, and whether the step was inferred."""
+    return [(step["number"], step["dur_ns"], step["inferred"]) for step in profile.document()["steps"]]
+
+
+@pytest.mark.parametrize("ending", ["stepscope", "json", "xplane.pb"])
+def test_inferred_steps_stay_what_they_were(without_markers: Path, ending: str):
+    whole = stepscope.open(without_markers)
+    assert [(inferred, number) for number, _, inferred in told(whole)] == [(True, None)] * 8
+    times = [dur for _, dur, _ in told(whole)]
+    out = without_markers.with_name(f"part.{ending}")
+    assert cli.main(["slice", str(without_markers), str(out), "--steps", "3:6"]) == 0
+    found = stepscope.open(out)
+    assert [number for number, _, _ in told(found)] == [3, 4, 5]
+    assert told(found)[1:] == [(4, times[4], True), (5, times[5], True)]
+    assert "steps are inferred from repetition of the launches" in " ".join(n.text for n in found.notices)
+    again = found.slice(steps=(4, 6))
+    assert [number for number, _, _ in told(again)] == [4, 5]
+    assert told(again)[1:] == [(5, times[5], True)]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"source": "x", "start_ns": [0, 5], "end_ns": [5], "number": [1, 2]},
+        {"source": "x", "start_ns": [5, 0], "end_ns": [6, 1], "number": [1, 2]},
+        {"source": "x", "start_ns": [0], "end_ns": [1 << 63], "number": [1]},
+    ],
+)
+def test_steps_that_can_be_none_are_left_aside(without_markers: Path, claim: dict[str, object]):
+    out = without_markers.with_name("part.json")
+    assert cli.main(["slice", str(without_markers), str(out), "--steps", "3:6"]) == 0
+    document = json.loads(out.read_text())
+    document["stepscope"]["steps"] = claim
+    out.write_text(json.dumps(document))
+    found = stepscope.open(out)
+    assert found.trace.info.steps is None
+    assert found.steps.height >= 1
+
+
+def test_inferred_steps_that_a_time_cuts_are_kept(without_markers: Path):
+    out = without_markers.with_name("part.stepscope")
+    assert cli.main(["slice", str(without_markers), str(out), "--time", "1250us:1450us"]) == 0
+    assert [number for number, _, _ in told(stepscope.open(out))] == [2, 3, 4]
+    assert cli.main(["slice", "--force", str(without_markers), str(out), "--min-dur", "10us"]) == 0
+    assert [number for number, _, _ in told(stepscope.open(out))] == list(range(8))
+
+
+def test_a_whole_profile_converted_says_nothing_of_its_inferred_steps(without_markers: Path):
+    out = without_markers.with_name("whole.stepscope")
+    assert cli.main(["convert", str(without_markers), str(out)]) == 0
+    assert stepscope.open(out).trace.info.steps is None
+
+
+def test_a_part_without_any_repetition_is_one_step_of_no_number(without_markers: Path):
+    out = without_markers.with_name("part.stepscope")
+    assert cli.main(["slice", str(without_markers), str(out), "--time", "0us:100us"]) == 0
+    assert stepscope.open(out).trace.info.steps is None
 
 
 def test_a_name_without_an_ending_is_a_saved_profile(profile):

@@ -12,7 +12,7 @@ from stepscope.errors import TraceInvariantError
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.check import check, fault_of
-from stepscope.trace.trace import Completeness, Info, Trace
+from stepscope.trace.trace import Completeness, InferredSteps, Info, Trace
 from tests.trace.traces import traces
 
 
@@ -74,6 +74,23 @@ def test_ops_of_a_device_and_memory_events_are_in_order():
     memory = t.Memory(*(np.zeros(2, getattr(t.Memory.empty(), f.name).dtype) for f in dataclasses.fields(t.Memory)))
     memory = dataclasses.replace(memory, time_ns=np.array([2, 1]))
     assert fault_of(dataclasses.replace(whole, memory=memory)) == "memory is not in time order"
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (((), (), ()), "not told whole"),
+        (((1, 2), (2,), (None, None)), "not told whole"),
+        (((5, 1), (6, 2), (0, 1)), "not in order"),
+        (((1,), (0,), (0,)), "not in order"),
+        (((1,), (1 << 62,), (0,)), "73 years"),
+        (((1,), (2,), (1 << 70,)), "73 years"),
+    ],
+)
+def test_inferred_steps_that_can_be_none_are_named(steps, words):
+    whole = trace()
+    broken = dataclasses.replace(whole.info, steps=InferredSteps("repetition", *steps))
+    assert words in fault_of(dataclasses.replace(whole, info=broken))
 
 
 @given(traces())

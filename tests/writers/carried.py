@@ -18,7 +18,7 @@ from stepscope.writers.lacks import counted
 from stepscope.writers.registry import Writer
 
 FACTS = ("framework", "origin_epoch_ns", "resolution_ns", "devices", "rank", "world_size", "process_groups", "host",
-         "options")  # fmt: skip
+         "options", "steps")  # fmt: skip
 """What is known of the run; its format, header and source are about the file."""
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.device import device_activities
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.steps import WHOLE, Markers, find_markers
 from stepscope.errors import UsageError
 from stepscope.trace.select import Part, overlapping, with_partners
 from stepscope.trace.tables import Bools, Kind, TrackKind
+from stepscope.trace.trace import InferredSteps, Trace
 from stepscope.units import format_ns
 
 
@@ -25,7 +29,7 @@ def by_steps(facts: Facts, first: int | None, stop: int | None) -> Part:
     Raises UsageError where there is no such step, or where steps of other numbers lie between those chosen.
     """
     markers = facts.markers
-    numbers = [index if number is None else number for index, number in enumerate(markers.numbers)]
+    numbers = _numbers(markers)
     chosen = [i for i, n in enumerate(numbers) if (first is None or n >= first) and (stop is None or n < stop)]
     if not chosen:
         raise UsageError(f"no such step: this profile has {_ranges(numbers)}")
@@ -40,6 +44,28 @@ def by_steps(facts: Facts, first: int | None, stop: int | None) -> Part:
     device_end = max([end, *(_end_of(account, high) for _, account in facts.devices)])
     keep = with_partners(facts.trace, _kept(facts, begin, end, device_end))
     return Part(keep, _ranges(numbers[low : high + 1]), (begin, end))
+
+
+def with_inferred_steps(part: Trace, trace: Trace, windows: list[tuple[int, int]]) -> Trace:
+    """A part of a trace with the trace's steps that reach into all the windows, where nothing marks them: what is left
+    of the launches would repeat otherwise, or not at all. They keep the numbers that reports show."""
+    markers = find_markers(trace, device_activities(trace))
+    if not markers.inferred or markers.source == WHOLE:
+        return part
+    chosen = [
+        k
+        for k, (start, end) in enumerate(zip(markers.start.tolist(), markers.end.tolist(), strict=True))
+        if all(start < stop and end > begin for begin, stop in windows)
+    ]
+    if not chosen:
+        return part
+    steps = InferredSteps(
+        source=markers.source,
+        start_ns=tuple(markers.start[chosen].tolist()),
+        end_ns=tuple(markers.end[chosen].tolist()),
+        number=tuple(_numbers(markers)[k] for k in chosen),
+    )
+    return replace(part, info=replace(part.info, steps=steps))
 
 
 def _kept(facts: Facts, begin: int, end: int, device_end: int) -> Bools:
@@ -59,6 +85,11 @@ def _kept(facts: Facts, begin: int, end: int, device_end: int) -> Bools:
     inside = (slices.start_ns[marks] >= begin) & (slices.start_ns[marks] < end)
     keep[marks] = inside
     return keep
+
+
+def _numbers(markers: Markers) -> list[int]:
+    """What reports call the steps."""
+    return [index if number is None else number for index, number in enumerate(markers.numbers)]
 
 
 def _end_of(account: Account, step: int) -> int:

@@ -32,7 +32,7 @@ def repeated_steps(trace: Trace, activities: list[DeviceActivity]) -> tuple[I64,
     cut one.
     """
     devices = sorted(activities, key=lambda a: -int(a.launched.sum()))
-    launches = _launches(trace, activities) if len(trace.xla_ops) else None
+    launches = _launches(trace, activities) if activities and len(trace.xla_ops) else None
     periods = [_periods_of_ops(trace, activity) for activity in devices]
     periods += [_runs_of_a_program(launches, activity.device) for activity in devices if launches is not None]
     for begins, last in filter(None, periods):

@@ -13,6 +13,9 @@ from stepscope.names.hosts import RANK_MODULES, RANK_STEP_NUM, RANK_STEP_NUM_ALO
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, MarkerSource, TrackKind
 from stepscope.trace.trace import Trace
 
+WHOLE = "whole profile"
+"""The source of the one step of a profile that shows none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Markers:
@@ -47,8 +50,9 @@ class Markers:
 
 
 def find_markers(trace: Trace, activities: list[DeviceActivity]) -> Markers:
-    """The steps of a trace: the best marker source, else the period of the launches, else one window."""
-    return _recorded(trace) or _repeated(trace, activities) or _whole(trace)
+    """The steps of a trace: those of the profile it is a part of, where they had to be inferred, else the best marker
+    source, else what repeats in the launches, else one window."""
+    return _inferred_before(trace) or _recorded(trace) or _repeated(trace, activities) or _whole(trace)
 
 
 _SOURCE_RANKS = {
@@ -149,6 +153,15 @@ def _from_ends(trace: Trace, found: list[tuple[int, int | None]]) -> Markers | N
     )
 
 
+def _inferred_before(trace: Trace) -> Markers | None:
+    """The steps of the profile that this one was cut out of."""
+    steps = trace.info.steps
+    if steps is None:
+        return None
+    start, end = np.array(steps.start_ns, np.int64), np.array(steps.end_ns, np.int64)
+    return Markers(start, end, steps.number, steps.source, inferred=True, slices=np.full(start.size, -1, np.int32))
+
+
 def _repeated(trace: Trace, activities: list[DeviceActivity]) -> Markers | None:
     found = repeated_steps(trace, activities)
     if found is None:
@@ -174,7 +187,7 @@ def _whole(trace: Trace) -> Markers:
         start=np.array([begin], np.int64),
         end=np.array([end], np.int64),
         numbers=(None,),
-        source="whole profile",
+        source=WHOLE,
         inferred=True,
         slices=np.array([-1], np.int32),
     )
@@ -198,6 +211,34 @@ class Rows:
     """``step``, ``before``, ``gap`` or ``after``."""
 
 
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Which step each op of a device belongs to; one value per op."""
+
+    step: I64
+    """Step that launched the op, -1 before the first; that of the step before for ops of a pause or after the end."""
+    inside: Bools
+    in_gap: Bools
+    """Launched while the profiler paused behind the step."""
+    early: Bools
+    """Launched before the profile began."""
+
+
+def assigned(activity: DeviceActivity, markers: Markers) -> Assigned:
+    """The steps of a device's ops: by launch, or by when they ran where nothing else tells."""
+    launched = activity.launched
+    if markers.on_device or not launched.any():
+        instant, told = activity.start, np.ones(len(activity), np.bool_)
+    elif activity.by_node:
+        instant, told = np.where(launched, activity.launch, activity.start), np.ones(len(activity), np.bool_)
+    else:
+        instant, told = activity.launch, launched
+    step = np.searchsorted(markers.start, instant, "right") - 1
+    after = (step == len(markers) - 1) & (instant >= markers.end[-1])
+    in_gap = (step >= 0) & markers.gap_after[step] & (instant >= markers.end[step]) & ~after
+    return Assigned(step, told & ~after & ~in_gap, told & in_gap, activity.before_profile)
+
+
 def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
     """The windows of the steps on one device and what lies around them.
 
@@ -205,39 +246,33 @@ def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
     for a late first op belongs to the step that was late, and no window overlaps another. Ops launched before the
     profile or before the first marker end before the first window.
     """
-    first_marker, last_end = int(markers.start[0]), int(activity.end.max())
-    origin = min(int(activity.start[0]), first_marker)
-    launched = activity.launched
-    launch, ends = activity.launch[launched], activity.end[launched]
-    early = activity.end[activity.before_profile]
-    if markers.on_device or not launched.any():
-        # Marks of the device itself, or nothing that says which op belongs to which step: when ops ran decides.
-        launch, ends = activity.start, activity.end
-    elif activity.by_node:
-        launch, ends = np.where(launched, activity.launch, activity.start), activity.end
-    step = np.searchsorted(markers.start, launch, "right") - 1
-    after = (step == len(markers) - 1) & (launch >= markers.end[-1])
-    paused = markers.gap_after
-    in_gap = (step >= 0) & paused[step] & (launch >= markers.end[step]) & ~after
-    inside = ~after & ~in_gap
-    before = max([first_marker, *early.tolist(), *ends[inside & (step < 0)].tolist()])
+    origin = min(int(activity.start[0]), int(markers.start[0]))
+    ops = assigned(activity, markers)
+    return tiled_rows(activity.device, origin, activity.end, ops, markers.start, markers.gap_after)
+
+
+def tiled_rows(device: int, origin: int, ends: I64, ops: Assigned, begun: I64, paused: Bools) -> Rows:
+    """The same from the ends of the ops and the steps they belong to, when the steps begin, and after which the
+    profiler paused."""
+    last_end = int(ends.max())
+    before = max([int(begun[0]), *ends[ops.early].tolist(), *ends[ops.inside & (ops.step < 0)].tolist()])
     bounds = [origin]
     steps: list[int | None] = [None]
     phases = ["before"]
     reach = min(before, last_end)
-    for k in range(len(markers)):
+    for k in range(begun.size):
         bounds.append(reach)
         steps.append(k)
         phases.append("step")
-        reach = max(reach, int(ends[inside & (step == k)].max(initial=reach)))
+        reach = max(reach, int(ends[ops.inside & (ops.step == k)].max(initial=reach)))
         if paused[k]:
             bounds.append(reach)
             steps.append(None)
             phases.append("gap")
-            resumed = int(ends[in_gap & (step == k)].max(initial=reach))
-            reach = min(max(reach, int(markers.start[k + 1]), resumed), last_end)
+            resumed = int(ends[ops.in_gap & (ops.step == k)].max(initial=reach))
+            reach = min(max(reach, int(begun[k + 1]), resumed), last_end)
     bounds += [reach, max(reach, last_end)]
-    return _without_empty_margins(activity.device, bounds, [*steps, None], [*phases, "after"])
+    return _without_empty_margins(device, bounds, [*steps, None], [*phases, "after"])
 
 
 def _without_empty_margins(device: int, bounds: list[int], steps: list[int | None], phases: list[str]) -> Rows:

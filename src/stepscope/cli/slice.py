@@ -29,7 +29,8 @@ def slice_(path: str, out: str, steps: str | None, time: str | None, min_dur: st
     """Write a part of a profile as a smaller profile, which every command reads.
 
     Of the steps kept, device ops are kept however late they ran, each with the call that launched it. Several of
-    the options narrow the part down together. What was cut out is noted in the profile. OUT's name says the format
+    the options narrow the part down together. Steps that had to be inferred stay what they were, with the numbers
+    reports show. What was cut out is noted in the profile. OUT's name says the format
     as for convert; without an ending it is stepscope's own.
 
     Exit status: 0 done, 1 the profile could not be read, 2 wrong usage or nothing left, 3 the profile was damaged.

@@ -55,7 +55,8 @@ class _Conversion(Conversion):
             kinds = self._own.device_kinds
             devices = tuple(replace(device, kind=kinds.get(str(device.id), device.kind)) for device in info.devices)
             grain = self._own.resolution_ns or info.resolution_ns
-            info = replace(info, framework=self._own.framework, resolution_ns=grain, devices=devices)
+            steps = self._own.steps_from(self.origin)
+            info = replace(info, framework=self._own.framework, resolution_ns=grain, devices=devices, steps=steps)
         return self.with_seen_devices(info, self._device_numbers(self.rows_of(*t.DEVICE_BUSY_KINDS)))
 
     def tables(self) -> t.I64:

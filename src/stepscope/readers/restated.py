@@ -14,7 +14,8 @@ import numpy as np
 
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
-from stepscope.trace.trace import Device, Info, Trace
+from stepscope.trace.check import LONGEST_NS, steps_fault
+from stepscope.trace.trace import Device, InferredSteps, Info, Trace
 
 _Signed = Annotated[int, msgspec.Meta(gt=t.NULL, le=(1 << 63) - 1)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
@@ -28,6 +29,16 @@ class OwnRun(msgspec.Struct, omit_defaults=True, kw_only=True):
     resolution_ns: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)] | None = None
     programs: list[tuple[_Signed | None, str, str | None]] = msgspec.field(default_factory=list)
     """Id, module and parameters of the programs."""
+    steps: InferredSteps | None = None
+    """In the file's time."""
+
+    def steps_from(self, origin: int) -> InferredSteps | None:
+        """The inferred steps, if they can be ones, from an origin in ns of the file's time."""
+        if self.steps is None or steps_fault(self.steps) or abs(origin) > LONGEST_NS:
+            return None
+        start, end = (tuple(at - origin for at in times) for times in (self.steps.start_ns, self.steps.end_ns))
+        moved = dataclasses.replace(self.steps, start_ns=start, end_ns=end)
+        return None if steps_fault(moved) else moved
 
     def restore_programs(self, builder: TraceBuilder) -> None:
         """Fill the table of programs."""
@@ -61,8 +72,8 @@ class OwnSpace(OwnRun, omit_defaults=True, kw_only=True):
     options: dict[str, bool] = msgspec.field(default_factory=dict)
     devices: list[OwnDevice] = msgspec.field(default_factory=list)
 
-    def restored(self, info: Info) -> Info:
-        """What is known of the run as it was known when the file was written."""
+    def restored(self, info: Info, origin: int) -> Info:
+        """What is known of the run as when the file was written; ``origin`` is the trace's, in ns of the file's time."""
         return dataclasses.replace(
             info,
             framework=self.framework,
@@ -72,6 +83,7 @@ class OwnSpace(OwnRun, omit_defaults=True, kw_only=True):
             process_groups=tuple(self.process_groups),
             options=self.options,
             devices=tuple(Device(**msgspec.structs.asdict(device)) for device in self.devices),
+            steps=self.steps_from(origin),
         )
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 import numpy as np
 
 from stepscope.errors import TraceInvariantError
 from stepscope.trace import tables as t
-from stepscope.trace.trace import Trace
+from stepscope.trace.trace import InferredSteps, Trace
 
 LONGEST_NS = 1 << 61
 """No time is further from the origin, and no slice longer, than this (73 years): sums and differences fit int64."""
@@ -41,13 +42,27 @@ def _faults(trace: Trace) -> Iterator[str]:
     for name, kind in t.TABLES.items():
         yield from _column_faults(name, getattr(trace, name), kind, sizes, len(trace.strings))
     slices, ops = trace.slices, trace.device_ops
-    fault = _slice_fault(slices)
+    fault = _slice_fault(slices) or steps_fault(trace.info.steps)
     if fault:
         yield fault
     if not _sorted_within(ops.device, slices.start_ns[ops.slice]):
         yield "device_ops are not sorted by device and start"
     if (trace.memory.time_ns[1:] < trace.memory.time_ns[:-1]).any():
         yield "memory is not in time order"
+
+
+def steps_fault(steps: InferredSteps | None) -> str:
+    """What is wrong with inferred steps, empty for nothing."""
+    if steps is None:
+        return ""
+    start, end, number = steps.start_ns, steps.end_ns, steps.number
+    if not len(start) == len(end) == len(number) > 0:
+        return "the inferred steps are not told whole"
+    if max(map(abs, (*start, *end, *(n or 0 for n in number)))) > LONGEST_NS:
+        return "an inferred step lies more than 73 years away"
+    if any(a >= b for a, b in pairwise(start)) or any(a > b for a, b in zip(start, end, strict=True)):
+        return "the inferred steps are not in order of time"
+    return ""
 
 
 def _column_faults(

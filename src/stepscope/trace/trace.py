@@ -76,6 +76,18 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
+class InferredSteps:
+    """The steps inferred from a profile that this one was cut out of, where its own would be others; one value per
+    step, in order of time, in ns from the trace's origin."""
+
+    source: str
+    """What they were inferred from, in words."""
+    start_ns: tuple[int, ...]
+    end_ns: tuple[int, ...]
+    number: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Info:
     """What is known about the run as a whole; absent facts are None."""
 
@@ -96,6 +108,8 @@ class Info:
     """Everything else the file says about itself."""
     source: SourceFile | None = None
     """The profile as it was recorded; a saved form keeps it."""
+    steps: InferredSteps | None = None
+    """Of a part of a profile without step markers; a saved form keeps them."""
 
 
 @dataclass(frozen=True, slots=True)

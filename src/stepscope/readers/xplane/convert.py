@@ -97,7 +97,7 @@ class _Conversion:
             origin_epoch_ns=None if session is None else session + self.origin,
             devices=self.devices.described(seen, self.headers),
         )
-        info = info if self.own is None else self.own.restored(info)
+        info = info if self.own is None else self.own.restored(info, self.origin)
         tables = ("slices", "memory", "counters", "instants", "metadata")
         counts = {name: int(getattr(fate, name).sum()) for name in tables}
         self._slices()

@@ -73,6 +73,7 @@ def _root(trace: Trace, places: Places) -> dict[str, Any]:
         resolution_ns=info.resolution_ns,
         device_kinds=kinds,
         programs=programs_of(trace),
+        steps=info.steps,
     )
     root[ROOT] = msgspec.to_builtins(own)
     return root

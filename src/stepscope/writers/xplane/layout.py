@@ -235,6 +235,7 @@ def _run(trace: Trace) -> OwnSpace:
     return OwnSpace(
         framework=info.framework,
         programs=programs_of(trace),
+        steps=trace.info.steps,
         resolution_ns=info.resolution_ns,
         rank=info.rank,
         world_size=info.world_size,
