@@ -24,11 +24,12 @@ from tests.fuzz.targets import Patches, patched
 _LONGEST_SENTENCE = 600
 
 
-def examine(path: Path, variants: tuple[Patches, ...] = ({},), *, deep: bool = False) -> str:
+def examine(path: Path, variants: tuple[Patches, ...] = ({},), *, depth: int = 2) -> str:
     """Read a file under every variant, which must not matter; what became of it, in words without numbers.
 
-    ``deep`` also makes the reports, reads arguments again, and saves, cuts and exports the trace. Anything but an
-    InputError that is raised (a failed assertion, an exception, a warning turned into one) is a defect.
+    From ``depth`` 1 on the diagnosis is made, arguments are read again and the trace is saved; at 2 reports are
+    rendered and the trace is cut and exported, too. Anything but an InputError that is raised (a failed assertion, an
+    exception, a warning turned into one) is a defect.
     """
     outcomes = []
     for variant in variants:
@@ -46,8 +47,10 @@ def examine(path: Path, variants: tuple[Patches, ...] = ({},), *, deep: bool = F
         return f"refused: {_words(first.partition(': ')[2])}"
     for profile in first:
         _check_trace(profile.trace)
-        if deep:
+        if depth > 0:
             _check_profile(profile)
+        if depth > 1:
+            _check_outputs(profile)
     return " + ".join(_shape(profile.trace) for profile in first)
 
 
@@ -88,11 +91,11 @@ def _check_profile(profile: pipeline.Profile) -> None:
         assert trace.info.source is not None  # its original is somewhere else, or says no more than the tables
     data = np.frombuffer(b"".join(saved.pack(trace)), np.uint8)
     assert_same(saved.unpack(data), trace)
-    _check_outputs(profile, document)
 
 
-def _check_outputs(profile: pipeline.Profile, document: dict[str, Any]) -> None:
-    """Reports are made, a part is cut out, and what is exported can be read."""
+def _check_outputs(profile: pipeline.Profile) -> None:
+    """Reports are rendered, a part is cut out, and what is exported can be read."""
+    document = profile.document()
     for verbose in (False, True):
         terminal.render(document, verbose=verbose)
         markdown.render(document, verbose=verbose)

@@ -197,7 +197,7 @@ class _Worker:
 def work(connection: Connection, name: str, mode: str, seed: str, also: list[Path], folder: Path) -> None:
     """Fuzz until killed; every input lies in ``folder`` before it is read."""
     from tests.fuzz.oracle import examine
-    from tests.fuzz.targets import TARGETS
+    from tests.fuzz.targets import TARGETS, depth_of
 
     warnings.simplefilter("error")
     target = TARGETS[name]
@@ -205,7 +205,7 @@ def work(connection: Connection, name: str, mode: str, seed: str, also: list[Pat
     if mode == "checked":
         _check_buffers()
         _assert_that_indices_are_checked()
-    seen = {examine(target.place(folder, data), target.variants, deep=True) for data in [*target.seeds(), *pool]}
+    seen = {examine(target.place(folder, data), target.variants) for data in [*target.seeds(), *pool]}
     connection.send(None)
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     memory = _memory()
@@ -216,7 +216,7 @@ def work(connection: Connection, name: str, mode: str, seed: str, also: list[Pat
         path = target.place(folder, data)
         outcome, defect, began = "", None, time.perf_counter()
         try:
-            outcome = examine(path, target.variants_of(number), deep=number % 4 == 0)
+            outcome = examine(path, target.variants_of(number), depth=depth_of(number))
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is what we are looking for
             defect = _defect(error)
         seconds = time.perf_counter() - began
