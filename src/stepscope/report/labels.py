@@ -54,7 +54,7 @@ PHASES: dict[str, str] = {
     "backward": "backward",
     "communication": "gradient communication",
     "optimizer": "optimizer",
-    "between_steps": "between steps",
+    "between_steps": "idle before the first op",
     "unknown": "phase not recorded",
 }
 

@@ -217,7 +217,7 @@ def _idle(idle: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Sec
         )
         for entry in idle["per_device"]
     ]
-    columns = (_number("device"), _number("idle in all"), _number("between steps"), _number("within steps"))
+    columns = (_number("device"), _number("idle in all"), _number("before first op"), _number("behind first op"))
     rows, cut = _cut((_gap(gap, steps) for gap in idle["gaps"]), len(idle["gaps"]))
     crosses = "+ crosses a step boundary" if any(gap["crosses_step"] for gap in idle["gaps"]) else ""
     gap_columns = (
@@ -230,7 +230,8 @@ def _idle(idle: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Sec
         _place("where"),
     )
     note = "; ".join(filter(None, (crosses, cut)))
-    return [Section("Idle time", columns, totals), Section("Longest idle gaps", gap_columns, rows, note)]
+    meaning = "before first op: from the last op of the step before to the first one of the step, on the device"
+    return [Section("Idle time", columns, totals, meaning), Section("Longest idle gaps", gap_columns, rows, note)]
 
 
 def _gap(gap: dict[str, Any], steps: dict[int | None, str]) -> tuple[str, ...]:
