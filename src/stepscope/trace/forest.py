@@ -47,7 +47,8 @@ def _nest(track: I32, start: I64, dur: I64, tolerance: int) -> tuple[I32, I16]:
             depth[i] = min(depth[stack[j]] + 1, 32767)
         if size == stack.size:
             grown = np.empty(2 * size, np.int32)
-            grown[:size] = stack
+            for k in range(size):  # an assignment of slices would take three seconds more to compile
+                grown[k] = stack[k]
             stack = grown
         stack[size] = i
         size += 1

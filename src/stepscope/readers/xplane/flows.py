@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.readers.xplane.handovers import REGION_START, REGION_STOP, Handovers
+from stepscope.readers.xplane.moments import first_from
 from stepscope.readers.xplane.stats import FIRST_FLOW_TYPE
 from stepscope.readers.xplane.view import View
 from stepscope.trace import tables as t
@@ -44,20 +45,9 @@ def _tasks(view: View, rows: t.Rows, start: t.I64, track: t.I32, slice_id: t.I32
     pools = np.zeros(int(track.max()) + 1, np.bool_)
     pools[track[rows[mine]]] = True
     on_pool = pools[track] & (track >= 0)
-    begun = _next(np.flatnonzero(on_pool & (slice_id >= 0)), rows[mine], start, track)
-    ended = _next(np.flatnonzero(on_pool & ends[view.name]), rows[mine], start, track)
+    begun = first_from(np.flatnonzero(on_pool & (slice_id >= 0)), rows[mine], track, start)
+    ended = first_from(np.flatnonzero(on_pool & ends[view.name]), rows[mine], track, start)
     inside = (begun >= 0) & ((ended < 0) | (start[begun] <= start[ended]))
     found = rows.copy()
     found[mine[inside]] = begun[inside]
     return found
-
-
-def _next(events: t.Rows, after: t.Rows, start: t.I64, track: t.I32) -> t.Rows:
-    """The first of some events that begins at or after each instant on its track, -1 where none does."""
-    both = np.concatenate((after, events))
-    is_event = np.arange(both.size) >= after.size
-    order = np.lexsort((is_event, start[both], track[both]))
-    position = np.where(is_event[order], np.arange(both.size), both.size)
-    following = np.minimum.accumulate(position[::-1])[::-1][np.argsort(order)[: after.size]]
-    found = np.append(both[order], -1)[following]
-    return np.where(track[found] == track[after], found, -1)

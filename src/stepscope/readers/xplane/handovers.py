@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from stepscope.compiled import kernel
 from stepscope.readers.xplane.view import View
 from stepscope.trace.tables import I64, NULL, Rows
 
@@ -58,19 +59,31 @@ class Handovers:
         A consumer belongs to the last producer that began before it, else to the first. In time order per type and
         id that is one pass, however often an id is used again.
         """
-        out, into = self.producers, self.consumers
-        rows = np.concatenate((out.rows, into.rows))
-        type, id = np.concatenate((out.type, into.type)), np.concatenate((out.id, into.id))
-        takes = np.arange(rows.size) >= out.rows.size
-        order = np.lexsort((takes, self._view.events.start_ns[rows], type, id))
-        rows, type, id, takes = rows[order], type[order], id[order], takes[order]
-        position = np.arange(rows.size)
-        opens = np.ones(rows.size, np.bool_)
-        opens[1:] = (np.diff(type) != 0) | (np.diff(id) != 0)
-        group_start = np.maximum.accumulate(np.where(opens, position, 0))
-        before = np.maximum.accumulate(np.where(takes, -1, position))
-        after = np.minimum.accumulate(np.where(takes, rows.size, position)[::-1])[::-1]
-        group_end = np.append(np.flatnonzero(opens)[1:], rows.size)[np.cumsum(opens) - 1]
-        source = np.where(before >= group_start, before, np.where(after < group_end, after, -1))
-        paired = takes & (source >= 0)
-        return rows[source[paired]], rows[paired]
+        out, into = self._sorted(self.producers), self._sorted(self.consumers)
+        source = np.empty(into.rows.size, np.intp)
+        start = self._view.events.start_ns
+        _pair((out.id, out.type, start[out.rows]), (into.id, into.type, start[into.rows]), source)
+        paired = source >= 0
+        return out.rows[source[paired]], into.rows[paired]
+
+    def _sorted(self, ends: Ends) -> Ends:
+        order = np.lexsort((self._view.events.start_ns[ends.rows], ends.type, ends.id))
+        return Ends(ends.rows[order], ends.type[order], ends.id[order])
+
+
+@kernel
+def _pair(out: tuple[I64, I64, I64], into: tuple[I64, I64, I64], source: Rows) -> None:
+    """The place of each consumer's producer, -1 for none; both sides are id, type and start, sorted by them."""
+    place = 0
+    for k in range(source.size):
+        id, type, start = into[0][k], into[1][k], into[2][k]
+        while place < out[0].size and (
+            out[0][place] < id
+            or (out[0][place] == id and (out[1][place] < type or (out[1][place] == type and out[2][place] <= start)))
+        ):
+            place += 1
+        source[k] = -1
+        if place > 0 and out[0][place - 1] == id and out[1][place - 1] == type:
+            source[k] = place - 1
+        elif place < out[0].size and out[0][place] == id and out[1][place] == type:
+            source[k] = place

@@ -20,6 +20,7 @@ from stepscope.readers.xplane.devices import Devices
 from stepscope.readers.xplane.grouping import dense, distinct, grouped, match
 from stepscope.readers.xplane.handovers import PJRT, REGION_START, REGION_STOP, Handovers
 from stepscope.readers.xplane.kinds import is_graph_launch
+from stepscope.readers.xplane.moments import OnLines, last_begun, outermost_around
 from stepscope.readers.xplane.times import Times
 from stepscope.readers.xplane.view import View
 from stepscope.readers.xplane.xla import XlaOps
@@ -28,8 +29,6 @@ from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Kind, LaunchBasis,
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
 _RUN_MASK = (1 << 27) - 1
 """A TPU keeps these bits of the host's run id (tsl/profiler/utils/preprocess_xplane.h)."""
-_DEEPEST = 16
-"""Calls around an op that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,64 +156,53 @@ class Launches:
         What is known of one op of an execution is known of all.
         """
         columns, events = self._xla.columns, self._view.events
-        ops = columns.rows[at]
+        ops, execution = columns.rows[at], columns.execution[at]
         begun = events.start_ns[ops]
         call = self._around(events.line[ops], begun, begun + events.dur_ns[ops])
         left = np.flatnonzero(call < 0)
         handed = self._handed(events.line[ops[left]], begun[left])
         left, handed = left[handed >= 0], handed[handed >= 0]
         call[left] = self._around(events.line[handed], events.start_ns[handed], events.start_ns[handed])
-        told = np.flatnonzero((call >= 0) & (columns.execution[at] != NULL))
-        told = told[np.argsort(events.start_ns[call[told]], kind="stable")]
-        same = match([columns.execution[at], device], [columns.execution[at[told]], device[told]])
-        return np.where(call >= 0, call, _picked(call[told], np.where(columns.execution[at] == NULL, -1, same)))
+        left = np.flatnonzero((call < 0) & (execution != NULL))
+        if left.size:
+            told = np.flatnonzero((call >= 0) & (execution != NULL))
+            told = told[dense(execution[told], device[told], call[told])[1]]
+            told = told[np.lexsort((told, events.start_ns[call[told]]))]
+            same = match([execution[left], device[left]], [execution[told], device[told]])
+            call[left] = _picked(call[told], same)
+        return call
 
     def _around(self, line: I32, begun: I64, ended: I64) -> Rows:
         """The outermost call on a line around some stretches of time, -1 where there is none."""
-        view, start = self._view, self._view.events.start_ns
-        end = start + view.events.dur_ns
-        call = np.full(line.size, -1, np.intp)
-        for number, mine in grouped(line):
-            calls = self._executes_on.get(number)
-            if calls is None:
-                continue
-            last = np.searchsorted(start[calls], begun[mine], "right") - 1
-            for back in range(_DEEPEST):
-                outer = calls[np.maximum(last - back, 0)]
-                inside = (last >= back) & (end[outer] >= ended[mine])
-                call[mine[inside]] = outer[inside]
-        return call
+        events = self._view.events
+        return outermost_around(self._executes_on, events.start_ns + events.dur_ns, line, begun, ended)
 
     @cached_property
-    def _executes_on(self) -> dict[int, Rows]:
-        """By line the calls that start a module, in time order."""
+    def _executes_on(self) -> OnLines:
+        """The calls that start a module."""
         view, known = self._view, self._executes.rows
         continues = np.array([is_continuation(name) for name in view.names] + [False])
-        return self._by_line(known[~continues[view.name[known]]])
-
-    def _by_line(self, events: Rows) -> dict[int, Rows]:
-        """Events by line, in time order."""
-        events = events[np.argsort(self._view.events.start_ns[events], kind="stable")]
-        return {line: events[places] for line, places in grouped(self._view.events.line[events])}
+        return OnLines.of(known[~continues[view.name[known]]], view.events.line, view.events.start_ns)
 
     def _handed(self, line: I32, time: I64) -> Rows:
         """The event that handed a thread the task it worked on at some times, -1 where none is recorded."""
-        view, start = self._view, self._view.events.start_ns
+        view, events = self._view, self._view.events
         begins, stops = (
             np.array([name == text for name in view.names] + [False]) for text in (REGION_START, REGION_STOP)
         )
         source, target = self._handovers.pairs
-        handed_by = np.full(len(view.events), -1, np.intp)
-        handed_by[target] = source
-        regions = self._by_line(target[begins[view.name[target]]])
-        over = self._by_line(np.flatnonzero(stops[view.name]))
-        found, none = np.full(line.size, -1, np.intp), np.empty(0, np.intp)
-        for number, mine in grouped(line):
-            here, ends = regions.get(number, none), start[over.get(number, none)]
-            last = np.searchsorted(start[here], time[mine], "right") - 1
-            mine, last = mine[last >= 0], last[last >= 0]
-            inside = np.searchsorted(ends, time[mine]) == np.searchsorted(ends, start[here[last]])
-            found[mine[inside]] = handed_by[here[last[inside]]]
+        is_region = begins[view.name[target]]
+        handed_by = np.full(len(events), -1, np.intp)
+        handed_by[target[is_region]] = source[is_region]
+        regions = OnLines.of(target[is_region], events.line, events.start_ns)
+        over = OnLines.of(np.flatnonzero(stops[view.name]), events.line, events.start_ns)
+        last = last_begun(regions, line, time)
+        mine = np.flatnonzero(last >= 0)
+        line, last = line[mine], last[mine]
+        # No task may have ended in between.
+        begun, until = (last_begun(over, line, at - 1) for at in (regions.start[last], time[mine]))
+        found = np.full(time.size, -1, np.intp)
+        found[mine] = np.where(begun == until, handed_by[regions.rows[last]], -1)
         return found
 
     def _in_order(self, at: Rows, device: I64, found: Rows) -> Rows:

@@ -7,6 +7,7 @@ reaches beyond the end counts up to there if it is a plane or a line. An event i
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import numpy as np
 
 from stepscope.readers.protobuf import Children, Spans, children, decode, numbers, texts
 from stepscope.readers.xplane import wire
-from stepscope.readers.xplane.stats import SLOT, Stats
+from stepscope.readers.xplane.stats import KEYS, SLOT, Stats, StatsPart
 from stepscope.trace.tables import I32, I64, NULL, U8, Rows
 from stepscope.trace.trace import Loss
 
@@ -203,20 +204,21 @@ class _Decoder:
     ) -> None:
         self._data, self._lines, self._key_names, self._slots = data, lines, key_names, slots
         self._tables = names.table.arrays, keys.table.arrays
+        self._scratch = threading.local()
 
     def events(self, found: Children, progress: Progress | None) -> tuple[Events, Stats]:
         """All events and their statistics, block by block: room for all at once could be many times the file."""
         line = found.parent.astype(np.int32)
         events = Events(found.spans.start, line, *_room_for_events(line.size))
 
-        def block_at(low: int) -> tuple[I32, U8, U8, I64]:
+        def block_at(low: int) -> StatsPart:
             block = slice(low, low + _BLOCK)
             out = events.name[block], events.start_ns[block], events.dur_ns[block], events.what[block]
             return self._decode(
                 found.spans[block], 4, (line[block], self._lines.plane, self._lines.time_ns), out, low
             )
 
-        parts = [_room_for_stats(0)]
+        parts: list[StatsPart] = []
         with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
             for part in pool.map(block_at, range(0, line.size, _BLOCK)):
                 parts.append(part)
@@ -239,20 +241,28 @@ class _Decoder:
         lines: tuple[I32, I32, I64],
         out: tuple[I32, I64, I64, U8],
         first_row: int,
-    ) -> tuple[I32, U8, U8, I64]:
-        room = _room_for_stats(int((messages.end - messages.start).sum()) // _SMALLEST_STAT)
+    ) -> StatsPart:
+        counts = np.zeros(len(KEYS), np.int64)
+        stats = *self._room_for_stats(int((messages.end - messages.start).sum()) // _SMALLEST_STAT), counts
         used = wire.decode(
-            self._data, (messages.start, messages.end), lines, self._tables, (field, self._slots), out, room
+            self._data, (messages.start, messages.end), lines, self._tables, (field, self._slots), out, stats
         )
-        return room[0][:used] + np.int32(first_row), room[1][:used].copy(), room[2][:used].copy(), room[3][:used].copy()
+        part = StatsPart(np.empty(used, np.int32), np.empty(used, np.uint8), np.empty(used, np.int64), counts)
+        wire.sort_stats(stats, used, first_row, (part.rows, part.fields, part.values))
+        return part
+
+    def _room_for_stats(self, room: int) -> tuple[I32, U8, U8, I64]:
+        """Room that a thread's next call uses again; most of it is never touched."""
+        kept: tuple[I32, U8, U8, I64] | None = getattr(self._scratch, "room", None)
+        if kept is None or kept[0].size < room:
+            fields = np.empty(room, np.uint8)
+            kept = np.empty(room, np.int32), np.empty(room, np.uint8), fields, np.empty(room, np.int64)
+            self._scratch.room = kept
+        return kept
 
 
 def _room_for_events(count: int) -> tuple[I32, I64, I64, U8]:
     return np.empty(count, np.int32), np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.uint8)
-
-
-def _room_for_stats(room: int) -> tuple[I32, U8, U8, I64]:
-    return np.empty(room, np.int32), np.empty(room, np.uint8), np.empty(room, np.uint8), np.empty(room, np.int64)
 
 
 class _Damage:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from stepscope.readers.xplane import wire
 from stepscope.readers.xplane.grouping import dense, distinct
@@ -82,22 +81,34 @@ class Column:
 EMPTY = Column(np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.int64))
 
 
+@dataclass(frozen=True, slots=True)
+class StatsPart:
+    """The statistics of a stretch of rows: one slot behind the other, in each rows rise."""
+
+    rows: I32
+    fields: U8
+    values: I64
+    counts: I64
+    """How many each slot has."""
+
+
 class Stats:
     """The statistics of one kind of row, and what their texts are."""
 
-    def __init__(self, data: U8, key_names: Sequence[str], parts: Sequence[tuple[I32, U8, U8, I64]]) -> None:
-        """``parts`` are pieces of (row, slot, field, value) with rising rows; ``key_names`` resolve references."""
+    def __init__(self, data: U8, key_names: Sequence[str], parts: Sequence[StatsPart]) -> None:
+        """``parts`` follow each other, their rows rise; ``key_names`` resolve references."""
         self._data, self._names = data, key_names
-        counts = sum(np.bincount(slots, minlength=len(KEYS)) for _, slots, _, _ in parts)
-        bounds = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        total, filled = int(bounds[-1]), bounds[:-1].copy()
-        rows, fields, values = np.empty(total, np.int32), np.empty(total, np.uint8), np.empty(total, np.int64)
-        for part in parts:
-            wire.sort_stats(part, filled, (rows, fields, values))
+        ends = [np.cumsum(part.counts).tolist() for part in parts]
         self._columns: dict[str, Column] = {}
-        for key, low, high in zip(KEYS, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            if high > low:
-                self._columns[key] = _last_of_each(Column(rows[low:high], fields[low:high], values[low:high]))
+        for slot, key in enumerate(KEYS):
+            pieces = [
+                (part.rows[low:high], part.fields[low:high], part.values[low:high])
+                for part, end in zip(parts, ends, strict=True)
+                if (high := end[slot]) > (low := end[slot] - int(part.counts[slot]))
+            ]
+            if pieces:
+                rows, fields, values = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
+                self._columns[key] = _last_of_each(Column(rows, fields, values))
 
     def column(self, key: str) -> Column:
         """One statistic of all rows that have it."""

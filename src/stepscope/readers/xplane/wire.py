@@ -119,13 +119,14 @@ def decode(
     tables: tuple[IdArrays, IdArrays],
     wanted: tuple[int, I32],
     out: tuple[I32, I64, I64, U8],
-    stats: tuple[I32, U8, U8, I64],
+    stats: tuple[I32, U8, U8, I64, I64],
 ) -> int:
     """Decode events into ``out`` (metadata row, start, duration, what it is) and some of their stats into ``stats``.
 
     ``lines`` are each event's line, then every line's plane and time in ns; ``tables`` the event and stat metadata;
     ``wanted`` the field that holds stats, and the slot of every stat metadata row (-1: not wanted). A stat is (event,
-    slot, field of the value, value), where a reference is a stat metadata row. Returns how many there are.
+    slot, field of the value, value), where a reference is a stat metadata row; behind them, how many of each slot
+    there are. Returns how many in all.
 
     Other messages that have stats (planes, event metadata) are read for those alone.
     """
@@ -153,6 +154,7 @@ def decode(
                         stats[1][count] = slots[known]
                         stats[2][count] = form
                         stats[3][count] = find_row(keys, plane, value) if form == REFERENCE else value
+                        stats[4][slots[known]] += 1
                         count += 1
             elif field == 1:
                 name = number
@@ -173,12 +175,15 @@ def decode(
 
 
 @kernel
-def sort_stats(stats: tuple[I32, U8, U8, I64], filled: I64, out: tuple[I32, U8, I64]) -> None:
-    """Append each stat of a part to its slot's piece of ``out``, where ``filled`` says how far that is."""
-    rows, slots, fields, values = stats
-    for k in range(slots.size):
+def sort_stats(stats: tuple[I32, U8, U8, I64, I64], used: int, first_row: int, out: tuple[I32, U8, I64]) -> None:
+    """Sort what ``decode`` gave by slot; ``first_row`` is added to the rows."""
+    rows, slots, fields, values, counts = stats
+    filled = np.zeros(counts.size, np.int64)
+    for slot in range(1, counts.size):
+        filled[slot] = filled[slot - 1] + counts[slot - 1]
+    for k in range(used):
         at = filled[slots[k]]
-        out[0][at], out[1][at], out[2][at] = rows[k], fields[k], values[k]
+        out[0][at], out[1][at], out[2][at] = rows[k] + first_row, fields[k], values[k]
         filled[slots[k]] = at + 1
 
 
