@@ -161,6 +161,16 @@ def test_ops_inside_a_loop_count_and_the_loop_around_them_does_not():
     assert parts(facts_of(Job(job.host, [*alone, *loops])))[Category.COMPUTE] == 200 + 280  # all that was recorded
 
 
+@pytest.mark.parametrize(("kind", "words"), [("cpu", "start programs"), ("tpu", "start programs"), ("gpu", "kernels")])
+def test_what_the_host_launches_is_called_by_what_the_device_runs(kind: str, words: str):
+    job = lazy_loop()
+    host = [r for r in job.host if r.name in ("train", EXECUTE)]
+    place = {r.start // 1_000: at for at, r in enumerate(host) if r.name == EXECUTE}
+    ops = [dataclasses.replace(op, execute=place[op.start // 1_000]) for op in job.ops]
+    (finding,) = [f for f in diagnose(facts_of(Job(host, ops, kind=kind))).findings if f.rule == "launch_bound"]
+    assert words in finding.title
+
+
 def test_steps_keep_their_numbers():
     facts = facts_of(lazy_loop())
     assert facts.markers.numbers == tuple(range(40, 46))

@@ -32,7 +32,8 @@ def host_unrecorded(facts: Facts) -> Notice | None:
     if not total or unknown < HOST_SHARE * total or len(facts.trace.nodes):
         return None  # sessions of TensorFlow 1 have no option for it
     advice = remedy(PYTHON_ADVICE, None if has_python(facts) else _recorder(facts))
-    where = "of the profile" if facts.markers.source == "whole profile" else "of each step"
+    whole = facts.markers.source == "whole profile"
+    where = "of the profile" if whole else "of a usual step" if facts.slow else "of each step"
     share = format_share(unknown / total)
     return Notice(
         "profile_host_unrecorded",
