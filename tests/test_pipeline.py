@@ -362,3 +362,15 @@ def test_kernels_of_no_length_give_a_valid_document(tmp_path: Path):
     path = tmp_path / "trace.json"
     path.write_bytes(write_kineto(drawing.events()))
     assert_reportable(path)
+
+
+def test_a_table_is_the_one_that_queries_read(tmp_path):
+    from stepscope.trace import tables
+    from tests.cli.profiles import write_profile
+
+    profile = stepscope.open(write_profile(tmp_path / "profile.json"))
+    for name in tables.TABLES:
+        assert profile.table(name).equals(profile.query(f"SELECT * FROM {name}")), name
+    assert profile.table("slices")["id"].to_list() == list(range(len(profile.trace.slices)))
+    with pytest.raises(KeyError, match="no table 'nothing'"):
+        profile.table("nothing")

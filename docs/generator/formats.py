@@ -26,8 +26,9 @@ A file is recognised by its content, never by its name. `stepscope formats` prin
 """
 
 WRITTEN = """\
-`stepscope convert` writes, and `stepscope slice` writes a part of a profile. What a format cannot hold is left out;
-the saved form holds everything.
+`stepscope convert` writes, and `stepscope slice` writes a part of a profile. The saved form and the folder of Parquet
+files hold everything. What else is written, stepscope reads again with the same steps, devices, launches and
+accounting; what a format has no place for is left out, and said in numbers when the file is written.
 """
 
 COMPRESSED = """\
@@ -85,6 +86,10 @@ def page() -> str:
                 "What is written",
                 WRITTEN,
                 table(("`--to`", "endings", "opened by"), map(_written, WRITERS)),
+                table(
+                    ("`--to`", "does not hold", "tells otherwise"),
+                    ((f"`{one.name}`", *_lacks(one)) for one in WRITERS if one.lacks),
+                ),
             ),
             section(
                 "Damaged and odd files",
@@ -119,6 +124,11 @@ def outcomes(cases: tuple[Case, ...]) -> str:
 def _written(writer: Writer) -> tuple[str, str, str]:
     endings = ", ".join(f"`{suffix}`" if suffix else "a folder" for suffix in writer.suffixes)
     return f"`{writer.name}`", endings, escape(writer.about)
+
+
+def _lacks(writer: Writer) -> tuple[str, str]:
+    lost = [lack.what for lack in writer.lacks if lack.count is not None]
+    return "; ".join(lost), "; ".join(lack.what for lack in writer.lacks if lack.count is None)
 
 
 def met(case: Case | Folder | Refusal) -> str:

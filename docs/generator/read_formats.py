@@ -41,7 +41,8 @@ DIALECT: dict[str, tuple[str, str]] = {
     "XLA trace JSON": (
         "a process called `/host:…` or `/device:…`",
         "what `jax.profiler` writes beside the XPlane: threads, Python frames, steps, ops of XLA on the CPU, GPU "
-        "streams, TPU ops. It leaves out programs and hand-overs between threads, and is cut at a million events: the "
+        "streams, TPU ops. It leaves out programs and hand-overs between threads, and its end is missing past a "
+        "million events (five million since the end of 2025, or what `TF_PROFILER_TRACE_VIEWER_MAX_EVENTS` says): the "
         "XPlane is better",
     ),
     "Chrome trace JSON": (

@@ -13,9 +13,9 @@ INTRO = """\
 
 Made from the declarations in `src/stepscope/trace/tables.py` by `make docs`; change them there.
 
-`Trace.table("slices")` gives a table as a polars frame. Times are integer nanoseconds from the trace's
-origin, sizes are bytes, and a row of another table is its index. A column that may be absent is null where
-the profile did not record the value: never 0.
+`profile.table("slices")` gives a table as a polars frame, and `stepscope query` reads the same. Tables that others
+refer to begin with the column `id`, the number of the row. Times are integer nanoseconds from the trace's origin and
+sizes are bytes. A column that may be absent is null where the profile did not record the value: never 0.
 """
 
 

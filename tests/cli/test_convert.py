@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import json
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,17 @@ def test_what_cannot_be_read_or_written_is_one_sentence(profile, tmp_path, capsy
     missing = tmp_path / "missing" / "x.stepscope"
     assert cli.main(["convert", str(profile), str(missing)]) == 1
     assert capsys.readouterr().err.splitlines()[-1] == f"stepscope: {missing}: No such file or directory"
+
+
+def test_what_the_format_has_no_place_for_is_said(tmp_path, capsys):
+    profile = tmp_path / "profile.json"
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 5},
+        {"ph": "C", "name": "fill", "pid": 1, "tid": 1, "ts": 2, "args": {"queue": 3}},
+        {"ph": "i", "name": "mark", "pid": 1, "tid": 1, "ts": 3, "s": "t"},
+    ]
+    profile.write_text(json.dumps({"traceEvents": events}))
+    said = "not in it, for which this format has no place: 1 counter values, 1 events without a duration"
+    for name, is_said in (("a.xplane.pb", True), ("a.json", False), ("a.stepscope", False), ("tables", False)):
+        assert cli.main(["convert", str(profile), str(tmp_path / name)]) == 0
+        assert (said in capsys.readouterr().err) is is_said

@@ -101,8 +101,24 @@ def test_every_cure_is_for_a_notice_that_exists():
     from stepscope.diagnosis.rules.profile import notices
 
     # The codes of notices are the rules' and "profile_" before a loss's: a lost code here would go unnoticed.
-    known = {"nsight_message", "graphs_whole", "other_processes"}
+    known = {"nsight_message", "graphs_whole", "other_processes", "event_cap", "ops_unplaced"}
     source = Path(notices.__code__.co_filename).read_text(encoding="utf-8")
     for code in profiles.CURES:
         assert f'"{code}"' in source or code.removeprefix("profile_") in known
     assert Loss("nsight_message", 1, "").lost_events == 0
+
+
+def test_without_a_device_the_cause_is_named_and_not_the_doctor_again(written):
+    found = outcomes(written(write_kineto(CASES["cpu_only"]().events)))
+    _, sentence, cure = found["profile_no_device"]
+    assert "the job ran on the CPU alone, or its profiler was not asked" in sentence
+    assert "ProfilerActivity.CUDA" in (cure or "")
+    assert "stepscope doctor --deep --python" in (cure or "")  # which looks at something else than this run did
+
+
+def test_a_profile_that_was_told_to_leave_devices_out(written, monkeypatch):
+    path = written(write_kineto(CASES["cpu_only"]().events))
+    (source,) = pipeline.find(str(path)).sources
+    trace = pipeline.read(source).trace
+    told = replace(trace, info=replace(trace.info, header={"profile_options": {"device_tracer_level": 0}}))
+    assert "device_tracer_level=0" in profiles._no_device(told).sentence

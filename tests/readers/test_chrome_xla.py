@@ -175,6 +175,28 @@ def test_an_export_with_as_many_events_as_it_may_have_says_so(monkeypatch: pytes
     assert trace.completeness.complete  # nothing is known to be missing
 
 
+def test_events_without_a_duration_count_towards_the_cap(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(xla, "EVENT_CAPS", (3,))
+    assert "event_cap" in losses(on(slice_("a", 0, 1), slice_("ThreadpoolListener::Record", 2, 0)))
+
+
+def test_ops_that_name_no_device_are_told_and_where_it_is_told():
+    trace = on(slice_("dot.3", 0, 5, args={"hlo_op": "dot.3", "hlo_module": "SyncTensorsGraph.7"}))
+    assert losses(trace)["ops_unplaced"] == (1, 0)
+    (loss,) = trace.completeness.losses
+    assert "read the .xplane.pb beside it" in loss.text
+    placed = on(slice_("dot.3", 0, 5, args={"hlo_op": "dot.3", "device_ordinal": "0"}))
+    assert "ops_unplaced" not in losses(placed)
+
+
+def test_a_thread_is_pythons_by_what_only_python_calls():
+    """A TraceAnnotation is one also where the program is not called python and no frames were recorded."""
+    ranges = slice_("load_batch", 0, 5), slice_("PjitFunction(step)", 6, 2)
+    for names, kind in ((ranges, "annotation"), (ranges[:1], "host_op")):
+        trace = read(named("process_name", "/host:CPU", pid=1), named("thread_name", "pytest", pid=1, tid=1), *names)
+        assert dict(rows(trace, "slices", "name", "kind"))["load_batch"] == kind
+
+
 @pytest.mark.real
 def test_a_real_export_beside_an_xplane():
     """Four forced devices, three steps of one module with one all-reduce per device and step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -178,13 +179,16 @@ def test_what_is_known_of_devices_the_host_and_the_time(tmp_path: Path) -> None:
     assert space.plane("/device:GPU:1").stats == {"device_vendor": "AMD", "gpu_device_name": "AMD Instinct MI300X"}
     assert space.plane("/device:GPU:2").stats == {"gpu_device_name": "X"}
     assert (space.plane("/device:GPU:3").stats, space.plane("/device:GPU:3").lines) == ({}, [])
-    assert space.plane("Task Environment").stats == {"profile_start_time": 10**18, "profile_stop_time": 10**18 + 50}
+    stats = dict(space.plane("Task Environment").stats)
+    assert [device["id"] for device in json.loads(stats.pop("stepscope_run"))["devices"]] == [0, 1, 2, 3]
+    assert stats == {"profile_start_time": 10**18, "profile_stop_time": 10**18 + 50}
     assert (space.hostnames, space.warnings) == (["node7"], ["2 events lost"])
 
 
 def test_nothing_is_claimed_that_is_not_known(tmp_path: Path) -> None:
     space = written(small(Info("test")), tmp_path)
-    assert [plane.name for plane in space.planes] == ["/host:CPU"]
+    assert [plane.name for plane in space.planes] == ["/host:CPU", "Task Environment"]
+    assert set(space.plane("Task Environment").stats) == {"stepscope_run"}
     assert space.hostnames == []
 
 
@@ -232,6 +236,7 @@ def test_devices_of_xla_and_others(tmp_path: Path) -> None:
         "/host:CPU": ["tf_XLAEigen/7", "Spans/profiler"],
         "/device:CUSTOM:MTIA:2": ["queue"],
         "/device:CUSTOM:undetermined": [""],
+        "Task Environment": [],
     }
     thread = space.plane("/host:CPU").lines[0]
     assert [(e.name, e.stats.get("device_ordinal")) for e in thread.events] == [("call", None), ("dot.2", 1)]

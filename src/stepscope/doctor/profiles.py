@@ -14,21 +14,27 @@ if TYPE_CHECKING:
     from stepscope.trace.trace import Trace
 
 CAPS = {
-    1_000_000: (
-        "what JAX and TensorFlow write into trace.json.gz stops at a million events",
-        "Read the .xplane.pb beside it, which holds all; or record with a higher TF_PROFILER_TRACE_VIEWER_MAX_EVENTS.",
-    ),
     1 << 21: (
         "TensorFlow's and XLA's tracers keep at most 2,097,152 events of the host",
         "Record fewer steps, or set host_tracer_level to 1.",
     ),
 }
-"""Numbers of events at which a tool stops (jax-ml/jax#21295, openxla/xprof#265), and what to do."""
+"""Numbers of events at which a tool stops (openxla/xprof#265), and what to do."""
+
+ASKING_FOR_DEVICES = {
+    "PyTorch": "profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+    "JAX": "see that `jax.devices()` names it in the job",
+    "TensorFlow": "see that `tf.config.list_physical_devices()` names it in the job",
+    "PyTorch/XLA": "see that PJRT_DEVICE names it in the job",
+}
+"""How a job comes to use, and record, a device, by framework."""
 
 CURES = {
     "profile_device_missing": "Run `stepscope doctor` where the profile was recorded: it looks at permissions, at "
     "CUPTI or ROCm's tracer, and for other profilers.",
-    "profile_no_device": "If the machine has a device, run `stepscope doctor` there: it looks at why none is recorded.",
+    "profile_event_cap": "Read the .xplane.pb beside it, which holds all; or record with a higher "
+    "TF_PROFILER_TRACE_VIEWER_MAX_EVENTS.",
+    "profile_ops_unplaced": "Read the .xplane.pb beside it, which tells the device of each op.",
     "profile_sampled": "Record fewer steps without a filter, and all of them.",
     "profile_nsight_message": "Read the messages in Nsight Systems' diagnostics summary; record again with its advice.",
     "profile_graphs_whole": "Record with `nsys profile --cuda-graph-trace=node`.",
@@ -82,7 +88,10 @@ def _unreadable(error: StepscopeError, path: str) -> Outcome:
 
 def _outcomes(profile: Profile) -> tuple[tuple[str, Outcome], ...]:
     trace = profile.trace
-    found = [(notice.code, _about(notice.code, notice.text)) for notice in profile.notices]
+    found = [
+        (notice.code, _no_device(trace) if notice.code == "profile_no_device" else _about(notice.code, notice.text))
+        for notice in profile.notices
+    ]
     told = [(code, outcome) for code, outcome in found if outcome is not None]
     if (cap := _cap(trace)) is not None:
         told.append(("profile_capped", cap))
@@ -92,6 +101,20 @@ def _outcomes(profile: Profile) -> tuple[tuple[str, Outcome], ...]:
         whole = f"{trace.info.format}: {len(trace.slices):,} slices of {counted}; nothing is missing."
         return (("complete", ok(whole)),)
     return tuple(sorted(told, key=lambda item: item[0] not in _PROBLEMS))
+
+
+def _no_device(trace: Trace) -> Outcome:
+    """Why a profile holds neither work of a device nor a call to one: it was not asked for, or there was none."""
+    options = trace.info.header.get("profile_options")
+    if isinstance(options, dict) and options.get("device_tracer_level") == 0:
+        return warning("It was recorded with device_tracer_level=0, which leaves devices out.", "Leave it at 1.")
+    asking = ASKING_FOR_DEVICES.get(trace.info.framework or "")
+    return warning(
+        "It holds no work of a device and no call to one: the job ran on the CPU alone, or its profiler was not asked "
+        "for devices.",
+        "If it should use one, " + (f"{asking}; " if asking else "")
+        + "there, `stepscope doctor --deep --python PYTHON` tells which devices the job's framework sees.",
+    )  # fmt: skip
 
 
 def _about(code: str, text: str) -> Outcome | None:

@@ -78,8 +78,15 @@ def classify_xla_name(name: str, is_python: bool = False) -> XlaRole | None:
         role = _frame_role(frame["path"].replace("\\", "/"), frame["function"]) if frame else None
     else:
         text = _DEVICE.sub("", text)
-        role = next((role for role, pattern in _EVENTS if pattern.match(text)), None)
+        role = event_role(text)
     return role or _SHARED.get(classify_host_name(text, is_python))
+
+
+def event_role(name: str) -> XlaRole | None:
+    """As ``classify_xla_name`` of a host event, but only by names that frameworks write: words that a user's own
+    annotation may hold (``load_batch``) do not count."""
+    text = _DEVICE.sub("", name[:_LONGEST])
+    return next((role for role, pattern in _EVENTS if pattern.match(text)), None)
 
 
 _SHARED: dict[HostRole | None, XlaRole] = {HostRole.COMPILE: XlaRole.COMPILE, HostRole.INPUT: XlaRole.INPUT}

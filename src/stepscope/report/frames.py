@@ -89,8 +89,13 @@ def _overlapping(frame: pl.DataFrame, time_ns: tuple[int | None, int | None] | N
 
 
 def largest(region: pl.DataFrame, most: int = 10) -> pl.DataFrame:
-    """What ``analysis.region`` found, for eyes: the largest of each device and thread, the rest of them in one row."""
+    """What ``analysis.region`` found, for eyes: the largest of each device and thread, the rest of them in one row.
+
+    A device's time is told in the words of reports; csv and json hold the keys of docs/categories.md.
+    """
     owner = ["device", "process", "thread", "label"]
+    booked = pl.col("name").replace({name: label.words for name, label in CATEGORIES.items()})
+    region = region.with_columns(name=pl.when(pl.col("device").is_null()).then("name").otherwise(booked))
     place = pl.coalesce(pl.format("device {}", "device"), "label", "thread", "process", pl.lit("a thread"))
     ranked = region.with_columns(where=place, rank=pl.int_range(pl.len()).over(owner))
     many = pl.col("name").is_not_null() & (pl.col("rank") >= most)

@@ -26,7 +26,7 @@ from stepscope.readers.kineto_kinds import annotation_kind, kernel_kind
 from stepscope.readers.kineto_schema import describe_run
 from stepscope.readers.sorting import Fate
 from stepscope.readers.xplane.details import is_copy, is_memset
-from stepscope.readers.xplane.hosts import frame_name, host_kind, runs_python
+from stepscope.readers.xplane.hosts import frame_name, host_kind, is_from_python, runs_python
 from stepscope.readers.xplane.planes import LineRole, is_measured, line_role, plane_name, stream_number
 from stepscope.trace import intervals as iv
 from stepscope.trace import tables as t
@@ -123,10 +123,10 @@ class _Conversion(Conversion):
         return self.columns.at("device_ordinal", self.cpu_ops)
 
     def _runs_python(self) -> t.Bools:
-        """Which lanes run Python: by their name, or because they hold Python frames or steps."""
+        """Which lanes run Python: by their name, or because of what they hold: frames, calls from Python, steps."""
         e = self.events
         found = np.array([runs_python(line.name or "") for line in self.lines], np.bool_)
-        found[np.unique(e.lane[mapped(e.name, e.strings, lambda name: name.startswith("$"), np.bool_)])] = True
+        found[np.unique(e.lane[mapped(e.name, e.strings, is_from_python, np.bool_)])] = True
         found[np.unique(e.lane[self.columns.rows("step_num")])] = True
         return found
 
@@ -240,6 +240,7 @@ class _Conversion(Conversion):
         self.builder.table(xla_ops(self, compiled, drawn[self.events.lane[compiled]]))
         self._step_marks()
         self._note_cap()
+        self._note_unplaced(compiled)
         return np.empty(0, np.int64)
 
     def _places(self, rows: t.Rows) -> tuple[t.I32, t.I64]:
@@ -280,14 +281,28 @@ class _Conversion(Conversion):
         )
 
     def _note_cap(self) -> None:
-        count = self.rows.size
+        count = int(np.count_nonzero(self.events.phase == ord("X")))
         if count in EVENT_CAPS:
             self.sorting.losses.append(
                 Loss(
                     "event_cap",
                     1,
-                    f"the export keeps the first {count:,} events and this file has exactly so many: whether it is "
-                    "whole cannot be told, but the XPlane file beside it is",
+                    f"the export keeps the first {count:,} events and this file has exactly so many: what came later "
+                    "is probably missing; the .xplane.pb beside it has all of it",
+                )
+            )
+
+    def _note_unplaced(self, compiled: t.Rows) -> None:
+        """Ops of XLA on the CPU that name no device, as PyTorch/XLA's: they stay with the thread that ran them."""
+        unplaced = compiled[self.on_host[self.events.lane[compiled]]]
+        count = np.setdiff1d(unplaced, self.cpu_ops).size
+        if count:
+            self.sorting.losses.append(
+                Loss(
+                    "ops_unplaced",
+                    count,
+                    "ops of compiled programs name no device in this JSON and count as work of the host; read the "
+                    ".xplane.pb beside it, which tells the device",
                 )
             )
 

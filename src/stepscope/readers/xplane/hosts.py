@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stepscope.names.calls import CallRole, classify_call
-from stepscope.names.xla_hosts import XlaRole, classify_xla_name
+from stepscope.names.xla_hosts import XlaRole, classify_xla_name, event_role
 from stepscope.trace.tables import Kind
 
 _CALL_KINDS = {
@@ -24,6 +24,10 @@ _OP = re.compile(
     r"|^[\w.\-/]+:_?[A-Z]\w*$"  # a TensorFlow op: "dense/MatMul:MatMul"
     r"|^(?:TFE_|Eager|FunctionRun$|SessionRun$|RunGraph|ExecutorDoneCallback$|convert_to_tensor$|tf\.)"
     r"|^(?:ParseArguments|RecordUsage|ValidateInputTypeAndPlacement|detach|\w+Backward\d+)$"
+)
+_FROM_PYTHON = re.compile(
+    r"PjitFunction\(|JaxPmapFunction\(|JaxCompiledFunction\(|ParseArguments$|PythonRefManager::|np\.asarray\(jax\.Array\)"
+    r"|TFE_Py_|EagerExecute$|StepMarker$|SyncTensorsGraph$"
 )
 _PYTHON_LINE = re.compile(r"(?i)python|^MainThread|^Thread-\d|^ThreadPoolExecutor-|^asyncio")
 
@@ -44,7 +48,7 @@ def host_kind(name: str, on_python: bool) -> Kind:
         return Kind.PYTHON_FRAME
     if classify_call(text).role is not CallRole.OTHER:
         return call_kind(text)
-    role = classify_xla_name(text)
+    role = event_role(text) if on_python else classify_xla_name(text)
     if role is XlaRole.EXECUTE:
         return Kind.RUNTIME_CALL
     return Kind.HOST_OP if role is not None or not on_python or _OP.search(text) else Kind.ANNOTATION
@@ -65,6 +69,13 @@ def frame_name(name: str) -> str:
         return f"{found['file']}({found['line']}): {text[found.start('function') :]}"
     found = _BUILT_IN.match(text[:_LONGEST])
     return f"<built-in function {found['function']}>" if found else text
+
+
+def is_from_python(name: str) -> bool:
+    """Whether an event is one that only a thread records which runs Python: a Python frame, or the outermost of what a
+    framework does for its caller (the names of ``names.xla_hosts``). Threads are called after the program that was
+    started, ``pytest`` as well as ``python``."""
+    return name.startswith("$") or _FROM_PYTHON.match(name[:_LONGEST]) is not None
 
 
 def runs_python(line_name: str) -> bool:

@@ -11,7 +11,7 @@ from stepscope.names.hosts import step_marker
 from stepscope.names.kernels import describe
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name
 from stepscope.readers.xplane import details
-from stepscope.readers.xplane.hosts import call_kind, host_kind, runs_python
+from stepscope.readers.xplane.hosts import call_kind, host_kind, is_from_python, runs_python
 from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.times import Times
 from stepscope.readers.xplane.view import View
@@ -99,12 +99,12 @@ def _part_of_framework(view: View, times: Times, kinds: t.U8, rows: t.Rows) -> N
 
 
 def _python_lines(view: View, on_host: t.Bools) -> t.Bools:
-    """Which threads run Python: by their name, or because they hold Python frames or steps."""
+    """Which threads run Python: by their name, or because of what they hold: frames, calls from Python, steps."""
     found = np.array(
         [runs_python(shown or name) for name, shown in zip(view.lines.names, view.lines.displayed, strict=True)]
     )
-    frames = np.array([name.startswith("$") for name in view.names] + [False])
-    found[np.unique(view.events.line[frames[view.name] & on_host])] = True
+    python = np.array([is_from_python(name) for name in view.names] + [False])
+    found[np.unique(view.events.line[python[view.name] & on_host])] = True
     found[np.unique(view.events.line[view.space.stats.rows("step_num")])] = True
     return found
 
