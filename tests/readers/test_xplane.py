@@ -165,7 +165,7 @@ def test_what_a_profiler_never_wrote_is_absent() -> None:
     assert ops.shared_memory.tolist() == [NULL, NULL, 64]
     assert rows(trace, "direction", "bytes", table="device_ops")[1] == ("h2d", 64)
     assert trace.info.devices[0].compute_capability is None
-    assert trace.info.devices[0].name == "AMD GPU"
+    assert trace.info.devices[0].name == "AMD Instinct MI300 series"
     assert trace.launches.call.size == 0
 
 

@@ -18,6 +18,24 @@ _MI325X = "AMD Instinct MI325X accelerator data sheet"
 _MI350X = "AMD Instinct MI350X GPU data sheet"
 _MI355X = "AMD Instinct MI355X GPU data sheet"
 
+_FAMILIES: dict[tuple[int | None, int | None], str] = {
+    (9, 4): "AMD Instinct MI300 series",
+    (9, 5): "AMD Instinct MI350 series",
+}
+"""By the version of the instruction set: gfx942 and gfx950 are of 9.4 and 9.5 (LLVM, User Guide for AMDGPU Backend,
+table of processors); 9.0 is of anything from Vega to MI200. The products of a series differ in their peaks: none are
+looked up for one."""
+
+
+def family(major: int | None, minor: int | None) -> str:
+    """What a GPU is called of which only the version of its instruction set is known.
+
+    >>> family(9, 4), family(9, 0)
+    ('AMD Instinct MI300 series', 'AMD GPU')
+    """
+    return _FAMILIES.get((major, minor), "AMD GPU")
+
+
 _MI300X_MATRIX = {
     "fp64": 163.4, "fp32": 163.4, "tf32": 653.7, "fp16": 1307.4, "bf16": 1307.4, "fp8": 2614.9,
     "int8": 2614.9,

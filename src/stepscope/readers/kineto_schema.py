@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from stepscope.hardware.amd import family
 from stepscope.trace.tables import Direction, Kind, MemoryKind
 from stepscope.trace.trace import Device, Info
 
@@ -135,12 +136,19 @@ def describe_run(header: Mapping[str, Any], origin_ns: int, resolution_ns: int) 
     )
 
 
+_AMD_WAVE = 64
+"""Threads that run in step on AMD's accelerators; 32 on every GPU of NVIDIA's."""
+
+
 def _device(properties: Mapping[str, Any]) -> Device:
     major, minor = whole(properties.get("computeMajor")), whole(properties.get("computeMinor"))
-    name = properties.get("name")
+    given = properties.get("name")
+    name = given.strip() if isinstance(given, str) and given.strip() else None
+    if name is None and whole(properties.get("warpSize")) == _AMD_WAVE:
+        name = family(major, minor)
     return Device(
         id=whole(properties.get("id")) or 0,
-        name=name.strip() if isinstance(name, str) and name.strip() else None,
+        name=name,
         memory_bytes=whole(properties.get("totalGlobalMem")),
         multiprocessors=whole(properties.get("numSms")),
         compute_capability=None if major is None or minor is None else (major, minor),

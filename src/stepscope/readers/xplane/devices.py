@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stepscope.hardware.amd import family
 from stepscope.readers.xplane.grouping import dense, distinct
 from stepscope.readers.xplane.planes import LineRole, stream_number
 from stepscope.readers.xplane.view import HOST_ROLES, View
@@ -67,9 +68,11 @@ def _device(number: int, kind: str, stats: Mapping[str, Any]) -> Device:
     name = stats.get("gpu_device_name") or stats.get("device_type_string")
     if not isinstance(name, str):
         name = f"{vendor} {kind.upper()}" if isinstance(vendor, str) and vendor else None
-    # On AMD GPUs the two numbers are those of the instruction set (gfx942), which is another scale.
-    is_nvidia = isinstance(vendor, str) and vendor.lower() == "nvidia"
+    is_nvidia, is_amd = (isinstance(vendor, str) and vendor.lower() == known for known in ("nvidia", "amd"))
     major, minor = (_whole(stats.get(f"compute_cap_{part}")) for part in ("major", "minor"))
+    # On AMD GPUs the two numbers are those of the instruction set (gfx942), which is another scale.
+    if is_amd and name == f"{vendor} GPU":
+        name = family(major, minor)
     return Device(
         id=number,
         name=name,
