@@ -312,6 +312,20 @@ def test_a_backlog_at_the_end_of_the_steps_means_the_host_runs_ahead(ahead_us: i
     assert found is None or "100 µs of work was still queued" in found.text
 
 
+@pytest.mark.parametrize(("ahead_us", "said"), [(300, True), (0, False)])
+def test_of_inferred_steps_the_last_but_one_tells_the_backlog(ahead_us: int, said: bool):
+    """The last launch of a profile is always followed by work: alone it says nothing of the host."""
+    drawing = TraceDrawing()
+    for number in range(6):
+        start = STEP * number
+        for place, name in enumerate(("gemm", "relu")):
+            launch = drawing.launch(start + 10 * place, CALL)
+            drawing.kernel(launch, name, start + 20 + 480 * place + ahead_us, 480)
+    facts = facts_of(drawing.events())
+    assert (facts.markers.inferred, len(facts.markers)) == (True, 6)
+    assert ("host_ran_ahead" in notices(facts)) is said
+
+
 def test_a_device_that_is_done_before_the_step_ends_has_no_backlog():
     """One kernel of 450 µs, and the host waits until it is done."""
 

@@ -218,17 +218,20 @@ def _hiding(device: Device) -> tuple[str, ...]:
 
 def _host_ran_ahead(facts: Facts) -> Notice | None:
     """The device still has much to do when the host has launched the last step: host times are queue filling."""
-    median = facts.median_step_ns
+    median, markers = facts.median_step_ns, facts.markers
+    # Nothing says when the host was done with a last step that was inferred: the one before ended where it began.
+    step = len(markers) - 1 - (markers.inferred and len(markers) > 1)
+    until = int(markers.end[step])
     backlog = 0
     for activity, account in facts.devices:
         if activity.device in facts.unused:
             continue
-        last = max((row for row, phase in enumerate(account.rows.phases) if phase == "step"), default=None)
+        last = account.step_row(step)
         if last is not None and activity.launched.any():
-            inside = activity.launched & (activity.launch < facts.markers.end[-1])
+            inside = activity.launched & (activity.launch < until)
             end = int(activity.launch_end[inside].max(initial=0))
             # Until the markers end the host may well be waiting for this very work.
-            reached = max(end, int(facts.markers.end[-1]))
+            reached = max(end, until)
             backlog = max(backlog, int(account.rows.bounds[last + 1]) - reached)
     if median is None or not facts.activities or backlog < AHEAD_SHARE * median:
         return None
