@@ -84,15 +84,15 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
     )
 
 
-def _optimizer_line(facts: Facts) -> str:
-    """Code for the optimizer this profile shows, nothing where it shows none (inference)."""
-    found = (re.match(r"Optimizer\.step#(\w+)\.step$", name) for name in facts.trace.strings)
 def _launch(facts: Facts, device: int) -> str:
     """What the host does for a device: XLA's devices, other than GPUs, run whole programs."""
     kinds = {described.id: described.kind for described in facts.trace.info.devices}
     return "launch kernels" if kinds.get(device, "gpu") == "gpu" else "start programs"
 
 
+def _optimizer_line(facts: Facts) -> str:
+    """Code for the optimizer this profile shows, nothing where it shows none (inference)."""
+    found = (re.match(r"Optimizer\.step#(\w+)\.step$", name) for name in facts.trace.strings)
     name = next((match[1] for match in found if match), None)
     return "" if name is None else f"    optimizer = {name}(params, fused=True)  # or foreach=True, where it has them\n"
 
