@@ -16,7 +16,7 @@ from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.region import region
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding, Notice
-from stepscope.errors import Exit, InputError
+from stepscope.errors import Exit, InputError, UsageError
 from stepscope.readers import recorded, registry
 from stepscope.readers.find import find
 from stepscope.readers.source import Source
@@ -27,6 +27,7 @@ from stepscope.trace import forest, select
 from stepscope.trace.tables import TABLES
 from stepscope.trace.trace import Trace
 from stepscope.trace.views import numbered
+from stepscope.units import format_ns
 from stepscope.writers import saved
 
 Progress = Callable[[str, int, int], None]
@@ -111,9 +112,15 @@ class Profile:
     def region(self, start_ns: int | None, end_ns: int | None) -> pl.DataFrame:
         """Where a stretch of time went on each device and host thread (columns: ``analysis.region.REGION``).
 
-        None is the profile's own start or end. Raises UsageError where the stretch is empty.
+        None is the profile's own start or end. Raises UsageError where the stretch is empty or lies outside.
         """
-        return region(self.facts, *select.bounds(self.trace, start_ns, end_ns))
+        begin, end = select.bounds(self.trace, start_ns, end_ns)
+        first, last = select.extent(self.trace)
+        if begin >= last or end <= first:
+            raise UsageError(
+                f"this profile holds nothing of that time: it lasts from {format_ns(first)} to {format_ns(last)}"
+            )
+        return region(self.facts, begin, end)
 
     def slice(
         self, *, steps: Span | None = None, time_ns: Span | None = None, min_dur_ns: int | None = None

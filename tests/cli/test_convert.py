@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -98,7 +98,16 @@ def test_what_the_format_has_no_place_for_is_said(tmp_path, capsys):
         {"ph": "i", "name": "mark", "pid": 1, "tid": 1, "ts": 3, "s": "t"},
     ]
     profile.write_text(json.dumps({"traceEvents": events}))
-    said = "not in it, for which this format has no place: 1 counter values, 1 events without a duration"
+    said = "not in it, for which this format has no place: counter values (1), events without a duration (1)"
     for name, is_said in (("a.xplane.pb", True), ("a.json", False), ("a.stepscope", False), ("tables", False)):
         assert cli.main(["convert", str(profile), str(tmp_path / name)]) == 0
         assert (said in capsys.readouterr().err) is is_said
+
+
+def test_a_profile_is_not_written_to_standard_output(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    profile = write_profile(tmp_path / "profile.json")
+    for more in ([], ["--to", "chrome"]):
+        assert cli.main(["convert", str(profile), "-", *more]) == 2
+        assert "not to standard output" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["profile.json"]

@@ -132,3 +132,16 @@ def test_a_damaged_profile_is_answered_and_ends_with_3(tmp_path, capsys):
     cut = write_profile(tmp_path / "cut.json", cut=400)
     assert cli.main(["query", str(cut), "SELECT COUNT(*) FROM slices"]) == 3
     assert capsys.readouterr().out
+
+
+def test_the_ending_of_a_file_says_how_rows_are_written(profile, tmp_path):
+    for name, begins in (("rows.csv", "id\n"), ("rows.json", "[\n"), ("rows.txt", "id\n")):
+        assert cli.main(["query", profile, "SELECT id FROM slices", "-o", str(tmp_path / name)]) == 0
+        assert (tmp_path / name).read_text().startswith(begins)
+    assert cli.main(["query", profile, "SELECT id FROM slices", "-o", str(tmp_path / "a.csv"), "--format", "json"]) == 0
+    assert json.loads((tmp_path / "a.csv").read_text())[0] == {"id": 0}
+
+
+def test_a_time_outside_of_the_profile_is_refused(profile, capsys):
+    assert cli.main(["query", profile, "--time", "9s:10s"]) == 2
+    assert "it lasts from 0 ns to" in capsys.readouterr().err

@@ -27,6 +27,8 @@ def chosen_writer(out: str, to: str | None, without_ending: str | None = None) -
     """
     from stepscope.writers.registry import WRITERS
 
+    if out == "-":
+        raise UsageError("profiles are written to files, not to standard output: name one")
     name = Path(out).name
     if to is None and "." not in name:
         to = without_ending
@@ -61,7 +63,7 @@ def write(trace: Trace, out: str, writer: Writer) -> None:
     size = sum(_sizes(Path(out)))
     say(f"wrote {out}: {writer.name}, {format_bytes(size)}, {format_count(len(trace.slices))} slices")
     if missing := counted(trace, writer.lacks):
-        told = ", ".join(f"{format_count(number)} {what}" for number, what in missing)
+        told = ", ".join(f"{what} ({format_count(number)})" for number, what in missing)
         say(f"not in it, for which this format has no place: {told}")
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _FILE_WIDTH = 160
+_FORMS = ("table", "csv", "json")
 _ROWS_SHOWN = 200
 """A table of more rows is for a file, not for eyes."""
 
@@ -34,11 +35,12 @@ _ROWS_SHOWN = 200
 )  # fmt: skip
 @click.option("--tables", is_flag=True, help="List the tables and columns that SELECT finds.")
 @click.option(
-    "--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True,
-    help=f"How to write the rows; a table shows {_ROWS_SHOWN} rows and shortens texts, csv and json hold everything.",
+    "--format", "form", type=click.Choice(_FORMS), default=None,
+    help="How to write the rows: as FILE's name ends (.csv, .json), else as a table. A table shows "
+    f"{_ROWS_SHOWN} rows and shortens texts, csv and json hold everything.",
 )  # fmt: skip
 @click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
-def query(path: str, sql: str | None, time: str | None, tables: bool, form: str, out: str | None) -> int:
+def query(path: str, sql: str | None, time: str | None, tables: bool, form: str | None, out: str | None) -> int:
     """Ask the tables of a profile: by SQL, or for what happened in a range of time.
 
     SELECT is a query in polars' SQL over the tables of the profile (--tables lists them): those stepscope reads every
@@ -52,6 +54,7 @@ def query(path: str, sql: str | None, time: str | None, tables: bool, form: str,
 
     if sql is None and time is None and not tables:
         raise UsageError("give a SELECT, --time, or --tables to see what there is")
+    form = form or _form_of(out)
     wanted = None if time is None else spans.time(time)
     with ProgressBar() as progress:
         profile = pipeline.open(path, progress=progress)
@@ -67,6 +70,11 @@ def query(path: str, sql: str | None, time: str | None, tables: bool, form: str,
         listing = tables and form == "table"
         file.writelines([frames.listing(frame)] if listing else _texts(frame, form, to_file=out is not None))
     return profile.exit_status
+
+
+def _form_of(out: str | None) -> str:
+    ending = "" if out is None else Path(out).suffix.lower().removeprefix(".")
+    return ending if ending in _FORMS else "table"
 
 
 def _texts(frame: pl.DataFrame, form: str, *, to_file: bool) -> Iterator[str]:

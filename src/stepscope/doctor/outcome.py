@@ -29,7 +29,7 @@ def ok(sentence: str) -> Outcome:
     return Outcome(State.OK, sentence)
 
 
-def warning(sentence: str, cure: str) -> Outcome:
+def warning(sentence: str, cure: str | None) -> Outcome:
     """Something may be missing, or costs time."""
     return Outcome(State.WARNING, sentence, cure)
 

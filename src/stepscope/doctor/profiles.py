@@ -40,10 +40,11 @@ CURES = {
     "profile_graphs_whole": "Record with `nsys profile --cuda-graph-trace=node`.",
     "profile_other_processes": "Export one report per process (`nsys profile -o report.%p`) to read the others.",
     "profile_no_collectives": "Record with a current version of the framework, whose profiler names collectives.",
-    "profile_few_steps": "Record five steps or more.",
-    "profile_no_steps": "Mark the steps: the notice says how.",
 }
 """What to do about a notice, where it is more than knowing it."""
+
+_CURED = ("profile_few_steps", "profile_no_steps")
+"""Notices that say what to do themselves."""
 
 _PROBLEMS = ("profile_device_missing",)
 _VERBS = ("is ", "holds ", "has ", "ends ", "looks ", "cannot ")
@@ -121,6 +122,8 @@ def _about(code: str, text: str) -> Outcome | None:
     """What a notice means for the recording; None where it is merely to be known."""
     if code in _PROBLEMS:
         return problem(text, CURES[code])
+    if code in _CURED:
+        return warning(text, None)
     if code in CURES:
         return warning(text, CURES[code])
     return warning(text, _LOST) if code.startswith("damaged_") else None
