@@ -173,7 +173,7 @@ def test_no_values_make_it_crash(read: Read, data: st.DataObject) -> None:
         event = data.draw(st.sampled_from(events))
         inside = event.get("args")
         target = inside if isinstance(inside, dict) and inside and data.draw(st.booleans()) else event
-        target[data.draw(st.sampled_from(sorted(target)))] = data.draw(odd)
+        target[data.draw(st.sampled_from(sorted(target)))] = copy.deepcopy(data.draw(odd))
     try:
         analyse(read(events))
     except InputError:
