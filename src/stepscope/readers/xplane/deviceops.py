@@ -57,7 +57,7 @@ def device_ops(
         stream=placed.stream(ops),
         launch=launch,
         bytes=copied.column(lambda c: c.bytes, t.NULL, np.int64),
-        direction=np.where(is_copy, _directions(view, ops, copied), 0).astype(np.uint8),
+        direction=_directions(view, ops, is_copy, copied),
         source_memory=np.where(is_copy, copied.column(lambda c: c.source, 0, np.uint8), 0).astype(np.uint8),
         target_memory=np.where(is_copy, copied.column(lambda c: c.target, 0, np.uint8), 0).astype(np.uint8),
         grid=kernel.column(lambda k: text(k.grid), -1, np.int32),
@@ -80,15 +80,14 @@ def device_waits(waits: t.Rows, placed: Tracks, slice_id: t.I32) -> t.DeviceWait
     return t.DeviceWaits(slice_id[waits], placed.device(waits), placed.stream(waits), nothing, nothing.copy())
 
 
-def _directions(view: View, ops: t.Rows, copied: _Parsed[CopyDetails]) -> t.U8:
+def _directions(view: View, ops: t.Rows, is_copy: t.Bools, copied: _Parsed[CopyDetails]) -> t.U8:
     """Which way each copy goes: asked once per distinct name and memory at its ends."""
-    name, values = view.name[ops], [*copied.values, CopyDetails()]
-    each, first = dense(name, copied.at)
-    found = [
-        direction_of(view.names[code], values[at])
-        for code, at in zip(name[first].tolist(), copied.at[first].tolist(), strict=True)
-    ]
-    return np.array(found, np.uint8)[each]
+    name, at, values = view.name[ops[is_copy]], copied.at[is_copy], [*copied.values, CopyDetails()]
+    each, first = dense(name, at)
+    told = zip(name[first].tolist(), at[first].tolist(), strict=True)
+    found = np.zeros(ops.size, np.uint8)
+    found[is_copy] = np.array([direction_of(view.names[code], values[k]) for code, k in told], np.uint8)[each]
+    return found
 
 
 def _collectives(view: View, kinds: t.U8, ops: t.Rows, xla: XlaColumns) -> tuple[t.I32, t.I64]:

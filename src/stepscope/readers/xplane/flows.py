@@ -31,6 +31,8 @@ def add_flows(view: View, handovers: Handovers, start: t.I64, track: t.I32, slic
 
 def _kinds(view: View, consumers: t.Rows) -> t.U8:
     """The kind of each flow: that which stepscope's own files write into its type."""
+    if not view.is_own:
+        return np.full(consumers.size, t.FlowKind.PRODUCER_CONSUMER, np.uint8)
     own = view.integers("_ct", consumers) - FIRST_FLOW_TYPE
     known = (own >= 0) & (own < len(t.FlowKind))
     return np.where(known, own, t.FlowKind.PRODUCER_CONSUMER).astype(np.uint8)

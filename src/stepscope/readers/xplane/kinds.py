@@ -11,6 +11,7 @@ from stepscope.names.hosts import step_marker
 from stepscope.names.kernels import describe
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name
 from stepscope.readers.xplane import details
+from stepscope.readers.xplane.grouping import dense
 from stepscope.readers.xplane.hosts import call_kind, host_kind, is_from_python, runs_python
 from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.times import Times
@@ -82,20 +83,23 @@ def _part_of_framework(view: View, times: Times, kinds: t.U8, rows: t.Rows) -> N
     """What lies inside a compilation or execution is no annotation of the user's: passes have names of all kinds."""
     roles = [classify_xla_name(name) in (XlaRole.COMPILE, XlaRole.EXECUTE) for name in view.names]
     framework = np.array([*roles, False])[view.name[rows]]
-    noted = np.flatnonzero(kinds[rows] == t.Kind.ANNOTATION)
-    if not framework.any() or not noted.size:
+    noted = kinds[rows] == t.Kind.ANNOTATION
+    if not framework.any() or not noted.any():
         return
+    either = np.flatnonzero(framework | noted)
+    rows, framework, noted = rows[either], framework[either], noted[either]
     # Lines one behind the other on one axis, so that all of them are looked at at once.
-    _, lane = np.unique(view.events.line[rows], return_inverse=True)
+    lane = dense(view.events.line[rows])[0]
     start = times.start[rows] - times.start[rows].min()
     end = start + times.dur[rows]
     reach = int(end.max()) + 1
     if reach > (1 << 62) // (int(lane.max()) + 1):
         return
-    begin, over = iv.union((start + lane * reach)[framework], (end + lane * reach)[framework])
-    at = np.searchsorted(begin, (start + lane * reach)[noted], "right") - 1
-    inside = (at >= 0) & ((end + lane * reach)[noted] <= np.append(over, 0)[at])
-    kinds[rows[noted[inside]]] = t.Kind.HOST_OP
+    start, end = start + lane * reach, end + lane * reach
+    begin, over = iv.union(start[framework], end[framework])
+    at = np.searchsorted(begin, start[noted], "right") - 1
+    inside = (at >= 0) & (end[noted] <= np.append(over, 0)[at])
+    kinds[rows[noted][inside]] = t.Kind.HOST_OP
 
 
 def _python_lines(view: View, on_host: t.Bools) -> t.Bools:
@@ -104,8 +108,8 @@ def _python_lines(view: View, on_host: t.Bools) -> t.Bools:
         [runs_python(shown or name) for name, shown in zip(view.lines.names, view.lines.displayed, strict=True)]
     )
     python = np.array([is_from_python(name) for name in view.names] + [False])
-    found[np.unique(view.events.line[python[view.name] & on_host])] = True
-    found[np.unique(view.events.line[view.space.stats.rows("step_num")])] = True
+    found[view.events.line[python[view.name] & on_host]] = True
+    found[view.events.line[view.space.stats.rows("step_num")]] = True
     return found
 
 

@@ -20,7 +20,7 @@ from stepscope.readers.xplane.devices import Devices
 from stepscope.readers.xplane.grouping import dense, distinct, grouped, match
 from stepscope.readers.xplane.handovers import PJRT, REGION_START, REGION_STOP, Handovers
 from stepscope.readers.xplane.kinds import is_graph_launch
-from stepscope.readers.xplane.moments import OnLines, last_begun, outermost_around
+from stepscope.readers.xplane.moments import OnLines, first_from, last_begun, outermost_around
 from stepscope.readers.xplane.times import Times
 from stepscope.readers.xplane.view import View
 from stepscope.readers.xplane.xla import XlaOps
@@ -145,10 +145,12 @@ class Launches:
     def _by_id(self, run: I64, device: I64) -> Rows:
         """Calls that say which run they started."""
         known = self._executes.of(self._executes.run != NULL)
+        each, first = dense(run, device)
+        run, device = run[first], device[first]
         found = _of_run(known, known.run, run, device)
         masked = np.flatnonzero((found < 0) & np.isin(device, self._devices.numbers("tpu")))
         found[masked] = _of_run(known, known.run & _RUN_MASK, run[masked], device[masked])
-        return found
+        return found[each]
 
     def _by_thread(self, at: Rows, device: I64, found: Rows) -> Rows:
         """The outermost call in which an op ran, or in which its thread was handed the task that ran it.
@@ -160,9 +162,7 @@ class Launches:
         begun = events.start_ns[ops]
         call = self._around(events.line[ops], begun, begun + events.dur_ns[ops])
         left = np.flatnonzero(call < 0)
-        handed = self._handed(events.line[ops[left]], begun[left])
-        left, handed = left[handed >= 0], handed[handed >= 0]
-        call[left] = self._around(events.line[handed], events.start_ns[handed], events.start_ns[handed])
+        call[left] = self._of_task(events.line[ops[left]], begun[left])
         left = np.flatnonzero((call < 0) & (execution != NULL))
         if left.size:
             told = np.flatnonzero((call >= 0) & (execution != NULL))
@@ -174,8 +174,8 @@ class Launches:
 
     def _around(self, line: I32, begun: I64, ended: I64) -> Rows:
         """The outermost call on a line around some stretches of time, -1 where there is none."""
-        events = self._view.events
-        return outermost_around(self._executes_on, events.start_ns + events.dur_ns, line, begun, ended)
+        events, among = self._view.events, self._executes_on
+        return outermost_around(among, among.start + events.dur_ns[among.rows], line, begun, ended)
 
     @cached_property
     def _executes_on(self) -> OnLines:
@@ -184,26 +184,23 @@ class Launches:
         continues = np.array([is_continuation(name) for name in view.names] + [False])
         return OnLines.of(known[~continues[view.name[known]]], view.events.line, view.events.start_ns)
 
-    def _handed(self, line: I32, time: I64) -> Rows:
-        """The event that handed a thread the task it worked on at some times, -1 where none is recorded."""
+    def _of_task(self, line: I32, time: I64) -> Rows:
+        """The call in which a thread was handed the task it worked on at some times, -1 where none is recorded."""
         view, events = self._view, self._view.events
         begins, stops = (
             np.array([name == text for name in view.names] + [False]) for text in (REGION_START, REGION_STOP)
         )
         source, target = self._handovers.pairs
-        is_region = begins[view.name[target]]
-        handed_by = np.full(len(events), -1, np.intp)
-        handed_by[target[is_region]] = source[is_region]
-        regions = OnLines.of(target[is_region], events.line, events.start_ns)
-        over = OnLines.of(np.flatnonzero(stops[view.name]), events.line, events.start_ns)
-        last = last_begun(regions, line, time)
-        mine = np.flatnonzero(last >= 0)
-        line, last = line[mine], last[mine]
-        # No task may have ended in between.
-        begun, until = (last_begun(over, line, at - 1) for at in (regions.start[last], time[mine]))
-        found = np.full(time.size, -1, np.intp)
-        found[mine] = np.where(begun == until, handed_by[regions.rows[last]], -1)
-        return found
+        is_begin = begins[view.name[target]]
+        handed_by = np.empty(len(events), np.intp)
+        handed_by[target[is_begin]] = source[is_begin]
+        tasks = OnLines.of(target[is_begin], events.line, events.start_ns)
+        stop = first_from(np.flatnonzero(stops[view.name]), tasks.rows, events.line, events.start_ns)
+        until = np.where(stop < 0, np.iinfo(np.int64).max, events.start_ns[stop])
+        by = handed_by[tasks.rows]
+        call = self._around(events.line[by], events.start_ns[by], events.start_ns[by])
+        last = last_begun(tasks, line, time)
+        return np.where(time <= np.append(until, NULL)[last], _picked(call, last), -1)
 
     def _in_order(self, at: Rows, device: I64, found: Rows) -> Rows:
         """The calls of a module in order, where as many are left as executions of it on the device."""

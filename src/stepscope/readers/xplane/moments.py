@@ -38,9 +38,9 @@ def last_begun(among: OnLines, line: I32, time: I64) -> Rows:
 
 
 def outermost_around(among: OnLines, end: I64, line: I32, begun: I64, ended: I64) -> Rows:
-    """The outermost event around each stretch of time on a line, -1 for none; ``end`` is that of all events."""
+    """The outermost event around each stretch of time on a line, -1 for none; ``end`` is one per event ``among``."""
     found = np.empty(begun.size, np.intp)
-    _outermost_around((among.first, among.start, among.rows, end[among.rows]), line, begun, ended, found)
+    _outermost_around((among.first, among.start, among.rows, end), line, begun, ended, found)
     return found
 
 

@@ -147,7 +147,8 @@ class Stats:
     def sizes(self, key: str, rows: Rows) -> I64:
         """As ``integers``, of what is never negative."""
         values = self.integers(key, rows)
-        return np.where(values < 0, NULL, values)
+        values[values < 0] = NULL
+        return values
 
     def floats(self, key: str, rows: Rows) -> F64:
         """A number per row, NaN where absent."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,25 +71,27 @@ def _extend(view: View, handovers: Handovers, times: Times) -> None:
     source, target = handovers.pairs
     if not source.size:
         return
-    is_op = view.having("hlo_op")[source] & _paired(view, source, target, lambda out, into: into == END_PREFIX + out)
-    is_wait = (view.events.line[source] == view.events.line[target]) & (times.start[target] >= times.start[source])
-    is_wait &= _paired(view, source, target, lambda out, into: out == into and is_wait_edge(out))
-    if not (is_op | is_wait).any():
+    ops, waits = _told_by_names(view, source, target)
+    ops = ops[view.having("hlo_op")[source[ops]]]
+    begun, over = source[waits], target[waits]
+    waits = waits[(view.events.line[begun] == view.events.line[over]) & (times.start[over] >= times.start[begun])]
+    if not ops.size + waits.size:
         return
     times.dur = times.dur.copy()
-    for chosen in (is_op, is_wait):
+    for chosen in (ops, waits):
         end = times.start[target[chosen]] + times.dur[target[chosen]]
         np.maximum.at(times.dur, source[chosen], end - times.start[source[chosen]])
-    times.waits = np.unique(source[is_wait])
+    times.waits = np.unique(source[waits])
 
 
-def _paired(view: View, source: Rows, target: Rows, fits: Callable[[str, str], bool]) -> Bools:
-    """Which hand-overs have names that fit, asked once per pair of names."""
+def _told_by_names(view: View, source: Rows, target: Rows) -> tuple[Rows, Rows]:
+    """Which hand-overs are begin and end of an op, and which of a wait, by their names: once per pair of names."""
     into, out = view.name[target], view.name[source]
     each, first = dense(out, into)
-    names = view.names
-    found = [fits(names[a], names[b]) for a, b in zip(out[first].tolist(), into[first].tolist(), strict=True)]
-    return np.array(found, np.bool_)[each]
+    pairs = [(view.names[a], view.names[b]) for a, b in zip(out[first].tolist(), into[first].tolist(), strict=True)]
+    is_op = np.array([over == END_PREFIX + begun for begun, over in pairs], np.bool_)
+    is_wait = np.array([begun == over and is_wait_edge(begun) for begun, over in pairs], np.bool_)
+    return np.flatnonzero(is_op[each]), np.flatnonzero(is_wait[each])
 
 
 def far_from_most(start: I64, chosen: Bools) -> Bools:
