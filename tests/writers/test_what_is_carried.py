@@ -53,6 +53,18 @@ def _generic() -> bytes:
     return json.dumps({"traceEvents": events}).encode()
 
 
+def _unnamed() -> bytes:
+    """As PyTorch/XLA's: an op of one program inside the call that ran it, and one of another on a device."""
+    op = {"hlo_op": "dot.3", "hlo_module": "SyncTensorsGraph.7", "program_id": "1"}
+    events = [
+        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/host:CPU"}},
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "python"}},
+        {"ph": "X", "name": "PjRtCpuExecutable::Execute", "pid": 1, "tid": 2, "ts": 0, "dur": 9},
+        {"ph": "X", "name": "dot.3", "pid": 1, "tid": 2, "ts": 1, "dur": 5, "args": op},
+    ]
+    return json.dumps({"traceEvents": events}).encode()
+
+
 TPU = xla.Job(
     host=[
         xla.HostRange("train", 0, 100, t.Kind.STEP, 7),
@@ -71,6 +83,8 @@ MADE = {
     "XPlane of a GPU": _made(xplane_files.nvidia()),
     "XPlane of JAX on eight devices": lambda _: REPOSITORY / "examples" / "profiles" / "jax_eight_devices.xplane.pb.gz",
     "TPUs": _built(TPU),
+    "XPlane of TPUs": _made(xplane_files.tpu()),
+    "JSON of XLA that names neither calls nor devices": _made(_unnamed()),
     "a Chrome trace": _made(_generic()),
 }
 REAL = [

@@ -115,7 +115,7 @@ def stated_launches(conversion: Conversion, ops: t.Rows, call: t.I64, basis: t.U
 def stated_marks(conversion: Conversion) -> t.StepMarks:
     """Steps by what events say beside their names."""
     columns, strings = conversion.columns, conversion.builder.string
-    steps = conversion.rows_of(t.Kind.STEP)
+    steps = conversion.rows_with(MARKER)
     label = columns.text(MARKER, steps)
     steps, label = steps[label >= 0], label[label >= 0]
     source = np.array([MARKERS.get(strings(code), -1) for code in label.tolist()], np.int64)

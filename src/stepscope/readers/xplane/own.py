@@ -34,8 +34,12 @@ def launch_number(call: t.I64, basis: t.U8) -> t.I64:
 
 
 def restated_launches(view: View, calls: t.Rows, ops: t.Rows, call: t.Rows, basis: t.U8) -> None:
-    """Set the calls of the ops that share a launch number with one; ``calls`` are the events they may be."""
+    """Set the calls of the ops that share a launch number with one; ``calls`` are the events they may be.
+
+    What a reader infers besides correlation ids was not known when the file was written.
+    """
     stats = view.space.stats
+    call[basis == t.LaunchBasis.EXECUTION] = -1
     calls = np.intersect1d(stats.rows(LAUNCH).astype(np.intp), calls)
     known, first = np.unique(stats.integers(LAUNCH, calls), return_index=True)
     if known.size:

@@ -89,7 +89,8 @@ class XlaOps:
     @cached_property
     def _ordinals_on_host(self) -> I64:
         stats, rows = self._view.space.stats, self._named_on_host
-        if rows.size and not stats.rows("device_ordinal").size and self._is_one_device(rows):
+        named = stats.rows("device_ordinal").size or self._view.is_own
+        if rows.size and not named and self._is_one_device(rows):
             return np.zeros(rows.size, np.int64)
         return stats.sizes("device_ordinal", rows)
 
