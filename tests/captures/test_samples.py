@@ -15,9 +15,11 @@ import stepscope
 from stepscope.cli import main
 from stepscope.errors import Exit
 from stepscope.trace.tables import TABLES
+from stepscope.writers.registry import Writer
 from tests.captures.checks import assert_every_nanosecond_once, assert_same_tables, opened
 from tests.captures.jobs import Captures
 from tests.report import documents
+from tests.writers.test_what_is_carried import READ_BACK, carried
 
 pytestmark = pytest.mark.slow
 
@@ -160,3 +162,8 @@ def test_the_folder_it_was_written_to_is_the_same_profile(captures: Captures) ->
     profile = stepscope.open(capture.folder)
     assert os.fspath(profile.source.path) == os.fspath(capture.file(XPLANE))
     assert_same_tables(opened(capture.file(XPLANE)), profile)
+
+
+@pytest.mark.parametrize("writer", READ_BACK, ids=lambda writer: writer.name)
+def test_what_is_written_is_read_again(path: Path, writer: Writer, tmp_path: Path) -> None:
+    carried(path, writer, tmp_path)
