@@ -12,8 +12,8 @@ from types import ModuleType
 from generator import source
 from generator.markdown import section, sentence, table
 from stepscope import limits
-from stepscope.diagnosis import engine
 from stepscope.diagnosis import remedies as remedies_module
+from stepscope.diagnosis import verdict
 from stepscope.diagnosis.finding import paragraphs
 from stepscope.diagnosis.rules import RULES, profile, recorded
 from stepscope.names import hosts
@@ -34,8 +34,8 @@ fix saves, and the fix. Findings are ranked by what they save.
 
 {general}
 
-Savings are first-order: the booked time is taken off, nothing is replayed. The saving of one fix may be part of
-another's, so they are never added up. `confidence` is lowered where the capture itself slows the host, where launches
+Savings come from a [replay](guides/what-if.md) of the profile without the cause; where nothing can be replayed they are
+first-order: the booked time is taken off. The saving of one fix may be part of another's, so they are never added up. `confidence` is lowered where the capture itself slows the host, where launches
 were not recorded, and where there are no steps. In a sampled profile every cost is "not determined".
 
 Below, … and ‹name› stand for what the profile fills in.
@@ -198,7 +198,7 @@ def _text_of(node: ast.expr, module: ModuleType) -> ast.expr:
 
 def bottlenecks() -> str:
     """When a cause is named in the verdict."""
-    named = ", ".join(f"`{name}`" for name in engine._GROUPS)
+    named = ", ".join(f"`{name}`" for name in verdict._GROUPS)
     return (
         f"`summary.bottleneck` names what bounds the step: the largest of {named}, if it takes at least "
         f"{source.limit_value('BOTTLENECK_SHARE')} of the step; otherwise `device`, or `host` where there is none. "

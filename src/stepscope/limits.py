@@ -22,6 +22,10 @@ LATENCY_CAP_NS: Final = 100_000
 LATENCY_QUANTILE: Final = 0.95
 """Below the cap, latency is limited to this quantile of the trace's own uncontended launch-to-start delays."""
 
+INFERRED_WAIT_NS: Final = 50_000
+"""An op that nothing recorded held up, and that began this soon after the end of another stream's op, waited for that:
+the replay takes it so where profiles record no waits (1-7 µs on GPUs, 31-32 µs on MTIA, in the real ones)."""
+
 SHORT_WAIT_NS: Final = 20_000
 """A wait in which the device worked less than this blocked nobody; it is listed only if it cost something."""
 
@@ -69,6 +73,18 @@ FEWEST_CALLS: Final = 100
 
 NAMES_LOST_SHARE: Final = 0.10
 """Where more events than this lost their names with the end of a cut file, no cause is told from the rest."""
+
+# --- what-if ------------------------------------------------------------------------------------------------------
+
+MATCHED_LAUNCHES_SHARE: Final = 0.95
+"""With fewer of the device's ops traced to their launch than this a replay would keep what it should predict."""
+
+REPLAY_ERROR: Final = 0.05
+"""A replay further off the measured step time than this predicts nothing. On the real traces the median is under 0.1 %
+and the worst 1.3 %."""
+
+REPLAY_RESIDUAL_SHARE: Final = 0.10
+"""Nor does one that keeps more of the step time than this as measured, because nothing recorded explains it."""
 
 # --- findings -----------------------------------------------------------------------------------------------------
 

@@ -68,10 +68,13 @@ def waiting_for_input(step_us: int, input_us: int, name: str = "", **stages: int
 
 
 def launching(step_us: int, launch_us: int) -> list[Event]:
-    """The device waits once a step, exactly as long as one launch call takes."""
+    """The device waits once a step, exactly as long as the host takes to dispatch an op and launch it."""
 
     def step(drawing: TraceDrawing, number: int, start: int) -> None:
-        drawing.kernel(drawing.launch(start, launch_us), "k", start + launch_us, step_us - launch_us)
+        if launch_us > CALL:
+            drawing.host("aten::add", start, launch_us - CALL)
+        call = drawing.launch(start + launch_us - CALL, CALL)
+        drawing.kernel(call, "k", start + launch_us, step_us - launch_us)
 
     return loop(step_us, step)
 

@@ -65,6 +65,7 @@ def finding(rule: str, title: str, **given: Any) -> dict[str, Any]:
         "why": "",
         "fix": "",
         "where": [],
+        "fix_set": [],
         "evidence": [],
         "not_determined": None,
     }

@@ -145,7 +145,7 @@ def test_a_cause_of_few_steps_is_told_apart_with_its_size_its_spacing_and_its_pl
     assert all(planted.truth.row(number).parts[planted.category] for number in _numbers(facts)), "only steps with it"
     if planted.where:
         assert planted.where.split("(")[0] in {place.file for place in finding.where}
-    assert (f"Every {_every(planted)}" in finding.title) is (len(facts.slow) >= 3)
+    assert (f"every {_every(planted)}" in finding.title) is (len(facts.slow) >= 3)
     assert "usual step" in diagnosis.verdict or diagnosis.bottleneck == "device"
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from stepscope.analysis.where import Where
+from stepscope.whatif.change import Change
 
 Basis = Literal["measured", "modelled", "heuristic"]
 Confidence = Literal["high", "medium", "low"]
@@ -40,12 +41,26 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FixPart:
+    """One of several things to fix together, and what fixing it alone gains: often nothing, as the next one waits."""
+
+    title: str
+    where: Where
+    fix: str
+    cost_ns_per_step: int
+    change: Change = field(compare=False)
+    saving_alone_ns_per_step: int | None = None
+    """None where nothing could be replayed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """Something that costs time in every step, where, and what to do about it.
 
-    ``cost_ns_per_step`` is what the accounting books to the cause. ``saving_ns_per_step`` is what the fix gains: to
-    first order (``prediction_basis``) the cost itself, as if nothing else moved. Both are means over the used
-    steps, None where not determined; ``not_determined`` then says what to record.
+    ``cost_ns_per_step`` is what the accounting books to the cause. ``saving_ns_per_step`` is what the fix gains: by a
+    replay of the profile with ``change``, else (``prediction_basis``) to first order the cost itself, as if nothing
+    else moved. Both are means over the used steps, None where not determined; ``not_determined`` then says what to
+    record. ``fix_set`` lists what must be fixed together.
     """
 
     rule: str
@@ -63,6 +78,8 @@ class Finding:
     """The step time once fixed; the engine takes the saving off the mean step where a rule gives none."""
     prediction_basis: Literal["first_order", "replay"] | None = "first_order"
     not_determined: str | None = None
+    change: Change | None = field(default=None, compare=False)
+    fix_set: tuple[FixPart, ...] = ()
     id: str = ""
 
 

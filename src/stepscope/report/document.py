@@ -19,7 +19,7 @@ from stepscope.analysis.kernels import precision_of
 from stepscope.analysis.where import Where
 from stepscope.analysis.xla import XlaFacts
 from stepscope.diagnosis.engine import Diagnosis
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Finding, FixPart
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.schema import REPORT_SCHEMA
 
@@ -46,12 +46,7 @@ def make(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str, Any
         "summary": _summary(facts, diagnosis),
         "findings": [_finding(facts, finding) for finding in diagnosis.findings],
         "plan": list(diagnosis.plan),
-        "whatif": {
-            "replay_error": None,
-            "residual_share": None,
-            "combined_step_ns": None,
-            "reason": "predictions are first-order: the booked cost is taken off, nothing is replayed",
-        },
+        "whatif": dataclasses.asdict(diagnosis.whatif),
         "analyses": _analyses(facts, diagnosis),
     }
 
@@ -146,11 +141,24 @@ def _named(parts: dict[Category, Any]) -> dict[str, Any]:
 
 
 def _finding(facts: Facts, finding: Finding) -> dict[str, Any]:
-    made = {field.name: getattr(finding, field.name) for field in dataclasses.fields(finding)}
+    made = {
+        field.name: getattr(finding, field.name) for field in dataclasses.fields(finding) if field.name != "change"
+    }
     return made | {
         "rank": facts.trace.info.rank,
         "where": [_where(place) for place in finding.where],
+        "fix_set": [_fix_part(part) for part in finding.fix_set],
         "evidence": [dataclasses.asdict(piece) for piece in finding.evidence],
+    }
+
+
+def _fix_part(part: FixPart) -> dict[str, Any]:
+    return {
+        "title": part.title,
+        "where": _where(part.where),
+        "fix": part.fix,
+        "cost_ns_per_step": part.cost_ns_per_step,
+        "saving_alone_ns_per_step": part.saving_alone_ns_per_step,
     }
 
 

@@ -97,6 +97,10 @@ def _finding(number: int, finding: dict[str, Any], summary: dict[str, Any], *, v
     if verbose:
         lines += [*map(prose, finding["why"].splitlines()), ""]
     places = [place for place in map(phrases.where, finding["where"]) if place]
+    sites = phrases.fix_set(finding)
+    if sites:
+        lines += ["Fix together:", "", *(f"- {prose(site)}" for site in sites)]
+        places = []
     lines += [f"- {code(place)}" for place in places[: None if verbose else 3]]
     if len(places) > 3 and not verbose:
         lines.append(f"- and {len(places) - 3} more places")

@@ -141,6 +141,28 @@ def told_and_untold(document: Document) -> tuple[list[dict[str, Any]], list[dict
     return told, untold
 
 
+def fix_set(finding: dict[str, Any]) -> list[str]:
+    """What must be fixed together, a line each, with what fixing it alone would save."""
+    lines = []
+    for part in finding["fix_set"]:
+        alone = part["saving_alone_ns_per_step"]
+        place = where({**part["where"], "op": None}) if part["where"]["file"] is not None else ""
+        gain = "" if alone is None else ": alone saves nothing" if not alone else f": alone saves {format_ns(alone)}"
+        lines.append(" ".join(piece for piece in (f"{place} ·" if place else "", part["title"]) if piece) + gain)
+    return lines
+
+
+def replayed(whatif: dict[str, Any]) -> str:
+    """How good the replay behind the predictions is, or why there is none."""
+    if whatif["reason"] is not None:
+        return f"Nothing was replayed: {whatif['reason']}."
+    kept = whatif["residual_share"]
+    text = f"An unchanged replay is {format_share(whatif['replay_error'])} off the measured step time"
+    text += f" and keeps {format_share(kept)} of it as measured." if kept else "."
+    combined = whatif["combined_step_ns"]
+    return text if combined is None else f"{text} With every finding fixed a step takes {format_ns(combined)}."
+
+
 def trust(finding: dict[str, Any]) -> str:
     """What the saving rests on."""
     prediction = labels.PREDICTION_BASES.get(finding["prediction_basis"] or "")

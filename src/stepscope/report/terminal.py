@@ -79,6 +79,9 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
     for number, finding in enumerate(told, 1):
         yield Text("")
         yield _finding(number, finding, document, verbose=True)
+    if told:
+        yield Text("")
+        yield _paragraph(phrases.replayed(document["whatif"]), "dim")
     if untold:
         yield _heading("Could not be told from this profile")
         for finding in untold:
@@ -184,7 +187,8 @@ def _finding(number: int, finding: dict[str, Any], document: Document, *, verbos
     body: list[RenderableType] = [saving]
     if verbose:
         body += [_paragraph(line) for line in finding["why"].splitlines()]
-    body += _places(finding["where"], None if verbose else 2)
+    sites = phrases.fix_set(finding)
+    body += _sites(sites, None if verbose else 4) if sites else _places(finding["where"], None if verbose else 2)
     if finding["fix"]:
         body.append(_fix(finding["fix"], None if verbose else _FIX_LINES_SHORT))
     if verbose:
@@ -212,6 +216,14 @@ def _places(places: list[dict[str, Any]], most: int | None) -> list[RenderableTy
     if len(lines) > len(shown):
         shown[-1] += f", and {len(lines) - len(shown)} more"
     return [_hanging("where" if at == 0 else "", _text(line)) for at, line in enumerate(shown)]
+
+
+def _sites(lines: list[str], most: int | None) -> list[RenderableType]:
+    """What must be fixed together."""
+    shown = lines[:most]
+    if len(lines) > len(shown):
+        shown[-1] += f", and {len(lines) - len(shown)} more"
+    return [_hanging("all" if at == 0 else "", _prose(line)) for at, line in enumerate(shown)]
 
 
 def _fix(fix: str, most: int | None) -> RenderableType:

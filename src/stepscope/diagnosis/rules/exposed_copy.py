@@ -15,6 +15,7 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import COPY_D2H, COPY_PAGEABLE, COPY_PINNED, remedy
 from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_bytes, format_ns
+from stepscope.whatif.changes import without_copies
 
 _WORDS = {
     Category.COPY_H2D: "from host to device",
@@ -52,6 +53,7 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
         title=f"Copies {_WORDS[category]} that nothing hides",
         cost_ns_per_step=exposed + staging,
         saving_ns_per_step=exposed + staging,
+        change=without_copies(facts, category),
         why=_why(facts, copies, exposed, staging, bool(pageable)),
         fix=paragraphs(_fix(category, bool(pageable), facts.trace.info.framework)),
         basis="heuristic" if guessed else "measured",

@@ -16,6 +16,7 @@ from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.readers.summaries import QUEUE_TAG
 from stepscope.units import format_ns, format_share
+from stepscope.whatif.changes import without_host_time
 
 SINGLE_PROCESS = "_SingleProcessDataLoaderIter"
 MULTI_PROCESS = "_MultiProcessingDataLoaderIter"
@@ -95,6 +96,7 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
         title=f"{subject} for input data",
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
+        change=without_host_time(facts, Category.INPUT) if device is not None else None,
         why=_why(facts, cost, ranges),
         fix=paragraphs(_fix(ranges)),
         where=tuple(place for place in places if place)[:SHOWN],

@@ -23,6 +23,7 @@ from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUN
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, NULL, Kind
 from stepscope.units import format_count, format_ns
+from stepscope.whatif.changes import without_launch_gaps
 
 PLACE_SHARE = 0.05
 """A place is named from this share of the waiting."""
@@ -64,6 +65,8 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
         title=f"The device waits for the host to {_launch(facts, activity.device)}",
         cost_ns_per_step=cost,
         saving_ns_per_step=max(cost - facts.per_step(waiting.size * _floor(gaps)), 0),
+        change=without_launch_gaps(facts),
+        basis="modelled",
         why=(
             f"{format_count(waiting.size // len(facts.used))} times per step the device runs dry before the next "
             f"launch: half of its ops take under {format_ns(median)}, and half of these waits take over "

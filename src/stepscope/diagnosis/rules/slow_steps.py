@@ -28,8 +28,8 @@ _DOING = {
 _FIXES = {
     Category.CHECKPOINT_IO: "Write checkpoints less often, or in the background (copy the state to host memory, write "
     "it from a thread).",
-    Category.GC: "Collect when it suits you: `gc.freeze()` after set-up, `gc.disable()` in the loop, and `gc.collect()` "
-    "every few hundred steps.",
+    Category.GC: "Collect when it suits you: `gc.freeze()` after set-up, `gc.disable()` in the loop, and "
+    "`gc.collect()` every few hundred steps.",
     Category.ALLOCATOR: "Keep shapes fixed (pad or bucket) so that the allocator's cache serves every step, or set "
     "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`.",
     Category.PYTHON: "Run it less often, or beside the steps in a thread: logging, metrics, evaluation and callbacks "
@@ -53,11 +53,11 @@ def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
     seen = [_longest(facts, found) for found in group]
     places = dict.fromkeys(place for place, _ in seen if place)
     period = spacing(tuple(group))
-    often = f"Every {format_count(period)}th step" if period else f"{len(group)} of {steps} steps"
-    verb = "takes" if period or len(group) == 1 else "take"
+    often = f"every {format_count(period)}th" if period else f"{len(group)} of {steps}"
+    longer = format_ns(round(sum(found.excess_ns for found in group) / len(group)))
     return Finding(
         rule="slow_steps",
-        title=f"{often} {verb} {format_ns(round(cost * steps / len(group)))} longer: {_DOING[cause]}",
+        title=f"Slow steps: {often} takes {longer} longer, as {_DOING[cause]}",
         why=_why(facts, cause, group, period),
         fix=_fix(facts, cause),
         cost_ns_per_step=cost,

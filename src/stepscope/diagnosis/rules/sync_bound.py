@@ -7,14 +7,19 @@ one of a chain only moves the wait to the next. Evidence, not names, makes a syn
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.syncs import Sync
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
-from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
 from stepscope.diagnosis.remedies import SYNC_CALL, remedy
 from stepscope.limits import WAIT_SHARE
+from stepscope.trace.tables import Rows
 from stepscope.units import format_ns
+from stepscope.whatif.changes import wait_sites, without_waits
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -31,6 +36,8 @@ def find(facts: Facts) -> list[Finding]:
 
 def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> Finding:
     first = syncs[0]
+    sites = wait_sites(facts)
+    parts = tuple(_part(facts, sync, sites) for sync in syncs)
     name = first.op or first.call
     others = f" and {len(syncs) - 1} more" if len(syncs) > 1 else ""
     verb = "make" if others else "makes"
@@ -41,10 +48,23 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
         title=f"`{name}`{others} {verb} the host wait for the device",
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
+        change=reduce(or_, (part.change for part in parts)),
+        fix_set=parts if len(parts) > 1 else (),
         why=_why(facts, syncs),
         fix=paragraphs(_fix(syncs, remedy(SYNC_CALL, facts.trace.info.framework))),
         where=tuple(sync.where for sync in syncs[:SHOWN] if sync.where),
         evidence=slices_as_evidence(facts, shown, device=device),
+    )
+
+
+def _part(facts: Facts, sync: Sync, sites: Rows) -> FixPart:
+    name = f"`{sync.op}` waits in `{sync.call}`" if sync.op else f"`{sync.call}`"
+    return FixPart(
+        title=name,
+        where=sync.where,
+        fix="\n".join(sync.hint.alternatives) if sync.hint else remedy(SYNC_CALL, facts.trace.info.framework),
+        cost_ns_per_step=facts.per_step(sync.cost_ns),
+        change=without_waits(facts, sync.slices, sites),
     )
 
 

@@ -22,6 +22,7 @@ from stepscope.hardware.peaks import DevicePeaks
 from stepscope.limits import LOW_PRECISION_SHARE, PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.names.kernels import Tri
 from stepscope.units import format_ns, format_share
+from stepscope.whatif.changes import scaled_kernels
 
 WIDE = frozenset({"fp32", "tf32"})
 SHOWN = 3
@@ -125,7 +126,8 @@ def _finding(
     facts: Facts, uses: list[KernelUse], peaks: DevicePeaks | None, *, rule: str, title: str, why: str
 ) -> Finding:
     dtype = "bf16" if peaks is None or peaks.supports("bf16") else "fp16"
-    saving = None if peaks is None else _saving(facts, uses, peaks, dtype)
+    factors = None if peaks is None else _factors(uses, peaks, dtype)
+    saving = None if factors is None else _saving(facts, uses, factors)
     missing = None if saving is not None else "the device's peaks are not known to stepscope, so no saving is given"
     framework = facts.trace.info.framework
     fix = remedy(SIXTEEN_BITS, framework).format(dtype={"bf16": "bfloat16", "fp16": "float16"}[dtype])
@@ -144,6 +146,7 @@ def _finding(
         where=_places(facts, uses),
         cost_ns_per_step=_cost(facts, uses),
         saving_ns_per_step=saving,
+        change=None if factors is None else scaled_kernels(facts, factors),
         prediction_basis=None if saving is None else "first_order",
         not_determined=missing,
     )
@@ -172,15 +175,19 @@ def _places(facts: Facts, uses: list[KernelUse]) -> tuple[Where, ...]:
     return tuple(dict.fromkeys(place for place in places if place))
 
 
-def _saving(facts: Facts, uses: list[KernelUse], peaks: DevicePeaks, dtype: str) -> int | None:
-    """Time the kernels would save at the device's peak for ``dtype``; None where a peak is not known."""
+def _factors(uses: list[KernelUse], peaks: DevicePeaks, dtype: str) -> dict[str, float] | None:
+    """Per kernel, its time at the device's peak for ``dtype`` as a share of today's; None where a peak is not known."""
     target = peaks.matrix_flops(dtype)
-    saved = 0.0
+    factors = {}
     for use in uses:
         own = use.precision or "fp32"
         on_matrix = use.traits.tensor_core is Tri.YES
         now = peaks.matrix_flops(own) if on_matrix else peaks.vector_flops(own)
         if target is None or now is None:
             return None
-        saved += use.total_ns * max(0.0, 1 - now / target)
-    return facts.per_step(round(saved))
+        factors[use.name] = min(now / target, 1.0)
+    return factors
+
+
+def _saving(facts: Facts, uses: list[KernelUse], factors: dict[str, float]) -> int:
+    return facts.per_step(round(sum(use.total_ns * (1 - factors[use.name]) for use in uses)))

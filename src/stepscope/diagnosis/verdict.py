@@ -1,0 +1,123 @@
+"""What bounds the step, in one sentence."""
+
+from __future__ import annotations
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.functions import only_functions
+from stepscope.analysis.summary import mean_parts
+from stepscope.diagnosis.rules import profile
+from stepscope.limits import BOTTLENECK_SHARE
+from stepscope.units import format_ns, format_share
+
+# What bounds the step: groups of categories, each with the words for a sentence.
+_GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
+    "input": ((Category.INPUT, Category.INFEED), "waits for input data"),
+    "sync": ((Category.SYNC,), "waits for a host that was itself held up waiting for the device"),
+    "launch": ((Category.LAUNCH, Category.LAUNCH_LATENCY), "waits for the host to launch work"),
+    "copy": ((Category.COPY_H2D, Category.COPY_D2H, Category.COPY_P2P, Category.COPY_STAGING), "does nothing but copy"),
+    "communication": (
+        (Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER),
+        "communicates with other devices, which nothing hides",
+    ),
+    "python": ((Category.PYTHON,), "waits for Python code that launches nothing"),
+    "compile": ((Category.COMPILE,), "waits for compilation or loading of code"),
+    "graph_build": ((Category.GRAPH_BUILD,), "waits for the host to build the graph"),
+    "transfer": ((Category.TRANSFER,), "waits for the host to send it data"),
+    "allocator": ((Category.ALLOCATOR,), "waits for memory to be allocated"),
+    "checkpoint_io": ((Category.CHECKPOINT_IO,), "waits for checkpoints"),
+    "gc": ((Category.GC,), "waits for Python's garbage collector"),
+    "profiler": ((Category.PROFILER,), "waits for the profiler itself"),
+    "unknown": (
+        (Category.UNKNOWN_HOST, Category.UNKNOWN_DEVICE, Category.DEPENDENCY, Category.DEVICE_LATENCY),
+        "is idle for reasons the profile does not record",
+    ),
+}
+
+
+def verdict(facts: Facts) -> tuple[str, str]:
+    """What bounds the usual step and which steps are not usual, in a sentence each; and the name of what bounds it."""
+    sentence, bottleneck = _usual_verdict(facts)
+    if not facts.slow:
+        return sentence, bottleneck
+    count, longest = len(facts.slow), max(facts.slow, key=lambda found: found.excess_ns)
+    took = format_ns(int(facts.step_ns[longest.step]))
+    return f"{sentence} {count} of {len(facts.timed)} steps took much longer, up to {took}.", bottleneck
+
+
+def _usual_verdict(facts: Facts) -> tuple[str, str]:
+    step = facts.mean_step_ns
+    if step is None or not facts.accounts:
+        return "Nothing in this profile says how long a step takes.", "unknown"
+    if facts.trace.completeness.nameless:
+        return (
+            "What the time went to is not determined: the names of most events, and perhaps the devices, lay behind "
+            "the place where the file was cut.",
+            "unknown",
+        )
+    parts = mean_parts(facts)
+    total = sum(parts.values()) or 1
+    shares = {name: sum(parts.get(c, 0) for c in causes) / total for name, (causes, _) in _GROUPS.items()}
+    worst = max(shares, key=lambda name: shares[name])
+    whole = facts.markers.source == "whole profile"
+    window = "of the profile" if whole else "of a usual step" if facts.slow else "of each step"
+    if not facts.activities:
+        return _host_verdict(facts, worst, (shares[worst], parts.get(Category.HOST_COMPUTE, 0) / total), window)
+    busy = sum(parts.get(c, 0) for c in (Category.COMPUTE, Category.MEMSET, Category.COPY_D2D)) / total
+    if shares[worst] < BOTTLENECK_SHARE:
+        return (
+            f"The device sets the pace: it computes {format_share(busy)} {window}, and nothing else takes "
+            f"{format_share(BOTTLENECK_SHARE)} or more.",
+            "device",
+        )
+    lost = sum(parts.get(c, 0) for c in _GROUPS[worst][0])
+    words, start_up = _GROUPS[worst][1], profile.start_up_call(facts)
+    if worst == "launch" and start_up is not None:
+        worst, words = "start_up", f"waits for start-up work of the host ({facts.trace.name_of(start_up)})"
+    if worst == "unknown" and 2 * _before_first_op(facts) >= lost * len(facts.used):
+        words = "has no recorded work before its first op: work from before the profile, most likely"
+    return (
+        f"For {format_share(lost / total)} {window} ({format_ns(lost)} of {format_ns(step)}) the device "
+        f"{words}; it computes {format_share(busy)}.",
+        worst,
+    )
+
+
+def _before_first_op(facts: Facts) -> int:
+    """Time at the beginning of the first device's rows that nothing explains."""
+    _, account = facts.devices[0]
+    if account.idle is None or account.rows.phases[0] != "step":
+        return 0
+    pieces = account.idle.pieces
+    first = (pieces.gap == 0) & (pieces.category == Category.UNKNOWN_DEVICE.code)
+    starts_there = len(account.idle.gaps) > 0 and account.idle.gaps.start[0] == account.rows.bounds[0]
+    return int((pieces.end - pieces.start)[first].sum()) if starts_there else 0
+
+
+_HOST_WORDS = {
+    "input": "waits for input data",
+    "sync": "waits in synchronise calls",
+    "launch": "launches work",
+    "copy": "copies",
+    "communication": "waits for other ranks, with nothing to compute,",
+    "python": "runs Python code outside any op",
+    "compile": "compiles",
+    "graph_build": "builds graphs",
+    "transfer": "sends data to a device",
+    "allocator": "allocates memory",
+    "checkpoint_io": "reads or writes checkpoints",
+    "gc": "collects garbage",
+    "profiler": "works for the profiler",
+    "unknown": "does what the profile does not record",
+}
+
+
+def _host_verdict(facts: Facts, worst: str, shares: tuple[float, float], window: str) -> tuple[str, str]:
+    """Of a profile without a device; ``shares`` are those of the worst cause and of computing."""
+    share, computing = shares[0], f"computes {format_share(shares[1])}"
+    if share < BOTTLENECK_SHARE:
+        return f"No device was recorded; the host {computing} {window}.", "host"
+    who = "session" if facts.host.pool else "main thread"
+    told = "what it computes is not recorded" if only_functions(facts.trace) else computing
+    sentence = f"No device was recorded; the {who} {_HOST_WORDS[worst]} {format_share(share)} {window} and {told}."
+    return sentence, worst

@@ -1,0 +1,1 @@
+"""What a step would take if something were different: a dependency graph of the profile, replayed."""

@@ -1,0 +1,36 @@
+"""What is different in a replay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I64
+
+GONE = -1
+"""Duration of an op that no longer holds up its stream."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is different in a replay; nothing, by default."""
+
+    host: dict[int, iv.Intervals] = field(default_factory=dict)
+    """Host track -> stretches of its time that go."""
+    waits: frozenset[int] = frozenset()
+    """Slices of host waits that go."""
+    op_ns: I64 | None = None
+    """Duration of each op (as in ``Graph.ops``), ``GONE`` for some; None leaves them as measured."""
+
+    def __or__(self, other: Change) -> Change:
+        """Both changes at once; an op takes the shorter of its durations."""
+        host = {track: _either(self.host.get(track), other.host.get(track)) for track in {*self.host, *other.host}}
+        ops = [ns for ns in (self.op_ns, other.op_ns) if ns is not None]
+        return Change(host, self.waits | other.waits, np.minimum.reduce(ops) if ops else None)
+
+
+def _either(a: iv.Intervals | None, b: iv.Intervals | None) -> iv.Intervals:
+    sets = [spans for spans in (a, b) if spans is not None]
+    return iv.union(*(np.concatenate(part) for part in zip(*sets, strict=True)))

@@ -1,0 +1,90 @@
+"""What a cure takes out of a profile: one function per kind of cause, from facts to a ``Change``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from stepscope.analysis.categories import HOST_CAUSES, Category
+from stepscope.analysis.facts import Facts
+from stepscope.limits import LAUNCH_GAP_NS
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I64, Rows
+from stepscope.whatif.change import GONE, Change
+
+
+def without_host_time(facts: Facts, cause: Category) -> Change:
+    """The host does not do something any more: neither the loop's thread nor others that launch."""
+    return Change(host={track: _alone(facts, track, cause) for track in _launching(facts)})
+
+
+def wait_sites(facts: Facts) -> Rows:
+    """Per host wait a number that is equal for waits from the same place in the program."""
+    waits = facts.host.waits.slice
+    keys = np.stack((facts.trace.slices.name[waits], facts.locator.group(waits)), axis=1)
+    return np.asarray(np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1), np.intp)
+
+
+def without_waits(facts: Facts, slices: tuple[int, ...], sites: Rows) -> Change:
+    """The host does not wait any more where these waits are, in any step. Copies they began stay."""
+    waits = facts.host.waits.slice
+    return Change(waits=frozenset(waits[np.isin(sites, sites[np.isin(waits, slices)])].tolist()))
+
+
+def without_launch_gaps(facts: Facts) -> Change:
+    """One launch runs what many do now, so that ops follow each other: the host time goes in which a device had run dry
+    between two launches. What else dispatching takes stays, since no graph or compiler takes all of it away.
+    """
+    spans = iv.EMPTY
+    for account in facts.working:
+        assert account.idle is not None
+        gaps, pieces = account.idle.gaps, account.idle.pieces
+        short = (gaps.end - gaps.start <= LAUNCH_GAP_NS)[pieces.gap]
+        chosen = short & np.isin(pieces.category, (Category.LAUNCH.code, Category.LAUNCH_LATENCY.code))
+        waiting = pieces.start[chosen], pieces.end[chosen]
+        spans = iv.union(*(np.concatenate(part) for part in zip(spans, waiting, strict=True)))
+    return Change(host=dict.fromkeys(_launching(facts), spans))
+
+
+def without_copies(facts: Facts, category: Category) -> Change:
+    """Copies of one direction run beside the kernels, from pinned memory: nothing waits for them."""
+    chosen = np.concatenate([activity.category == category.code for activity in facts.activities])
+    calls = np.concatenate([activity.call for activity in facts.activities])[chosen]
+    calls = calls[calls >= 0]
+    slices = facts.trace.slices
+    spans = {
+        int(track): iv.union(
+            slices.start_ns[calls[slices.track[calls] == track]],
+            (slices.start_ns + slices.dur_ns)[calls[slices.track[calls] == track]],
+        )
+        for track in np.unique(slices.track[calls])
+    }
+    return Change(spans, frozenset(calls.tolist()), np.where(chosen, GONE, _durations(facts)))
+
+
+def scaled_kernels(facts: Facts, factors: Mapping[str, float]) -> Change:
+    """Kernels of some names take a share of their time."""
+    names = facts.trace.slices.name[np.concatenate([activity.slice for activity in facts.activities])]
+    share = np.ones(len(facts.trace.strings))
+    for code, name in enumerate(facts.trace.strings):
+        share[code] = factors.get(name, 1.0)
+    return Change(op_ns=np.rint(_durations(facts) * share[names]).astype(np.int64))
+
+
+def _durations(facts: Facts) -> I64:
+    return np.concatenate([activity.end - activity.start for activity in facts.activities])
+
+
+def _launching(facts: Facts) -> list[int]:
+    """The loop's tracks and every other one that launches."""
+    launching = [np.unique(activity.thread[activity.launched]) for activity in facts.activities]
+    return sorted({*facts.host.loop, *facts.host.backward, *np.concatenate(launching).tolist()})
+
+
+def _alone(facts: Facts, track: int, cause: Category) -> iv.Intervals:
+    """Time of a thread that is booked to a cause: none of the causes before it in the list applies."""
+    spans = facts.host.time(track, cause)
+    for earlier in HOST_CAUSES[: HOST_CAUSES.index(cause)]:
+        spans = iv.subtract(spans, facts.host.time(track, earlier))
+    return spans

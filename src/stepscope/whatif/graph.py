@@ -1,0 +1,330 @@
+"""The dependency graph of a profile: what each device op and each host instant has to wait for.
+
+Host threads are instants (launches, beginnings and ends of waits, step markers) in program order, with the measured
+time between them. The main thread and autograd's take turns and are one line; another thread that was idle goes on
+where the main line then is. A device op starts when its stream's op before it is done, its launch has reached the
+device, and the op it was made to wait for has ended. Each of these takes one latency per kind of op and device, the
+mean of this profile; whatever delay above ``LATENCY_CAP_NS`` that leaves is kept as measured and called residual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.host import NO_CAUSE
+from stepscope.analysis.waits import awaited_ends
+from stepscope.compiled import kernel
+from stepscope.limits import GRAPH_PAUSE_NS, INFERRED_WAIT_NS, LATENCY_CAP_NS
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, TrackKind
+
+NONE = -1
+LONG_AGO = int(np.iinfo(np.int64).min // 4)
+"""The end of what never was: earlier than anything, and safe to add to."""
+
+
+class Instant(IntEnum):
+    """What a record is; of records at the same time the smaller comes first."""
+
+    WAIT_END = 0
+    MARK = 1
+    LAUNCH = 2
+    WAIT_BEGIN = 3
+    OP = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Ops:
+    """Device ops of all devices, one device after another as in ``Facts.activities``; one value per op."""
+
+    stream: I32
+    """Dense number of device and stream."""
+    start: I64
+    end: I64
+    call: I32
+    """Position among ``Graph.calls`` of the call that launched the op, ``NONE`` where not recorded."""
+    launch: I64
+    """When it was launched, NULL where not recorded: the start of the call or, in a long one, right before the op."""
+    latency: I64
+    """From launch to start on an idle stream."""
+    pause: I64
+    """From the end of the stream's op before it to its start; negative where the two overlap."""
+    awaits: I32
+    """Op of another stream that it waits for, ``NONE`` where nothing says so."""
+    residual: I64
+    """Delay that none of these explains, kept as measured."""
+    floor: I64
+    """Measured start of an op before which nothing is recorded that it could have waited for, else ``LONG_AGO``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Host waits for the device, one value per wait."""
+
+    slice: I32
+    """The waiting call, -1 where the wait is inferred: nothing was recorded until an op ended."""
+    start: I64
+    end: I64
+    line: I32
+    own: I64
+    """What the call takes where it has nothing to wait for."""
+    back: I64
+    """From the end of what it waits for to its return."""
+    op: I32
+    """The op it waits for, ``NONE`` where the profile shows none."""
+    for_start: Bools
+    """Whether it waits for that op's start only: a copy from pageable memory that is staged next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Records in time order, and what they refer to."""
+
+    time: I64
+    kind: U8
+    ref: I32
+    """Which wait, mark, launch (among ``calls``) or op."""
+    line: I32
+    """Host line of the record, ``NONE`` for ops."""
+    tracks: tuple[tuple[int, ...], ...]
+    """Host tracks of each line, the main one first."""
+    calls: I32
+    """Slices of the calls that launched something, ascending."""
+    ops: Ops
+    waits: Waits
+
+
+def dependency_graph(facts: Facts) -> Graph:
+    """The graph of a profile. It needs a device with recorded launches (``replay.why_not``)."""
+    activities = facts.activities
+    calls = np.unique(np.concatenate([a.call[a.launched] for a in activities])).astype(np.int32)
+    ops = _ops(facts, calls)
+    tracks = _lines(facts, calls)
+    lines = _line_of(facts, tracks)
+    waits = _waits(facts, ops, calls, lines)
+    return _records(facts, ops, waits, calls, lines, tracks)
+
+
+def _ops(facts: Facts, calls: I32) -> Ops:
+    activities = facts.activities
+    start, end, launch = (
+        np.concatenate([getattr(a, part) for a in activities]) for part in ("start", "end", "launch")
+    )
+    call = np.concatenate([np.where(a.launched, np.searchsorted(calls, a.call), NONE) for a in activities])
+    place = np.repeat(np.arange(len(activities)), [len(a) for a in activities])
+    stream = np.unique(
+        np.stack((place, np.concatenate([a.stream for a in activities]))), axis=1, return_inverse=True
+    )[1].reshape(-1).astype(np.int32)
+    kinds = np.concatenate([_kinds(a) for a in activities]) + place * _KINDS
+    order = np.argsort(start, kind="stable")
+    before = _ends_before(order, stream, start, end)
+    awaits = np.concatenate(_awaited_ops(facts, end)).astype(np.int32)
+    known = launch != NULL
+    awaited = np.where(awaits >= 0, end[awaits], LONG_AGO)
+    reached, freed = np.where(known, start - launch, LONG_AGO), start - before
+    # What bound the op's start: the last of the things it had to wait for.
+    by_launch = known & (launch >= before) & (launch >= awaited)
+    by_stream = ~by_launch & (before >= awaited)
+    latency = _mean(reached, by_launch & (reached <= LATENCY_CAP_NS), kinds, 0)
+    # In a long call the host first stages data or loads code: that is its own time, and the launch comes at the end.
+    launch_end = np.concatenate([a.launch_end for a in activities])
+    launch = np.where(by_launch & (reached > LATENCY_CAP_NS) & (start <= launch_end), start - latency, launch)
+    close = by_stream & (freed >= 0) & (freed <= LATENCY_CAP_NS)
+    pause = np.where(freed < 0, freed, _mean(freed, close, kinds, GRAPH_PAUSE_NS))
+    late = start - _ready(known, launch + latency, before + pause, awaited)
+    seen = np.flatnonzero(late > LATENCY_CAP_NS)
+    awaits[seen] = _ended_just_before(seen, place, stream, start, end)
+    awaited = np.where(awaits >= 0, end[awaits], LONG_AGO)
+    late = start - _ready(known, launch + latency, before + pause, awaited)
+    alone = ~known & (before == LONG_AGO) & (awaits < 0)
+    residual = np.where((late > LATENCY_CAP_NS) & ~alone, late, 0)
+    floor = np.where(alone, start, LONG_AGO)
+    return Ops(stream, start, end, call.astype(np.int32), launch, latency, pause, awaits, residual, floor)
+
+
+def _ready(known: Bools, launched: I64, freed: I64, awaited: I64) -> I64:
+    return np.maximum(np.where(known, launched, LONG_AGO), np.maximum(freed, awaited))
+
+
+def _ended_just_before(chosen: I64, place: I64, stream: I32, start: I64, end: I64) -> I64:
+    """For ops that nothing recorded held up: the op of another stream of the device that ended right before they began.
+
+    Not every profile records what a stream waits for (``INFERRED_WAIT_NS``).
+    """
+    order = np.lexsort((end, place))
+    ends = end[order]
+    found = np.full(chosen.size, NONE, np.int64)
+    for k, op in enumerate(chosen.tolist()):
+        low, high = np.searchsorted(place[order], [place[op], place[op] + 1])
+        at = low + int(np.searchsorted(ends[low:high], start[op], "right")) - 1
+        while at >= low and ends[at] >= start[op] - INFERRED_WAIT_NS:
+            if stream[order[at]] != stream[op]:
+                found[k] = order[at]
+                break
+            at -= 1
+    return found
+
+
+_KINDS = 4
+
+
+def _kinds(activity: DeviceActivity) -> I64:
+    """Kinds of ops with a latency of their own: kernels, copies, collectives, and the ops of a program or graph."""
+    copies = np.isin(activity.category, [c.code for c in Category if c.startswith("copy")])
+    collective = activity.category == Category.COLLECTIVE.code
+    return np.where(copies, 1, np.where(collective, 2, 0)).astype(np.int64)
+
+
+def _mean(values: I64, chosen: Bools, kinds: I64, default: int) -> I64:
+    """Per value, the mean of the chosen ones of its kind, else the default."""
+    size = int(kinds.max(initial=0)) + 1
+    count = np.bincount(kinds[chosen], minlength=size)
+    total = np.bincount(kinds[chosen], values[chosen], size)
+    return np.where(count > 0, np.rint(total / np.maximum(count, 1)), default).astype(np.int64)[kinds]
+
+
+@kernel
+def _ends_before(order: I64, stream: I32, start: I64, end: I64) -> I64:
+    """Per op, the largest end among the ops of its stream that start before it."""
+    reach = np.full(stream.max() + 1 if stream.size else 0, np.iinfo(np.int64).min // 4, np.int64)
+    found = np.empty(start.size, np.int64)
+    for i in order:
+        found[i] = reach[stream[i]]
+        reach[stream[i]] = max(reach[stream[i]], end[i])
+    return found
+
+
+def _awaited_ops(facts: Facts, end: I64) -> list[I64]:
+    """Per device, the op each of its ops was made to wait for by a recorded wait."""
+    by_end = np.argsort(end, kind="stable")
+    found = []
+    for ends in awaited_ends(facts.trace, facts.activities):
+        at = np.minimum(np.searchsorted(end[by_end], ends), end.size - 1)
+        found.append(np.where((ends != NULL) & (end[by_end][at] == ends), by_end[at], NONE))
+    return found
+
+
+def _lines(facts: Facts, calls: I32) -> tuple[tuple[int, ...], ...]:
+    slices, host = facts.trace.slices, facts.host
+    main = (host.main, *host.backward)
+    others = np.unique(np.concatenate((slices.track[calls], host.waits.track)))
+    return (main, *((int(track),) for track in others.tolist() if track not in main))
+
+
+_SHOWN = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
+"""Slices that show that a thread did something; frames and annotations may just as well cover a wait."""
+
+
+def _line_of(facts: Facts, tracks: tuple[tuple[int, ...], ...]) -> I32:
+    """Line of each track, ``NONE`` for tracks without launches and waits."""
+    found = np.full(len(facts.trace.tracks) + 1, NONE, np.int32)
+    for line, members in enumerate(tracks):
+        found[list(members)] = line
+    return found
+
+
+def _waits(facts: Facts, ops: Ops, calls: I32, lines: I32) -> Waits:
+    """Each host wait with the op it waited for: that of its own call, else the last to end before it returned."""
+    trace, waits = facts.trace, facts.host.waits
+    launch = np.where(ops.call >= 0, trace.slices.start_ns[calls[ops.call]], LONG_AGO)
+    silent = _silent_waits(facts, ops, calls, launch, lines)
+    slices = np.concatenate((waits.slice, np.full(silent[0].size, -1, np.int32)))
+    start, end = np.concatenate((waits.start, silent[0])), np.concatenate((waits.end, silent[1]))
+    line = np.concatenate((lines[waits.track], np.zeros(silent[0].size, np.int32)))
+    op = _last_launched(np.argsort(ops.end, kind="stable"), ops.end, launch, start, end)
+    own_op, for_start = _own_ops(facts, ops, calls, slices)
+    op = np.where(own_op >= 0, own_op, op)
+    # A copy that found its stream idle was held up by nothing but its own staging.
+    op = np.where(for_start & (ops.launch[own_op] > start), NONE, op)
+    until = np.where(for_start, ops.start[op], ops.end[op])
+    blocked, duration, after = (op >= 0) & (until > start), end - start, end - until
+    names = np.where(slices >= 0, trace.slices.name[slices], -1)
+    kinds = np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    back = _mean(after, blocked & (after >= 0) & (after <= LATENCY_CAP_NS), kinds, 0)
+    back = np.where(blocked & (after > LATENCY_CAP_NS), after, back)
+    idle = _mean(duration, ~blocked & (duration <= LATENCY_CAP_NS), kinds, 0)
+    own = np.where(blocked, np.minimum(idle, duration), duration)
+    return Waits(slices, start, end, line, own, back, np.where(op >= 0, op, NONE).astype(np.int32), for_start)
+
+
+def _silent_waits(facts: Facts, ops: Ops, calls: I32, launch: I64, lines: I32) -> iv.Intervals:
+    """Stretches in which nothing of the main line is recorded and which end right when its device work is done: it
+    waited in something the profile does not show."""
+    slices = facts.trace.slices
+    on_line = (facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD) & (lines[slices.track] == 0)
+    rows = np.flatnonzero(on_line & (np.isin(slices.kind, _SHOWN) | (facts.host.causes != NO_CAUSE)))
+    covered = iv.union(slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows])
+    if not len(covered[0]):
+        return iv.EMPTY
+    start, end = covered[1][:-1], covered[0][1:]
+    long = end - start > LATENCY_CAP_NS
+    start, end = start[long], end[long]
+    op = _last_launched(np.argsort(ops.end, kind="stable"), ops.end, launch, start, end)
+    done = np.where(op >= 0, ops.end[op], LONG_AGO)
+    chosen = (done > start) & (end - done <= INFERRED_WAIT_NS)
+    return start[chosen], end[chosen]
+
+
+def _own_ops(facts: Facts, ops: Ops, calls: I32, slices: I32) -> tuple[I64, Bools]:
+    """Per wait, the op that its own call launched, and whether that op's start is what is waited for."""
+    device_ops = facts.trace.device_ops
+    rows = np.concatenate([a.row for a in facts.activities])
+    first = np.full(calls.size + 1, NONE, np.int64)
+    launched = np.flatnonzero(ops.call >= 0)[::-1]
+    first[ops.call[launched]] = launched
+    at = np.searchsorted(calls, slices)
+    mine = (at < calls.size) & (calls[np.minimum(at, calls.size - 1)] == slices)
+    own = np.where(mine, first[at], NONE)
+    to_host = device_ops.direction[rows[own]] == Direction.D2H
+    return own, (own >= 0) & ~to_host
+
+
+@kernel
+def _last_launched(by_end: I64, end: I64, launch: I64, begun: I64, done: I64) -> I64:
+    """Per wait, the op that ends last before the wait returns, of those launched before it began; -1 for none."""
+    found = np.full(begun.size, -1, np.int64)
+    for w in range(begun.size):
+        low, high = 0, by_end.size
+        while low < high:
+            middle = (low + high) // 2
+            if end[by_end[middle]] <= done[w]:
+                low = middle + 1
+            else:
+                high = middle
+        k = low - 1
+        # What ended before the wait began did not hold it up: whichever of those ops it is does not matter.
+        while k >= 0 and end[by_end[k]] > begun[w] and launch[by_end[k]] >= begun[w]:
+            k -= 1
+        if k >= 0:
+            found[w] = by_end[k]
+    return found
+
+
+def _records(
+    facts: Facts, ops: Ops, waits: Waits, calls: I32, lines: I32, tracks: tuple[tuple[int, ...], ...]
+) -> Graph:
+    slices, marks = facts.trace.slices, facts.markers.start
+    # The first op of a call says when it was launched. A device clock may run ahead of the host's.
+    launched = slices.start_ns[calls]
+    first = np.argsort(-ops.start, kind="stable")
+    first = first[ops.call[first] >= 0]
+    launched[ops.call[first]] = np.minimum(ops.launch, ops.start)[first]
+    parts = (
+        (Instant.WAIT_END, waits.end, waits.line),
+        (Instant.MARK, marks, np.zeros(marks.size, np.int32)),
+        (Instant.LAUNCH, launched, lines[slices.track[calls]]),
+        (Instant.WAIT_BEGIN, waits.start, waits.line),
+        (Instant.OP, ops.start, np.full(ops.start.size, NONE, np.int32)),
+    )
+    time = np.concatenate([times for _, times, _ in parts])
+    kind = np.concatenate([np.full(times.size, what, np.uint8) for what, times, _ in parts])
+    ref = np.concatenate([np.arange(times.size, dtype=np.int32) for _, times, _ in parts])
+    line = np.concatenate([lines for _, _, lines in parts])
+    order = np.lexsort((kind, time))
+    return Graph(time[order], kind[order], ref[order], line[order].astype(np.int32), tracks, calls, ops, waits)

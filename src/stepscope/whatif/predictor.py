@@ -1,0 +1,91 @@
+"""Predicted step times: the measured one, less what a replay with the change is shorter than one without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.facts import Facts
+from stepscope.limits import MATCHED_LAUNCHES_SHARE, REPLAY_ERROR, REPLAY_RESIDUAL_SHARE
+from stepscope.trace import intervals as iv
+from stepscope.units import format_share
+from stepscope.whatif.change import Change
+from stepscope.whatif.graph import Graph, Ops, dependency_graph
+from stepscope.whatif.replay import replay
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """The replay of one profile and how well it does unchanged."""
+
+    facts: Facts
+    graph: Graph
+    unchanged_ns: float
+    """Mean replayed duration of the used steps."""
+    residual_share: float
+    """Idle time of the used steps that the replay keeps as measured, as a share of them."""
+
+    @property
+    def error(self) -> float:
+        """How far the unchanged replay is off the measured mean step, as a share of it."""
+        measured = float(self.facts.step_ns[list(self.facts.used)].mean())
+        return abs(self.unchanged_ns / measured - 1) if measured else 0.0
+
+    def saving_ns(self, change: Change) -> int:
+        """What a change gains per used step; never negative."""
+        return max(round(self.unchanged_ns - _mean(self.facts, self.graph, change)), 0)
+
+    @property
+    def why_not(self) -> str | None:
+        """Why this replay is no basis for predictions; None where it is one."""
+        if self.error > REPLAY_ERROR:
+            return f"an unchanged replay is {format_share(self.error)} off the measured step time"
+        if self.residual_share > REPLAY_RESIDUAL_SHARE:
+            return f"for {format_share(self.residual_share)} of the step time nothing recorded says what ops waited for"
+        return None
+
+
+def predictor(facts: Facts) -> Predictor | str:
+    """The replay of a profile, else why there is none, in words that follow "because"."""
+    reason = _cannot(facts)
+    if reason is not None:
+        return reason
+    graph = dependency_graph(facts)
+    made = Predictor(facts, graph, _mean(facts, graph, Change()), _residual_share(facts, graph.ops))
+    return made.why_not or made
+
+
+def _cannot(facts: Facts) -> str | None:
+    if not facts.used_ns:
+        return "no complete step was recorded"
+    if not facts.activities:
+        return "no device was recorded"
+    if facts.sampling.sampled:
+        return "events are missing inside the profile"
+    late = [(~a.before_profile).sum() for a in facts.activities]
+    launched = sum(int(a.launched.sum()) for a in facts.activities) / max(int(sum(late)), 1)
+    if launched < MATCHED_LAUNCHES_SHARE:
+        return f"the launches of only {format_share(launched)} of the device's ops were recorded"
+    return None
+
+
+def _mean(facts: Facts, graph: Graph, change: Change) -> float:
+    return float(replay(facts, graph, change)[list(facts.used)].mean())
+
+
+def _residual_share(facts: Facts, ops: Ops) -> float:
+    """Residual delays that lie in idle time of the used steps, over all devices that hold steps."""
+    kept = total = at = 0
+    for activity, account in facts.devices:
+        mine = slice(at, at + len(activity))
+        at += len(activity)
+        if account.rows.device in facts.unused:
+            continue
+        start, residual = ops.start[mine], ops.residual[mine]
+        late = iv.union((start - residual)[residual > 0], start[residual > 0])
+        rows = np.array(facts.used_rows(account), np.intp)
+        windows: iv.Intervals = (account.rows.bounds[rows], account.rows.bounds[rows + 1])
+        kept += iv.measure(iv.intersect(iv.subtract(late, activity.busy), iv.union(*windows)))
+        total += int((windows[1] - windows[0]).sum())
+    return kept / total if total else 0.0

@@ -1,0 +1,140 @@
+"""Replaying a profile's dependency graph, unchanged or with something taken out of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.steps import assigned, tiled_rows
+from stepscope.compiled import kernel
+from stepscope.limits import DISPATCH_GAP_NS
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I32, I64, U8, Bools
+from stepscope.whatif.change import Change
+from stepscope.whatif.graph import Graph, Instant
+
+
+def replay(facts: Facts, graph: Graph, change: Change) -> I64:
+    """Duration of each step under a change, in ns, by the same windows as the measured ones."""
+    start, end, marks = _times(graph, change)
+    markers = facts.markers
+    longest = np.zeros(len(markers), np.int64)
+    at = 0
+    for activity in facts.activities:
+        mine = slice(at, at + len(activity))
+        at += len(activity)
+        if activity.device in facts.unused:
+            continue
+        origin = min(int(start[mine].min()), int(marks[0]))
+        ops = assigned(activity, markers)
+        rows = tiled_rows(activity.device, origin, end[mine], ops, marks, markers.gap_after)
+        for row, step in enumerate(rows.steps):
+            if step is not None:
+                longest[step] = max(longest[step], int(rows.bounds[row + 1] - rows.bounds[row]))
+    return longest
+
+
+def _times(graph: Graph, change: Change) -> tuple[I64, I64, I64]:
+    """Start and end of every op, and the instant of every mark."""
+    elapsed, since_main, anchored = _host_time(graph, change)
+    ops, waits = graph.ops, graph.waits
+    gone = np.isin(waits.slice, list(change.waits))
+    duration = ops.end - ops.start if change.op_ns is None else change.op_ns
+    first = [graph.time[graph.line == line][:1] for line in range(len(graph.tracks))]
+    clocks = np.array([int(t[0]) if t.size else 0 for t in first], np.int64)
+    marks = int((graph.kind == Instant.MARK).sum())
+    return _run(
+        (graph.kind, graph.ref, graph.line), (elapsed, since_main, anchored), clocks,
+        (waits.own, waits.back, waits.op, waits.for_start, gone),
+        (ops.stream, ops.call, ops.latency, ops.pause, ops.awaits, ops.residual, ops.floor, duration),
+        (graph.calls.size, marks),
+    )
+
+
+def _host_time(graph: Graph, change: Change) -> tuple[I64, I64, Bools]:
+    """Per record, the host time since the record before it on its own line and on the main line, less what goes;
+    and whether a line that was idle goes on where the main one is."""
+    time = graph.time
+    size = time.size
+    elapsed, since_main = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    anchored = np.zeros(size, np.bool_)
+    main = _removed(graph, change, 0)
+    rows = np.flatnonzero(graph.line == 0)
+    latest = np.maximum.accumulate(np.where(graph.line == 0, np.arange(size), 0))
+    since_main = _kept(main, time[latest], time)
+    for line in range(len(graph.tracks)):
+        rows = np.flatnonzero(graph.line == line)
+        if rows.size == 0:
+            continue
+        gone = main if line == 0 else _removed(graph, change, line)
+        before = np.concatenate((time[rows[:1]], time[rows[:-1]]))
+        elapsed[rows] = _kept(gone, before, time[rows])
+        if line:
+            anchored[rows] = time[rows] - before > DISPATCH_GAP_NS
+            anchored[rows[0]] = True
+    return elapsed, since_main, anchored
+
+
+def _removed(graph: Graph, change: Change, line: int) -> iv.Intervals:
+    sets = [change.host[track] for track in graph.tracks[line] if track in change.host]
+    return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *sets, strict=True)))
+
+
+def _kept(gone: iv.Intervals, start: I64, end: I64) -> I64:
+    return end - start - iv.covered_between(gone, start, end)
+
+
+@kernel
+def _run(
+    records: tuple[U8, I32, I32],
+    host: tuple[I64, I64, Bools],
+    clock: I64,
+    waits: tuple[I64, I64, I32, Bools, Bools],
+    ops: tuple[I32, I32, I64, I64, I32, I64, I64, I64],
+    counts: tuple[int, int],
+) -> tuple[I64, I64, I64]:
+    """Walk the records; the clock of each host line and the free time of each stream move on as they are met."""
+    kind, ref, line = records
+    elapsed, since_main, anchored = host
+    own, back, wait_op, for_start, gone = waits
+    stream, call, latency, pause, awaits, residual, floor, duration = ops
+    long_ago = np.iinfo(np.int64).min // 4
+    start = np.full(stream.size, long_ago, np.int64)
+    end = np.full(stream.size, long_ago, np.int64)
+    launch = np.full(counts[0], long_ago, np.int64)
+    marks = np.zeros(counts[1], np.int64)
+    begun = np.zeros(own.size, np.int64)
+    free = np.full(stream.max() + 1, long_ago, np.int64)
+    for r in range(kind.size):
+        at, of = ref[r], line[r]
+        if kind[r] == 4:
+            ready = max(floor[at], free[stream[at]] + pause[at])
+            if call[at] >= 0:
+                ready = max(ready, launch[call[at]] + latency[at])
+            if awaits[at] >= 0:
+                ready = max(ready, end[awaits[at]])
+            if duration[at] < 0:  # gone: nobody waits for it
+                start[at] = end[at] = launch[call[at]] if call[at] >= 0 else ready
+                continue
+            start[at] = ready + residual[at]
+            end[at] = start[at] + duration[at]
+            free[stream[at]] = max(free[stream[at]], end[at])
+            continue
+        if kind[r] == 0:
+            until = begun[at] + own[at]
+            if wait_op[at] >= 0:
+                awaited = start[wait_op[at]] if for_start[at] else end[wait_op[at]]
+                until = max(until, awaited + back[at])
+            clock[of] = max(clock[of], begun[at] if gone[at] else until)
+            continue
+        if anchored[r]:
+            clock[of] = max(clock[of], clock[0] + since_main[r])
+        else:
+            clock[of] += elapsed[r]
+        if kind[r] == 1:
+            marks[at] = clock[of]
+        elif kind[r] == 2:
+            launch[at] = clock[of]
+        else:
+            begun[at] = clock[of]
+    return start, end, marks
