@@ -16,6 +16,7 @@ from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.region import region
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.diagnosis.what_if import Prediction, what_if
 from stepscope.errors import Exit, InputError, UsageError
 from stepscope.readers import recorded, registry
 from stepscope.readers.find import find
@@ -121,6 +122,13 @@ class Profile:
                 f"this profile holds nothing of that time: it lasts from {format_ns(first)} to {format_ns(last)}"
             )
         return region(self.facts, begin, end)
+
+    def what_if(self, *names: str) -> Prediction:
+        """The step time without some findings (ids), parts of their fix sets (``sync_bound.1/2``) or categories.
+
+        Raises UsageError where nothing can be replayed, or this profile has nothing of that name.
+        """
+        return what_if(self.facts, self.diagnosis, names)
 
     def slice(
         self, *, steps: Span | None = None, time_ns: Span | None = None, min_dur_ns: int | None = None

@@ -41,6 +41,8 @@ class Diagnosis:
     verdict: str
     bottleneck: str
     whatif: WhatIf
+    replayed: Predictor | str
+    """The replay behind the predictions, else why there is none."""
 
     @property
     def plan(self) -> tuple[str, ...]:
@@ -59,7 +61,7 @@ def diagnose(facts: Facts) -> Diagnosis:
     minor = tuple(finding for finding, tells in zip(found, telling, strict=True) if not tells)
     sentence, bottleneck = verdict(facts)
     notices = tuple(profile.notices(facts))
-    return Diagnosis(worth, minor, notices, sentence, bottleneck, _whatif(facts, replayed, worth))
+    return Diagnosis(worth, minor, notices, sentence, bottleneck, _whatif(facts, replayed, worth), replayed)
 
 
 def _is_worth_telling(facts: Facts, replayed: Predictor | str, finding: Finding) -> bool:

@@ -19,6 +19,11 @@ def without_host_time(facts: Facts, cause: Category) -> Change:
     return Change(host={track: _alone(facts, track, cause) for track in _launching(facts)})
 
 
+def without_all_waits(facts: Facts) -> Change:
+    """The host never waits for a device."""
+    return Change(waits=frozenset(facts.host.waits.slice.tolist()))
+
+
 def wait_sites(facts: Facts) -> Rows:
     """Per host wait a number that is equal for waits from the same place in the program."""
     waits = facts.host.waits.slice

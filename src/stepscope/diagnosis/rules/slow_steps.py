@@ -25,7 +25,7 @@ _DOING = {
     Category.PYTHON: "Python code runs that launches nothing",
     Category.UNKNOWN_HOST: "the host does something the profile does not record",
 }
-_FIXES = {
+_CURES = {
     Category.CHECKPOINT_IO: "Write checkpoints less often, or in the background (copy the state to host memory, write "
     "it from a thread).",
     Category.GC: "Collect when it suits you: `gc.freeze()` after set-up, `gc.disable()` in the loop, and "
@@ -115,4 +115,4 @@ def _why(facts: Facts, cause: Category, group: list[SlowStep], period: int | Non
 def _fix(facts: Facts, cause: Category) -> str:
     if cause in (Category.COMPILE, Category.GRAPH_BUILD):
         return paragraphs(remedy(RECOMPILED, facts.trace.info.framework))
-    return _FIXES[cause]
+    return _CURES[cause]

@@ -1,0 +1,96 @@
+"""What a step would take without some of its findings, parts of their fix sets, or causes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from stepscope.analysis.categories import HOST_CAUSES, Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.summary import total_parts
+from stepscope.diagnosis.engine import Diagnosis
+from stepscope.errors import UsageError
+from stepscope.whatif import changes
+from stepscope.whatif.change import Change
+from stepscope.whatif.predictor import Predictor
+
+_COPIES = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_P2P)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Something that can be taken out of a profile."""
+
+    name: str
+    """Id of a finding (``sync_bound.1``), of a part of its fix set (``sync_bound.1/2``), or a category (``gc``)."""
+    title: str
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The mean step, measured and without what was taken out; times in ns."""
+
+    removed: tuple[str, ...]
+    title: str
+    step_ns: int
+    predicted_step_ns: int
+
+    @property
+    def saving_ns(self) -> int:
+        """What a step gets shorter."""
+        return self.step_ns - self.predicted_step_ns
+
+
+def targets(facts: Facts, diagnosis: Diagnosis) -> list[Target]:
+    """Everything that can be taken out: findings first, the parts of each behind it, then the causes booked."""
+    found: list[Target] = []
+    for finding in (*diagnosis.findings, *diagnosis.minor):
+        if finding.change is not None:
+            found.append(Target(finding.id, finding.title, finding.change))
+            found += [
+                Target(f"{finding.id}/{k}", f"only {part.title}", part.change)
+                for k, part in enumerate(finding.fix_set, 1)
+            ]
+    booked = [category for category, ns in total_parts(facts).items() if ns]
+    for category in booked:
+        change = _change(facts, category)
+        if change is not None:
+            found.append(Target(str(category), f"all time booked to {category}", change))
+    return found
+
+
+def _change(facts: Facts, category: Category) -> Change | None:
+    if category is Category.LAUNCH:
+        return changes.without_launch_gaps(facts)
+    if category is Category.SYNC:
+        return changes.without_all_waits(facts)
+    if category in _COPIES:
+        return changes.without_copies(facts, category)
+    return changes.without_host_time(facts, category) if category in HOST_CAUSES else None
+
+
+def what_if(facts: Facts, diagnosis: Diagnosis, names: Sequence[str]) -> Prediction:
+    """The step without what is named, all of it at once.
+
+    Raises UsageError where nothing can be replayed, or a name is none of ``targets``.
+    """
+    replayed, step = replay_of(diagnosis), facts.mean_step_ns or 0
+    known = {target.name: target for target in targets(facts, diagnosis)}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        listed = ", ".join(known) or "nothing"
+        raise UsageError(f"{unknown[0]}: cannot be taken out of this profile, which has {listed}")
+    chosen = [known[name] for name in names]
+    saving = replayed.saving_ns(reduce(or_, (target.change for target in chosen), Change()))
+    title = chosen[0].title if len(chosen) == 1 else "all of them"
+    return Prediction(tuple(names), title, step, max(step - saving, 0))
+
+
+def replay_of(diagnosis: Diagnosis) -> Predictor:
+    """The replay behind a diagnosis. Raises UsageError where there is none, saying why."""
+    if isinstance(diagnosis.replayed, str):
+        raise UsageError(f"nothing can be predicted from this profile: {diagnosis.replayed}")
+    return diagnosis.replayed

@@ -1,0 +1,60 @@
+"""``stepscope what-if``: predictions on the command line and from Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import stepscope
+from stepscope import cli
+from stepscope.errors import UsageError
+from tests.kit.kineto_writer import write_kineto
+from tests.kit.planted import CASES
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Path:
+    """Three reads in a row before host work: only all three pay."""
+    path = tmp_path / "chain.json"
+    path.write_bytes(write_kineto(CASES["sync_chain"]().events))
+    return path
+
+
+def test_everything_is_tried_by_itself(chain: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["what-if", str(chain)]) == 0
+    first, _, *rows = capsys.readouterr().out.splitlines()
+    assert first.startswith("A step takes 3.48 ms on average. Replayed unchanged it is ")
+    assert rows[0] == "  2.81 ms  saves 672 µs     without sync_bound.1"
+
+
+def test_json_holds_the_figures_of_what_was_asked_for(chain: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["what-if", str(chain), "--remove", "sync_bound.1", "--format", "json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["schema"] == "stepscope.what-if/1"
+    assert made["replay_error"] < 0.001
+    (row,) = made["predictions"]
+    assert row["removed"] == ["sync_bound.1"]
+    assert row["predicted_step_ns"] == made["step_ns"] - row["saving_ns"]
+    planted = CASES["sync_chain"]()
+    assert row["predicted_step_ns"] == pytest.approx(planted.without_ns["all"], rel=0.01)
+
+
+def test_several_at_once_and_categories(chain: Path):
+    profile = stepscope.open(chain)
+    both = profile.what_if("sync_bound.1", "launch")
+    assert both.removed == ("sync_bound.1", "launch")
+    assert both.predicted_step_ns <= profile.what_if("sync").predicted_step_ns
+
+
+def test_what_the_profile_has_not_is_named_with_what_it_has(chain: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["what-if", str(chain), "--remove", "gc"]) == 2
+    assert capsys.readouterr().err.startswith("stepscope: gc: cannot be taken out of this profile, which has sync_bound.1,")
+
+
+def test_where_nothing_can_be_replayed_it_says_why(tmp_path: Path):
+    path = tmp_path / "cpu.json"
+    path.write_bytes(write_kineto(CASES["cpu_only"]().events))
+    with pytest.raises(UsageError, match="nothing can be predicted from this profile: no device was recorded"):
+        stepscope.open(path).what_if("input_bound.1")
