@@ -43,14 +43,15 @@ def test_json_holds_the_figures_of_what_was_asked_for(chain: Path, capsys: pytes
 
 def test_several_at_once_and_categories(chain: Path):
     profile = stepscope.open(chain)
-    both = profile.what_if("sync_bound.1", "launch")
-    assert both.removed == ("sync_bound.1", "launch")
+    both = profile.what_if("sync_bound.1", "input")
+    assert both.removed == ("sync_bound.1", "input")
     assert both.predicted_step_ns <= profile.what_if("sync").predicted_step_ns
 
 
 def test_what_the_profile_has_not_is_named_with_what_it_has(chain: Path, capsys: pytest.CaptureFixture[str]):
     assert cli.main(["what-if", str(chain), "--remove", "gc"]) == 2
-    assert capsys.readouterr().err.startswith("stepscope: gc: cannot be taken out of this profile, which has sync_bound.1,")
+    told = capsys.readouterr().err
+    assert told.startswith("stepscope: gc: cannot be taken out of this profile, which has sync_bound.1,")
 
 
 def test_where_nothing_can_be_replayed_it_says_why(tmp_path: Path):

@@ -1,7 +1,7 @@
 """slow_steps: now and then a step takes much longer, for a cause that the other steps do not have.
 
 Statement: steps set apart by ``analysis.slow_steps`` (limit ``SLOW_STEP_SHARE``), grouped by cause. The cost is what
-they take longer, spread over all timed steps; where they come at even distances the fix is to let them come less often.
+they take longer, spread over all timed steps. What the profiler itself does is a notice and no finding.
 """
 
 from __future__ import annotations
