@@ -3,12 +3,12 @@
     python benchmarks/xplane.py PROFILE.xplane.pb [--copies 1200] [--repeat 3]
         [--jax-python PYTHON] [--xprof-python PYTHON] [--json OUT]
 
-For stepscope: the raw columns of all events and the statistics it uses, and the whole trace. For the peers that the
+For stepscope: the whole trace, and the raw columns of all events and the statistics it uses. For the peers that the
 Pythons given can import: ``jax.profiler.ProfileData`` going over every event, and over every event with its statistics;
 XProf making its overview page (once). Each measurement is a process of its own, interpreter start and imports included;
-wall, CPU and peak memory are the process's, the best of REPEAT runs by wall time. ``--copies`` makes a large profile
-first: every thread and stream does all its work that many times over, one after the other. Run once before, so that
-stepscope's kernels are compiled.
+wall, CPU and peak memory are the process's, the best of REPEAT runs by wall time, which take turns. ``--copies`` makes
+a large profile first: every thread and stream does all its work that many times over, one after the other. Run once
+before, so that stepscope's kernels are compiled.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from read import Measurement, importable, measure, report
 
 TRACE = """
 import os, sys
-from stepscope.readers import xplane
-from stepscope.readers.source import Source
-print(xplane.read(Source(sys.argv[1])).completeness.events, os.path.getsize(sys.argv[1]))
+import stepscope
+print(stepscope.open(sys.argv[1]).trace.completeness.events, os.path.getsize(sys.argv[1]))
 """
 
 COLUMNS = """
@@ -83,23 +82,21 @@ def main() -> None:
 
 
 def run_all(path: Path, options: argparse.Namespace) -> list[Measurement]:
-    """stepscope, then the peers that can be imported."""
+    """stepscope, and the peers that can be imported: of each the run that took least time."""
     here, jax, xprof = sys.executable, options.jax_python, options.xprof_python
-    found = [
-        best("stepscope: trace", path, [here, "-c", TRACE, str(path)], options.repeat),
-        best("stepscope: columns", path, [here, "-c", COLUMNS, str(path)], options.repeat),
-    ]
+    commands = {
+        "stepscope: trace": [here, "-c", TRACE, str(path)],
+        "stepscope: columns": [here, "-c", COLUMNS, str(path)],
+    }
     if importable(jax, "jax.profiler"):
-        for what, name in (("events", "ProfileData, events"), ("stats", "ProfileData and stats")):
-            found.append(best(name, path, [jax, "-c", PROFILE_DATA, str(path), what], options.repeat))
+        commands["ProfileData, events"] = [jax, "-c", PROFILE_DATA, str(path), "events"]
+        commands["ProfileData and stats"] = [jax, "-c", PROFILE_DATA, str(path), "stats"]
+    # In turn, so that what else the machine does meets all of them.
+    rounds = [[measure(name, path, command) for name, command in commands.items()] for _ in range(options.repeat)]
+    found = [min(runs, key=lambda run: run.wall_s) for runs in zip(*rounds, strict=True)]
     if importable(xprof, "xprof.convert.raw_to_tool_data"):
-        found.append(best("XProf, overview", path, [xprof, "-c", XPROF, str(path), str(found[0].events)], 1))
+        found.append(measure("XProf, overview", path, [xprof, "-c", XPROF, str(path), str(found[0].events)]))
     return found
-
-
-def best(name: str, path: Path, command: list[str], repeat: int) -> Measurement:
-    """The run that took least time."""
-    return min((measure(name, path, command) for _ in range(repeat)), key=lambda run: run.wall_s)
 
 
 def enlarge(data: bytes, target: Path, copies: int) -> None:

@@ -37,6 +37,7 @@ from stepscope.trace.codes import used_codes
 from stepscope.trace.trace import Completeness, Info, Loss, Trace
 
 _GPU_ALLOCATOR = re.compile(r"GPU_(\d{1,6})(?:_|$)")
+_LAST = np.iinfo(np.int64).max
 _CPU, _GPU = 0, 1
 """Kinds of device in the numbering of the memory table."""
 
@@ -73,7 +74,7 @@ class _Conversion:
         self.headers = plane_headers(space)
         self.own = restated_run(self.headers)
         timed = self.fate.slices if rows.size else self.fate.held
-        self.origin = int(self.times.start[timed].min()) if timed.any() else 0
+        self.origin = int(self.times.start.min(where=timed, initial=_LAST)) if timed.any() else 0
 
     def fill_tables(self, losses: list[Loss]) -> tuple[Info, Completeness]:
         """Give the builder every table."""
@@ -110,9 +111,11 @@ class _Conversion:
 
     def _slices(self) -> None:
         rows = self.rows
+        start = self.times.start[rows]
+        start -= self.origin
         self.builder.slices(
             track=self.placed.track[rows],
-            start_ns=self.times.start[rows] - self.origin,
+            start_ns=start,
             dur_ns=self.times.dur[rows],
             name=self._names(rows),
             kind=self.kinds[rows],

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stepscope.compiled import inlined, kernel
-from stepscope.trace.tables import I64, Rows
+from stepscope.trace.tables import I32, I64, Rows
 
 _WORD = (1 << 62) - 1
 _MULTIPLIERS = tuple(int.from_bytes(os.urandom(7), "little") | 1 for _ in range(2))
@@ -27,11 +28,10 @@ def grouped(column: npt.NDArray[Any]) -> list[tuple[int, Rows]]:
 
 def dense(*columns: npt.NDArray[Any]) -> tuple[Rows, Rows]:
     """A number per row, from 0 without gaps, equal where all columns are and rising with them; each one's first row."""
-    wide = [column.astype(np.int64, copy=False) for column in columns]
-    group = wide[0]
-    for column in wide[1:] or wide:
+    group = columns[0].astype(np.int64, copy=False)
+    for column in columns[1:] or (group,):
         group, first = _numbered(group, column)
-    order = np.lexsort([column[first] for column in reversed(wide)])
+    order = np.lexsort([column[first] for column in reversed(columns)])
     if (order[1:] > order[:-1]).all():
         return group, first
     rank = np.empty(order.size, np.intp)
@@ -45,18 +45,18 @@ def distinct(column: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Rows]:
     return column[first], group
 
 
-def match(wanted: list[I64], known: list[I64]) -> Rows:
+def match(wanted: Sequence[I64 | I32], known: Sequence[I64 | I32]) -> Rows:
     """The first of the known rows that equals each wanted one in all (one or two) columns, -1 where none does."""
     count = known[0].size
     if not count:
         return np.full(wanted[0].size, -1, np.intp)
-    both = [np.concatenate(columns) for columns in zip(known, wanted, strict=True)]
+    both: list[Any] = [np.concatenate(columns) for columns in zip(known, wanted, strict=True)]
     group, first = _numbered(both[0], both[-1])
     at = first[group[count:]]
     return np.where(at < count, at, -1)
 
 
-def _numbered(a: I64, b: I64) -> tuple[Rows, Rows]:
+def _numbered(a: I64, b: I64 | I32) -> tuple[Rows, Rows]:
     """A number per pair of values, in the order in which they first come, and the row at which they do."""
     group, first = np.empty(a.size, np.intp), np.empty(a.size, np.intp)
     return group, first[: _number(a, b, _MULTIPLIERS, group, first)].copy()
@@ -69,7 +69,7 @@ def _slot(a: Any, b: Any, multipliers: tuple[int, ...], bits: int) -> Any:
 
 
 @kernel
-def _number(a: I64, b: I64, multipliers: tuple[int, ...], group: Rows, first: Rows) -> int:
+def _number(a: I64, b: I64 | I32, multipliers: tuple[int, ...], group: Rows, first: Rows) -> int:
     bits, count = _FIRST_BITS, 0
     table = np.full(1 << bits, -1, np.int32)
     for row in range(a.size):

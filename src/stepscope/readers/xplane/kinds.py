@@ -47,7 +47,7 @@ def kinds_of(view: View, times: Times, ops: XlaOps) -> t.U8:
     kinds = by_role[view.role][view.events.line] if len(view.lines) else np.zeros(0, np.uint8)
     on_host, on_stream = view.on(LineRole.HOST), view.on(LineRole.STREAM)
     _host(view, times, kinds, on_host)
-    _by_name(view, kinds, np.flatnonzero(on_stream), _device_kind)
+    _by_name(view, kinds, on_stream, _device_kind)
     for key, kind in _DETAIL_KINDS.items():
         rows = view.space.stats.rows(key)
         kinds[rows[on_stream[rows]]] = kind
@@ -65,13 +65,12 @@ def kinds_of(view: View, times: Times, ops: XlaOps) -> t.U8:
 
 
 def _host(view: View, times: Times, kinds: t.U8, on_host: t.Bools) -> None:
-    rows = np.flatnonzero(on_host)
-    if not rows.size:
+    if not on_host.any():
         return
-    python = _python_lines(view, on_host)[view.events.line[rows]]
-    _by_name(view, kinds, rows[python], _python_kind)
-    _by_name(view, kinds, rows[~python], _pool_kind)
-    _part_of_framework(view, times, kinds, rows)
+    python = on_host & _python_lines(view, on_host)[view.events.line]
+    _by_name(view, kinds, python, _python_kind)
+    _by_name(view, kinds, on_host & ~python, _pool_kind)
+    _part_of_framework(view, times, kinds, on_host)
     calls = view.space.stats.rows("correlation_id").astype(np.intp)
     calls = calls[on_host[calls]]
     _by_name(view, kinds, calls, call_kind)
@@ -79,15 +78,15 @@ def _host(view: View, times: Times, kinds: t.U8, on_host: t.Bools) -> None:
     kinds[steps[on_host[steps]]] = t.Kind.STEP
 
 
-def _part_of_framework(view: View, times: Times, kinds: t.U8, rows: t.Rows) -> None:
+def _part_of_framework(view: View, times: Times, kinds: t.U8, on_host: t.Bools) -> None:
     """What lies inside a compilation or execution is no annotation of the user's: passes have names of all kinds."""
     roles = [classify_xla_name(name) in (XlaRole.COMPILE, XlaRole.EXECUTE) for name in view.names]
-    framework = np.array([*roles, False])[view.name[rows]]
-    noted = kinds[rows] == t.Kind.ANNOTATION
+    framework = on_host & np.array([*roles, False])[view.name]
+    noted = on_host & (kinds == t.Kind.ANNOTATION)
     if not framework.any() or not noted.any():
         return
-    either = np.flatnonzero(framework | noted)
-    rows, framework, noted = rows[either], framework[either], noted[either]
+    rows = np.flatnonzero(framework | noted)
+    framework, noted = framework[rows], noted[rows]
     # Lines one behind the other on one axis, so that all of them are looked at at once.
     lane = dense(view.events.line[rows])[0]
     start = times.start[rows] - times.start[rows].min()
@@ -113,13 +112,13 @@ def _python_lines(view: View, on_host: t.Bools) -> t.Bools:
     return found
 
 
-def _by_name(view: View, kinds: t.U8, rows: t.Rows, kind_of: Callable[[str], t.Kind]) -> None:
+def _by_name(view: View, kinds: t.U8, chosen: t.Rows | t.Bools, kind_of: Callable[[str], t.Kind]) -> None:
     """Set the kind of events by their name, asked once per distinct name."""
-    names = view.names
+    names, codes = view.names, view.name[chosen]
     table = np.zeros(len(names), np.uint8)
-    used = used_codes(view.name[rows], len(names))
+    used = used_codes(codes, len(names))
     table[used] = [kind_of(names[code]) for code in used.tolist()]
-    kinds[rows] = table[view.name[rows]]
+    kinds[chosen] = table[codes]
 
 
 def _python_kind(name: str) -> t.Kind:

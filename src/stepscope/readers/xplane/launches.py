@@ -20,7 +20,7 @@ from stepscope.readers.xplane.devices import Devices
 from stepscope.readers.xplane.grouping import dense, distinct, grouped, match
 from stepscope.readers.xplane.handovers import PJRT, REGION_START, REGION_STOP, Handovers
 from stepscope.readers.xplane.kinds import is_graph_launch
-from stepscope.readers.xplane.moments import OnLines, first_from, last_begun, outermost_around
+from stepscope.readers.xplane.moments import OnLines, Stretches, around_or_of_task, first_from, outermost_around
 from stepscope.readers.xplane.times import Times
 from stepscope.readers.xplane.view import View
 from stepscope.readers.xplane.xla import XlaOps
@@ -66,8 +66,8 @@ class Launches:
     def of(self, ops: Rows, device: I32) -> Launch:
         """The launch of each op."""
         call, basis = self._by_correlation(ops)
-        missing = np.flatnonzero(call < 0)
-        call[missing] = self._by_run(ops[missing], device[missing].astype(np.int64))
+        missing = call < 0
+        call[missing] = self._by_run(ops[missing], device[missing])
         basis[missing] = LaunchBasis.EXECUTION
         return Launch(call, basis)
 
@@ -77,6 +77,8 @@ class Launches:
         view, stats = self._view, self._view.space.stats
         calls = stats.rows("correlation_id").astype(np.intp)
         calls = calls[self._calls[calls] & np.isin(self._kinds[calls], _CALL_KINDS)]
+        if not calls.size:
+            return np.full(ops.size, -1, np.intp), np.zeros(ops.size, np.uint8)
         # Where two calls share an id (a driver call inside a runtime call) the outer, earlier one is the launch.
         calls = self._earliest_first(calls)
         at = match(
@@ -99,19 +101,21 @@ class Launches:
 
     # --- execution ------------------------------------------------------------------------------------------------
 
-    def _by_run(self, ops: Rows, device: I64) -> Rows:
+    def _by_run(self, ops: Rows, device: I32) -> Rows:
         columns = self._xla.columns
         call = np.full(ops.size, -1, np.intp)
-        at = np.minimum(np.searchsorted(columns.rows, ops), columns.rows.size - 1)
-        mine = np.flatnonzero(columns.rows[at] == ops) if columns.rows.size else np.empty(0, np.intp)
-        if not mine.size:
+        at = np.searchsorted(columns.rows, ops)
+        at[at == columns.rows.size] = 0
+        is_op = columns.rows[at] == ops if columns.rows.size else np.zeros(ops.size, np.bool_)
+        if not is_op.any():
             return call
-        at, device = at[mine], device[mine]
+        at, device = at[is_op], device[is_op]
         found = self._by_id(columns.run[at], device)
         for others in (self._by_thread, self._in_order):
-            missing = np.flatnonzero(found < 0)
-            found[missing] = others(at[missing], device[missing], found)
-        call[mine] = found
+            left = found < 0
+            if left.any():
+                found[left] = others(at[left], device[left], found)
+        call[is_op] = found
         return call
 
     @cached_property
@@ -142,7 +146,7 @@ class Launches:
         numbers = [self._devices.of_ordinal.get(ordinal, NULL) for ordinal in used.tolist()]
         return np.array(numbers, np.int64)[each] if numbers else ordinals
 
-    def _by_id(self, run: I64, device: I64) -> Rows:
+    def _by_id(self, run: I64, device: I32) -> Rows:
         """Calls that say which run they started."""
         known = self._executes.of(self._executes.run != NULL)
         each, first = dense(run, device)
@@ -152,17 +156,14 @@ class Launches:
         found[masked] = _of_run(known, known.run & _RUN_MASK, run[masked], device[masked])
         return found[each]
 
-    def _by_thread(self, at: Rows, device: I64, found: Rows) -> Rows:
+    def _by_thread(self, at: Rows, device: I32, found: Rows) -> Rows:
         """The outermost call in which an op ran, or in which its thread was handed the task that ran it.
 
         What is known of one op of an execution is known of all.
         """
         columns, events = self._xla.columns, self._view.events
         ops, execution = columns.rows[at], columns.execution[at]
-        begun = events.start_ns[ops]
-        call = self._around(events.line[ops], begun, begun + events.dur_ns[ops])
-        left = np.flatnonzero(call < 0)
-        call[left] = self._of_task(events.line[ops[left]], begun[left])
+        call = around_or_of_task(self._executes_on, self._tasks, ops, events)
         left = np.flatnonzero((call < 0) & (execution != NULL))
         if left.size:
             told = np.flatnonzero((call >= 0) & (execution != NULL))
@@ -172,20 +173,17 @@ class Launches:
             call[left] = _picked(call[told], same)
         return call
 
-    def _around(self, line: I32, begun: I64, ended: I64) -> Rows:
-        """The outermost call on a line around some stretches of time, -1 where there is none."""
-        events, among = self._view.events, self._executes_on
-        return outermost_around(among, among.start + events.dur_ns[among.rows], line, begun, ended)
-
     @cached_property
-    def _executes_on(self) -> OnLines:
+    def _executes_on(self) -> Stretches:
         """The calls that start a module."""
         view, known = self._view, self._executes.rows
         continues = np.array([is_continuation(name) for name in view.names] + [False])
-        return OnLines.of(known[~continues[view.name[known]]], view.events.line, view.events.start_ns)
+        among = OnLines.of(known[~continues[view.name[known]]], view.events.line, view.events.start_ns)
+        return Stretches(among, among.start + view.events.dur_ns[among.rows], among.rows)
 
-    def _of_task(self, line: I32, time: I64) -> Rows:
-        """The call in which a thread was handed the task it worked on at some times, -1 where none is recorded."""
+    @cached_property
+    def _tasks(self) -> Stretches:
+        """The tasks of threads of pools, each with the call in which it was handed to them (-1: none recorded)."""
         view, events = self._view, self._view.events
         begins, stops = (
             np.array([name == text for name in view.names] + [False]) for text in (REGION_START, REGION_STOP)
@@ -198,11 +196,11 @@ class Launches:
         stop = first_from(np.flatnonzero(stops[view.name]), tasks.rows, events.line, events.start_ns)
         until = np.where(stop < 0, np.iinfo(np.int64).max, events.start_ns[stop])
         by = handed_by[tasks.rows]
-        call = self._around(events.line[by], events.start_ns[by], events.start_ns[by])
-        last = last_begun(tasks, line, time)
-        return np.where(time <= np.append(until, NULL)[last], _picked(call, last), -1)
+        return Stretches(
+            tasks, until, outermost_around(self._executes_on, events.line[by], events.start_ns[by], events.start_ns[by])
+        )
 
-    def _in_order(self, at: Rows, device: I64, found: Rows) -> Rows:
+    def _in_order(self, at: Rows, device: I32, found: Rows) -> Rows:
         """The calls of a module in order, where as many are left as executions of it on the device."""
         columns, known, start = self._xla.columns, self._executes, self._times.start
         free = known.of(~np.isin(known.rows, found) & (known.module >= 0) & (known.run == NULL))
@@ -230,7 +228,7 @@ def is_continuation(name: str) -> bool:
     return name.startswith("ThunkExecutor::")
 
 
-def _of_run(calls: _Executes, runs: I64, wanted: I64, device: I64) -> Rows:
+def _of_run(calls: _Executes, runs: I64, wanted: I64, device: I32) -> Rows:
     """The call of each wanted run: that for the device, else that for all devices."""
     whole = np.flatnonzero(calls.device == NULL)
     own = match([wanted, device], [runs, calls.device])

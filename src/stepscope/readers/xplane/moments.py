@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.compiled import inlined, kernel
+from stepscope.readers.xplane.space import Events
 from stepscope.trace.tables import I32, I64, Rows
 
 _DEEPEST = 16
@@ -30,17 +31,31 @@ class OnLines:
         return cls(rows, start[rows], np.searchsorted(line[rows], lines))
 
 
-def last_begun(among: OnLines, line: I32, time: I64) -> Rows:
-    """The place in ``among.rows`` of the last event on a line that begins at or before each moment, -1 for none."""
-    found = np.empty(time.size, np.intp)
-    _last_begun((among.first, among.start), line, time, found)
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Events with when each is over, and the event that each stands for (-1: none)."""
+
+    among: OnLines
+    end: I64
+    stands_for: Rows
+
+    @property
+    def arrays(self) -> tuple[I64, I64, I64, Rows]:
+        """As the kernels take them."""
+        return self.among.first, self.among.start, self.end, self.stands_for
+
+
+def outermost_around(calls: Stretches, line: I32, begun: I64, ended: I64) -> Rows:
+    """The outermost of some calls around each stretch of time on a line, -1 for none."""
+    found = np.empty(begun.size, np.intp)
+    _outermost_around(calls.arrays, line, begun, ended, found)
     return found
 
 
-def outermost_around(among: OnLines, end: I64, line: I32, begun: I64, ended: I64) -> Rows:
-    """The outermost event around each stretch of time on a line, -1 for none; ``end`` is one per event ``among``."""
-    found = np.empty(begun.size, np.intp)
-    _outermost_around((among.first, among.start, among.rows, end), line, begun, ended, found)
+def around_or_of_task(calls: Stretches, tasks: Stretches, ops: Rows, events: Events) -> Rows:
+    """The outermost call around each op on its line, else what the task stands for in which it began; -1 for none."""
+    found = np.empty(ops.size, np.intp)
+    _around_or_of_task(calls.arrays, tasks.arrays, ops, (events.line, events.start_ns, events.dur_ns), found)
     return found
 
 
@@ -67,21 +82,39 @@ def _place(first: I64, start: I64, line: int, time: int) -> int:
     return low - 1 if low > begin else -1
 
 
-@kernel
-def _last_begun(among: tuple[I64, I64], line: I32, time: I64, found: Rows) -> None:
-    for k in range(time.size):
-        found[k] = _place(among[0], among[1], line[k], time[k])
+@inlined
+def _outermost(calls: tuple[I64, I64, I64, Rows], line: int, begun: int, ended: int) -> int:
+    first, start, end, rows = calls
+    last = _place(first, start, line, begun)
+    found = -1
+    for place in range(last, max(first[line], last - _DEEPEST + 1) - 1, -1):
+        if end[place] >= ended:
+            found = rows[place]
+    return found
 
 
 @kernel
-def _outermost_around(among: tuple[I64, I64, Rows, I64], line: I32, begun: I64, ended: I64, found: Rows) -> None:
-    first, start, rows, end = among
+def _outermost_around(calls: tuple[I64, I64, I64, Rows], line: I32, begun: I64, ended: I64, found: Rows) -> None:
     for k in range(begun.size):
-        found[k] = -1
-        last = _place(first, start, line[k], begun[k])
-        for place in range(last, max(first[line[k]], last - _DEEPEST + 1) - 1, -1):
-            if end[place] >= ended[k]:
-                found[k] = rows[place]
+        found[k] = _outermost(calls, line[k], begun[k], ended[k])
+
+
+@kernel
+def _around_or_of_task(
+    calls: tuple[I64, I64, I64, Rows],
+    tasks: tuple[I64, I64, I64, Rows],
+    ops: Rows,
+    events: tuple[I32, I64, I64],
+    found: Rows,
+) -> None:
+    line, start, dur = events
+    for k in range(ops.size):
+        op = ops[k]
+        found[k] = _outermost(calls, line[op], start[op], start[op] + dur[op])
+        if found[k] < 0:
+            place = _place(tasks[0], tasks[1], line[op], start[op])
+            if place >= 0 and start[op] <= tasks[2][place]:
+                found[k] = tasks[3][place]
 
 
 @kernel

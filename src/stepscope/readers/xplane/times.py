@@ -98,7 +98,8 @@ def far_from_most(start: I64, chosen: Bools) -> Bools:
     """Which events stand a day or more from the median of the chosen ones: their time is no time of this session."""
     if not chosen.any():
         return np.zeros(start.size, np.bool_)
-    low, high = int(start[chosen].min()), int(start[chosen].max())
+    any_start = int(start[int(chosen.argmax())])
+    low, high = (int(of(start, where=chosen, initial=any_start)) for of in (np.min, np.max))
     if high - low < FAR_NS:
         return np.zeros(start.size, np.bool_)
     median = int(np.median(start[chosen]))
