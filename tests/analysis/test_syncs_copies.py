@@ -228,7 +228,8 @@ def test_waits_never_cost_more_than_is_booked_to_them(events: list[Event]):
     for (_, account), found in zip(facts.devices, facts.syncs, strict=True):
         assert sum(sync.cost_ns for sync in found) <= int(account.parts[:, Category.SYNC.code].sum())
         for sync in found:
-            assert sync.count == len(sync.slices) >= len(sync.steps) >= 1
+            assert sync.count == len(sync.slices) >= len(sync.steps)
+            assert sync.steps or sync.cost_ns > 0  # the first used step may pay for a wait of one that is not used
             assert sync.steps <= set(facts.used)
             assert sync.blocked_ns >= 0
             assert sync.cost_ns >= 0

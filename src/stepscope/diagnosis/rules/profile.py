@@ -156,8 +156,8 @@ def _device_missing(facts: Facts) -> Notice | None:
     if only_functions(facts.trace):
         return Notice(
             "profile_functions_only",
-            "Only Python functions were recorded, nothing of what they compute with or wait for: `-v` lists them by "
-            "the time spent in their own code.",
+            "Only functions and named ranges were recorded: no device, and nothing of what they compute with or wait "
+            "for. `-v` lists them by the time spent in their own code.",
         )
     return Notice(
         "profile_no_device",
