@@ -144,3 +144,28 @@ RECURS_SHARE: Final = 0.5
 KERNELS_KEPT_S: Final = 30 * 86_400
 """Machine code of another version is removed when no process has asked for it for so long: a version takes a few MB,
 and compiling it again less than a minute."""
+# --- memory -------------------------------------------------------------------------------------------------------
+
+GROWTH_STEPS: Final = 3
+"""Memory grows where it rises from each step to the next this often: of steps that only vary, one profile in 24 has four
+in rising order, and few of those keep blocks."""
+
+GROWTH_BLOCKS_SHARE: Final = 0.5
+"""Blocks that outlive the step after their own must make up this much of what memory rises by."""
+
+FULL_WITHIN_STEPS: Final = 100_000
+"""Growth is worth a notice where the device is full within so many steps: a day of steps of a second."""
+
+GROWTH_BYTES: Final = 1 << 20
+"""Where the size of the memory was not recorded, growth is worth a notice from so much per step."""
+
+FRAGMENTED_SHARE: Final = 0.25
+"""Memory the allocator holds unused at the peak is worth a notice from this share of what it holds, where it also took
+more from the device or the device is nearly full. TraceML warns where held is twice the used, full or not."""
+
+MEMORY_FULL_SHARE: Final = 0.92
+"""The device is nearly full where its allocator holds this much of it (TraceML warns from 92 %)."""
+
+HEADROOM_TIMES: Final = 2.0
+"""Room for a larger batch is told from twice the batch on: batches are doubled."""
+

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from stepscope.analysis.accounting import Account, account_devices, account_host, unused_devices
+from stepscope.analysis.allocator import AllocatorCalls, allocator_calls
 from stepscope.analysis.copies import Copies, find_copies
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.host import HostActivity, host_activity
 from stepscope.analysis.kernels import KernelTable, kernel_table
 from stepscope.analysis.launches import LaunchDelay, launch_delay
+from stepscope.analysis.layers import Layers, layer_costs
+from stepscope.analysis.memory import MemoryUse, memory_use
+from stepscope.analysis.ops import OpTable, Windows, op_table
 from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
 from stepscope.analysis.placement import Placement, place_ops
 from stepscope.analysis.sampling import Sampling, sampling_of
@@ -121,6 +126,16 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     slow = slow_steps(accounts, timed, step_ns, unused)
     used = tuple(step for step in timed if step not in {found.step for found in slow})
     tick("accounting", 1, 4)
+    @cached_property
+    def memory(self) -> list[MemoryUse]:
+        """Each allocator's memory; none where it was not recorded."""
+        return memory_use(self.trace, self.markers, self.used, self.locator)
+
+    @cached_property
+    def allocator_calls(self) -> AllocatorCalls | None:
+        """Calls of the used steps that take memory from the driver or give it back."""
+        return allocator_calls(self.trace, self.markers, self.used)
+
     bounds = [_bounds(account, used) for account in accounts] if activities else []
     locator = Locator(trace)
     pairs = list(zip(activities, accounts, strict=False))

@@ -54,7 +54,7 @@ def device_phases(trace: Trace, activity: DeviceActivity) -> U8:
     step, backward or autograd range, loss or forward; it lies in an op from which a forward-backward arrow starts or
     whose sequence number a backward op repeats (forward). Anything else is unknown.
     """
-    of_slice = _slice_phases(trace)
+    of_slice = slice_phases(trace)
     known = activity.call >= 0
     phases = np.where(known, of_slice[activity.call], phase_code(Phase.UNKNOWN)).astype(np.uint8)
     phases[activity.category == Category.COLLECTIVE.code] = phase_code(Phase.COMMUNICATION)
@@ -75,7 +75,7 @@ def phase_time(activity: DeviceActivity, phases: U8, bounds: tuple[I64, I64]) ->
     }
 
 
-def _slice_phases(trace: Trace) -> U8:
+def slice_phases(trace: Trace) -> U8:
     """Per slice, the phase its own name or the innermost enclosing name says."""
     slices = trace.slices
     by_name = np.array([_phase_of_name(text) for text in trace.strings], np.int32)

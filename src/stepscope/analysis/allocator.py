@@ -1,0 +1,61 @@
+"""Calls that take device memory from the driver and give it back, inside the steps: a cache avoids them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.steps import Markers
+from stepscope.names.calls import CallRole, classify_call
+from stepscope.trace.codes import mapped
+from stepscope.trace.tables import I32, Bools, Kind, Rows, TrackKind
+from stepscope.trace.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatorCalls:
+    """Calls of the used steps, over all devices."""
+
+    taken: int
+    """Calls that take memory."""
+    freed: int
+    """Calls that give memory back."""
+    retries: int | None
+    """Requests that failed, so that the allocator gave back what it had cached and asked again: in one op, frees
+    between two requests. None where no op was recorded around the calls."""
+    slices: I32
+
+
+def allocator_calls(trace: Trace, markers: Markers, used: tuple[int, ...]) -> AllocatorCalls | None:
+    """The calls of the used steps; None where there are none."""
+    slices = trace.slices
+    rows = np.flatnonzero(slices.kind == Kind.ALLOCATION)
+    step = np.searchsorted(markers.start, slices.start_ns[rows], "right") - 1
+    inside = np.isin(step, used) & (slices.start_ns[rows] < markers.end[step])
+    rows = rows[inside & (trace.tracks.kind[slices.track[rows]] == TrackKind.HOST_THREAD)]
+    frees = mapped(slices.name[rows], trace.strings, _frees, np.bool_)
+    if not rows.size:
+        return None
+    return AllocatorCalls(
+        taken=int((~frees).sum()),
+        freed=int(frees.sum()),
+        retries=_retries(slices.parent[rows], frees) if (slices.parent[rows] >= 0).any() else None,
+        slices=rows.astype(np.int32),
+    )
+
+
+def _retries(parent: I32, frees: Bools) -> int:
+    """Requests that follow frees which follow a request, all in one slice; rows are in order of thread and time."""
+    begins = np.append(True, (parent[1:] != parent[:-1]) | (frees[1:] != frees[:-1]))
+    run: Rows = np.flatnonzero(begins)
+    of, freeing = parent[run], frees[run]
+    same = (of[2:] == of[1:-1]) & (of[1:-1] == of[:-2]) & (of[2:] >= 0)
+    return int((same & ~freeing[2:] & freeing[1:-1]).sum())
+
+
+def _frees(name: str) -> bool:
+    return classify_call(name).role is CallRole.FREE
+
+
+__all__ = ["AllocatorCalls", "allocator_calls"]

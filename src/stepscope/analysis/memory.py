@@ -1,0 +1,236 @@
+"""What memory was used for: its course and peak per device, what was alive then, growth, fragmentation and headroom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.blocks import HELD, Blocks, Held, Pool, held_code, held_over, pools
+from stepscope.analysis.steps import Markers
+from stepscope.analysis.where import Locator, Where
+from stepscope.limits import GROWTH_BLOCKS_SHARE, GROWTH_STEPS
+from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
+from stepscope.trace.trace import Trace
+
+POINTS = 200
+"""Points of a course in the report."""
+PLACES = 50
+"""Places listed per device: those that hold most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Blocks of one kind from one place in the program."""
+
+    held: Held
+    where: Where
+    blocks: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Memory over time: in each of ``POINTS`` equal stretches the event with most in use, and the last event."""
+
+    time_ns: I64
+    allocated: I64
+    reserved: I64
+    held: dict[Held, I64]
+    """By what it is for; empty where blocks cannot be followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The most that was in use at once."""
+
+    time_ns: int
+    step: int | None
+    """Step of the host at that instant, None outside of the steps."""
+    allocated: int
+    reserved: int | None
+    """What the allocator held at that instant."""
+    held: dict[Held, int]
+    """What was in use by what it is for, adding up to ``allocated``; empty where blocks cannot be followed."""
+    places: tuple[Place, ...]
+    """Of the blocks allocated inside the profile, largest sum first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fragmentation:
+    """Memory that the allocator holds and nothing uses."""
+
+    free_bytes: int
+    """At the peak: held by the allocator beyond what is in use."""
+    share: float
+    """Of what it holds."""
+    taken_beside_free: int
+    """How often, in the used steps, it took more from the device while that much and more of its own was free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How memory in use differs from one step's end to the next one's, over the used steps."""
+
+    per_step: tuple[int, ...]
+    """Bytes, one value per step that follows another."""
+    grows: bool
+    """Whether it rises in every step, and blocks that stay make up most of that."""
+    places: tuple[Place, ...]
+    """Blocks that a step allocated and that outlive the next one, largest sum first; none unless it grows."""
+
+    @property
+    def mean_bytes(self) -> int:
+        """Bytes per step."""
+        return round(sum(self.per_step) / len(self.per_step))
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """What the device has left beside the allocator's most; what others hold on it was not recorded."""
+
+    capacity_bytes: int
+    free_bytes: int
+    batch_factor: float | None
+    """How many times as large what grows with the batch could be: activations and temporaries at the peak."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """The memory of one allocator."""
+
+    pool: Pool
+    peak: Peak
+    reserved_bytes: int | None
+    """The most that the allocator held."""
+    course: Course
+    fragmentation: Fragmentation | None
+    growth: Growth | None
+    headroom: Headroom | None
+
+
+def memory_use(trace: Trace, markers: Markers, used: tuple[int, ...], locator: Locator) -> list[MemoryUse]:
+    """Each allocator the profile recorded; ``used`` are the steps that costs are made of."""
+    capacities = {device.id: device.memory_bytes for device in trace.info.devices}
+    starts = np.sort(markers.start)
+    return [
+        _use(pool, markers, used, locator, None if pool.device is None else capacities.get(pool.device))
+        for pool in pools(trace, starts)
+    ]
+
+
+def _use(pool: Pool, markers: Markers, used: tuple[int, ...], locator: Locator, capacity: int | None) -> MemoryUse:
+    peak = _peak(pool, markers, locator)
+    told = pool.reserved[pool.reserved != NULL]
+    reserved = int(told.max()) if told.size else None
+    return MemoryUse(
+        pool=pool,
+        peak=peak,
+        reserved_bytes=reserved,
+        course=_course(pool),
+        fragmentation=_fragmentation(pool, peak, markers, used),
+        growth=_growth(pool, markers, used, locator),
+        headroom=_headroom(peak, reserved, capacity),
+    )
+
+
+def _peak(pool: Pool, markers: Markers, locator: Locator) -> Peak:
+    at = int(pool.allocated.argmax())
+    time, reserved = int(pool.time_ns[at]), int(pool.reserved[at])
+    step = int(np.searchsorted(markers.start, time, "right")) - 1
+    held = held_over(pool, np.array([at]))
+    blocks = pool.blocks
+    return Peak(
+        time_ns=time,
+        step=step if step >= 0 and time <= markers.end[step] else None,
+        allocated=int(pool.allocated[at]),
+        reserved=None if reserved == NULL else reserved,
+        held={kind: int(values[0]) for kind, values in held.items()},
+        places=() if blocks is None else _places(blocks, blocks.alive_at(at), locator),
+    )
+
+
+def _places(blocks: Blocks, chosen: Bools, locator: Locator) -> tuple[Place, ...]:
+    """The chosen blocks by kind and place, largest sum first."""
+    rows = np.flatnonzero(chosen)
+    if not rows.size:
+        return ()
+    keys = np.stack((blocks.held[rows], locator.group(blocks.slice[rows])), axis=1)
+    _, first, group, counts = np.unique(keys, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    total = np.zeros(first.size, np.int64)
+    np.add.at(total, group.reshape(-1), blocks.bytes[rows])
+    return tuple(
+        Place(
+            held=HELD[int(blocks.held[rows[first[at]]])],
+            where=_where(locator, blocks.slice, int(rows[first[at]])),
+            blocks=int(counts[at]),
+            bytes=int(total[at]),
+        )
+        for at in np.argsort(-total, kind="stable")[:PLACES].tolist()
+    )
+
+
+def _where(locator: Locator, slices: I32, block: int) -> Where:
+    return locator.where(int(slices[block])) if slices[block] >= 0 else Where()
+
+
+def _course(pool: Pool) -> Course:
+    span = max(int(pool.time_ns[-1] - pool.time_ns[0]) + 1, 1)
+    stretch = (pool.time_ns - pool.time_ns[0]) * POINTS // span
+    # The first of the most of each stretch: sorted by stretch, then falling.
+    order = np.lexsort((np.arange(stretch.size), -pool.allocated, stretch))
+    first = np.unique(stretch[order], return_index=True)[1]
+    events = np.unique(np.append(order[first], stretch.size - 1))
+    return Course(pool.time_ns[events], pool.allocated[events], pool.reserved[events], held_over(pool, events))
+
+
+def _fragmentation(pool: Pool, peak: Peak, markers: Markers, used: tuple[int, ...]) -> Fragmentation | None:
+    if not peak.reserved:
+        return None
+    took = np.diff(pool.reserved) > 0
+    free = pool.reserved[:-1] - pool.allocated[:-1]
+    known = (pool.reserved[1:] != NULL) & (pool.reserved[:-1] != NULL)
+    step = np.searchsorted(markers.start, pool.time_ns[1:], "right") - 1
+    beside = took & known & (free >= pool.bytes[1:]) & np.isin(step, used)
+    free_bytes = peak.reserved - peak.allocated
+    return Fragmentation(free_bytes, free_bytes / peak.reserved, int(beside.sum()))
+
+
+def _growth(pool: Pool, markers: Markers, used: tuple[int, ...], locator: Locator) -> Growth | None:
+    """Compared where used steps end that follow each other in one cycle of the profiler."""
+    steps = np.array(used, np.intp)
+    follows = np.flatnonzero((np.diff(steps) == 1) & ~markers.gap_after[steps[:-1]]) if steps.size > 1 else steps[:0]
+    if not follows.size:
+        return None
+    event = np.searchsorted(pool.time_ns, markers.end[steps], "right") - 1
+    if (event < 0).any():
+        return None
+    differences = np.diff(pool.allocated[event])[follows]
+    staying = _staying(pool, event)
+    places: tuple[Place, ...] = ()
+    grows = differences.size >= GROWTH_STEPS and bool((differences > 0).all()) and staying is not None
+    if grows and pool.blocks is not None and staying is not None:
+        kept = int(pool.blocks.bytes[staying].sum())
+        # The last step's blocks had no next step to outlive.
+        grows = kept >= GROWTH_BLOCKS_SHARE * int(np.diff(pool.allocated[event])[:-1].sum())
+        places = _places(pool.blocks, staying, locator) if grows else ()
+    return Growth(tuple(differences.tolist()), grows, places)
+
+
+def _staying(pool: Pool, event: Rows) -> Bools | None:
+    """Blocks allocated between the first and the last but one of some events that are alive after the last one."""
+    blocks = pool.blocks
+    if blocks is None:
+        return None
+    return np.asarray((blocks.begun > event[0]) & (blocks.begun <= event[-2]) & blocks.alive_at(int(event[-1])))
+
+
+def _headroom(peak: Peak, reserved: int | None, capacity: int | None) -> Headroom | None:
+    if reserved is None or not capacity:
+        return None
+    free = max(capacity - reserved, 0)
+    grows = peak.held.get(Held.ACTIVATION, 0) + peak.held.get(Held.TEMPORARY, 0)
+    return Headroom(capacity, free, 1 + free / grows if grows else None)
+
+
+__all__ = ["Course", "Fragmentation", "Growth", "Headroom", "Held", "MemoryUse", "Peak", "Place", "held_code"]

@@ -1,0 +1,149 @@
+"""memory_*: what one must know of the memory the steps take. No step time is lost to it, so these are notices."""
+
+from __future__ import annotations
+
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.memory import MemoryUse
+from stepscope.analysis.summary import launch_wait_share
+from stepscope.analysis.where import Where
+from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Remedies, remedy
+from stepscope.limits import (
+    FRAGMENTED_SHARE,
+    FULL_WITHIN_STEPS,
+    GROWTH_BYTES,
+    HEADROOM_TIMES,
+    LAUNCH_SHARE,
+    MEMORY_FULL_SHARE,
+)
+from stepscope.units import format_bytes, format_count, format_share
+
+KEPT: Remedies = {
+    PYTORCH: "A tensor kept from step to step keeps all that its backward pass needs: keep `loss.detach()`, and clear "
+    "lists of outputs. A cache of keys and values grows by design.",
+    JAX: "Arrays kept from step to step (lists of metrics) stay on the device: fetch them every N steps with "
+    "`jax.device_get`, and drop them.",
+    TENSORFLOW: "Tensors kept from step to step (lists of losses) stay on the device: keep `loss.numpy()`, every N "
+    "steps.",
+    None: "Something is kept from step to step: drop it, or copy it to the host.",
+}
+FRAGMENTED: Remedies = {
+    PYTORCH: "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` lets the allocator use such memory for other sizes; "
+    "fixed shapes (pad or bucket) need it less.",
+    TENSORFLOW: "`TF_GPU_ALLOCATOR=cuda_malloc_async` uses such memory for other sizes; fixed shapes need it less.",
+    None: "Fixed shapes (pad or bucket) let the allocator use it again.",
+}
+
+
+def growth(facts: Facts) -> Notice | None:
+    """A leak: rising in every step, by blocks that stay."""
+    growing = [use for use in facts.memory if use.growth is not None and use.growth.grows and _matters(use)]
+    if not growing:
+        return None
+    # The first to be full, else (sizes not recorded) the one that grows fastest.
+    use = min(growing, key=lambda use: (_left(use) is None, _left(use) or 0, -_per_step(use)))
+    place = _place(use)
+    left = _left(use)
+    full = "" if left is None else f" It is full {_when(facts, left)}."
+    return Notice(
+        "memory_growth",
+        f"Memory in use {_on(use)} grows by {format_bytes(_per_step(use))} in every step.{full}{place} "
+        f"{remedy(KEPT, facts.trace.info.framework)}",
+        len(growing),
+    )
+
+
+def _per_step(use: MemoryUse) -> int:
+    return use.growth.mean_bytes if use.growth else 0
+
+
+def _place(use: MemoryUse) -> str:
+    """Where most of what stays is allocated."""
+    if use.growth is None or not use.growth.places:
+        return ""
+    most = use.growth.places[0]
+    blocks = f"{format_bytes(most.bytes)} in {format_count(most.blocks)} blocks"
+    return f" Most of what stays ({blocks}) is allocated in {_at(most.where)}." if most.where else ""
+
+
+def _left(use: MemoryUse) -> int | None:
+    """Steps until the device is full; None where its size was not recorded."""
+    if use.headroom is None:
+        return None
+    return max(use.headroom.capacity_bytes - use.peak.allocated, 0) // max(_per_step(use), 1)
+
+
+def _matters(use: MemoryUse) -> bool:
+    left = _left(use)
+    return _per_step(use) >= GROWTH_BYTES if left is None else left <= FULL_WITHIN_STEPS
+
+
+def _when(facts: Facts, steps: int) -> str:
+    last = facts.markers.numbers[facts.used[-1]]
+    return f"within {format_count(steps)} steps" if last is None else f"by step {format_count(last + steps)}"
+
+
+def fragmentation(facts: Facts) -> Notice | None:
+    """Much of what the allocator holds is unused at the peak, and it wants more all the same."""
+    found = [use for use in facts.memory if use.fragmentation and use.fragmentation.share >= FRAGMENTED_SHARE]
+    found = [use for use in found if (use.fragmentation and use.fragmentation.taken_beside_free) or _is_full(use)]
+    if not found:
+        return None
+    use = max(found, key=lambda use: use.fragmentation.free_bytes if use.fragmentation else 0)
+    assert use.fragmentation is not None
+    taken = use.fragmentation.taken_beside_free
+    more = f", yet it took more from the device {format_count(taken)} times in the steps" if taken else ""
+    return Notice(
+        "memory_fragmentation",
+        f"When most memory is in use {_on(use)}, {format_bytes(use.fragmentation.free_bytes)} of the "
+        f"{format_bytes(use.peak.reserved)} that the allocator holds ({format_share(use.fragmentation.share)}) is not "
+        f"in use{more}. {remedy(FRAGMENTED, facts.trace.info.framework)}",
+        len(found),
+    )
+
+
+def headroom(facts: Facts) -> Notice | None:
+    """No room for a larger batch; or much of it, where a larger batch would give launches more work."""
+    known = [use for use in facts.memory if use.headroom]
+    full = [use for use in known if _is_full(use)]
+    if full:
+        use = max(full, key=lambda use: use.reserved_bytes or 0)
+        assert use.headroom is not None
+        return Notice(
+            "memory_full",
+            f"The allocator holds {format_bytes(use.reserved_bytes or 0)} of the "
+            f"{format_bytes(use.headroom.capacity_bytes)} {_on(use)}: a larger batch does not fit, and a larger input "
+            "may not either.",
+            len(full),
+        )
+    factors = [use.headroom.batch_factor for use in known if use.headroom and use.headroom.batch_factor is not None]
+    waiting = launch_wait_share(facts)
+    if not factors or min(factors) < HEADROOM_TIMES or waiting is None or waiting < LAUNCH_SHARE:
+        return None
+    least = min(factors)
+    times = "more than 100 times" if least > 100 else f"{least:.1f} times"
+    return Notice(
+        "memory_headroom",
+        f"There is memory for a larger batch: activations and temporaries could be {times} as large as at the peak, "
+        "if nothing else uses the device. A larger batch changes what the model learns: see whether it converges.",
+    )
+
+
+def _is_full(use: MemoryUse) -> bool:
+    return use.headroom is not None and (use.reserved_bytes or 0) >= MEMORY_FULL_SHARE * use.headroom.capacity_bytes
+
+
+def _on(use: MemoryUse) -> str:
+    return "on the host" if use.pool.device is None else f"on device {use.pool.device}"
+
+
+def _at(where: Where) -> str:
+    """A place in words; empty for none."""
+    op = f"`{where.op}`" if where.op else ""
+    if where.file:
+        line = f"`{where.file}`, line {where.line}" if where.line is not None else f"`{where.file}`"
+        return f"{op} at {line}" if op else line
+    return op or next((f"`{part}`" for part in (where.annotation, where.module) if part), "")
+
+
+__all__ = ["fragmentation", "growth", "headroom"]
