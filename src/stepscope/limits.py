@@ -106,6 +106,11 @@ GRAPH_PAUSE_NS: Final = 1_000
 """Pause between the kernels of one graph where the profile shows no queued kernels: 1.0-2.0 µs in the real NVIDIA
 traces; on AMD the stamps of queued kernels touch."""
 
+SMALL_COLLECTIVES: Final = 50
+SMALL_COLLECTIVE_NS: Final = 200_000
+"""This many collectives per step, half of them shorter than this, are too many: PyTorch's DDP makes one per 25 MB, and
+one of 25 MB takes 0.2 ms at 125 GB/s."""
+
 LOW_PRECISION_SHARE: Final = 0.10
 """Below this share of kernel time in 16 bits or fewer, precision is worth a finding (XProf uses the same 10 %)."""
 

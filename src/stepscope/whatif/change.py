@@ -24,11 +24,15 @@ class Change:
     op_ns: I64 | None = None
     """Duration of each op (as in ``Graph.ops``), ``GONE`` for some; None leaves them as measured."""
 
+    floor_ns: int = 0
+    """A step takes no less: what now runs beside the rest still has to run."""
+
     def __or__(self, other: Change) -> Change:
         """Both changes at once; an op takes the shorter of its durations."""
         host = {track: _either(self.host.get(track), other.host.get(track)) for track in {*self.host, *other.host}}
         ops = [ns for ns in (self.op_ns, other.op_ns) if ns is not None]
-        return Change(host, self.waits | other.waits, np.minimum.reduce(ops) if ops else None)
+        floor = max(self.floor_ns, other.floor_ns)
+        return Change(host, self.waits | other.waits, np.minimum.reduce(ops) if ops else None, floor)
 
 
 def _either(a: iv.Intervals | None, b: iv.Intervals | None) -> iv.Intervals:

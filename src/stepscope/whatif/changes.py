@@ -68,6 +68,20 @@ def without_copies(facts: Facts, category: Category) -> Change:
     return Change(spans, frozenset(calls.tolist()), np.where(chosen, GONE, _durations(facts)))
 
 
+def without_collectives(facts: Facts) -> Change:
+    """Collectives run beside compute: nothing waits for them, and a step takes no less than they do."""
+    chosen = np.concatenate([activity.category == Category.COLLECTIVE.code for activity in facts.activities])
+    longest = 0
+    for activity, account in facts.devices:
+        mine = activity.category == Category.COLLECTIVE.code
+        busy = iv.union(activity.start[mine], activity.end[mine])
+        bounds = account.rows.bounds
+        rows = np.array(facts.used_rows(account), np.intp)
+        if rows.size and account.rows.device not in facts.unused:
+            longest = max(longest, facts.per_step(int(iv.covered_between(busy, bounds[rows], bounds[rows + 1]).sum())))
+    return Change(op_ns=np.where(chosen, GONE, _durations(facts)), floor_ns=longest)
+
+
 def scaled_kernels(facts: Facts, factors: Mapping[str, float]) -> Change:
     """Kernels of some names take a share of their time."""
     names = facts.trace.slices.name[np.concatenate([activity.slice for activity in facts.activities])]

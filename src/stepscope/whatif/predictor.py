@@ -34,7 +34,8 @@ class Predictor:
 
     def saving_ns(self, change: Change) -> int:
         """What a change gains per used step; never negative."""
-        return max(round(self.unchanged_ns - _mean(self.facts, self.graph, change)), 0)
+        left = max(_mean(self.facts, self.graph, change), change.floor_ns)
+        return max(round(self.unchanged_ns - left), 0)
 
     @property
     def why_not(self) -> str | None:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.rules import exposed_copy, input_bound, launch_bound, slow_steps, sync_bound, tensor_cores
+from stepscope.diagnosis.rules import exposed_collective, exposed_copy, input_bound, launch_bound, slow_steps, sync_bound, tensor_cores
 
 RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     input_bound.find,
     sync_bound.find,
     launch_bound.find,
     exposed_copy.find,
+    exposed_collective.find,
     tensor_cores.find,
     slow_steps.find,
 )
