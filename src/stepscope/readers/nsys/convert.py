@@ -61,18 +61,22 @@ class _Assembly:
 
     def trace(self, parts: tuple[t.DeviceOps, t.Launches, t.DeviceWaits, t.Memory], marks: Marks) -> Trace:
         builder = self.draft.builder
-        track, start, end, name, kind, category, correlation, offset = self.draft.columns()
         ops, launches, waits, memory = parts
-        origin = int(start.min()) if start.size else 0
-        columns = {"track": track, "start_ns": start - origin, "dur_ns": end - start, "name": name, "kind": kind}
-        builder.slices(**columns, category=category, correlation=correlation, offset=offset)
+        names = ("track", "start_ns", "dur_ns", "name", "kind", "category", "correlation", "offset")
+        columns = dict(zip(names, self.draft.columns(), strict=True))
+        start, size = columns["start_ns"], len(columns["track"])
+        origin = int(start.min()) if size else 0
+        columns["dur_ns"] -= start
+        start -= origin
+        builder.slices(**columns)
+        del columns, start  # The builder drops each once it is sorted.
         for table in (ops, launches, waits, marks.host_ops):
             builder.table(table)
         builder.table(replace(memory, time_ns=memory.time_ns - origin))
         builder.table(replace(marks.instants, time_ns=marks.instants.time_ns - origin))
         naming = marks.naming + len(self.export.raw(schema.EVENTS))
         counts = {
-            "slices": len(track), "instants": len(marks.instants), "memory": len(memory), "metadata": naming,
+            "slices": size, "instants": len(marks.instants), "memory": len(memory), "metadata": naming,
         }  # fmt: skip
         framework = "PyTorch" if marks.has_ops else None
         info = self.session.info(self.export, origin, np.unique(ops.device).tolist(), framework)

@@ -54,8 +54,10 @@ class Draft:
         return np.arange(first, self.count, dtype=np.int32)
 
     def columns(self) -> list[npt.NDArray[Any]]:
-        """Track, start, end, name, kind, category, correlation and offset of every slice, by id."""
-        return [np.concatenate(column) for column in zip(*self._parts, strict=True)]
+        """Track, start, end, name, kind, category, correlation and offset of every slice, by id; given once."""
+        parts = [list(column) for column in zip(*self._parts, strict=True)]
+        self._parts.clear()
+        return [np.concatenate(parts.pop(0)) for _ in range(len(parts))]
 
     def host_tracks(self, threads: I64, lane: str = "") -> I32:
         """The track of each ``globalTid``; ``lane`` names one of its own beside the thread's."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -116,6 +115,8 @@ class Export:
         self.count = sum(map(len, self._raw.values())) + self._broken
         """Rows of this process, usable or not, and those too damaged to tell whose they are."""
         self._median = self._middle()
+        self.last = self._last()
+        """The last instant that any row of this process names."""
 
     def raw(self, table: str) -> Rows:
         """The rows of this process in a table, usable or not; none where the table is not there."""
@@ -163,9 +164,7 @@ class Export:
         # As a float the median of the largest stamps is larger than any.
         return min(int(np.median(stamps)), np.iinfo(np.int64).max) if stamps.size else None
 
-    @cached_property
-    def last(self) -> int:
-        """The last instant that any row of this process names."""
+    def _last(self) -> int:
         last = self._median or 0
         for name, rows in self._raw.items():
             for column in filter(None, (schema.TABLES[name].start, schema.TABLES[name].end)):
@@ -176,9 +175,10 @@ class Export:
     def events(self, table: str, among: Bools | None = None, endless: Bools | None = None) -> Events:
         """The rows of a table (those ``among`` them) that have usable times; the others are counted.
 
-        An ``endless`` row needs no end: it ends where it starts.
+        An ``endless`` row needs no end: it ends where it starts. A table is handed out once: all of them, and the
+        trace, are more than memory should hold.
         """
-        rows, spec = self._raw[table], schema.TABLES[table]
+        rows, spec = self._raw.pop(table), schema.TABLES[table]
         start = rows.numbers[spec.start]
         end = start if spec.end is None else rows.numbers[spec.end]
         if endless is not None:

@@ -167,7 +167,8 @@ class Database:
             at = int(offset[~good][0])
             first_broken = at if first_broken < 0 else min(at, first_broken)
             out, offset = (out[0][:, good], out[1][:, good], out[2][:, good]), offset[good]
-        return _Raw(*out, offset, spill, total - len(offset), first_broken)
+        # Copied, or the other places would stay as long as it does.
+        return _Raw(*out, offset.copy(), spill, total - len(offset), first_broken)
 
 
 @dataclass(frozen=True, slots=True)
