@@ -15,9 +15,7 @@ from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.host import HostActivity, host_activity
 from stepscope.analysis.kernels import KernelTable, kernel_table
 from stepscope.analysis.launches import LaunchDelay, launch_delay
-from stepscope.analysis.layers import Layers, layer_costs
 from stepscope.analysis.memory import MemoryUse, memory_use
-from stepscope.analysis.ops import OpTable, Windows, op_table
 from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
 from stepscope.analysis.placement import Placement, place_ops
 from stepscope.analysis.sampling import Sampling, sampling_of
