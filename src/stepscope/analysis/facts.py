@@ -106,6 +106,16 @@ class Facts:
         """Median duration of the timed steps."""
         return int(np.median(self.step_ns[list(self.timed)])) if self.used else None
 
+    @cached_property
+    def memory(self) -> list[MemoryUse]:
+        """Each allocator's memory; none where it was not recorded."""
+        return memory_use(self.trace, self.markers, self.used, self.locator)
+
+    @cached_property
+    def allocator_calls(self) -> AllocatorCalls | None:
+        """Calls of the used steps that take memory from the driver or give it back."""
+        return allocator_calls(self.trace, self.markers, self.used)
+
 
 def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     """Run every analysis on a trace."""
@@ -124,16 +134,6 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     slow = slow_steps(accounts, timed, step_ns, unused)
     used = tuple(step for step in timed if step not in {found.step for found in slow})
     tick("accounting", 1, 4)
-    @cached_property
-    def memory(self) -> list[MemoryUse]:
-        """Each allocator's memory; none where it was not recorded."""
-        return memory_use(self.trace, self.markers, self.used, self.locator)
-
-    @cached_property
-    def allocator_calls(self) -> AllocatorCalls | None:
-        """Calls of the used steps that take memory from the driver or give it back."""
-        return allocator_calls(self.trace, self.markers, self.used)
-
     bounds = [_bounds(account, used) for account in accounts] if activities else []
     locator = Locator(trace)
     pairs = list(zip(activities, accounts, strict=False))
