@@ -183,6 +183,7 @@ def python_between_steps(seed: int = 0, jitter: float = 0.05, python_us: int = 7
         plan,
         {"all": replace(plan, python_us=0)},
         where=USER_FRAMES["log"],
+        rule="between_steps",
         category="python",
     )
 
@@ -190,7 +191,7 @@ def python_between_steps(seed: int = 0, jitter: float = 0.05, python_us: int = 7
 def python_annotated(python_us: int = 7_000) -> Planted:
     """The same without Python frames, in a user annotation."""
     plan = Plan(python_us=python_us, stacks=False, annotated=True)
-    return plant("python_annotated", plan, {"all": replace(plan, python_us=0)}, category="python")
+    return plant("python_annotated", plan, {"all": replace(plan, python_us=0)}, rule="between_steps", category="python")
 
 
 def python_unseen(python_us: int = 7_000) -> Planted:
@@ -226,6 +227,7 @@ def allocator_retries(seed: int = 0, allocator_us: int = 6_000) -> Planted:
         "allocator_retries",
         plan,
         {"all": replace(plan, allocator_us=0)},
+        rule="allocator_bound",
         category="allocator",
         where=USER_FRAMES["step"],
     )
@@ -238,6 +240,45 @@ def recompilation(seed: int = 0, compile_us: int = 60_000, every: int = 4) -> Pl
         "recompilation",
         plan,
         {"all": replace(plan, compile_us=0)},
+        category="compile",
+        where=USER_FRAMES["step"],
+    )
+
+
+def collecting_in_every_step(seed: int = 0, gc_us: int = 6_000) -> Planted:
+    """``gc.collect()`` after each step."""
+    plan = Plan(seed=seed, jitter=0.05, gc_us=gc_us)
+    return plant(
+        "collecting_in_every_step",
+        plan,
+        {"all": replace(plan, gc_us=0)},
+        rule="between_steps",
+        category="gc",
+        where=USER_FRAMES["main"],
+    )
+
+
+def saving_in_every_step(seed: int = 0, checkpoint_us: int = 9_000) -> Planted:
+    """A checkpoint after each step."""
+    plan = Plan(seed=seed, jitter=0.05, checkpoint_us=checkpoint_us)
+    return plant(
+        "saving_in_every_step",
+        plan,
+        {"all": replace(plan, checkpoint_us=0)},
+        rule="between_steps",
+        category="checkpoint_io",
+        where=USER_FRAMES["save"],
+    )
+
+
+def compiling_in_every_step(seed: int = 0, compile_us: int = 12_000) -> Planted:
+    """A recompilation in each step: no two batches have one shape."""
+    plan = Plan(seed=seed, jitter=0.05, compile_us=compile_us)
+    return plant(
+        "compiling_in_every_step",
+        plan,
+        {"all": replace(plan, compile_us=0)},
+        rule="recompilation",
         category="compile",
         where=USER_FRAMES["step"],
     )
@@ -359,6 +400,9 @@ CASES: dict[str, Callable[[], Planted]] = {
         checkpointing,
         allocator_retries,
         recompilation,
+        collecting_in_every_step,
+        saving_in_every_step,
+        compiling_in_every_step,
         profiler_overhead,
         exposed_collective,
         hidden_collective,

@@ -16,7 +16,10 @@ TOLERANCE = 0.002
 """Of the step: ten times tighter than the 2 % of the cause that is promised."""
 
 SIZE = 0.02
-RULES_HERE = ("input_bound", "sync_bound", "launch_bound", "exposed_copy")
+RULES_HERE = (
+    *("input_bound", "sync_bound", "launch_bound", "exposed_copy"),
+    *("between_steps", "allocator_bound", "recompilation"),
+)
 
 
 @pytest.fixture(scope="module")

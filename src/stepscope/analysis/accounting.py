@@ -7,6 +7,7 @@ integers that sum to the row's duration exactly. ``check`` verifies both and is 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -132,15 +133,28 @@ def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account 
         bounds, phases, steps = np.insert(bounds, 0, first), ["before", *phases], [None, *steps]
     rows = Rows(None, bounds, tuple(steps), tuple(phases))
     parts = np.zeros((len(steps), len(CATEGORIES)), np.int64)
-    rest: iv.Intervals = (bounds[:1], bounds[-1:])
-    for cause, spans in [] if trace.completeness.nameless else _host_sets(trace, host):
-        taken = iv.intersect(rest, spans)
-        rest = iv.subtract(rest, taken)
+    for cause, taken in _host_pieces(trace, host, (bounds[:1], bounds[-1:])):
         parts[:, cause.code] += iv.covered_between(taken, bounds[:-1], bounds[1:])
-    parts[:, Category.UNKNOWN_HOST.code] += iv.covered_between(rest, bounds[:-1], bounds[1:])
     account = Account(rows, parts, None, np.zeros(len(steps), np.int64))
     check(account)
     return account
+
+
+def host_time(trace: Trace, host: HostActivity, cause: Category, window: iv.Intervals) -> iv.Intervals:
+    """When, inside a window, the account of the host books its time to a cause."""
+    parts = [taken for booked, taken in _host_pieces(trace, host, window) if booked is cause]
+    return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *parts, strict=True)))
+
+
+def _host_pieces(
+    trace: Trace, host: HostActivity, window: iv.Intervals
+) -> Iterator[tuple[Category, iv.Intervals]]:
+    """A window of the host's time by cause: the first that applies takes it."""
+    rest = window
+    for cause, spans in [] if trace.completeness.nameless else _host_sets(trace, host):
+        yield cause, iv.intersect(rest, spans)
+        rest = iv.subtract(rest, spans)
+    yield Category.UNKNOWN_HOST, rest
 
 
 def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Intervals]]:

@@ -15,7 +15,7 @@ from stepscope.diagnosis.verdict import verdict
 from stepscope.limits import FINDING_NS, FINDING_SHARE
 from stepscope.whatif.predictor import Predictor, predictor
 
-HOST_BOUND_RULES = ("input_bound", "sync_bound", "launch_bound")
+HOST_BOUND_RULES = ("input_bound", "sync_bound", "launch_bound", "between_steps", "graph_building")
 
 _SAMPLED = "The profile was sampled: record whole steps (no sampling, no event filter) to have costs per step."
 

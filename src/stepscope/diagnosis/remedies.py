@@ -125,3 +125,93 @@ Pad or bucket inputs to a few fixed shapes: every new graph is compiled. `PT_XLA
 graph, `torch_xla.debug.metrics.metrics_report()` counts the compilations.""",
     None: "Pad or bucket inputs to a few fixed shapes, and run one step of each before it counts.",
 }
+
+HOST_WORK: Remedies = {
+    PYTORCH: """\
+Run it every N steps (`if step % 100 == 0:`), or in a thread while the device works: logging, metrics, progress bars and
+callbacks need not hold up a step. Keep metrics on the device as tensors and turn them into numbers only when they are
+logged.""",
+    JAX: """\
+Run it every N steps, or in a thread while the device works; several steps in one call leave less for Python to do:
+    state, metrics = jax.lax.scan(step, state, batches)  # N steps, then log once""",
+    TENSORFLOW: """\
+Let several steps run between two calls of the callbacks, and write summaries every N of them:
+    model.compile(..., steps_per_execution=10)
+    keras.callbacks.TensorBoard(update_freq=100)
+In a loop of your own a `tf.while_loop` (a `for` over the dataset inside the `tf.function`) runs many steps.""",
+    TORCH_XLA: """\
+Log every N steps, in a closure that runs beside the next step:
+    xm.add_step_closure(log, args=(loss,), run_async=True)""",
+    None: "Run it every N steps, or in a thread while the device works.",
+}
+
+GARBAGE: Remedies = {
+    None: """\
+Collect when it suits you: after set-up `gc.collect(); gc.freeze()` (what exists then is never looked at again), in the
+loop `gc.disable()` and a `gc.collect()` every few hundred steps, or a higher threshold:
+    gc.set_threshold(50_000, 50, 100)""",
+}
+
+CHECKPOINTS: Remedies = {
+    PYTORCH: """\
+Write checkpoints less often, or in the background while the next steps run:
+    torch.distributed.checkpoint.async_save(state_dict, checkpoint_id=path)""",
+    JAX: """\
+Write checkpoints less often, or in the background while the next steps run:
+    orbax.checkpoint.AsyncCheckpointer(orbax.checkpoint.StandardCheckpointHandler())""",
+    TENSORFLOW: """\
+Write checkpoints less often (`save_freq` in steps), or in the background while the next steps run:
+    tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)""",
+    TORCH_XLA: """\
+Write checkpoints less often, or in the background: `torch_xla.experimental.distributed_checkpoint.CheckpointManager`
+with `async_save`.""",
+    None: "Write checkpoints less often, or in the background: copy the state to host memory, write it from a thread.",
+}
+
+ALLOCATIONS: Remedies = {
+    PYTORCH: """\
+Let the allocator's cache serve every step: fixed shapes (pad or bucket), no `torch.cuda.empty_cache()` in the loop,
+and let segments grow in place of being freed:
+    PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+Calls of `cudaFree` beside `cudaMalloc` mean that memory is short: a smaller batch or activation checkpointing.""",
+    JAX: """\
+Let XLA allocate its memory once, as is the default (`XLA_PYTHON_CLIENT_PREALLOCATE` not `false`,
+`XLA_PYTHON_CLIENT_ALLOCATOR` not `platform`), and donate what is overwritten: `jax.jit(step, donate_argnums=0)`.""",
+    TENSORFLOW: """\
+Let TensorFlow keep its memory: the default allocator without `allow_growth`, or `TF_GPU_ALLOCATOR=cuda_malloc_async`,
+and shapes that stay the same (pad or bucket).""",
+    None: "Keep shapes fixed, and take memory from a pool that keeps what is freed.",
+}
+
+LAZY_GRAPH: Remedies = {
+    TORCH_XLA: """\
+Let Python do less per step: compile the step once in place of tracing it lazily each time,
+    step = torch.compile(step, backend="openxla")
+    # or several steps per graph: mark the step every N batches, `torch_xla.experimental.scan` over equal layers
+and let the host run ahead: no value is read between steps, so that the next graph is built while this one runs.""",
+    None: "Build the graph once and run it in every step, or while the device still works on the step before.",
+}
+
+TRANSFERS: Remedies = {
+    JAX: """\
+Send the next batch while this step computes: call `jax.device_put(batch, sharding)` a batch or two ahead (it returns at
+once), keep what does not change on the device, and pass arrays of the device, not of numpy, to the step. Send the
+narrowest type (`uint8` images) and convert on the device.""",
+    TENSORFLOW: """\
+Send the next batch while this step computes:
+    dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))
+and the narrowest type (`uint8` images): cast on the device.""",
+    TORCH_XLA: """\
+Send batches from a thread of their own, a few ahead:
+    loader = torch_xla.distributed.parallel_loader.MpDeviceLoader(loader, device, device_prefetch_size=8)
+and keep Python numbers out of the step: each is sent anew.""",
+    None: "Send the next batch while this step computes, in few large pieces of the narrowest type.",
+}
+
+INFEED: Remedies = {
+    TENSORFLOW: """\
+The pipeline on the host does not keep up with the device. Let it work in parallel and ahead:
+    dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE).batch(n, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+and run many steps per call (`steps_per_execution`, or a loop inside the `tf.function`).""",
+    None: "The pipeline on the host does not keep up with the device: prepare batches in parallel and a few ahead.",
+}

@@ -6,10 +6,28 @@ from collections.abc import Callable
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.rules import exposed_collective, exposed_copy, input_bound, launch_bound, slow_steps, sync_bound, tensor_cores
+from stepscope.diagnosis.rules import (
+    allocating,
+    between_steps,
+    exposed_collective,
+    exposed_copy,
+    graph_building,
+    input_bound,
+    launch_bound,
+    recompilation,
+    slow_steps,
+    sync_bound,
+    tensor_cores,
+    transfer,
+)
 
 RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     input_bound.find,
+    between_steps.find,
+    allocating.find,
+    recompilation.find,
+    graph_building.find,
+    transfer.find,
     sync_bound.find,
     launch_bound.find,
     exposed_copy.find,

@@ -1,0 +1,251 @@
+"""Host work of one cause that a device waited for (or, without a device, that the step took): how long, in which steps,
+where in the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+import numpy as np
+
+from stepscope.analysis.accounting import Account, host_time
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.gaps import crosses_step
+from stepscope.analysis.where import Where
+from stepscope.diagnosis.evidence import SHOWN, track_name
+from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
+from stepscope.limits import DISPATCH_GAP_NS
+from stepscope.trace import intervals as iv
+from stepscope.trace.forest import holding, innermost_at
+from stepscope.trace.tables import F64, I32, I64, Bools, Kind
+from stepscope.units import format_ns, format_share
+from stepscope.whatif.changes import without_host_time
+
+_LOOKED_AT = 200
+"""Stretches whose place is looked up: the longest."""
+_POINTS = 32
+"""Points of a stretch at which it is asked what ran: what takes 3 % of it is met."""
+_WORK = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC)
+_PLACE_SHARE = 0.05
+"""A place is named from this share of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Somewhere in the program and the time that passes there, in ns over all used steps."""
+
+    where: Where
+    name: str
+    """The function, annotation or op in words."""
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostWork:
+    """What one account books to one cause in the used steps."""
+
+    device: int | None
+    cost_ns_per_step: int
+    between_ns_per_step: int | None
+    """The part in gaps across a step's beginning: before its first launch. None where no device was recorded."""
+    steps: int
+    """Used steps that hold some of it."""
+    told_share: float
+    """Share of the time in which a Python frame, or an annotation around nothing else, says what ran. A range around
+    ops and launches says nothing of the time between them."""
+    places: tuple[Place, ...]
+    """Longest first; empty where the host thread shows nothing."""
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretches:
+    start: I64
+    end: I64
+    track: I32
+    between: Bools
+
+
+def host_work(facts: Facts, account: Account, cause: Category) -> HostWork | None:
+    """What an account books to a cause; None where it books nothing."""
+    found = _stretches(facts, account, cause)
+    length = found.end - found.start
+    cost = facts.per_step(int(length.sum()))
+    if not cost:
+        return None
+    rows = np.searchsorted(account.rows.bounds, found.start, "right") - 1
+    device = account.rows.device
+    inside, weight = _sampled(facts, found)
+    return HostWork(
+        device=device,
+        cost_ns_per_step=cost,
+        between_ns_per_step=None if device is None else facts.per_step(int(length[found.between].sum())),
+        steps=int(np.unique(rows).size),
+        told_share=_told_share(facts, inside, weight),
+        places=_places(facts, inside, weight),
+        evidence=_evidence(facts, found, device),
+    )
+
+
+def placed(work: HostWork) -> tuple[Where, ...]:
+    """The places that are more than a name, longest first."""
+    return tuple(dict.fromkeys(place.where for place in work.places if place.where))[:SHOWN]
+
+
+def in_words(facts: Facts, work: HostWork, doing: str) -> str:
+    """How long, in which steps, and in what; ``doing`` follows "the device waits while"."""
+    share = format_share(work.cost_ns_per_step * len(facts.used) / facts.used_ns) if facts.used_ns else "part"
+    used = len(facts.used)
+    often = "in every step" if work.steps >= used else f"in {work.steps} of {used} steps"
+    who = "" if work.device is None else "the device waits while "
+    text = f"For {format_ns(work.cost_ns_per_step)} per step ({share}), {often}, {who}{doing}."
+    between = work.between_ns_per_step
+    if between is not None:
+        where = (
+            "All of it lies before the first launch of a step"
+            if between >= work.cost_ns_per_step
+            else f"{format_ns(between)} of it lie before the first launch of a step, the rest between later launches"
+            if between
+            else "It lies between launches of a step"
+        )
+        text += f" {where}."
+    listed = [f"{place.name} {format_ns(facts.per_step(place.ns))}" for place in work.places[:SHOWN]]
+    return text + (f" Per step: {', '.join(listed)}." if listed else "")
+
+
+def _stretches(facts: Facts, account: Account, cause: Category) -> _Stretches:
+    rows = np.array(facts.used_rows(account), np.intp)
+    windows = account.rows.bounds[rows], account.rows.bounds[rows + 1]
+    if account.idle is None:
+        start, end = host_time(facts.trace, facts.host, cause, windows)
+        if cause is Category.PYTHON:  # between two ops of a host that computes there always is some
+            long = end - start >= DISPATCH_GAP_NS
+            start, end = start[long], end[long]
+        main = np.full(start.size, facts.host.main, np.int32)
+        return _Stretches(start, end, main, np.zeros(start.size, np.bool_))
+    pieces, gaps = account.idle.pieces, account.idle.gaps
+    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
+    chosen = (pieces.category == cause.code) & np.isin(row, rows)
+    thread = gaps.thread[pieces.gap[chosen]]
+    start, end = pieces.start[chosen], pieces.end[chosen]
+    between = crosses_step(account)[pieces.gap[chosen]]
+    return _Stretches(start, end, _busy_thread(facts, thread, start, end), between)
+
+
+def _busy_thread(facts: Facts, thread: I32, start: I64, end: I64) -> I32:
+    """The launching thread where it did something, else the main one, which hands it work."""
+    track = np.where(thread >= 0, thread, facts.host.main).astype(np.int32)
+    for other in np.unique(track[track != facts.host.main]).tolist():
+        mine = np.flatnonzero(track == other)
+        active = iv.covered_between(facts.host.active(other), start[mine], end[mine])
+        track[mine[active == 0]] = facts.host.main
+    return track
+
+
+def _sampled(facts: Facts, found: _Stretches) -> tuple[I32, F64]:
+    """What the thread is in (-1: nothing) at points spread over the longest stretches, and the ns each stands for."""
+    length = found.end - found.start
+    longest = np.argsort(-length, kind="stable")[:_LOOKED_AT]
+    at = (np.arange(_POINTS) * 2 + 1) / (2 * _POINTS)
+    points = (found.start[longest, None] + length[longest, None] * at).astype(np.int64).ravel()
+    inside = innermost_at(facts.trace.slices, np.repeat(found.track[longest], _POINTS), points)
+    return _without_markers(facts, inside), np.repeat(length[longest] / _POINTS, _POINTS)
+
+
+def _told_share(facts: Facts, inside: I32, weight: F64) -> float:
+    slices = facts.trace.slices
+    around = holding(np.isin(slices.kind, _WORK), slices.parent)
+    tells = (slices.kind == Kind.PYTHON_FRAME) | ((slices.kind == Kind.ANNOTATION) & ~around)
+    told = (inside >= 0) & tells[inside]
+    return float(weight[told].sum() / weight.sum()) if weight.size else 0.0
+
+
+def _places(facts: Facts, inside: I32, weight: F64) -> tuple[Place, ...]:
+    total = weight.sum()
+    inside, weight = inside[inside >= 0], weight[inside >= 0]
+    groups = facts.locator.group(inside) if inside.size else np.empty(0, np.intp)
+    found: dict[str, Place] = {}
+    for group, first in zip(*np.unique(groups, return_index=True), strict=True):
+        where = facts.locator.where(int(inside[first]))
+        name = _name(where) or f"`{facts.trace.name_of(int(inside[first]))}`"
+        key = f"{where.file}:{where.line}:{name}"
+        before = found.get(key, Place(where, name, 0))
+        found[key] = Place(before.where, name, before.ns + round(float(weight[groups == group].sum())))
+    longest = sorted(found.values(), key=lambda place: -place.ns)
+    return tuple(place for place in longest if place.ns >= _PLACE_SHARE * total)
+
+
+def _without_markers(facts: Facts, inside: I32) -> I32:
+    """A step's marker says nothing of what runs in it; what encloses it may."""
+    markers = np.zeros(len(facts.trace.slices) + 1, np.bool_)
+    markers[facts.host.markers] = True
+    inside = inside.copy()
+    while (on_marker := (inside >= 0) & markers[inside]).any():
+        inside[on_marker] = facts.trace.slices.parent[inside[on_marker]]
+    return inside
+
+
+def _name(where: Where) -> str | None:
+    if where.function:
+        return f"`{where.function}`"
+    return next((f"`{part}`" for part in (where.annotation, where.op, where.module) if part), None)
+
+
+def _evidence(facts: Facts, found: _Stretches, device: int | None) -> tuple[Evidence, ...]:
+    """The longest stretches, in order of time, each by the name of what the thread was in for half of it."""
+    length = found.end - found.start
+    longest = np.sort(np.argsort(-length, kind="stable")[:SHOWN])
+    names = _covering(facts, found.track[longest], found.start[longest], found.end[longest])
+    return tuple(
+        Evidence(
+            facts.trace.name_of(name) if name >= 0 else "nothing recorded",
+            int(found.start[at]),
+            int(length[at]),
+            track_name(facts.trace, int(found.track[at])) if found.track[at] >= 0 else None,
+            device,
+            int(np.searchsorted(facts.markers.start, found.start[at], "right")) - 1,
+        )
+        for at, name in zip(longest.tolist(), names.tolist(), strict=True)
+    )
+
+
+def _covering(facts: Facts, track: I32, start: I64, end: I64) -> I32:
+    """The innermost slice that covers half of each stretch, as seen from its middle; -1 for none."""
+    slices = facts.trace.slices
+    found = innermost_at(slices, track, (start + end) // 2)
+    while True:
+        ends = slices.start_ns[found] + slices.dur_ns[found]
+        covered = np.minimum(ends, end) - np.maximum(slices.start_ns[found], start)
+        small = (found >= 0) & (2 * covered < end - start)
+        if not small.any():
+            return found
+        found[small] = slices.parent[found[small]]
+
+
+def host_finding(
+    facts: Facts, works: Mapping[Category, HostWork], *, rule: str, title: str, why: str, fix: str
+) -> Finding:
+    """A finding about host work of some causes: its fix takes the work out of the launching threads."""
+    cost = sum(work.cost_ns_per_step for work in works.values())
+    device = next(iter(works.values())).device
+    return Finding(
+        rule=rule,
+        device=device,
+        title=title,
+        why=why,
+        fix=paragraphs(fix),
+        cost_ns_per_step=cost,
+        saving_ns_per_step=cost,
+        change=None if device is None else reduce(or_, (without_host_time(facts, cause) for cause in works)),
+        where=tuple(dict.fromkeys(where for work in works.values() for where in placed(work)))[:SHOWN],
+        evidence=tuple(piece for work in works.values() for piece in work.evidence)[:SHOWN],
+    )
+
+
+def often_enough(facts: Facts, work: HostWork, share: float) -> bool:
+    """Whether at least a share of the used steps hold some of it, and more than one does."""
+    return work.steps >= max(2, share * len(facts.used))
+

@@ -1,0 +1,70 @@
+"""recompilation: code is compiled, or a graph is traced anew, in step after step.
+
+Statement: the accounting books idle time to ``compile`` in at least ``RECURS_SHARE`` of the used steps, and in more
+than one. For JAX and TensorFlow ``graph_build`` counts too: a program that is cached is not traced. Steps that compile
+now and then are told by ``slow_steps``; a single step may just be the first. The parameters that changed are named
+where the profile holds the programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.xla import Compilation
+from stepscope.diagnosis.evidence import SHOWN
+from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.host_work import HostWork, host_finding, host_work, in_words, often_enough
+from stepscope.diagnosis.remedies import JAX, RECOMPILED, TENSORFLOW, remedy
+from stepscope.limits import RECURS_SHARE
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device."""
+    return [found for account in facts.working if (found := _found(facts, account)) is not None]
+
+
+def _found(facts: Facts, account: Account) -> Finding | None:
+    compiling = host_work(facts, account, Category.COMPILE)
+    works = {Category.COMPILE: compiling} if compiling is not None else {}
+    if facts.trace.info.framework in (JAX, TENSORFLOW):
+        tracing = host_work(facts, account, Category.GRAPH_BUILD)
+        works |= {Category.GRAPH_BUILD: tracing} if tracing is not None else {}
+    works = {cause: work for cause, work in works.items() if often_enough(facts, work, RECURS_SHARE)}
+    return _finding(facts, works) if works else None
+
+
+def _finding(facts: Facts, works: dict[Category, HostWork]) -> Finding:
+    made = host_finding(
+        facts,
+        works,
+        rule="recompilation",
+        title="Code is compiled while steps run",
+        why=_why(facts, works),
+        fix=remedy(RECOMPILED, facts.trace.info.framework),
+    )
+    called = [facts.locator.where(c.slice) for c in sorted(_compilations(facts), key=lambda c: -c.ns)[:SHOWN]]
+    return replace(made, where=tuple(dict.fromkeys(w for w in (*called, *made.where) if w))[:SHOWN])
+
+
+def _compilations(facts: Facts) -> list[Compilation]:
+    """XLA's compilations in the used steps."""
+    return [found for found in (facts.xla.compilations if facts.xla else ()) if found.step in facts.used]
+
+
+_DOING = {Category.COMPILE: "code is compiled or loaded", Category.GRAPH_BUILD: "the program is traced and lowered"}
+
+
+def _why(facts: Facts, works: dict[Category, HostWork]) -> str:
+    text = " ".join(in_words(facts, work, _DOING[cause]) for cause, work in works.items())
+    compilations = _compilations(facts)
+    changes = dict.fromkeys(
+        f"`{c.module}` was compiled again because its inputs changed ({c.changed})" for c in compilations if c.changed
+    )
+    if changes:
+        return f"{text} {'; '.join(list(changes)[:2])}."
+    modules = dict.fromkeys(f"`{c.module}`" for c in compilations if c.module)
+    named = f" Compiled in the used steps: {', '.join(list(modules)[:SHOWN])}." if modules else ""
+    return text + named

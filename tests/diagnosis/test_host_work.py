@@ -1,0 +1,133 @@
+"""Host work that holds up every step: Python, garbage, checkpoints, memory, compilation, graphs, transfers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.finding import Finding
+from tests.diagnosis.loops import CALL, diagnosed, loop, rules, work
+from tests.kit.builder import TraceDrawing
+from tests.kit.events import Event
+from tests.kit.planted import CASES
+from tests.support import facts_of
+
+US = 1_000
+STEP = 10_000
+HELD = 3_000
+
+
+def held_up(name: str, cat: Any = "python_function", **inner: int) -> list[Event]:
+    """The device waits in each step while the main thread is in a range; ``inner`` are frames inside it."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(88): main", start, STEP)
+        drawing.host(name, start, HELD, cat)
+        at = start
+        for frame, dur in inner.items():
+            drawing.python(frame, at, dur)
+            at += dur
+        work(drawing, start + HELD, start + STEP)
+
+    return loop(STEP, step)
+
+
+def only(diagnosis: Diagnosis) -> Finding:
+    (finding,) = diagnosis.findings
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("name", "cat", "rule", "title", "fix"),
+    [
+        ("callbacks.py(31): log", "python_function", "between_steps", "Python code", "every N steps"),
+        ("Python GC", "user_annotation", "between_steps", "garbage", "gc.freeze"),
+        ("torch/serialization.py(944): save", "python_function", "between_steps", "checkpoints", "async_save"),
+        ("cudaMalloc", "cuda_runtime", "allocator_bound", "allocated", "expandable_segments"),
+        ("_compile.compile_inner (dynamo_timed)", "user_annotation", "recompilation", "compiled", "mark_dynamic"),
+    ],
+)
+def test_each_cause_has_its_size_its_step_time_and_its_remedy(name: str, cat: str, rule: str, title: str, fix: str):
+    finding = only(diagnosed(held_up(name, cat)))
+    assert (finding.rule, finding.cost_ns_per_step) == (rule, HELD * US)
+    assert finding.saving_ns_per_step == pytest.approx(HELD * US, rel=0.01)
+    assert title in finding.title
+    assert fix in finding.fix
+    assert "in every step" in finding.why
+    assert "All of it lies before the first launch of a step." in finding.why
+
+
+def test_the_functions_in_which_the_time_passes_are_named_with_their_share():
+    frames = {"metrics.py(12): update": 2_000, "report.py(7): write": 1_000}
+    finding = only(diagnosed(held_up("callbacks.py(31): log", **frames)))
+    assert "Per step: `update` 1.97 ms, `write` 1.03 ms." in finding.why
+    assert [(place.file, place.line) for place in finding.where] == [("metrics.py", 12), ("report.py", 7)]
+    assert {piece.name for piece in finding.evidence} == {"metrics.py(12): update"}
+
+
+def test_a_gap_inside_the_step_is_told_from_one_before_it():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        work(drawing, start, start + 4_000)
+        drawing.python("train.py(61): check", start + 4_000, HELD)
+        work(drawing, start + 4_000 + HELD, start + STEP)
+
+    assert "It lies between launches of a step." in only(diagnosed(loop(STEP, step))).why
+
+
+def test_python_beside_a_busy_device_costs_nothing():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        work(drawing, start, start + STEP)
+        drawing.python("callbacks.py(31): log", start + 100, STEP - 500)
+
+    found = diagnosed(loop(STEP, step))
+    assert (found.findings, found.minor) == ((), ())
+
+
+def test_time_of_which_the_profile_shows_nothing_has_no_name():
+    """A range around the whole step, ops included, does not say that Python ran between them."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.annotation("phase", start, STEP)
+        work(drawing, start + HELD, start + STEP)
+
+    assert "between_steps" not in rules(diagnosed(loop(STEP, step)))
+    assert not [f for f in diagnose(facts_of(CASES["python_unseen"]().events)).findings if f.rule == "between_steps"]
+
+
+@pytest.mark.parametrize(("name", "cat"), [("cudaMalloc", "cuda_runtime"), ("XlaCompile", "cpu_op")])
+def test_what_comes_in_one_step_only_is_not_said_of_all(name: str, cat: str):
+    """Step 3 is the only one of the four used ones, and less than half a step longer: it is not set apart as slow."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        held = HELD if number == 3 else 0
+        if held:
+            drawing.host(name, start, held, cat)
+        work(drawing, start + held, start + STEP)
+
+    found = diagnosed(loop(STEP, step))
+    assert {"allocator_bound", "recompilation"}.isdisjoint(f.rule for f in (*found.findings, *found.minor))
+
+
+def test_without_a_device_it_is_the_main_threads_own_time():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("callbacks.py(31): log", start, HELD)
+        drawing.host("aten::mm", start + HELD, STEP - HELD)
+
+    finding = only(diagnosed(loop(STEP, step)))
+    assert (finding.rule, finding.device, finding.cost_ns_per_step) == ("between_steps", None, HELD * US)
+    assert finding.prediction_basis == "first_order"
+
+
+def test_short_stretches_of_python_between_ops_of_the_host_are_part_of_them():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(3): train", start, STEP)
+        for at in range(start, start + STEP, 1_000):
+            drawing.host("aten::mm", at + 500, 500)
+
+    assert rules(diagnosed(loop(STEP, step))) == []
+
+
+def test_the_launch_call_itself_is_no_host_work():
+    assert "between_steps" not in rules(diagnosed(loop(STEP, lambda d, n, s: work(d, s + CALL, s + STEP))))
