@@ -147,11 +147,6 @@ PROFILER_SHARE: Final = 0.02
 RECURS_SHARE: Final = 0.5
 """A copy or sync belongs to every step if it occurs in at least this share of them."""
 
-# --- machine code -------------------------------------------------------------------------------------------------
-
-KERNELS_KEPT_S: Final = 30 * 86_400
-"""Machine code of another version is removed when no process has asked for it for so long: a version takes a few MB,
-and compiling it again less than a minute."""
 # --- memory -------------------------------------------------------------------------------------------------------
 
 GROWTH_STEPS: Final = 3
@@ -177,3 +172,8 @@ MEMORY_FULL_SHARE: Final = 0.92
 HEADROOM_TIMES: Final = 2.0
 """Room for a larger batch is told from twice the batch on: batches are doubled."""
 
+# --- machine code -------------------------------------------------------------------------------------------------
+
+KERNELS_KEPT_S: Final = 30 * 86_400
+"""Machine code of another version is removed when no process has asked for it for so long: a version takes a few MB,
+and compiling it again less than a minute."""
