@@ -117,6 +117,12 @@ one of 25 MB takes 0.2 ms at 125 GB/s."""
 LOW_PRECISION_SHARE: Final = 0.10
 """Below this share of kernel time in 16 bits or fewer, precision is worth a finding (XProf uses the same 10 %)."""
 
+ROOF_NEAR_SHARE: Final = 0.5
+"""Work within this share of a roof is bounded by it; below both, by overhead (XProf: latency-bound under 50 %)."""
+
+UTILISATION_COUNTED_SHARE: Final = 0.9
+"""With the operations of less kernel time than this counted, a utilisation would tell of what was recorded."""
+
 PRECISION_KNOWN: Final = 0.95
 """Where the precision of this share of kernel time is known, shares of the known are called shares of all."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +13,43 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.names.kernels import KernelTraits, Tri, describe, op_precision
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import inherit
-from stepscope.trace.tables import I32, I64, Kind
+from stepscope.trace.tables import I32, I64, NULL, Kind, Rows
 from stepscope.trace.trace import Trace
 
 LOW_PRECISION = frozenset({"fp16", "bf16", "fp8", "fp4"})
 """Precisions of 16 bits and fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelGroup:
+    """Launches of one kernel by ops of one precision: what its name, and where that hides it its op, tells."""
+
+    name: str
+    traits: KernelTraits
+    precision: str | None
+    precision_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """How a kernel was launched, of its longest launch, as recorded; None where it was not."""
+
+    grid: tuple[int, ...] | None
+    """Blocks along each axis."""
+    block: tuple[int, ...] | None
+    """Threads of a block along each axis."""
+    registers: int | None
+    """Per thread."""
+    shared_memory: int | None
+    """Bytes per block."""
+    occupancy_pct: float | None
+    """Occupancy the profiler estimated. None where it says 0, which no kernel that ran had: Kineto leaves out the shared
+    memory a kernel asks for beyond the default (libkineto, DeviceProperties.cpp)."""
+
+    @property
+    def blocks(self) -> int | None:
+        """Blocks of the grid."""
+        return math.prod(self.grid) if self.grid else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +63,11 @@ class KernelUse:
     precision_reason: str
     count: int
     total_ns: int
+    min_ns: int
+    max_ns: int
+    op: str | None
+    """The innermost host op around its longest launch, None where none was recorded."""
+    shape: LaunchShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,37 +89,106 @@ class KernelTable:
 
 def kernel_table(trace: Trace, activities: list[DeviceActivity], used: list[tuple[I64, I64]]) -> KernelTable:
     """Kernels that start in the used windows ``(starts, ends)`` of each device."""
-    precision_of_op = _op_precisions(trace)
+    precision_of_op = op_precisions(trace)
+    op_around = _host_ops(trace)
     uses: list[KernelUse] = []
-    for activity, (starts, ends) in zip(activities, used, strict=True):
-        at = np.searchsorted(starts, activity.start, "right") - 1
-        inside = (
-            (at >= 0) & (activity.start < ends[np.maximum(at, 0)]) if len(starts) else np.zeros(len(activity), bool)
-        )
-        rows = np.flatnonzero(inside & (activity.category == Category.COMPUTE.code))
-        uses += _uses(trace, activity, rows.astype(np.int64), precision_of_op)
+    for activity, windows in zip(activities, used, strict=True):
+        rows = kernels_in(activity, windows)
+        uses += _uses(trace, activity, rows, precision_of_op, op_around)
     return KernelTable(tuple(sorted(uses, key=lambda use: (-use.total_ns, use.name))))
 
 
-def _uses(trace: Trace, activity: DeviceActivity, rows: I64, precision_of_op: I32) -> list[KernelUse]:
-    """Group by name and by the precision of the op behind the launch: a name may hide what its op reveals."""
-    if rows.size == 0:
-        return []
-    names = trace.slices.name[activity.slice[rows]]
+def kernels_in(activity: DeviceActivity, windows: tuple[I64, I64]) -> Rows:
+    """The ops of a device that are compute kernels and start in windows ``(starts, ends)``."""
+    starts, ends = windows
+    if not len(starts):
+        return np.empty(0, np.intp)
+    at = np.searchsorted(starts, activity.start, "right") - 1
+    inside = (at >= 0) & (activity.start < ends[np.maximum(at, 0)])
+    return np.flatnonzero(inside & (activity.category == Category.COMPUTE.code))
+
+
+def kernel_groups(
+    trace: Trace, activity: DeviceActivity, rows: Rows, precision_of_op: I32
+) -> tuple[list[KernelGroup], Rows]:
+    """The kinds of kernels among some ops of a device, and which of them each op is.
+
+    They are told apart by name and by the precision of the op behind the launch: a name may hide what its op reveals.
+    """
     call = activity.call[rows]
     op = np.where(call >= 0, precision_of_op[call], -1)
-    key = names.astype(np.int64) * 64 + (op + 1)
+    key = trace.slices.name[activity.slice[rows]].astype(np.int64) * 64 + (op + 1)
     groups, dense = np.unique(key, return_inverse=True)
-    count = np.bincount(dense)
-    total = np.zeros(groups.size, np.int64)
-    np.add.at(total, dense, activity.end[rows] - activity.start[rows])
+    return [_group(trace.strings[code // 64], code % 64) for code in groups.tolist()], np.asarray(dense, np.intp)
+
+
+def _group(name: str, op: int) -> KernelGroup:
+    traits = describe(name)
+    return KernelGroup(name, traits, *_precision(traits, _PRECISIONS[op - 1] if op else None))
+
+
+def _uses(
+    trace: Trace, activity: DeviceActivity, rows: Rows, precision_of_op: I32, op_around: I32
+) -> list[KernelUse]:
+    groups, dense = kernel_groups(trace, activity, rows, precision_of_op)
+    if not groups:
+        return []
+    took = activity.end[rows] - activity.start[rows]
+    # By group and duration, so that a group's first and last are its shortest and longest launch.
+    order = np.lexsort((took, dense))
+    ends = np.cumsum(np.bincount(dense))
+    firsts = np.concatenate(([0], ends[:-1]))
+    totals = np.add.reduceat(took[order], firsts)
     found = []
-    for group, n, ns in zip(groups.tolist(), count.tolist(), total.tolist(), strict=True):
-        name = trace.strings[group // 64]
-        traits = describe(name)
-        precision, reason = _precision(traits, _PRECISIONS[group % 64 - 1] if group % 64 else None)
-        found.append(KernelUse(name, activity.device, traits, precision, reason, int(n), int(ns)))
+    for group, first, end, total in zip(groups, firsts.tolist(), ends.tolist(), totals.tolist(), strict=True):
+        longest = int(rows[order[end - 1]])
+        found.append(
+            KernelUse(
+                name=group.name,
+                device=activity.device,
+                traits=group.traits,
+                precision=group.precision,
+                precision_reason=group.precision_reason,
+                count=end - first,
+                total_ns=total,
+                min_ns=int(took[order[first]]),
+                max_ns=int(took[order[end - 1]]),
+                op=_op_name(trace, int(activity.call[longest]), op_around),
+                shape=_shape(trace, int(activity.row[longest])),
+            )
+        )
     return found
+
+
+def _host_ops(trace: Trace) -> I32:
+    """Per slice, the innermost host op around it."""
+    own = np.full(len(trace.slices), -1, np.int32)
+    rows = np.flatnonzero(trace.slices.kind == Kind.HOST_OP)
+    own[rows] = rows
+    return inherit(own, trace.slices.parent)
+
+
+def _op_name(trace: Trace, call: int, op_around: I32) -> str | None:
+    op = int(op_around[call]) if call >= 0 else -1
+    return trace.name_of(op) if op >= 0 else None
+
+
+def _shape(trace: Trace, row: int) -> LaunchShape:
+    ops = trace.device_ops
+    registers, shared = (int(v) if v != NULL else None for v in (ops.registers[row], ops.shared_memory[row]))
+    occupancy = float(ops.occupancy_pct[row])
+    return LaunchShape(
+        grid=_sizes(trace, int(ops.grid[row])),
+        block=_sizes(trace, int(ops.block[row])),
+        registers=registers,
+        shared_memory=shared,
+        occupancy_pct=occupancy if occupancy > 0 else None,
+    )
+
+
+def _sizes(trace: Trace, code: int) -> tuple[int, ...] | None:
+    found = re.findall(r"\d{1,10}", trace.strings[code][:200]) if code >= 0 else []
+    return tuple(int(size) for size in found) or None
 
 
 def _precision(traits: KernelTraits, of_op: str | None) -> tuple[str | None, str]:
@@ -94,7 +202,7 @@ def _precision(traits: KernelTraits, of_op: str | None) -> tuple[str | None, str
 _PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8")
 
 
-def _op_precisions(trace: Trace) -> I32:
+def op_precisions(trace: Trace) -> I32:
     """Per slice, the index in ``_PRECISIONS`` of the innermost enclosing op with recorded input types, else -1."""
     own = np.full(len(trace.slices), -1, np.int32)
     ops = trace.host_ops

@@ -1,0 +1,1 @@
+"""What ops compute and move: formulas by op, and whose device ops did it."""

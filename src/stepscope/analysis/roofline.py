@@ -1,0 +1,285 @@
+"""Where ops and kernels stand under the device's roofline, and model FLOPs utilisation.
+
+A roofline bounds work by the larger of its operations over the peak rate and its bytes over the memory's bandwidth
+(Williams, Waterman, Patterson 2009). Bytes are the least an op can move, so its true traffic is as much or more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from stepscope.analysis.costs.attribute import KINDS, OpCosts, op_costs, owners
+from stepscope.analysis.costs.call import MATRIX_KINDS, CostKind
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.kernels import KernelGroup, kernel_groups, kernels_in, op_precisions
+from stepscope.analysis.peaks import best_flops, device_peaks, on_matrix_units, peak_flops
+from stepscope.hardware.peaks import DevicePeaks
+from stepscope.limits import ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
+from stepscope.names.kernels import Family
+from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
+from stepscope.trace.trace import Trace
+
+Bound = Literal["compute", "memory", "neither"]
+_MATRIX = [KINDS.index(kind) for kind in MATRIX_KINDS]
+_PRODUCTS = [*_MATRIX, KINDS.index(CostKind.COMPILED)]
+
+ABOVE_COMPUTE = "above the peak rate: the formula or the peak does not fit these kernels"
+ABOVE_MEMORY = "more than memory delivers: caches served it, or the formula or the peak does not fit these kernels"
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """Some work and the device's roofs over it. Rates are per second, shares of the peaks; None where not known."""
+
+    count: int
+    ns: int
+    """Time of the device ops, summed."""
+    flops: int | None
+    """Operations of all of it."""
+    bytes: int | None
+    """Bytes it has to move at least."""
+    precision: str | None
+    matrix_units: bool
+    """Whether the peak is that of the tensor or matrix units."""
+    peak_flops: int | None
+    bandwidth: int | None
+
+    @property
+    def flops_share(self) -> float | None:
+        """Operations per second as a share of the peak."""
+        return 0.0 if self.flops == 0 else _share(self.flops, self.ns, self.peak_flops)
+
+    @property
+    def bandwidth_share(self) -> float | None:
+        """Bytes per second as a share of the memory's bandwidth."""
+        return _share(self.bytes, self.ns, self.bandwidth)
+
+    @property
+    def intensity(self) -> float | None:
+        """Operations per byte."""
+        return self.flops / self.bytes if self.flops is not None and self.bytes else None
+
+    @property
+    def ridge(self) -> float | None:
+        """Operations per byte from which on the peak rate is the limit."""
+        return self.peak_flops / self.bandwidth if self.peak_flops and self.bandwidth else None
+
+    @property
+    def share(self) -> float | None:
+        """How close the work comes to the lower of its roofs; None where neither is known."""
+        known = [share for share in (self.flops_share, self.bandwidth_share) if share is not None]
+        return max(known, default=None)
+
+    @property
+    def bound(self) -> Bound | None:
+        """The roof the work comes near to; ``neither`` where it is far from both, and so is bounded by overhead."""
+        compute, memory = self.flops_share, self.bandwidth_share
+        if max(compute or 0.0, memory or 0.0) >= ROOF_NEAR_SHARE:
+            return "compute" if (compute or 0.0) >= (memory or 0.0) else "memory"
+        return "neither" if compute is not None and memory is not None else None
+
+    @property
+    def doubt(self) -> str | None:
+        """Why a share above one cannot be taken as it stands."""
+        if (self.flops_share or 0.0) > 1:
+            return ABOVE_COMPUTE
+        return ABOVE_MEMORY if (self.bandwidth_share or 0.0) > 1 else None
+
+
+def _share(amount: int | None, ns: int, peak: int | None) -> float | None:
+    return amount / ns * 1e9 / peak if amount is not None and ns and peak else None
+
+
+@dataclass(frozen=True, slots=True)
+class OpRoof:
+    """Calls of one op with the same shapes and scalars, on one device in the used steps."""
+
+    device: int
+    name: str
+    dims: str | None
+    kind: CostKind
+    kernel: str
+    """Its main kernel."""
+    roof: Roof
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRoof:
+    """Launches of one kernel that did all of its op's work, on one device in the used steps."""
+
+    device: int
+    name: str
+    roof: Roof
+
+
+@dataclass(frozen=True, slots=True)
+class Utilisation:
+    """Model FLOPs utilisation of a device: the time its matrix products take at the peak of their format, over the time
+    of the steps. What was computed counts, activations computed again among it.
+    """
+
+    device: int
+    flops: int
+    """Operations of matrix products in the used steps that were counted."""
+    counted_share: float
+    """Share of kernel time whose operations were counted, or that certainly has no matrix products."""
+    share: float | None
+    reason: str | None
+    """Why there is no share."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """The kernels of one device in the used steps and the ops they work for.
+
+    ``rows`` are ops of the activity; ``group`` and ``owner`` have a value per row.
+    """
+
+    trace: Trace
+    activity: DeviceActivity
+    costs: OpCosts
+    rows: Rows
+    groups: list[KernelGroup]
+    group: Rows
+    owner: I32
+    """Slice of the op whose cost the row shares, -1 for none."""
+    window_ns: int
+
+    @property
+    def ns(self) -> I64:
+        """Duration of each row."""
+        return self.activity.end[self.rows] - self.activity.start[self.rows]
+
+    @property
+    def eligible(self) -> Bools:
+        """Which rows compute matrix products by their kernel's name."""
+        return np.array([group.traits.eligible for group in self.groups], np.bool_)[self.group]
+
+
+def device_work(trace: Trace, activities: list[DeviceActivity], windows: list[tuple[I64, I64]]) -> list[Work]:
+    """The work of each device inside windows ``(starts, ends)``."""
+    costs, precisions = op_costs(trace), op_precisions(trace)
+    found = []
+    for activity, window in zip(activities, windows, strict=True):
+        rows = kernels_in(activity, window)
+        groups, group = kernel_groups(trace, activity, rows, precisions)
+        owner = owners(trace, costs, activity)[rows]
+        found.append(
+            Work(trace, activity, costs, rows, groups, group, owner, int((window[1] - window[0]).sum()))
+        )
+    return found
+
+
+def op_roofs(work: Work) -> list[OpRoof]:
+    """The ops with a cost, longest first."""
+    of, lead, ns = _by_owner(work)
+    if of.size == 0:
+        return []
+    costs = work.costs
+    name = work.trace.slices.name[of].astype(np.int64)
+    key = np.stack((name, costs.dims[of], costs.flops[of], costs.bytes[of], work.group[lead]), axis=1)
+    kinds, at, count = np.unique(key, axis=0, return_inverse=True, return_counts=True)
+    total = np.bincount(at.reshape(-1), ns).astype(np.int64)
+    first = np.full(len(kinds), -1)
+    first[at.reshape(-1)[::-1]] = of[::-1]
+    peaks = device_peaks(work.trace, work.activity.device)
+    found = []
+    for row, calls, took, example in zip(kinds.tolist(), count.tolist(), total.tolist(), first.tolist(), strict=True):
+        group = work.groups[row[4]]
+        found.append(
+            OpRoof(
+                device=work.activity.device,
+                name=work.trace.strings[row[0]],
+                dims=work.trace.strings[row[1]] if row[1] >= 0 else None,
+                kind=KINDS[costs.kind[example]],
+                kernel=group.name,
+                roof=_roof(calls, took, _times(row[2], calls), _times(row[3], calls), group, peaks),
+            )
+        )
+    return sorted(found, key=lambda one: (-one.roof.ns, one.name))
+
+
+def _by_owner(work: Work) -> tuple[Rows, Rows, I64]:
+    """The ops with a cost; per op the row of its main kernel (the longest, one of matrix products before others) and
+    the time of all its kernels.
+    """
+    mine = np.flatnonzero(work.owner >= 0)
+    if mine.size == 0:
+        return mine, mine, np.empty(0, np.int64)
+    of, dense = np.unique(work.owner[mine], return_inverse=True)
+    ns = work.ns[mine]
+    order = np.lexsort((ns, work.eligible[mine], dense))
+    lead = mine[order[np.cumsum(np.bincount(dense)) - 1]]
+    return np.asarray(of, np.intp), lead, np.bincount(dense, ns).astype(np.int64)
+
+
+def _times(one: int, calls: int) -> int | None:
+    return None if one == NULL else one * calls
+
+
+def _roof(
+    count: int, ns: int, flops: int | None, moved: int | None, group: KernelGroup, peaks: DevicePeaks | None
+) -> Roof:
+    bandwidth = peaks.memory_bandwidth if peaks else None
+    return Roof(
+        count=count,
+        ns=ns,
+        flops=flops,
+        bytes=moved,
+        precision=group.precision,
+        matrix_units=on_matrix_units(group),
+        peak_flops=peak_flops(peaks, group) if peaks else None,
+        bandwidth=bandwidth.value if bandwidth else None,
+    )
+
+
+def kernel_roofs(work: Work) -> list[KernelRoof]:
+    """Kernels that did all of their op's work alone, longest first: an op's cost is not split among several."""
+    mine = np.flatnonzero(work.owner >= 0)
+    _, dense, count = np.unique(work.owner[mine], return_inverse=True, return_counts=True)
+    alone = mine[count[dense] == 1] if mine.size else mine
+    flops, moved = work.costs.flops[work.owner[alone]], work.costs.bytes[work.owner[alone]]
+    peaks = device_peaks(work.trace, work.activity.device)
+    found = []
+    for number in np.unique(work.group[alone]).tolist():
+        rows = work.group[alone] == number
+        known = [None if (part[rows] == NULL).any() else int(part[rows].sum()) for part in (flops, moved)]
+        group = work.groups[number]
+        roof = _roof(int(rows.sum()), int(work.ns[alone[rows]].sum()), known[0], known[1], group, peaks)
+        found.append(KernelRoof(work.activity.device, group.name, roof))
+    return sorted(found, key=lambda one: (-one.roof.ns, one.name))
+
+
+def utilisation(work: Work) -> Utilisation | None:
+    """Model FLOPs utilisation of a device; None where it ran no kernels in the used steps."""
+    total = int(work.ns.sum())
+    if not total:
+        return None
+    peaks = device_peaks(work.trace, work.activity.device)
+    rates = [best_flops(peaks, group.precision) if peaks and group.precision else None for group in work.groups]
+    of, lead, _ = _by_owner(work)
+    counted = np.isin(work.costs.kind[of], _PRODUCTS) & (work.costs.flops[of] != NULL)
+    flops = work.costs.flops[of[counted]]
+    rate = np.array([one or 0 for one in rates], np.float64)[work.group[lead[counted]]]
+    share_counted = 1 - _uncounted_ns(work, of[counted]) / total
+    ideal = float((flops[rate > 0] / rate[rate > 0]).sum()) * 1e9
+    reason = _why_not(peaks, share_counted, known=bool((rate > 0).all()))
+    share = None if reason else ideal / work.window_ns
+    return Utilisation(work.activity.device, int(flops.sum()), share_counted, share, reason)
+
+
+def _uncounted_ns(work: Work, counted: Rows) -> int:
+    """Time of kernels that may compute matrix products and belong to no op whose products were counted."""
+    may = np.array([g.traits.eligible or g.traits.family is Family.UNKNOWN for g in work.groups], np.bool_)
+    return int(work.ns[may[work.group] & ~np.isin(work.owner, counted)].sum())
+
+
+def _why_not(peaks: DevicePeaks | None, counted: float, *, known: bool) -> str | None:
+    if counted < UTILISATION_COUNTED_SHARE:
+        return "the operations of too much kernel time are not known: record shapes"
+    if peaks is None:
+        return "the device's peaks are not known"
+    return None if known else "the number format of some matrix products, or its peak, is not known"
