@@ -18,6 +18,7 @@ from stepscope.analysis.launches import LaunchDelay, launch_delay
 from stepscope.analysis.memory import MemoryUse, memory_use
 from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
 from stepscope.analysis.placement import Placement, place_ops
+from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.slow_steps import SlowStep, slow_steps
 from stepscope.analysis.steps import Markers, complete_steps, find_markers, used_steps
@@ -95,6 +96,11 @@ class Facts:
     def timed(self) -> tuple[int, ...]:
         """The used and the slow steps: what step times are quantiles of."""
         return tuple(sorted((*self.used, *(found.step for found in self.slow))))
+
+    @cached_property
+    def work(self) -> list[Work]:
+        """Per device, the kernels of the used steps and what the ops they work for cost."""
+        return device_work(self.trace, self.activities, [_bounds(account, self.used) for _, account in self.devices])
 
     @property
     def mean_step_ns(self) -> int | None:

@@ -26,8 +26,8 @@ Bound = Literal["compute", "memory", "neither"]
 _MATRIX = [KINDS.index(kind) for kind in MATRIX_KINDS]
 _PRODUCTS = [*_MATRIX, KINDS.index(CostKind.COMPILED)]
 
-ABOVE_COMPUTE = "above the peak rate: the formula or the peak does not fit these kernels"
-ABOVE_MEMORY = "more than memory delivers: caches served it, or the formula or the peak does not fit these kernels"
+ABOVE_COMPUTE = "above the peak rate: the formula or the peak does not fit (Winograd and FFT compute less)"
+ABOVE_MEMORY = "more than memory delivers: caches served it, or the formula or the peak does not fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,24 @@ class Roof:
     bandwidth: int | None
 
     @property
+    def flops_per_s(self) -> float | None:
+        """Operations per second."""
+        return self.flops / self.ns * 1e9 if self.flops is not None and self.ns else None
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        """Bytes per second."""
+        return self.bytes / self.ns * 1e9 if self.bytes is not None and self.ns else None
+
+    @property
     def flops_share(self) -> float | None:
         """Operations per second as a share of the peak."""
-        return 0.0 if self.flops == 0 else _share(self.flops, self.ns, self.peak_flops)
+        return 0.0 if self.flops == 0 else _share(self.flops_per_s, self.peak_flops)
 
     @property
     def bandwidth_share(self) -> float | None:
         """Bytes per second as a share of the memory's bandwidth."""
-        return _share(self.bytes, self.ns, self.bandwidth)
+        return _share(self.bytes_per_s, self.bandwidth)
 
     @property
     def intensity(self) -> float | None:
@@ -89,8 +99,8 @@ class Roof:
         return ABOVE_MEMORY if (self.bandwidth_share or 0.0) > 1 else None
 
 
-def _share(amount: int | None, ns: int, peak: int | None) -> float | None:
-    return amount / ns * 1e9 / peak if amount is not None and ns and peak else None
+def _share(rate: float | None, peak: int | None) -> float | None:
+    return rate / peak if rate is not None and peak else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +289,7 @@ def _uncounted_ns(work: Work, counted: Rows) -> int:
 
 def _why_not(peaks: DevicePeaks | None, counted: float, *, known: bool) -> str | None:
     if counted < UTILISATION_COUNTED_SHARE:
-        return "the operations of too much kernel time are not known: record shapes"
+        return "the operations of too much kernel time are not known; recording shapes tells most of them"
     if peaks is None:
         return "the device's peaks are not known"
     return None if known else "the number format of some matrix products, or its peak, is not known"
