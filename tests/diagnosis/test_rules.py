@@ -387,6 +387,25 @@ def test_the_remedy_goes_by_direction_and_memory(direction: str, memory: str, ti
     assert (place.file, place.line, place.op) == ("train.py", 52, "aten::to")
 
 
+@pytest.mark.parametrize(("memory", "words"), [("Pageable", "memory is pageable"), ("Pinned", "yet the host waits")])
+def test_a_copy_that_the_host_waits_for_is_predicted_without_the_wait(memory: str, words: str):
+    """The batch is copied behind the kernel of the step before: what is queued then is waited for too."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host("aten::copy_", start, 8_100)
+        call = drawing.call("cudaMemcpyAsync", start, CALL)
+        drawing.copy(call, "HtoD", start + 6_000, 2_000, 1 << 20, memory)
+        drawing.sync(start + 10, 8_000)
+        drawing.host("aten::view", start + 8_100, 1_900 - CALL)
+        drawing.kernel(drawing.launch(start + STEP - CALL, CALL), "k", start + STEP, 6_000)
+
+    (finding,) = (f for f in diagnosed(loop(STEP, step)).findings if f.rule == "exposed_copy")
+    assert words in finding.why
+    assert "per step in them" in finding.why
+    # 6 ms of kernel hide the 2 ms of host work behind the copy once nothing waits: the copy, and that, are gone.
+    assert finding.saving_ns_per_step == pytest.approx((STEP - 6_000) * US, rel=0.02)
+
+
 def test_copies_within_a_device_are_work():
     assert rules(diagnosed(copying(STEP, 1_000, "DtoD"))) == []
 

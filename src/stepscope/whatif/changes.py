@@ -10,7 +10,7 @@ from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I64, Rows
+from stepscope.trace.tables import I32, I64, Kind, Rows
 from stepscope.whatif.change import GONE, Change
 
 
@@ -52,6 +52,16 @@ def without_launch_gaps(facts: Facts) -> Change:
     return Change(host=dict.fromkeys(_launching(facts), spans))
 
 
+def waits_of_copies(facts: Facts, calls: I32) -> Rows:
+    """Positions of the host waits that belong to copies begun by some calls: a copy that blocks waits in its own call,
+    or (PyTorch without ``non_blocking``) in a synchronise call behind it, inside the same op.
+    """
+    slices, waits = facts.trace.slices, facts.host.waits.slice
+    ops = slices.parent[calls]
+    ops = ops[(ops >= 0) & (slices.kind[ops] == Kind.HOST_OP)]
+    return np.flatnonzero(np.isin(waits, calls) | np.isin(slices.parent[waits], ops))
+
+
 def without_copies(facts: Facts, category: Category) -> Change:
     """Copies of one direction run beside the kernels, from pinned memory: nothing waits for them."""
     chosen = np.concatenate([activity.category == category.code for activity in facts.activities])
@@ -65,7 +75,10 @@ def without_copies(facts: Facts, category: Category) -> Change:
         )
         for track in np.unique(slices.track[calls])
     }
-    return Change(spans, frozenset(calls.tolist()), np.where(chosen, GONE, _durations(facts)))
+    gone = set(calls.tolist())
+    if category is Category.COPY_H2D:  # what is read back is waited for because the host wants it
+        gone |= set(facts.host.waits.slice[waits_of_copies(facts, calls)].tolist())
+    return Change(spans, frozenset(gone), np.where(chosen, GONE, _durations(facts)))
 
 
 def without_collectives(facts: Facts) -> Change:

@@ -1,10 +1,14 @@
 """exposed_copy: copies between host and device during which the device does nothing else.
 
 Statement: time of a direction's copies that no kernel hides, plus the time the host stages pageable memory while the
-device idles. Copies within the device are work and not reported here.
+device idles. The kind of host memory and the time the host is blocked in the copies are named; for copies to the device
+the saving is that of pinned memory and copies that nothing waits for. Copies within the device are work and not
+reported here.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
@@ -15,7 +19,7 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import COPY_D2H, COPY_PAGEABLE, COPY_PINNED, remedy
 from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_bytes, format_ns
-from stepscope.whatif.changes import without_copies
+from stepscope.whatif.changes import waits_of_copies, without_copies
 
 _WORDS = {
     Category.COPY_H2D: "from host to device",
@@ -54,7 +58,7 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
         cost_ns_per_step=exposed + staging,
         saving_ns_per_step=exposed + staging,
         change=without_copies(facts, category),
-        why=_why(facts, copies, exposed, staging, bool(pageable)),
+        why=_why(facts, copies, exposed, staging),
         fix=paragraphs(_fix(category, bool(pageable), facts.trace.info.framework)),
         basis="heuristic" if guessed else "measured",
         confidence="medium" if guessed else "high",
@@ -63,7 +67,7 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
     )
 
 
-def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int, pageable: bool) -> str:
+def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int) -> str:
     count = sum(c.count for c in copies) / len(facts.used)
     sizes = [c.bytes for c in copies]
     known = [size for size in sizes if size is not None]
@@ -71,11 +75,34 @@ def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int, pageabl
     text = f"{count:.3g} copies per step{size}: for {format_ns(exposed)} per step the device does nothing but copy."
     if staging:
         text += f" Another {format_ns(staging)} it waits for the host to stage the data."
-    if pageable:
-        text += " The host memory is pageable, which makes the copy slower and blocks the host."
+    text += _memory(facts, copies)
     if any(not c.launch_recorded for c in copies):
         text += " The launches were not recorded: the op is the one nearest in time."
     return text
+
+
+def _memory(facts: Facts, copies: list[Copies]) -> str:
+    """Which memory the host's side is in, and how long the host waits in the copies."""
+    if copies[0].category is Category.COPY_P2P:
+        return ""
+    to_device = copies[0].category is Category.COPY_H2D
+    kinds = {c.source_memory if to_device else c.target_memory for c in copies}
+    blocked = facts.per_step(_blocked(facts, copies))
+    waits = f" It waits {format_ns(blocked)} per step in them." if blocked else ""
+    if "pageable" in kinds:
+        text = f" The host memory is pageable, which makes the copy slower and blocks the host.{waits}"
+    elif kinds == {"pinned"}:
+        text = f" The host memory is pinned{', yet the host waits for the copies' if blocked else ''}.{waits}"
+    else:
+        text = waits.replace("It waits", "The host waits")
+    return text + (" The saving is that of pinned memory and copies that nothing waits for." if to_device else "")
+
+
+def _blocked(facts: Facts, copies: list[Copies]) -> int:
+    ops = facts.trace.device_ops
+    calls = ops.launch[np.isin(ops.slice, [s for c in copies for s in c.slices])]
+    waits = waits_of_copies(facts, calls[calls >= 0])
+    return int((facts.host.waits.end[waits] - facts.host.waits.start[waits]).sum())
 
 
 def _fix(category: Category, pageable: bool, framework: str | None) -> str:
