@@ -133,8 +133,9 @@ def remedy(raw: str) -> str:
 
 def by_framework(module: ModuleType) -> Iterator[str]:
     """The remedies of a rule that each framework has its own words for."""
-    for name, texts in vars(module).items():
-        if not name.isupper() or texts is not getattr(remedies_module, name, None):
+    frameworks = {remedies_module.PYTORCH, remedies_module.JAX, remedies_module.TENSORFLOW, remedies_module.TORCH_XLA}
+    for texts in vars(module).values():
+        if not isinstance(texts, dict) or None not in texts or not set(texts) - {None} <= frameworks:
             continue
         for framework, text in texts.items():
             yield f"*{framework or 'Others'}.* {remedy(text)}"
