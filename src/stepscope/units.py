@@ -47,6 +47,20 @@ def format_bytes(size: int | None) -> str:
     return f"{_three_digits(value)} TiB"
 
 
+def format_rate(per_second: float, unit: str) -> str:
+    """Write a rate in decimal units.
+
+    >>> format_rate(616_400_000_000_000, "FLOP/s"), format_rate(950.0, "B/s")
+    ('616 TFLOP/s', '950 B/s')
+    """
+    value = per_second
+    for prefix in ("", "k", "M", "G", "T"):
+        if value < 999.5:
+            return f"{_three_digits(value)} {prefix}{unit}"
+        value /= 1000
+    return f"{_three_digits(value)} P{unit}"
+
+
 def format_share(share: float | None) -> str:
     """Write a share of one as a percentage; a share too small to show is not rounded to nothing.
 
