@@ -62,7 +62,7 @@ def test_findings_are_ranked_by_what_they_save_and_numbered_within_their_rule():
         ("exposed_copy.2", 500 * US),
     ]
     assert "device to host" in found.findings[0].title
-    assert found.plan == ("exposed_copy.1", "input_bound.1", "exposed_copy.2")
+    assert found.plan == ("input_bound.1", "exposed_copy.1", "exposed_copy.2")  # input first, whatever it saves
 
 
 def test_what_says_no_saving_comes_last_and_is_not_in_the_plan():

@@ -103,6 +103,19 @@ def test_no_finding_is_good_news_only_where_the_device_sets_the_pace():
     assert "Nothing to fix" not in "\n".join(lines)
 
 
+def test_the_long_report_says_in_which_order_to_work_and_how_good_the_replay_is():
+    document = documents.input_bound()
+    document["plan"] = [item["id"] for item in document["findings"]]
+    document["whatif"] = {
+        "replay_error": 0.004, "residual_share": 0.02, "reason": None, "combined_step_ns": 100_000_000,
+    }  # fmt: skip
+    text = " ".join(terminal.render(document, verbose=True).split())
+    first, second = (item["title"] for item in document["findings"][:2])
+    assert f"Work in this order, one change at a time, and record again after each: 1) {first}; 2) {second}" in text
+    assert "An unchanged replay is 0.4 % off the measured step time and keeps 2.0 % of it as measured." in text
+    assert "With every finding fixed a step takes 100 ms." in text
+
+
 def test_a_replayed_prediction_is_told_from_a_first_order_one():
     document = documents.input_bound()
     document["findings"][0]["prediction_basis"] = "replay"

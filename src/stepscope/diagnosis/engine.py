@@ -43,17 +43,16 @@ class Diagnosis:
     whatif: WhatIf
     replayed: Predictor | str
     """The replay behind the predictions, else why there is none."""
-
-    @property
-    def plan(self) -> tuple[str, ...]:
-        """Ids in the order one should work: findings that say what they save, largest first."""
-        return tuple(f.id for f in self.findings if f.saving_ns_per_step is not None)
+    plan: tuple[str, ...]
+    """Ids of findings that say what they save, in the order one should work: that of ``RULES``."""
 
 
 def diagnose(facts: Facts) -> Diagnosis:
     """Apply every rule."""
     replayed = predictor(facts)
-    found = [finding for rule in RULES for finding in _over_devices(facts, rule(facts))]
+    by_rule = [_over_devices(facts, rule(facts)) for rule in RULES]
+    place = {finding.rule: at for at, findings in enumerate(by_rule) for finding in findings}
+    found = [finding for findings in by_rule for finding in findings]
     found = [_qualified(facts, _predicted(facts, replayed, finding)) for finding in found]
     found = _numbered(sorted(found, key=_rank))
     telling = [_is_worth_telling(facts, replayed, finding) for finding in found]
@@ -61,7 +60,9 @@ def diagnose(facts: Facts) -> Diagnosis:
     minor = tuple(finding for finding, tells in zip(found, telling, strict=True) if not tells)
     sentence, bottleneck = verdict(facts)
     notices = tuple(profile.notices(facts))
-    return Diagnosis(worth, minor, notices, sentence, bottleneck, _whatif(facts, replayed, worth), replayed)
+    planned = sorted((f for f in worth if f.saving_ns_per_step is not None), key=lambda f: place[f.rule])
+    plan = tuple(finding.id for finding in planned)
+    return Diagnosis(worth, minor, notices, sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan)
 
 
 def _is_worth_telling(facts: Facts, replayed: Predictor | str, finding: Finding) -> bool:

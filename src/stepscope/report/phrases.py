@@ -152,6 +152,15 @@ def fix_set(finding: dict[str, Any]) -> list[str]:
     return lines
 
 
+def plan(document: Document) -> str:
+    """The order to work in, where there is more than one thing to do."""
+    titles = {item["id"]: item["title"] for item in document["findings"]}
+    steps = [f"{number}) {titles[id_]}" for number, id_ in enumerate(document["plan"], 1)]
+    if len(steps) < 2:
+        return ""
+    return f"Work in this order, one change at a time, and record again after each: {'; '.join(steps)}."
+
+
 def replayed(whatif: dict[str, Any]) -> str:
     """How good the replay behind the predictions is, or why there is none."""
     if whatif["reason"] is not None:

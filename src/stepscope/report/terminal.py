@@ -81,6 +81,8 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
         yield _finding(number, finding, document, verbose=True)
     if told:
         yield Text("")
+        if order := phrases.plan(document):
+            yield _paragraph(order)
         yield _paragraph(phrases.replayed(document["whatif"]), "dim")
     if untold:
         yield _heading("Could not be told from this profile")

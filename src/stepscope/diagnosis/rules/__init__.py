@@ -22,16 +22,23 @@ from stepscope.diagnosis.rules import (
 )
 
 RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
+    # Input
     input_bound.find,
+    # Gaps
     between_steps.find,
+    slow_steps.find,
+    sync_bound.find,
     allocating.find,
-    recompilation.find,
     graph_building.find,
     transfer.find,
-    sync_bound.find,
+    # Launches and placement
     launch_bound.find,
     exposed_copy.find,
-    exposed_collective.find,
+    # Kernels and precision
     tensor_cores.find,
-    slow_steps.find,
+    # Compilation
+    recompilation.find,
+    # Many devices
+    exposed_collective.find,
 )
+"""In the order in which one should work, a change at a time: no kernel is worth tuning while the device waits."""
