@@ -74,6 +74,11 @@ FEWEST_CALLS: Final = 100
 NAMES_LOST_SHARE: Final = 0.10
 """Where more events than this lost their names with the end of a cut file, no cause is told from the rest."""
 
+# --- layers -------------------------------------------------------------------------------------------------------
+
+LAYER_DEPTH: Final = 64
+"""Modules further inside than this count as part of the one around them: real models nest some ten."""
+
 # --- what-if ------------------------------------------------------------------------------------------------------
 
 MATCHED_LAUNCHES_SHARE: Final = 0.95

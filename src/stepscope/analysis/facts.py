@@ -17,7 +17,9 @@ from stepscope.analysis.kernels import KernelTable, kernel_table
 from stepscope.analysis.launches import LaunchDelay, launch_delay
 from stepscope.analysis.memory import MemoryUse, memory_use
 from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
+from stepscope.analysis.layers import Layers, layer_costs
 from stepscope.analysis.placement import Placement, place_ops
+from stepscope.analysis.ops import OpTable, Windows, op_table
 from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.slow_steps import SlowStep, slow_steps
@@ -99,6 +101,24 @@ class Facts:
 
     @cached_property
     def work(self) -> list[Work]:
+    @cached_property
+    def ops(self) -> OpTable | None:
+        """The ops of the used steps; None where none was recorded."""
+        costs = [delay.median_ns for delay in self.delays if delay.median_ns is not None]
+        return op_table(self.trace, self.activities, self.locator, self._windows, min(costs, default=None))
+
+    @cached_property
+    def layers(self) -> list[Layers]:
+        """What each layer costs, per device; none where neither modules nor scopes were recorded."""
+        return layer_costs(self.trace, self.activities, self._windows)
+
+    @property
+    def _windows(self) -> tuple[Windows, list[Windows]]:
+        """The used steps on the host and on each device."""
+        steps = list(self.used)
+        start = self.markers.start[steps]
+        return (start, start + self.host_step_ns[steps]), [_bounds(account, self.used) for _, account in self.devices]
+
         """Per device, the kernels of the used steps and what the ops they work for cost."""
         return device_work(self.trace, self.activities, [_bounds(account, self.used) for _, account in self.devices])
 
@@ -114,6 +134,16 @@ class Facts:
 
     @cached_property
     def memory(self) -> list[MemoryUse]:
+    @cached_property
+    def inputs(self) -> InputRanges | None:
+        """What the training thread did in its input ranges; None without any."""
+        return input_ranges(self.trace, self.host, self.markers, self.used)
+
+    @cached_property
+    def input_stages(self) -> InputStages | None:
+        """The input pipeline by stage, and its producers; None where nothing of it was recorded."""
+        return input_stages(self.trace, self.host, self.markers, self.used, self.activities)
+
         """Each allocator's memory; none where it was not recorded."""
         return memory_use(self.trace, self.markers, self.used, self.locator)
 

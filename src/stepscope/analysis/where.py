@@ -9,10 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
+from stepscope.analysis.backward import forward_of
 from stepscope.names.hosts import step_marker
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import inherit, innermost_at, outermost
-from stepscope.trace.tables import I32, Bools, FlowKind, Kind, Rows
+from stepscope.trace.tables import I32, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 _FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d{1,18})\): (?P<function>.+)$")
@@ -162,7 +163,7 @@ class Locator:
         stacks = np.full(len(slices), -1, np.int32)
         stacks[self.trace.host_ops.slice] = self.trace.host_ops.call_stack
         stacks = inherit(stacks, slices.parent)
-        forward = self._forward()
+        forward = forward_of(self.trace)
         bare = (frames < 0) & (stacks < 0) & (forward >= 0)
         for column in (frames, modules, annotations, stacks):
             missing = bare & (column < 0)
@@ -192,14 +193,6 @@ class Locator:
         other = [code for code, frame in known.items() if frame is not None and frame.tells_library]
         nearest = self._nearest(is_frame & np.isin(slices.name, own))
         return np.where(nearest >= 0, nearest, self._nearest(is_frame & np.isin(slices.name, other)))
-
-    def _forward(self) -> I32:
-        """Per slice, the forward slice an enclosing backward op belongs to."""
-        flows = self.trace.flows
-        wanted = flows.kind == FlowKind.FORWARD_BACKWARD
-        sources = np.full(len(self.trace.slices), -1, np.int32)
-        sources[flows.target[wanted]] = flows.source[wanted]
-        return inherit(sources, self.trace.slices.parent)
 
     def _frame(self, name: int, stack: int) -> Frame | None:
         if name >= 0:

@@ -20,6 +20,7 @@ from stepscope.analysis.where import Where
 from stepscope.analysis.xla import XlaFacts
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding, FixPart
+from stepscope.report import op_costs
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.schema import REPORT_SCHEMA
 
@@ -188,6 +189,10 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         made["functions"] = [dataclasses.asdict(use) for use in functions_by_self_time(facts.trace)[:KERNELS_SHOWN]]
     if facts.xla is not None:
         made["xla"] = _xla(facts, facts.xla)
+    if facts.ops is not None:
+        made["ops"] = op_costs.ops(facts.ops)
+    if facts.layers:
+        made["layers"] = op_costs.layers(facts)
     if facts.placement is not None:
         made["placement"] = dataclasses.asdict(facts.placement)
     return made

@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from stepscope.report import labels, phrases
+from stepscope.report.op_sections import layers, ops
 from stepscope.report.phrases import Document
+from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, rate, text, yes
 from stepscope.units import format_bytes, format_count, format_ns, format_share
-
-MOST_ROWS = 20
-"""Rows of a table in the long report; the JSON report holds them all."""
-
-_ABSENT = "–"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column's title and layout: numbers to the right; names, and paths among them, shortened to fit."""
-
-    title: str
-    numeric: bool = False
-    name: bool = False
-    path: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A titled table, with a line of text above it where one helps."""
-
-    title: str
-    columns: tuple[Column, ...]
-    rows: Sequence[tuple[str, ...]]
-    note: str = ""
 
 
 def sections(document: Document) -> list[Section]:
@@ -52,6 +28,8 @@ def sections(document: Document) -> list[Section]:
         _precision(analyses.get("precision"), analyses.get("placement")),
         *_xla(analyses.get("xla"), phrases.step_names(document)),
         _kernels(analyses.get("kernels", [])),
+        *ops(analyses.get("ops")),
+        *layers(analyses.get("layers", [])),
         _functions(analyses.get("functions", [])),
         _files(document["profile"]),
     ]
@@ -64,43 +42,10 @@ def _without_silent_columns(section: Section, silent: set[str]) -> Section:
     told = [
         at
         for at, column in enumerate(section.columns)
-        if column.title not in silent and any(row[at] != _ABSENT for row in section.rows)
+        if column.title not in silent and any(row[at] != ABSENT for row in section.rows)
     ]
     columns = tuple(section.columns[at] for at in told)
     return replace(section, columns=columns, rows=[tuple(row[at] for at in told) for row in section.rows])
-
-
-def _number(title: str) -> Column:
-    return Column(title, numeric=True)
-
-
-def _name(title: str) -> Column:
-    return Column(title, name=True)
-
-
-def _place(title: str) -> Column:
-    return Column(title, name=True, path=True)
-
-
-def _text(value: object) -> str:
-    return _ABSENT if value is None else str(value)
-
-
-def _rate(value: float | None) -> str:
-    return _ABSENT if value is None else f"{value:.4g}"
-
-
-def _yes(value: bool | None) -> str:
-    return _ABSENT if value is None else "yes" if value else "no"
-
-
-def _cut(rows: Iterable[tuple[str, ...]], total: int) -> tuple[list[tuple[str, ...]], str]:
-    """The first rows, and a remark on the ones left out."""
-    kept = [row for row, _ in zip(rows, range(MOST_ROWS), strict=False)]
-    note = (
-        f"the first {MOST_ROWS} of {format_count(total)}; --format json has all" if total > MOST_ROWS else ""
-    )
-    return kept, note
 
 
 def _minor(findings: list[dict[str, Any]]) -> Section:
@@ -108,34 +53,34 @@ def _minor(findings: list[dict[str, Any]]) -> Section:
         (
             item["title"].replace("`", ""),
             format_ns(item["cost_ns_per_step"]),
-            next(filter(None, map(phrases.locator, item["where"])), _ABSENT),
+            next(filter(None, map(phrases.locator, item["where"])), ABSENT),
         )
         for item in findings
     ]
-    columns = (_name("what"), _number("per step"), _place("where"))
+    columns = (name("what"), number("per step"), place("where"))
     return Section("Costs too little to be a finding", columns, rows)
 
 
 def _steps(steps: list[dict[str, Any]]) -> Section:
-    rows, note = _cut(
+    rows, note = cut(
         (
             (
-                _text(step["number"] if step["number"] is not None else step["index"]),
-                _text(step["rank"]),
+                text(step["number"] if step["number"] is not None else step["index"]),
+                text(step["rank"]),
                 format_ns(step["dur_ns"]),
                 format_ns(step["host_dur_ns"]),
                 step["basis"],
-                _yes(step["complete"]),
+                yes(step["complete"]),
             )
             for step in steps
         ),
         len(steps),
     )
     columns = (
-        _number("step"),
-        _number("rank"),
-        _number("step time"),
-        _number("host time"),
+        number("step"),
+        number("rank"),
+        number("step time"),
+        number("host time"),
         Column("measured on"),
         Column("complete"),
     )
@@ -160,15 +105,15 @@ def _breakdown(entry: dict[str, Any], document: Document) -> Section:
     note = f"{format_ns(entry['step_ns'])} per step" + (
         f", mean of {entry['steps']} steps" if entry["steps"] > 1 else ""
     )
-    columns = (Column("part"), Column(""), _number("per step"), _number("share"))
+    columns = (Column("part"), Column(""), number("per step"), number("share"))
     unused = ", unused" if entry.get("unused") else ""
     return Section(f"{where}{unused}{rank}: where each step's time goes", columns, rows, note)
 
 
 def _device_title(device: int, document: Document) -> str:
     names = {entry["id"]: entry["name"] for entry in document["profile"]["devices"]}
-    name = names.get(device)
-    return f"Device {device}, {name}" if name else f"Device {device}"
+    named = names.get(device)
+    return f"Device {device}, {named}" if named else f"Device {device}"
 
 
 _OUTSIDE = {
@@ -180,10 +125,10 @@ _OUTSIDE = {
 
 def _outside(accounting: list[dict[str, Any]]) -> Section:
     found = [row for row in accounting if row["phase"] != "step" and row["dur_ns"]]
-    rows, note = _cut(
+    rows, note = cut(
         (
             (
-                _text(row["device"]),
+                text(row["device"]),
                 _OUTSIDE[row["phase"]],
                 format_ns(row["start_ns"]),
                 format_ns(row["dur_ns"]),
@@ -194,15 +139,15 @@ def _outside(accounting: list[dict[str, Any]]) -> Section:
     )
     return Section(
         "Time outside the steps",
-        (_number("device"), Column("when"), _number("at"), _number("time")),
+        (number("device"), Column("when"), number("at"), number("time")),
         rows,
         note,
     )
 
 
 def _phases(phases: dict[str, int] | None) -> Section:
-    rows = [(labels.PHASES.get(name, name), format_ns(ns)) for name, ns in (phases or {}).items() if ns]
-    return Section("Device time by phase", (Column("phase"), _number("per step")), rows)
+    rows = [(labels.PHASES.get(phase, phase), format_ns(ns)) for phase, ns in (phases or {}).items() if ns]
+    return Section("Device time by phase", (Column("phase"), number("per step")), rows)
 
 
 def _idle(idle: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Section]:
@@ -210,84 +155,84 @@ def _idle(idle: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Sec
         return []
     totals = [
         (
-            _text(entry["device"]),
+            text(entry["device"]),
             format_ns(entry["total_ns"]),
             format_ns(entry["between_steps_ns"]),
             format_ns(entry["within_steps_ns"]),
         )
         for entry in idle["per_device"]
     ]
-    columns = (_number("device"), _number("idle in all"), _number("before first op"), _number("behind first op"))
-    rows, cut = _cut((_gap(gap, steps) for gap in idle["gaps"]), len(idle["gaps"]))
+    columns = (number("device"), number("idle in all"), number("before first op"), number("behind first op"))
+    rows, left_out = cut((_gap(gap, steps) for gap in idle["gaps"]), len(idle["gaps"]))
     crosses = "+ crosses a step boundary" if any(gap["crosses_step"] for gap in idle["gaps"]) else ""
     gap_columns = (
-        _number("device"),
-        _number("step"),
-        _number("at"),
-        _number("idle"),
+        number("device"),
+        number("step"),
+        number("at"),
+        number("idle"),
         Column("mostly"),
-        _name("first op after it"),
-        _place("where"),
+        name("first op after it"),
+        place("where"),
     )
-    note = "; ".join(filter(None, (crosses, cut)))
+    note = "; ".join(filter(None, (crosses, left_out)))
     meaning = "before first op: from the last op of the step before to the first one of the step, on the device"
     return [Section("Idle time", columns, totals, meaning), Section("Longest idle gaps", gap_columns, rows, note)]
 
 
 def _gap(gap: dict[str, Any], steps: dict[int | None, str]) -> tuple[str, ...]:
     cause = max(gap["parts"], key=lambda name: gap["parts"][name], default=None)
-    mostly = labels.CATEGORIES[cause].words if cause else _ABSENT
-    step = steps.get(gap["step"], _ABSENT) + ("+" if gap["crosses_step"] else "")
-    place = phrases.locator(gap["where"]) or gap["blocking"] or gap["launch"] or _ABSENT
+    mostly = labels.CATEGORIES[cause].words if cause else ABSENT
+    step = steps.get(gap["step"], ABSENT) + ("+" if gap["crosses_step"] else "")
+    where = phrases.locator(gap["where"]) or gap["blocking"] or gap["launch"] or ABSENT
     return (
-        _text(gap["device"]),
+        text(gap["device"]),
         step,
         format_ns(gap["start_ns"]),
         format_ns(gap["dur_ns"]),
         mostly,
-        _text(gap["op"]),
-        place,
+        text(gap["op"]),
+        where,
     )
 
 
 def _syncs(syncs: list[dict[str, Any]]) -> Section:
-    rows, note = _cut(
+    rows, note = cut(
         (
             (
-                _text(sync["op"] if sync["op"] is not None else sync["call"]),
-                _text(sync.get("device")),
-                _rate(sync["per_step"]),
+                text(sync["op"] if sync["op"] is not None else sync["call"]),
+                text(sync.get("device")),
+                rate(sync["per_step"]),
                 format_ns(sync["blocked_ns_per_step"]),
                 format_ns(sync["cost_ns_per_step"]),
-                phrases.locator(sync["where"]) or _ABSENT,
+                phrases.locator(sync["where"]) or ABSENT,
             )
             for sync in syncs
         ),
         len(syncs),
     )
     columns = (
-        _name("host waits in"),
-        _number("device"),
-        _number("per step"),
-        _number("host blocked"),
-        _number("device idle for it"),
-        _place("where"),
+        name("host waits in"),
+        number("device"),
+        number("per step"),
+        number("host blocked"),
+        number("device idle for it"),
+        place("where"),
     )
     return Section("Waits of the host for the device (synchronisation), per step", columns, rows, note)
 
 
 def _copies(copies: list[dict[str, Any]]) -> Section:
-    rows, note = _cut(
+    rows, note = cut(
         (
             (
                 copy["direction"],
                 f"{copy['source_memory']} → {copy['target_memory']}",
-                _text(copy["op"]) + (" (nearest)" if copy["launch_link"] == "heuristic" else ""),
-                _text(copy.get("device")),
-                _rate(copy["per_step"]),
+                text(copy["op"]) + (" (nearest)" if copy["launch_link"] == "heuristic" else ""),
+                text(copy.get("device")),
+                rate(copy["per_step"]),
                 format_bytes(copy["bytes_per_step"]),
                 format_ns(copy["exposed_ns_per_step"]),
-                _yes(copy["every_step"]),
+                yes(copy["every_step"]),
             )
             for copy in copies
         ),
@@ -296,11 +241,11 @@ def _copies(copies: list[dict[str, Any]]) -> Section:
     columns = (
         Column("copy"),
         Column("memory"),
-        _name("from op"),
-        _number("device"),
-        _number("per step"),
-        _number("bytes"),
-        _number("exposed"),
+        name("from op"),
+        number("device"),
+        number("per step"),
+        number("bytes"),
+        number("exposed"),
         Column("every step"),
     )
     return Section("Copies, per step", columns, rows, note)
@@ -309,7 +254,7 @@ def _copies(copies: list[dict[str, Any]]) -> Section:
 def _launch_delay(delays: list[dict[str, Any]]) -> Section:
     rows = [
         (
-            _text(delay["device"]),
+            text(delay["device"]),
             format_count(delay["count"]),
             format_ns(delay["median_ns"]),
             format_ns(delay["p95_ns"]),
@@ -318,11 +263,11 @@ def _launch_delay(delays: list[dict[str, Any]]) -> Section:
         for delay in delays
     ]
     columns = (
-        _number("device"),
-        _number("launches"),
-        _number("median"),
-        _number("p95"),
-        _number("step time spent waiting"),
+        number("device"),
+        number("launches"),
+        number("median"),
+        number("p95"),
+        number("step time spent waiting"),
     )
     return Section("From launch to start", columns, rows)
 
@@ -349,20 +294,20 @@ def _xla(xla: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Secti
         return []
     duty = [
         (
-            _text(entry["device"]),
+            text(entry["device"]),
             format_count(entry["executions"]),
             format_ns(entry["executing_ns_per_step"]),
             "unused" if entry["share"] is None else format_share(entry["share"]),
-            _ABSENT if entry["collective_share"] is None else format_share(entry["collective_share"]),
+            ABSENT if entry["collective_share"] is None else format_share(entry["collective_share"]),
         )
         for entry in xla["duty_cycle"]
     ]
     columns = (
-        _number("device"),
-        _number("executions"),
-        _number("executing, per step"),
-        _number("duty cycle"),
-        _number("in collectives"),
+        number("device"),
+        number("executions"),
+        number("executing, per step"),
+        number("duty cycle"),
+        number("in collectives"),
     )
     building = xla["graph_building"]
     note = "" if building is None else (
@@ -373,20 +318,20 @@ def _xla(xla: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Secti
 
 
 def _compilations(found: list[dict[str, Any]], steps: dict[int | None, str]) -> Section:
-    rows, note = _cut(
+    rows, note = cut(
         (
             (
-                steps.get(entry["step"], _ABSENT),
+                steps.get(entry["step"], ABSENT),
                 format_ns(entry["dur_ns"]),
-                _text(entry["module"]),
+                text(entry["module"]),
                 _shapes(entry),
-                phrases.locator(entry["where"]) or _ABSENT,
+                phrases.locator(entry["where"]) or ABSENT,
             )
             for entry in found
         ),
         len(found),
     )
-    columns = (_number("step"), _number("time"), _name("module"), Column("parameters"), _place("where"))
+    columns = (number("step"), number("time"), name("module"), Column("parameters"), place("where"))
     return Section("Compilations inside the profile", columns, rows, note)
 
 
@@ -398,15 +343,15 @@ def _shapes(entry: dict[str, Any]) -> str:
 
 
 def _kernels(kernels: list[dict[str, Any]]) -> Section:
-    rows, note = _cut(
+    rows, note = cut(
         (
             (
                 kernel["name"],
-                _text(kernel.get("device")),
+                text(kernel.get("device")),
                 format_ns(kernel["total_ns"]),
                 format_share(kernel["share"]),
                 format_count(kernel["count"]),
-                _text(kernel["precision"]),
+                text(kernel["precision"]),
                 kernel["tensor_core"],
             )
             for kernel in kernels
@@ -414,11 +359,11 @@ def _kernels(kernels: list[dict[str, Any]]) -> Section:
         len(kernels),
     )
     columns = (
-        _name("kernel"),
-        _number("device"),
-        _number("time"),
-        _number("share"),
-        _number("count"),
+        name("kernel"),
+        number("device"),
+        number("time"),
+        number("share"),
+        number("count"),
         Column("precision"),
         Column("tensor cores"),
     )
@@ -426,10 +371,10 @@ def _kernels(kernels: list[dict[str, Any]]) -> Section:
 
 
 def _functions(functions: list[dict[str, Any]]) -> Section:
-    rows, note = _cut(
+    rows, note = cut(
         ((use["name"], format_ns(use["self_ns"]), format_count(use["count"])) for use in functions), len(functions)
     )
-    columns = (_name("function"), _number("own time"), _number("calls"))
+    columns = (name("function"), number("own time"), number("calls"))
     return Section("Functions by the time spent in their own code", columns, rows, note)
 
 
@@ -440,4 +385,4 @@ def _files(profile: dict[str, Any]) -> Section:
     ]
     read = "read whole" if profile["complete"] else "not read whole: see the notices"
     note = ", ".join([profile["format"], read] + ([f"host {profile['host']}"] if profile["host"] else []))
-    return Section("What was read", (_place("file"), _number("size"), _number("events")), rows, note)
+    return Section("What was read", (place("file"), number("size"), number("events")), rows, note)

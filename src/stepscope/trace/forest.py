@@ -126,3 +126,52 @@ def _holding(chosen: Bools, parent: I32) -> Bools:
         if parent[i] >= 0 and (chosen[i] or found[i]):
             found[parent[i]] = True
     return found
+
+
+def summed(values: I64, parent: I32) -> I64:
+    """Per slice, its own value and those of all slices inside it."""
+    return _summed(values.copy(), parent)
+
+
+@kernel
+def _summed(values: I64, parent: I32) -> I64:
+    for i in range(values.size - 1, -1, -1):
+        if parent[i] >= 0:
+            values[parent[i]] += values[i]
+    return values
+
+
+def levels(parent: I32) -> I32:
+    """Per slice, how many enclose it."""
+    return _levels(parent)
+
+
+@kernel
+def _levels(parent: I32) -> I32:
+    found = np.zeros(parent.size, np.int32)
+    for i in range(parent.size):
+        if parent[i] >= 0:
+            found[i] = found[parent[i]] + 1
+    return found
+
+
+def within_own_kind(kind: I32, parent: I32) -> Bools:
+    """Which slices lie, at any depth, inside one of equal ``kind`` (numbers from 0)."""
+    return _within_own_kind(kind, parent, int(kind.max(initial=-1)) + 1)
+
+
+@kernel
+def _within_own_kind(kind: I32, parent: I32, kinds: int) -> Bools:
+    found = np.zeros(kind.size, np.bool_)
+    open_now = np.zeros(kinds, np.int32)  # how many of each kind enclose the slice at hand
+    path = np.empty(kind.size, np.int32)
+    size = 0
+    for i in range(kind.size):
+        while size > 0 and path[size - 1] != parent[i]:
+            size -= 1
+            open_now[kind[path[size]]] -= 1
+        found[i] = open_now[kind[i]] > 0
+        open_now[kind[i]] += 1
+        path[size] = i
+        size += 1
+    return found

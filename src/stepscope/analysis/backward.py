@@ -1,0 +1,41 @@
+"""Which forward op a backward op differentiates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.trace.forest import inherit
+from stepscope.trace.tables import I32, I64, NULL, FlowKind
+from stepscope.trace.trace import Trace
+
+
+def forward_of(trace: Trace) -> I32:
+    """Per slice, the forward op that an enclosing backward op belongs to, -1 for none.
+
+    Arrows of the profile say so; where it draws none, autograd's sequence numbers do: a backward op carries that of
+    the last op the forward began with it.
+    """
+    flows, ops = trace.flows, trace.host_ops
+    sources = np.full(len(trace.slices), -1, np.int32)
+    backward = np.flatnonzero((ops.forward_thread > 0) & (ops.sequence != NULL))
+    forward = np.flatnonzero((ops.forward_thread <= 0) & (ops.sequence != NULL))
+    if backward.size and forward.size:
+        sources[ops.slice[backward]] = _last_with_number(trace, ops.slice, ops.sequence, (forward, backward))
+    drawn = flows.kind == FlowKind.FORWARD_BACKWARD
+    sources[flows.target[drawn]] = flows.source[drawn]
+    return inherit(sources, trace.slices.parent)
+
+
+def _last_with_number(trace: Trace, slices: I32, number: I64, rows: tuple[I64, I64]) -> I32:
+    """Per backward op, the forward op with its number that began last before it, -1 for none."""
+    forward, backward = rows
+    start = trace.slices.start_ns[slices]
+    both = np.concatenate((forward, backward))
+    is_forward = np.arange(both.size) < forward.size
+    order = np.lexsort((is_forward, start[both], number[both]))
+    latest = np.maximum.accumulate(np.where(is_forward[order], np.arange(order.size), -1))
+    found = np.where(latest >= 0, both[order[latest]], -1)
+    found = np.where((found >= 0) & (number[found] == number[both[order]]), slices[found], -1)
+    made = np.empty(both.size, np.int32)
+    made[order] = found
+    return made[forward.size :]

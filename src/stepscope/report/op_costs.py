@@ -1,0 +1,56 @@
+"""The report's figures of ops and layers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.ops import OpTable, OpUse
+
+ROWS = 50
+"""Ops, places and layers that a report lists."""
+
+
+def ops(table: OpTable) -> dict[str, Any]:
+    """``analyses.ops``."""
+    return {
+        "launch_cost_ns": table.launch_cost_ns,
+        "device_ns": table.device_ns,
+        "outside_ns": table.outside_ns,
+        "types": len(table.by_type),
+        "places": len(table.by_place),
+        "by_type": [_use(use) for use in table.by_type[:ROWS]],
+        "by_place": [_use(use) for use in table.by_place[:ROWS]],
+    }
+
+
+def _use(use: OpUse) -> dict[str, Any]:
+    made = {field.name: getattr(use, field.name) for field in dataclasses.fields(use)}
+    where = None if use.where is None else dataclasses.asdict(use.where)
+    return made | {"mean_ns": round(use.mean_ns), "where": where}
+
+
+def layers(facts: Facts) -> list[dict[str, Any]]:
+    """``analyses.layers``."""
+    return [
+        {
+            "device": found.device,
+            "total_ns_per_step": facts.per_step(found.total_ns),
+            "outside_ns_per_step": facts.per_step(found.outside_ns),
+            "count": len(found.layers),
+            "layers": [
+                {
+                    "path": layer.path,
+                    "forward_ns_per_step": facts.per_step(layer.forward_ns),
+                    "backward_ns_per_step": facts.per_step(layer.backward_ns),
+                    "whole_ns_per_step": facts.per_step(layer.whole_ns),
+                    "kernels_per_step": layer.kernels / len(facts.used),
+                    "share": layer.own_ns / found.total_ns if found.total_ns else 0.0,
+                }
+                for layer in found.layers[:ROWS]
+            ],
+        }
+        for found in facts.layers
+        if found.layers
+    ]
