@@ -181,7 +181,9 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
             "launch_delay": [_delay(facts, at) for at in range(len(facts.delays))],
             "syncs": [_sync(facts, at, sync) for at, found in enumerate(facts.syncs) for sync in found],
             "copies": [_copy(facts, at, copies) for at, found in enumerate(facts.copies) for copies in found],
-            "kernels": _kernels(facts),
+            "kernels": efficiency.kernels(facts),
+            "roofline": efficiency.roofline(facts),
+            "mfu": efficiency.mfu(facts),
         }
         if any(device.kind == "gpu" for device in facts.trace.info.devices):
             made["precision"] = _precision(facts)
@@ -277,25 +279,6 @@ def _copy(facts: Facts, at: int, copies: Any) -> dict[str, Any]:
         "launch_link": "recorded" if copies.launch_recorded else "heuristic",
         "where": _where(copies.where),
     }
-
-
-def _kernels(facts: Facts) -> list[dict[str, Any]]:
-    total = facts.kernels.total_ns
-    return [
-        {
-            "name": use.name,
-            "device": use.device,
-            "family": str(use.traits.family),
-            "precision": use.precision,
-            "precision_reason": use.precision_reason,
-            "tensor_core": str(use.traits.tensor_core),
-            "tensor_core_reason": use.traits.tensor_core_reason,
-            "count": use.count,
-            "total_ns": use.total_ns,
-            "share": use.total_ns / total if total else 0.0,
-        }
-        for use in facts.kernels.uses[:KERNELS_SHOWN]
-    ]
 
 
 def _xla(facts: Facts, xla: XlaFacts) -> dict[str, Any]:
