@@ -15,11 +15,11 @@ from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.host import HostActivity, host_activity
 from stepscope.analysis.kernels import KernelTable, kernel_table
 from stepscope.analysis.launches import LaunchDelay, launch_delay
-from stepscope.analysis.memory import MemoryUse, memory_use
-from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
 from stepscope.analysis.layers import Layers, layer_costs
-from stepscope.analysis.placement import Placement, place_ops
+from stepscope.analysis.memory import MemoryUse, memory_use
 from stepscope.analysis.ops import OpTable, Windows, op_table
+from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
+from stepscope.analysis.placement import Placement, place_ops
 from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.slow_steps import SlowStep, slow_steps
@@ -100,8 +100,6 @@ class Facts:
         return tuple(sorted((*self.used, *(found.step for found in self.slow))))
 
     @cached_property
-    def work(self) -> list[Work]:
-    @cached_property
     def ops(self) -> OpTable | None:
         """The ops of the used steps; None where none was recorded."""
         costs = [delay.median_ns for delay in self.delays if delay.median_ns is not None]
@@ -119,6 +117,8 @@ class Facts:
         start = self.markers.start[steps]
         return (start, start + self.host_step_ns[steps]), [_bounds(account, self.used) for _, account in self.devices]
 
+    @cached_property
+    def work(self) -> list[Work]:
         """Per device, the kernels of the used steps and what the ops they work for cost."""
         return device_work(self.trace, self.activities, [_bounds(account, self.used) for _, account in self.devices])
 
@@ -134,16 +134,6 @@ class Facts:
 
     @cached_property
     def memory(self) -> list[MemoryUse]:
-    @cached_property
-    def inputs(self) -> InputRanges | None:
-        """What the training thread did in its input ranges; None without any."""
-        return input_ranges(self.trace, self.host, self.markers, self.used)
-
-    @cached_property
-    def input_stages(self) -> InputStages | None:
-        """The input pipeline by stage, and its producers; None where nothing of it was recorded."""
-        return input_stages(self.trace, self.host, self.markers, self.used, self.activities)
-
         """Each allocator's memory; none where it was not recorded."""
         return memory_use(self.trace, self.markers, self.used, self.locator)
 
