@@ -97,14 +97,19 @@ FINDING_SHARE: Final = 0.01
 FINDING_NS: Final = 50_000
 """A finding costs at least both of these per step; less is shown under ``-v`` only."""
 
+PRODUCERS_BUSY_SHARE: Final = 0.8
+PRODUCERS_IDLE_SHARE: Final = 0.5
+"""Threads that prepare batches keep busy, or wait themselves, from and up to this share of the time in which a batch is
+waited for: one that works without a pause shows 0.9 or more, less what passes between two batches."""
+
+TOLD_SHARE: Final = 0.5
+"""Host time is called Python code where frames, or annotations around nothing else, show it for this share."""
+
 LAUNCH_SHARE: Final = 0.05
 """Waiting for launches is a finding from this share of the step. XProf says moderate from 3 %, high from 15 %."""
 
 LAUNCH_SHARE_RECORDED: Final = 0.10
 """The same where stacks, shapes or memory were recorded: recording them makes the host's steps 1.6 to 2.3 times as long
-TOLD_SHARE: Final = 0.5
-"""Host time is called Python code where frames, or annotations around nothing else, show it for this share."""
-
 (measured with PyTorch 2.13 on a CPU), so half of what is seen may be the capture's own."""
 
 LAUNCH_GAP_NS: Final = 1_000_000
