@@ -50,7 +50,7 @@ class Handovers:
         rows = stats.rows(id_key).astype(np.intp)
         id, type = stats.integers(id_key, rows), stats.integers(type_key, rows)
         known = (id != NULL) & (type != NULL)
-        return Ends(rows[known], type[known], id[known])
+        return Ends(rows, type, id) if known.all() else Ends(rows[known], type[known], id[known])
 
     @cached_property
     def pairs(self) -> tuple[Rows, Rows]:
@@ -68,6 +68,8 @@ class Handovers:
 
     def _sorted(self, ends: Ends) -> Ends:
         order = np.lexsort((self._view.events.start_ns[ends.rows], ends.type, ends.id))
+        if (order[1:] > order[:-1]).all():
+            return ends
         return Ends(ends.rows[order], ends.type[order], ends.id[order])
 
 

@@ -133,10 +133,10 @@ class Launches:
             device = np.where(device == NULL, stats.sizes(key, rows), device)
         run = stats.integers("run_id", rows)
         for ends in (self._handovers.producers, self._handovers.consumers):
-            of_run = ends.type == PJRT
-            handed = np.full(len(view.events), NULL, np.int64)
-            handed[ends.rows[of_run]] = ends.id[of_run]
-            run = np.where(run == NULL, handed[rows], run)
+            if ends.rows.size:
+                at = np.minimum(np.searchsorted(ends.rows, rows), ends.rows.size - 1)
+                of_run = (ends.rows[at] == rows) & (ends.type[at] == PJRT) & (run == NULL)
+                run[of_run] = ends.id[at[of_run]]
         module = np.where(modules[view.name[rows]] < 0, view.codes("name", rows), modules[view.name[rows]])
         return _Executes(rows, self._numbered(device), run, module)
 
