@@ -100,7 +100,7 @@ def test_what_the_schema_refuses(change: Callable[[Document], None], where: str)
         _set("summary/step_time_ns/p95", None),
         _set("summary/device_busy_share", None),
         _set("summary/bottleneck", "checkpointing"),
-        _set("analyses/roofline", {"anything": []}),
+        _set("analyses/another", {"anything": []}),
         _set("profile/python_version", "3.13"),
         _set("findings/0/where/0/line", None),
         _set("steps/0/start_ns", -12),

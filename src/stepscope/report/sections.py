@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stepscope.report import labels, phrases
+from stepscope.report import efficiency_sections, labels, phrases
 from stepscope.report.op_sections import layers, ops
 from stepscope.report.phrases import Document
 from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, rate, text, yes
@@ -27,7 +27,9 @@ def sections(document: Document) -> list[Section]:
         _launch_delay(analyses.get("launch_delay", [])),
         _precision(analyses.get("precision"), analyses.get("placement")),
         *_xla(analyses.get("xla"), phrases.step_names(document)),
-        _kernels(analyses.get("kernels", [])),
+        *efficiency_sections.kernels(analyses.get("kernels", [])),
+        *efficiency_sections.roofline(analyses.get("roofline")),
+        efficiency_sections.mfu(analyses.get("mfu", [])),
         *ops(analyses.get("ops")),
         *layers(analyses.get("layers", [])),
         _functions(analyses.get("functions", [])),
@@ -340,34 +342,6 @@ def _shapes(entry: dict[str, Any]) -> str:
         return str(entry["changed"])
     now = entry["parameters"] if entry["parameters"] is not None else "not recorded"
     return f"{now} (compiled again)" if entry["again"] else now
-
-
-def _kernels(kernels: list[dict[str, Any]]) -> Section:
-    rows, note = cut(
-        (
-            (
-                kernel["name"],
-                text(kernel.get("device")),
-                format_ns(kernel["total_ns"]),
-                format_share(kernel["share"]),
-                format_count(kernel["count"]),
-                text(kernel["precision"]),
-                kernel["tensor_core"],
-            )
-            for kernel in kernels
-        ),
-        len(kernels),
-    )
-    columns = (
-        name("kernel"),
-        number("device"),
-        number("time"),
-        number("share"),
-        number("count"),
-        Column("precision"),
-        Column("tensor cores"),
-    )
-    return Section("Kernels by time", columns, rows, note)
 
 
 def _functions(functions: list[dict[str, Any]]) -> Section:
