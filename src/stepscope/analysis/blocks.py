@@ -175,7 +175,7 @@ def _pool(trace: Trace, rows: Rows, events: _Events, *, mapped: bool) -> Pool:
     first = int(rows[0])
     device, kind, name = int(memory.device[first]), int(memory.device_type[first]), int(memory.allocator[first])
     on_host = kind == _HOST or (kind == NULL and device < 0)
-    told = memory.allocated[rows] != NULL
+    told = memory.allocated[rows] >= 0
     recorded = bool(told.any()) and not mapped
     if recorded:
         rows = rows[told]

@@ -185,7 +185,7 @@ def _course(pool: Pool) -> Course:
 
 
 def _fragmentation(pool: Pool, peak: Peak, markers: Markers, used: tuple[int, ...]) -> Fragmentation | None:
-    if not peak.reserved:
+    if not peak.reserved or peak.reserved < peak.allocated:
         return None
     took = np.diff(pool.reserved) > 0
     free = pool.reserved[:-1] - pool.allocated[:-1]

@@ -22,6 +22,7 @@ from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding, FixPart
 from stepscope.report import op_costs
 from stepscope.report.labels import CATEGORIES as LABELS
+from stepscope.report.memory import memory
 from stepscope.report.schema import REPORT_SCHEMA
 
 KERNELS_SHOWN = 50
@@ -171,6 +172,7 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     made: dict[str, Any] = {
         "breakdown": [_breakdown(facts, account) for account in facts.accounts if facts.used_rows(account)],
         "minor_findings": [_finding(facts, finding) for finding in diagnosis.minor],
+        "memory": memory(facts),
     }
     if facts.activities:
         made |= {

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from stepscope.report import efficiency_sections, labels, phrases
+from stepscope.report.memory_sections import memory
 from stepscope.report.op_sections import layers, ops
 from stepscope.report.phrases import Document
 from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, rate, text, yes
@@ -32,6 +33,7 @@ def sections(document: Document) -> list[Section]:
         efficiency_sections.mfu(analyses.get("mfu", [])),
         *ops(analyses.get("ops")),
         *layers(analyses.get("layers", [])),
+        *memory(analyses.get("memory"), phrases.step_names(document)),
         _functions(analyses.get("functions", [])),
         _files(document["profile"]),
     ]

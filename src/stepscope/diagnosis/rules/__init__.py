@@ -8,6 +8,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.rules import (
     allocating,
+    allocator_retries,
     between_steps,
     exposed_collective,
     exposed_copy,
@@ -28,6 +29,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     between_steps.find,
     slow_steps.find,
     sync_bound.find,
+    allocator_retries.find,
     allocating.find,
     graph_building.find,
     transfer.find,

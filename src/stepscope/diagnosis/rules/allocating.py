@@ -16,6 +16,8 @@ from stepscope.limits import RECURS_SHARE
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
+    if facts.allocator_calls is not None and facts.allocator_calls.retries:
+        return []  # memory runs out: ``allocator_retries`` says so
     found = []
     for account in facts.working:
         work = host_work(facts, account, Category.ALLOCATOR)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.memory import MemoryUse
-from stepscope.analysis.summary import launch_wait_share
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Remedies, remedy
+from stepscope.diagnosis.rules import launch_bound
 from stepscope.limits import (
     FRAGMENTED_SHARE,
     FULL_WITHIN_STEPS,
     GROWTH_BYTES,
     HEADROOM_TIMES,
-    LAUNCH_SHARE,
     MEMORY_FULL_SHARE,
 )
 from stepscope.units import format_bytes, format_count, format_share
@@ -117,8 +116,7 @@ def headroom(facts: Facts) -> Notice | None:
             len(full),
         )
     factors = [use.headroom.batch_factor for use in known if use.headroom and use.headroom.batch_factor is not None]
-    waiting = launch_wait_share(facts)
-    if not factors or min(factors) < HEADROOM_TIMES or waiting is None or waiting < LAUNCH_SHARE:
+    if not factors or min(factors) < HEADROOM_TIMES or not launch_bound.find(facts):
         return None
     least = min(factors)
     times = "more than 100 times" if least > 100 else f"{least:.1f} times"
