@@ -13,6 +13,8 @@ from stepscope.analysis.allocator import AllocatorCalls, allocator_calls
 from stepscope.analysis.copies import Copies, find_copies
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.host import HostActivity, host_activity
+from stepscope.analysis.input_stages import InputStages, input_stages
+from stepscope.analysis.inputs import InputRanges, input_ranges
 from stepscope.analysis.kernels import KernelTable, kernel_table
 from stepscope.analysis.launches import LaunchDelay, launch_delay
 from stepscope.analysis.layers import Layers, layer_costs
@@ -131,6 +133,16 @@ class Facts:
     def median_step_ns(self) -> int | None:
         """Median duration of the timed steps."""
         return int(np.median(self.step_ns[list(self.timed)])) if self.used else None
+
+    @cached_property
+    def inputs(self) -> InputRanges | None:
+        """What the training thread did in its input ranges; None without any."""
+        return input_ranges(self.trace, self.host, self.markers, self.used)
+
+    @cached_property
+    def input_stages(self) -> InputStages | None:
+        """The input pipeline by stage, and its producers; None where nothing of it was recorded."""
+        return input_stages(self.trace, self.host, self.markers, self.used, self.activities)
 
     @cached_property
     def memory(self) -> list[MemoryUse]:

@@ -14,7 +14,7 @@ from stepscope.analysis.where import Frame, parse_frame
 from stepscope.names.tf_data import stage_of_iterator
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import inherit
-from stepscope.trace.tables import I32, I64, Kind, Rows
+from stepscope.trace.tables import I32, I64, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
 WAITING = "wait for workers"
@@ -53,8 +53,22 @@ class InputRanges:
     """The same of the thread on which tf.data prepares batches ahead, but for what is not known; empty for others."""
 
 
-def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...]) -> InputRanges | None:
-    """What the used steps' input ranges hold, those of the main thread, else those of a graph; None without any."""
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """Which slices take a batch or prepare one; masks and ids per slice."""
+
+    own: I32
+    """The slice itself where its name or kind says input, else -1."""
+    taking: Bools
+    """Outermost ranges in which the training thread (or a graph of its own) takes a batch, in the used steps."""
+    preparing: Bools
+    """Outermost ranges of other host threads, in the used steps."""
+    mine: Bools
+    """Every input slice of the threads that take batches, in the used steps."""
+
+
+def takings(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...]) -> Taking:
+    """Who takes batches and who prepares them: the main thread, else those of a graph, and all others."""
     slices = trace.slices
     own = np.where(host.causes == Category.INPUT.code, np.arange(len(slices), dtype=np.int32), np.int32(-1))
     outermost = (own >= 0) & ((slices.parent < 0) | (inherit(own, slices.parent)[slices.parent] < 0))
@@ -63,11 +77,20 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
     mine = inside_steps & np.isin(slices.track, host.loop)
     # A graph that takes its batch by itself (Keras) does so on a thread of its own.
     mine = mine if mine.any() else inside_steps & host.takes_batch
-    rows = np.flatnonzero(outermost & mine)
+    elsewhere = ~np.isin(slices.track, np.unique(slices.track[mine])) & ~np.isin(slices.track, host.loop)
+    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    return Taking(own, outermost & mine, outermost & inside_steps & elsewhere & on_host, mine)
+
+
+def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...]) -> InputRanges | None:
+    """What the used steps' input ranges hold, those of the main thread, else those of a graph; None without any."""
+    slices = trace.slices
+    found = takings(trace, host, markers, used)
+    own, mine, rows = found.own, found.mine, np.flatnonzero(found.taking)
     if rows.size == 0:
         return None
     prefetching = [code for code, name in enumerate(trace.strings) if name == PREFETCHING]
-    ahead = outermost & inside_steps & np.isin(slices.name, prefetching)
+    ahead = found.preparing & np.isin(slices.name, prefetching)
     # A profile with stacks has the loader's frames around its annotation; the annotation names the loader.
     annotated = np.flatnonzero((slices.kind == Kind.ANNOTATION) & mine)
     named = annotated if annotated.size else rows
@@ -116,7 +139,9 @@ def _ahead(trace: Trace, own: I32, ranges: Rows) -> tuple[tuple[str, int], ...]:
     return tuple(pair for pair in told if pair[0] not in (WAITING, "other", "not recorded"))
 
 
-def _stages(trace: Trace, own: I32, outermost: Rows, inside: Rows) -> tuple[tuple[str, int], ...]:
+def stage_of(trace: Trace, own: I32, inside: Rows) -> I32:
+    """Per slice, the place in ``STAGES`` of the innermost name around it that says one, -1 for none; ``inside`` are the
+    slices whose names count."""
     slices = trace.slices
     stage = np.full(len(slices), -1, np.int32)
     stage[inside] = mapped(slices.name[inside], trace.strings, _stage_number, np.int32) - 1
@@ -124,7 +149,11 @@ def _stages(trace: Trace, own: I32, outermost: Rows, inside: Rows) -> tuple[tupl
     iterators[inside] = mapped(slices.name[inside], trace.strings, _is_iterator, np.bool_)
     # What a loader is called says nothing of its stages; an iterator of tf.data is one.
     stage[(own >= 0) & ~iterators] = -1
-    stage = inherit(stage, slices.parent)
+    return inherit(stage, slices.parent)
+
+
+def _stages(trace: Trace, own: I32, outermost: Rows, inside: Rows) -> tuple[tuple[str, int], ...]:
+    slices, stage = trace.slices, stage_of(trace, own, inside)
     itself = _self_time(slices.dur_ns, slices.parent, inside)
     totals = {name: int(itself[inside][stage[inside] == at].sum()) for at, (name, _) in enumerate(STAGES)}
     bare = np.isin(inside, outermost)

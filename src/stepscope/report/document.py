@@ -20,7 +20,7 @@ from stepscope.analysis.where import Where
 from stepscope.analysis.xla import XlaFacts
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding, FixPart
-from stepscope.report import op_costs
+from stepscope.report import efficiency, input_pipeline, op_costs
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.memory import memory
 from stepscope.report.schema import REPORT_SCHEMA
@@ -195,6 +195,10 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         made["xla"] = _xla(facts, facts.xla)
     if facts.ops is not None:
         made["ops"] = op_costs.ops(facts.ops)
+    if facts.input_stages is not None:
+        made["input"] = input_pipeline.entry(facts, facts.input_stages)
+    if facts.xla is not None:
+        made["xla"] = _xla(facts, facts.xla)
     if facts.layers:
         made["layers"] = op_costs.layers(facts)
     if facts.placement is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stepscope.report import efficiency_sections, labels, phrases
+from stepscope.report import efficiency_sections, input_pipeline, labels, phrases
 from stepscope.report.memory_sections import memory
 from stepscope.report.op_sections import layers, ops
 from stepscope.report.phrases import Document
@@ -25,6 +25,7 @@ def sections(document: Document) -> list[Section]:
         *_idle(analyses.get("idle"), phrases.step_names(document)),
         _syncs(analyses.get("syncs", [])),
         _copies(analyses.get("copies", [])),
+        input_pipeline.table(analyses.get("input")),
         _launch_delay(analyses.get("launch_delay", [])),
         _precision(analyses.get("precision"), analyses.get("placement")),
         *_xla(analyses.get("xla"), phrases.step_names(document)),

@@ -1,7 +1,9 @@
 """input_bound: the device (or the main thread) waits for the next batch.
 
 Statement: the accounting books idle time to ``input``, that is, the thread that launches the next op was inside a
-data loader's ``next`` or a framework's equivalent. Limit: the general one of findings.
+data loader's ``next`` or a framework's equivalent. The wait is followed to the threads that prepare batches, where they
+were recorded: if they are busy meanwhile (from ``PRODUCERS_BUSY_SHARE`` on) they are too few or their work too heavy;
+if they are idle (up to ``PRODUCERS_IDLE_SHARE``) they wait for the source. Limit: the general one of findings.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.inputs import WAITING, InputRanges, input_ranges
+from stepscope.analysis.inputs import WAITING, InputRanges
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.limits import PRODUCERS_BUSY_SHARE, PRODUCERS_IDLE_SHARE
 from stepscope.readers.summaries import QUEUE_TAG
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.changes import without_host_time
@@ -73,8 +76,7 @@ _TENSORFLOW = {
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device that waits for input."""
-    ranges = input_ranges(facts.trace, facts.host, facts.markers, facts.used)
-    found = []
+    ranges, found = facts.inputs, []
     for account in facts.accounts:
         cost = booked(facts, account, Category.INPUT)
         if cost and ranges is not None:
@@ -120,7 +122,24 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
         least = 0.02 * sum(ns for _, ns in ranges.ahead)
         ahead = (f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.ahead if ns >= least)
         text += f" The thread that prepares batches ahead spends, per step: {', '.join(ahead)}."
-    return text
+    return text + _producers(facts)
+
+
+def _producers(facts: Facts) -> str:
+    """What the threads that prepare batches did meanwhile."""
+    producers = facts.input_stages.producers if facts.input_stages else None
+    if producers is None:
+        return ""
+    busy, one = producers.busy_share, producers.threads == 1
+    who = "The thread that prepares batches" if one else f"The {producers.threads} threads that prepare batches"
+    text = f" {who} {'works' if one else 'work'} {format_share(busy)} of the time it is waited for"
+    text = text if one else text.replace("it is", "they are")
+    if busy <= PRODUCERS_IDLE_SHARE:
+        return text + ": what batches are read from (storage, network, a generator, another process) holds them up."
+    stage = f", mostly in `{producers.heaviest}`" if producers.heaviest else ""
+    if busy < PRODUCERS_BUSY_SHARE:
+        return f"{text}{stage}."
+    return f"{text}{stage}: there are too few of them, or each batch is too much work."
 
 
 def _queue_fill(facts: Facts, ranges: InputRanges, node: str | None) -> str:

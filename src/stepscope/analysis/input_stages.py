@@ -1,0 +1,181 @@
+"""The input pipeline as a whole: what each stage takes, how much of it the device works through, and what the threads
+that prepare batches do while the training thread waits for one.
+
+A wait for input is followed to its producers: where they are busy all the while there are too few of them or a stage is
+too heavy; where they are idle too, what they read from is what everything waits for. Worker processes are not part of a
+profile: of them nothing is said.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.host import HostActivity
+from stepscope.analysis.inputs import STAGES, WAITING, stage_of, takings
+from stepscope.analysis.steps import Markers
+from stepscope.names.xla_hosts import XlaRole
+from stepscope.trace import intervals as iv
+from stepscope.trace.codes import used_codes
+from stepscope.trace.forest import inherit
+from stepscope.trace.tables import I32, Bools, Rows, TrackKind
+from stepscope.trace.trace import Trace
+
+TRAINING, LOADER, DEVICE = "training thread", "loader threads", "device"
+_ENQUEUE = re.compile(r"(?:^|[:/])QueueEnqueue")
+_OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of the pipeline in the used steps."""
+
+    name: str
+    side: str
+    """Who does it: the training thread, loader threads, or the device (copies)."""
+    ns: int
+    """Time it takes, all threads together."""
+    overlapped_ns: int | None
+    """The part in which a device worked on something else; None where no device was recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Producers:
+    """The threads that prepare batches, while the training thread waits for one."""
+
+    threads: int
+    busy_share: float
+    """Share of the waiting in which they worked, a mean over the threads."""
+    heaviest: str | None
+    """The stage that takes most of their time; None where no name tells one."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputStages:
+    """The pipeline over the used steps."""
+
+    wait_ns: int
+    """Time in which the training thread was in the loader, whatever it did there."""
+    stages: tuple[Stage, ...]
+    producers: Producers | None
+    """None where no thread that prepares batches was recorded."""
+
+
+def input_stages(
+    trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...], activities: list[DeviceActivity]
+) -> InputStages | None:
+    """What is known of the pipeline; None where nothing of it was recorded."""
+    found = takings(trace, host, markers, used)
+    taking, preparing = np.flatnonzero(found.taking), np.flatnonzero(found.preparing)
+    busy = iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *(a.busy for a in activities), strict=True)))
+    over = busy if activities else None
+    mine = _by_stage(trace, found.own, taking)
+    theirs = _by_stage(trace, found.own, preparing)
+    stages = [*_stages(mine, TRAINING, over), *_stages(theirs, LOADER, over)]
+    stages += _named(trace, host, markers, used, over)
+    stages += _copies(activities, markers, used)
+    if not stages:
+        return None
+    waited = _cover(trace, found.taking)
+    return InputStages(iv.measure(waited), tuple(stages), _producers(theirs, waited))
+
+
+_Spans = dict[tuple[int, str], iv.Intervals]
+"""By track and stage."""
+
+
+def _by_stage(trace: Trace, own: I32, ranges: Rows) -> _Spans:
+    """When each thread was in each stage inside some ranges; the innermost stage counts."""
+    slices = trace.slices
+    chosen = np.full(len(slices), -1, np.int32)
+    chosen[ranges] = ranges
+    inside = np.flatnonzero(inherit(chosen, slices.parent) >= 0)
+    stage = stage_of(trace, own, inside)[inside]
+    outer = np.isin(inside, ranges)
+    around = np.where(outer, -2, stage[np.searchsorted(inside, np.where(outer, inside[:1], slices.parent[inside]))])
+    start, end = slices.start_ns[inside], (slices.start_ns + slices.dur_ns)[inside]
+    track = slices.track[inside]
+    found: _Spans = {}
+    for thread in np.unique(track).tolist():
+        for number in np.unique(stage[track == thread]).tolist():
+            of = (track == thread) & (stage == number)
+            others = (track == thread) & (stage != number) & (around == number)
+            spans = iv.subtract(iv.union(start[of], end[of]), iv.union(start[others], end[others]))
+            found[thread, STAGES[number][0] if number >= 0 else _OTHER] = spans
+    return found
+
+
+def _stages(spans: _Spans, side: str, busy: iv.Intervals | None) -> list[Stage]:
+    names = dict.fromkeys(name for _, name in spans)
+    made = []
+    for name in names:
+        of = [part for (_, own), part in spans.items() if own == name]
+        overlapped = None if busy is None else sum(iv.measure(iv.intersect(part, busy)) for part in of)
+        made.append(Stage(name, side, sum(map(iv.measure, of)), overlapped))
+    return sorted((stage for stage in made if stage.ns), key=lambda stage: -stage.ns)
+
+
+def _named(
+    trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...], busy: iv.Intervals | None
+) -> list[Stage]:
+    """Queues filled, and batches sent by the host: told by names, on whichever thread."""
+    slices = trace.slices
+    step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
+    counted = np.isin(step, used) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    used_names = used_codes(slices.name, len(trace.strings)).tolist()
+    enqueues = [code for code in used_names if _ENQUEUE.search(trace.strings[code])]
+    kinds = {
+        "enqueue": np.isin(slices.name, enqueues),
+        "transfer": host.in_role(XlaRole.TRANSFER),
+        "infeed": host.in_role(XlaRole.INFEED),
+    }
+    made = []
+    for name, chosen in kinds.items():
+        spans = _cover(trace, chosen & counted)
+        if spans[0].size:
+            overlapped = None if busy is None else iv.measure(iv.intersect(spans, busy))
+            made.append(Stage(name, LOADER, iv.measure(spans), overlapped))
+    return made
+
+
+def _copies(activities: list[DeviceActivity], markers: Markers, used: tuple[int, ...]) -> list[Stage]:
+    """Copies to the devices that begin in the used steps, and what of them something else hides."""
+    total = exposed = 0
+    for activity in activities:
+        step = np.searchsorted(markers.start, activity.start, "right") - 1
+        mine = (activity.category == Category.COPY_H2D.code) & np.isin(step, used)
+        start, end, category = activity.busy_pieces
+        alone = category == Category.COPY_H2D.code
+        copies = iv.union(activity.start[mine], activity.end[mine])
+        total += iv.measure(copies)
+        exposed += iv.measure(iv.intersect(copies, (start[alone], end[alone])))
+    return [Stage("h2d", DEVICE, total, total - exposed)] if total else []
+
+
+def _producers(spans: _Spans, waited: iv.Intervals) -> Producers | None:
+    threads = {thread for thread, _ in spans}
+    length = iv.measure(waited)
+    if not threads or not length:
+        return None
+    working = {key: part for key, part in spans.items() if key[1] != WAITING}
+    busy = 0
+    for thread in threads:
+        mine = [iv.EMPTY, *(part for (of, _), part in working.items() if of == thread)]
+        worked = iv.union(*(np.concatenate(part) for part in zip(*mine, strict=True)))
+        busy += iv.measure(iv.intersect(worked, waited))
+    by_stage: dict[str, int] = {}
+    for (_, name), part in working.items():
+        by_stage[name] = by_stage.get(name, 0) + iv.measure(part)
+    told = {name: ns for name, ns in by_stage.items() if name != _OTHER}
+    most = max(told, key=lambda name: told[name], default=None)
+    known = most is not None and 2 * told[most] >= sum(by_stage.values())
+    return Producers(len(threads), busy / (length * len(threads)), most if known else None)
+
+
+def _cover(trace: Trace, chosen: Bools) -> iv.Intervals:
+    start = trace.slices.start_ns[chosen]
+    return iv.union(start, start + trace.slices.dur_ns[chosen])

@@ -1,0 +1,105 @@
+"""The input pipeline: stages with time and overlap, and what those do who prepare batches."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.analysis.input_stages import DEVICE, LOADER, TRAINING, InputStages, Stage
+from stepscope.diagnosis.engine import diagnose
+from stepscope.report import input_pipeline
+from tests.diagnosis.loops import facts_with, loop, work
+from tests.kit.builder import TraceDrawing
+
+US = 1_000
+STEP = 10_000
+USED = 4
+
+
+def stages_of(found: InputStages | None) -> dict[tuple[str, str], tuple[int, int | None]]:
+    assert found is not None
+    per_step = {(s.name, s.side): (s.ns, s.overlapped_ns) for s in found.stages}
+    return {key: (ns // US // USED, None if o is None else o // US // USED) for key, (ns, o) in per_step.items()}
+
+
+def prepared(busy_us: int, *, threads: int = 1, frame: str = "aten::div"):
+    """Batches are prepared on other threads for so long of the 4 ms in which the main thread waits for one."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.input_wait(start, 4_000)
+        for thread in range(threads):
+            if busy_us:
+                drawing.annotation("load batch", start, busy_us, f"loader {thread}")
+                drawing.host(frame, start, busy_us, thread=f"loader {thread}")
+        call = drawing.call("cudaMemcpyAsync", start + 4_000, 5)
+        drawing.copy(call, "HtoD", start + 4_005, 495)
+        work(drawing, start + 4_500, start + STEP)
+
+    return facts_with(loop(STEP, step))
+
+
+def test_stages_of_the_training_thread_their_time_and_what_the_device_works_through():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        work(drawing, start, start + 6_000)
+        drawing.input_wait(start + 5_000, 4_000)
+        drawing.python("dataset.py(9): decode_image", start + 5_000, 2_000)
+        drawing.host("aten::stack", start + 8_000, 1_000)
+
+    assert stages_of(facts_with(loop(STEP, step)).input_stages) == {
+        ("decode", TRAINING): (2_000, 1_000),
+        ("other", TRAINING): (1_000, 0),
+        ("collate", TRAINING): (1_000, 0),
+    }
+
+
+def test_the_innermost_stage_counts():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.input_wait(start, 3_000)
+        drawing.python("dataset.py(9): transform", start, 3_000)
+        drawing.python("dataset.py(20): read_file", start + 500, 1_000)
+        work(drawing, start + 3_000, start + STEP)
+
+    found = stages_of(facts_with(loop(STEP, step)).input_stages)
+    assert found == {("transform", TRAINING): (2_000, 0), ("read", TRAINING): (1_000, 0)}
+
+
+@pytest.mark.parametrize(
+    ("busy_us", "threads", "words"),
+    [
+        (3_900, 1, "batches works 97.5 % of the time it is waited for, mostly in `transform`: there are too few"),
+        (3_900, 2, "The 2 threads that prepare batches work 97.5 % of the time they are waited for, mostly"),
+        (400, 1, "works 10.0 % of the time it is waited for: what batches are read from"),
+        (2_800, 1, "works 70.0 % of the time it is waited for, mostly in `transform`."),
+    ],
+)
+def test_a_wait_is_followed_to_those_who_prepare_batches(busy_us: int, threads: int, words: str):
+    facts = prepared(busy_us, threads=threads)
+    producers = facts.input_stages.producers
+    assert (producers.threads, producers.busy_share) == (threads, busy_us / 4_000)
+    (finding,) = (f for f in diagnose(facts).findings if f.rule == "input_bound")
+    assert words in finding.why
+
+
+def test_processes_that_are_not_in_the_profile_are_not_said_to_be_idle():
+    facts = prepared(0)
+    assert facts.input_stages.producers is None
+    assert "prepare batches" not in next(f for f in diagnose(facts).findings if f.rule == "input_bound").why
+
+
+def test_copies_to_the_device_are_a_stage_of_their_own():
+    assert stages_of(prepared(1_000).input_stages) == {
+        ("other", TRAINING): (4_000, 0),
+        ("transform", LOADER): (1_000, 0),
+        ("h2d", DEVICE): (495, 0),
+    }
+
+
+def test_a_profile_without_a_pipeline_has_none():
+    assert facts_with(loop(STEP, lambda d, n, s: work(d, s, s + STEP))).input_stages is None
+
+
+def test_the_table_says_what_was_not_recorded():
+    without = InputStages(4_000, (Stage("other", TRAINING, 4_000, None),), None)
+    section = input_pipeline.table(input_pipeline.entry(prepared(0), without))
+    assert section.rows == [("other", TRAINING, "1.00 µs", "–")]
+    assert "were not recorded" in section.note
+    assert input_pipeline.table(None).rows == []
