@@ -40,6 +40,7 @@ class Job:
 JOBS = {
     "jax": Job("jax", "jax_eight_devices.py", ("0", "load_batch")),
     "jax_frames": Job("jax", "jax_eight_devices.py", ("1", "prepare")),
+    "jax_pair": Job("jax", "jax_pair.py"),
     "tf_loop": Job("tensorflow", "tf_loop.py"),
     "keras": Job("tensorflow", "keras_fit.py"),
     "tf_session": Job("tensorflow", "tf_session.py"),

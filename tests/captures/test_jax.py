@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import stepscope
 from stepscope import Profile
 from stepscope.analysis.facts import analyse
 from tests.captures.checks import at_least, at_most, marks, numbered, opened, parts_by_step, slices_named
@@ -275,3 +276,19 @@ def test_every_step_transfers_its_batch(with_input: Form) -> None:
     for device in devices(capture):
         parts = parts_by_step(profile.document(), device)
         assert all(parts[number]["transfer"] > 0 for number in after_blocking(capture.truth))
+
+
+# --- predictions ----------------------------------------------------------------------------------------------------
+
+
+def test_the_step_predicted_without_a_wait_is_the_step_of_the_run_without_it(captures: Captures):
+    """Real runs before and after: the loss is read in every step, or never. Within 10 %."""
+    capture = captures["jax_pair"]
+    before, after = (stepscope.open(capture.folder / name) for name in ("before", "after"))
+    assert before.diagnosis.whatif.replay_error is not None
+    assert before.diagnosis.whatif.replay_error < 0.02
+    measured = after.facts.mean_step_ns
+    assert measured is not None
+    assert measured >= 0.9 * capture.truth["sleep_ns"]
+    assert before.what_if("sync").predicted_step_ns == pytest.approx(measured, rel=0.10)
+    assert all(activity.launched.all() for activity in after.facts.activities)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stepscope.trace.tables import Kind, LaunchBasis, TrackKind
 from tests.kit.wire import message
 from tests.kit.xplanes import Ev, Plane, line, space
@@ -102,7 +104,12 @@ def test_a_wait_written_as_two_events_lasts_from_one_to_the_other() -> None:
     assert waits == [("CommonPjRtBuffer::Await", 60_000, 341_000), ("CommonPjRtBuffer::Await", 400_000, 1_000)]
 
 
-def test_ops_that_a_pool_s_thread_was_handed_belong_to_the_call_that_handed_them() -> None:
+@pytest.mark.parametrize(("runs", "last"), [((2,), [20_000]), ((2, 3), [None, None])])
+def test_ops_that_a_pool_s_thread_was_handed_belong_to_the_call_that_handed_them(
+    runs: tuple[int, ...], last: list[int | None]
+) -> None:
+    """What was handed to nobody was asked for in the order of the runs' numbers, where no call is missing."""
+
     def op(run: int) -> dict[str, int | str]:
         return {"hlo_op": "dot", "hlo_module": "jit_f", "run_id": run, "device_ordinal": 0}
 
@@ -111,11 +118,12 @@ def test_ops_that_a_pool_s_thread_was_handed_belong_to_the_call_that_handed_them
                   Ev(call, 20 * US, 10 * US), id=1)  # fmt: skip
     pool = line("tf_pool/2", Ev("ThreadpoolListener::StartRegion", 12 * US, 0, {"_ct": 15, "_c": 1}),
                 Ev("ThunkExecutor::Execute", 13 * US, 20 * US), Ev("dot", 14 * US, US, op(1)),
-                Ev("ThreadpoolListener::StopRegion", 34 * US), Ev("dot", 40 * US, US, op(2)), id=2)  # fmt: skip
+                Ev("ThreadpoolListener::StopRegion", 34 * US),
+                *(Ev("dot", 20 * run * US, US, op(run)) for run in runs), id=2)  # fmt: skip
     other = line("tf_pool/3", Ev("dot", 16 * US, US, op(1)), id=3)
     trace = read(space(Plane("/host:CPU", (python, pool, other))))
     starts = [None if c < 0 else int(trace.slices.start_ns[c]) for c in trace.device_ops.launch]
-    assert starts == [0, 0, None], "the run's other thread too; nothing was handed over for the second run"
+    assert starts == [0, 0, *last], "the first run's other thread too"
     assert rows(trace, "source", "target", table="flows") == [(call, "ThunkExecutor::Execute")]
 
 

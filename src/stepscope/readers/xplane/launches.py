@@ -220,7 +220,22 @@ class Launches:
             ordered = np.array(sorted(calls, key=start.__getitem__), np.intp)
             if ordered.size == first.size and (start[ordered] <= begun).all():
                 call[mine] = ordered[in_time[run]]
+        if only:
+            self._by_run_number(at, np.append(found, call), call)
         return call
+
+    def _by_run_number(self, at: Rows, found: Rows, call: Rows) -> None:
+        """Fill in calls that name no module: runs are numbered as they are asked for, whatever they then wait for."""
+        columns, known = self._xla.columns, self._executes
+        free = known.rows[~np.isin(known.rows, found) & (known.module < 0) & (known.run == NULL)]
+        events = self._view.events
+        around = outermost_around(self._executes_on, events.line[free], events.start_ns[free], events.start_ns[free])
+        calls = free[around == free]
+        left = np.flatnonzero((call < 0) & (columns.run[at] != NULL))
+        runs, first, of = np.unique(columns.run[at[left]], return_index=True, return_inverse=True)
+        begun = self._times.start[columns.rows[at[left[first]]]]
+        if runs.size and calls.size == runs.size and (self._times.start[calls] <= begun).all():
+            call[left] = calls[of]
 
 
 def is_continuation(name: str) -> bool:
