@@ -43,8 +43,8 @@ class LaunchShape:
     shared_memory: int | None
     """Bytes per block."""
     occupancy_pct: float | None
-    """Occupancy the profiler estimated. None where it says 0, which no kernel that ran had: Kineto leaves out the shared
-    memory a kernel asks for beyond the default (libkineto, DeviceProperties.cpp)."""
+    """Occupancy the profiler estimated. None where it says 0, which no kernel that ran had: Kineto leaves out the
+    shared memory a kernel asks for beyond the default (libkineto, DeviceProperties.cpp)."""
 
     @property
     def blocks(self) -> int | None:

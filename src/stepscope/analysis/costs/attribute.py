@@ -1,8 +1,8 @@
 """Which op each device op works for, and what that op costs: every FLOP is counted once.
 
-An op costs what its formula says unless an op of the same kind inside it has a cost: ``aten::linear`` leaves its product
-to ``aten::addmm``, whose shapes and types are those of the kernel (autocast casts between the two). A device op works
-for the innermost op with a cost around its launch, and an op none works for costs the device nothing. A backward op is
+An op costs what its formula says unless an op of the same kind inside it has a cost: ``aten::linear`` leaves its
+product to ``aten::addmm``, whose shapes and types are those of the kernel (autocast casts between the two). A device op
+works for the innermost op with a cost around its launch, and an op none works for costs the device nothing. A backward op is
 an op of its own. Ops of modules compiled by XLA carry the cost the compiler worked out.
 """
 
@@ -27,6 +27,11 @@ KINDS = tuple(CostKind)
 class OpCosts:
     """What host ops cost; arrays have one value per slice."""
 
+    calls: list[Cost | None]
+    """The distinct calls."""
+    call: I32
+    """Which of them a slice is, -1 for slices without a cost or with one that XLA worked out."""
+
     kind: I32
     """Place in ``KINDS``, -1 for slices without a cost."""
     flops: I64
@@ -38,35 +43,30 @@ class OpCosts:
 def op_costs(trace: Trace) -> OpCosts:
     """The cost of every host op with a formula and recorded shapes."""
     ops, slices, n = trace.host_ops, trace.slices, len(trace.slices)
-    kind, dims = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-    flops, moved = np.full(n, NULL), np.full(n, NULL)
-    rows = np.flatnonzero(
-        mapped(slices.name[ops.slice], trace.strings, FORMULAS.__contains__, np.bool_) & (ops.input_dims >= 0)
-    )
-    if rows.size:
-        costs, at = _distinct_costs(trace, rows)
-        own = ops.slice[rows]
-        kind[own] = np.array([-1 if c is None else KINDS.index(c.kind) for c in costs], np.int32)[at]
-        flops[own] = np.array([NULL if c is None or c.flops is None else c.flops for c in costs], np.int64)[at]
-        moved[own] = np.array([NULL if c is None or c.bytes is None else c.bytes for c in costs], np.int64)[at]
-        dims[own] = ops.input_dims[rows]
-        for code in np.unique(kind[own]).tolist():
-            chosen = kind == code
-            kind[chosen & holding(chosen, slices.parent) & (code >= 0)] = -1
+    told = mapped(slices.name[ops.slice], trace.strings, FORMULAS.__contains__, np.bool_)
+    rows = np.flatnonzero(told & (ops.input_dims >= 0))
+    calls, at = _distinct_costs(trace, rows)
+    call, dims = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+    call[ops.slice[rows]], dims[ops.slice[rows]] = at, ops.input_dims[rows]
+    # One more than there are calls, so that -1 finds "none".
+    kind = np.array([-1 if c is None else KINDS.index(c.kind) for c in [*calls, None]], np.int32)[call]
+    flops = np.array([NULL if c is None or c.flops is None else c.flops for c in [*calls, None]], np.int64)[call]
+    moved = np.array([NULL if c is None or c.bytes is None else c.bytes for c in [*calls, None]], np.int64)[call]
+    for code in np.unique(kind[ops.slice[rows]]).tolist():
+        chosen = kind == code
+        kind[chosen & holding(chosen, slices.parent)] = -1
     compiled = trace.xla_ops
-    told = (compiled.flops != NULL) | (compiled.bytes_accessed != NULL)
-    kind[compiled.slice[told]] = KINDS.index(CostKind.COMPILED)
+    says = (compiled.flops != NULL) | (compiled.bytes_accessed != NULL)
+    kind[compiled.slice[says]] = KINDS.index(CostKind.COMPILED)
     flops[compiled.slice], moved[compiled.slice] = compiled.flops, compiled.bytes_accessed
-    return OpCosts(kind, flops, moved, dims)
+    return OpCosts(calls, call, kind, flops, moved, dims)
 
 
 def _distinct_costs(trace: Trace, rows: Rows) -> tuple[list[Cost | None], Rows]:
     """The costs of the distinct calls among some host ops, and which of them each is."""
     ops = trace.host_ops
     columns = (trace.slices.name[ops.slice], ops.input_dims, ops.input_types, ops.concrete_inputs)
-    texts = [column if at == 0 else column[rows] for at, column in enumerate(columns)]
-    texts[0] = texts[0][rows]
-    calls, at = np.unique(np.stack(texts, axis=1), axis=0, return_inverse=True)
+    calls, at = np.unique(np.stack([column[rows] for column in columns], axis=1), axis=0, return_inverse=True)
     text = [*trace.strings, None]
     costs = [cost_of(trace.strings[name], text[d], text[t], text[v]) for name, d, t, v in calls.tolist()]
     return costs, np.asarray(at.reshape(-1), np.intp)

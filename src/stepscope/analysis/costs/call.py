@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -54,6 +55,10 @@ class Cost:
     kind: CostKind
     flops: int | None
     bytes: int | None
+    out: Shape | None = None
+    """Shape of the output, of ops that memory bounds."""
+    written: int | None = None
+    """Its bytes, of ``bytes``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,13 @@ def parse_call(shapes: str | None, types: str | None, values: str | None) -> OpC
         return None
     made = tuple(_shape(one) for one in dims)
     return OpCall(made, tuple(names), tuple(_read(values) or ()))
+
+
+@lru_cache(maxsize=4096)
+def recorded_shapes(text: str) -> frozenset[Shape]:
+    """The shapes of the tensors among recorded shapes (a JSON list)."""
+    made = [_shape(one) for one in _read(text) or ()]
+    return frozenset(shape for shape in made if shape and not isinstance(shape[0], tuple))
 
 
 def _read(text: str | None) -> list[Any] | None:

@@ -28,8 +28,10 @@ def elementwise(inputs: int, flops: int = 1, *, boolean: bool = False) -> Formul
             return None
         read = call.bytes(*(at for _, at in given))
         size = 1 if boolean else _promoted(call, [at for shape, at in given if shape] or [at for _, at in given])
-        moved = None if read is None or size is None else read + prod(out) * size
-        return Cost(CostKind.ELEMENTWISE, flops * prod(out), moved)
+        if read is None or size is None:
+            return Cost(CostKind.ELEMENTWISE, flops * prod(out), None)
+        written = prod(out) * size
+        return Cost(CostKind.ELEMENTWISE, flops * prod(out), read + written, out, written)
 
     return formula
 
@@ -50,7 +52,7 @@ def in_place(inputs: int, flops: int = 1) -> Formula:
         if own is None:
             return None
         moved = None if out is None or None in read else out + sum(one or 0 for one in read)
-        return Cost(CostKind.ELEMENTWISE, flops * prod(own), moved)
+        return Cost(CostKind.ELEMENTWISE, flops * prod(own), moved, own, out)
 
     return formula
 
@@ -63,7 +65,9 @@ def passes(kind: CostKind, flops: int, read: tuple[int, ...], written: tuple[int
     def formula(call: OpCall) -> Cost | None:
         shape = call.shape(read[0])
         moved = call.bytes(*read, *written)
-        return None if shape is None or moved is None else Cost(kind, flops * prod(shape), moved)
+        if shape is None or moved is None:
+            return None
+        return Cost(kind, flops * prod(shape), moved, call.shape(written[0]), call.bytes(*written))
 
     return formula
 
@@ -71,7 +75,7 @@ def passes(kind: CostKind, flops: int, read: tuple[int, ...], written: tuple[int
 def copy(call: OpCall) -> Cost | None:
     """``copy_``: (self, src)."""
     moved = call.bytes(0, 1)
-    return None if moved is None else Cost(CostKind.COPY, 0, moved)
+    return None if moved is None else Cost(CostKind.COPY, 0, moved, call.shape(0), call.bytes(0))
 
 
 def fill(call: OpCall) -> Cost | None:
@@ -136,7 +140,9 @@ def embedding_backward(call: OpCall) -> Cost | None:
 def dropout(call: OpCall) -> Cost | None:
     """``native_dropout``: (input). A mask of one byte per element is written too."""
     shape, moved = call.shape(0), call.bytes(0, 0)
-    return None if shape is None or moved is None else Cost(CostKind.ELEMENTWISE, 2 * prod(shape), moved + prod(shape))
+    if shape is None or moved is None:
+        return None
+    return Cost(CostKind.ELEMENTWISE, 2 * prod(shape), moved + prod(shape), shape, moved // 2 + prod(shape))
 
 
 def optimizer(flops: int) -> Formula:
