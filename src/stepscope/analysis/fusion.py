@@ -125,7 +125,7 @@ def _fusable(work: Work) -> Bools:
     kinds = [KINDS.index(kind) for kind in (*_POINTWISE, *_REDUCING)]
     costs = work.costs
     known = np.isin(costs.kind[work.owner], kinds) & (costs.bytes[work.owner] != NULL) & (costs.call[work.owner] >= 0)
-    return mine & (count[dense] == 1) & known & ~work.eligible
+    return np.asarray(mine & (count[dense] == 1) & known & ~work.eligible)
 
 
 def _places_on_stream(work: Work) -> Rows:

@@ -10,7 +10,7 @@ from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I32, I64, Kind, Rows
+from stepscope.trace.tables import F64, I32, I64, Kind, Rows
 from stepscope.whatif.change import GONE, Change
 
 
@@ -102,6 +102,18 @@ def scaled_kernels(facts: Facts, factors: Mapping[str, float]) -> Change:
     for code, name in enumerate(facts.trace.strings):
         share[code] = factors.get(name, 1.0)
     return Change(op_ns=np.rint(_durations(facts) * share[names]).astype(np.int64))
+
+
+def scaled_ops(facts: Facts, device: int, ops: Rows, shares: F64) -> Change:
+    """Some ops of a device (places in its activity) take a share of their time."""
+    first = 0
+    for activity in facts.activities:
+        if activity.device == device:
+            break
+        first += len(activity)
+    made = _durations(facts)
+    made[first + ops] = np.rint(made[first + ops] * shares).astype(np.int64)
+    return Change(op_ns=made)
 
 
 def _durations(facts: Facts) -> I64:

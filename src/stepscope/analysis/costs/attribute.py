@@ -2,8 +2,8 @@
 
 An op costs what its formula says unless an op of the same kind inside it has a cost: ``aten::linear`` leaves its
 product to ``aten::addmm``, whose shapes and types are those of the kernel (autocast casts between the two). A device op
-works for the innermost op with a cost around its launch, and an op none works for costs the device nothing. A backward op is
-an op of its own. Ops of modules compiled by XLA carry the cost the compiler worked out.
+works for the innermost op with a cost around its launch, and an op none works for costs the device nothing. A backward
+op is an op of its own. Ops of modules compiled by XLA carry the cost the compiler worked out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class OpCosts:
     """The distinct calls."""
     call: I32
     """Which of them a slice is, -1 for slices without a cost or with one that XLA worked out."""
-
     kind: I32
     """Place in ``KINDS``, -1 for slices without a cost."""
     flops: I64

@@ -15,6 +15,7 @@ from stepscope.diagnosis.rules import (
     graph_building,
     input_bound,
     launch_bound,
+    memory_bound_chain,
     recompilation,
     slow_steps,
     sync_bound,
@@ -39,6 +40,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     # Kernels and precision
     tensor_cores.find,
     # Compilation
+    memory_bound_chain.find,
     recompilation.find,
     # Many devices
     exposed_collective.find,

@@ -1,0 +1,118 @@
+"""memory_bound_chain: kernels in a row that only move data, which one kernel could do.
+
+Statement: ops follow each other on one stream, each a single memory-bound kernel (elementwise, normalisation, softmax,
+reduction, cast) that takes a tensor of the shape the one before put out, and a fused kernel, which does not read it
+again, would take less time (``analysis/fusion.py`` has the model). Needs recorded shapes: without bytes there is no
+saving to give. The launches that fusion takes away are not counted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.fusion import Chains, fusable_chains
+from stepscope.analysis.phases import Phase
+from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
+from stepscope.limits import FINDING_NS, FINDING_SHARE
+from stepscope.trace.tables import F64, Rows
+from stepscope.units import format_bytes, format_ns
+from stepscope.whatif.changes import scaled_ops
+
+SHOWN = 3
+LONGEST_SHOWN = 6
+"""Ops of a chain that are named."""
+
+_FUSE: Remedies = {
+    PYTORCH: """\
+Let a compiler write one kernel for each run, or call a fused op where there is one (`torch.nn.functional.rms_norm`,
+`torch.nn.GELU`, an optimizer with `fused=True`):
+    model = torch.compile(model)""",
+    JAX: """\
+Put the whole step under one `jax.jit`: XLA fuses what it compiles together, not what is called op by op.""",
+    TENSORFLOW: """\
+Let XLA fuse what it compiles: the functions that hold these ops with fixed shapes, or all clusters it finds:
+    @tf.function(jit_compile=True)
+    tf.config.optimizer.set_jit("autoclustering")   # TF_XLA_FLAGS=--tf_xla_auto_jit=2; 1 clusters less, -1 is off
+Do this last, after mixed precision: every new shape is compiled anew, and clusters may take more memory.""",
+    TORCH_XLA: """\
+Keep these ops in one graph: nothing between them may read a value (`.item()`, `print`) or call `xm.mark_step()`.""",
+    None: "Let a compiler fuse each run into one kernel, or call a fused op where there is one.",
+}
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device whose chains gain enough."""
+    training = any(times[Phase.BACKWARD] for times in facts.phases)
+    least = max(FINDING_SHARE * (facts.mean_step_ns or 0), FINDING_NS)
+    found = []
+    for work in facts.work:
+        chains = fusable_chains(work, training=training)
+        if chains is not None and facts.per_step(int((chains.now_ns - chains.fused_ns).sum())) >= least:
+            found.append(_finding(facts, chains, training=training))
+    return found
+
+
+def _finding(facts: Facts, chains: Chains, *, training: bool) -> Finding:
+    now, fused = int(chains.now_ns.sum()), int(chains.fused_ns.sum())
+    top = _kinds(chains)[:SHOWN]
+    named = "; ".join(f"{_words(chains.names(members[0]))} ({len(members)} times)" for members in top)
+    kept = "and still writes, as a backward pass follows" if training else "nor writes"
+    longest = [_longest(chains, members) for members in top]
+    work = chains.work
+    slices = [int(work.activity.slice[work.rows[chains.rows[chains.first[at]]]]) for at in longest]
+    calls = [int(work.owner[chains.rows[chains.first[at]]]) for at in longest]
+    return Finding(
+        rule="memory_bound_chain",
+        device=work.activity.device,
+        title="Memory-bound kernels run one after another where one could do",
+        why=(
+            f"{format_ns(facts.per_step(now))} per step go to runs of kernels that only move data; most would gain "
+            f"{named}. Together they move {format_bytes(int(chains.bytes_now.sum()))} in the steps looked at; a fused "
+            f"kernel, which does not read {kept} what one hands to the next, "
+            f"{format_bytes(int(chains.bytes_left.sum()))}. "
+            "That an op takes what the one before put out is judged by shapes."
+        ),
+        fix=paragraphs(remedy(_FUSE, facts.trace.info.framework)),
+        basis="modelled",
+        confidence="low",
+        where=tuple(dict.fromkeys(place for place in map(facts.locator.where, calls) if place)),
+        evidence=tuple(
+            Evidence(
+                name=facts.trace.name_of(kernel),
+                start_ns=int(facts.trace.slices.start_ns[kernel]),
+                dur_ns=int(chains.now_ns[at]),
+                device=work.activity.device,
+            )
+            for kernel, at in zip(slices, longest, strict=True)
+        ),
+        cost_ns_per_step=facts.per_step(now),
+        saving_ns_per_step=facts.per_step(now - fused),
+        change=scaled_ops(facts, work.activity.device, *_scales(chains)),
+    )
+
+
+def _kinds(chains: Chains) -> list[list[int]]:
+    """The chains by their ops, those that gain most first."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for at in range(len(chains.first)):
+        groups.setdefault(chains.names(at), []).append(at)
+    gain = chains.now_ns - chains.fused_ns
+    return sorted(groups.values(), key=lambda members: -int(gain[members].sum()))
+
+
+def _longest(chains: Chains, members: list[int]) -> int:
+    return max(members, key=lambda at: int(chains.now_ns[at]))
+
+
+def _words(names: tuple[str, ...]) -> str:
+    shown = [f"`{name.removeprefix('aten::')}`" for name in names[:LONGEST_SHOWN]]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _scales(chains: Chains) -> tuple[Rows, F64]:
+    """The device's ops in chains, and the share of its time each keeps."""
+    size = np.diff(np.append(chains.first, len(chains.rows)))
+    return chains.work.rows[chains.rows], np.repeat(chains.fused_ns / chains.now_ns, size)
