@@ -337,6 +337,7 @@ def test_a_request_that_failed_is_told_from_plain_calls():
     calls_found = facts_of(drawing.events()).allocator_calls
     assert calls_found is not None
     assert (calls_found.taken, calls_found.freed, calls_found.retries) == (8, 6, 1)
+    assert (calls_found.retried_steps, calls_found.recur) == (1, False)
 
 
 def test_without_ops_around_the_calls_retries_are_not_known():

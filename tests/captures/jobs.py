@@ -45,6 +45,7 @@ JOBS = {
     "keras": Job("tensorflow", "keras_fit.py"),
     "tf_session": Job("tensorflow", "tf_session.py"),
     "torch": Job("torch", "torch_cpu.py"),
+    "torch_memory": Job("torch", "torch_memory.py"),
     "torch_flops": Job("torch", "torch_flops.py"),
     "torch_xla": Job("torch_xla", "torch_xla_loop.py"),
 }

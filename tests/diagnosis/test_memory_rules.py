@@ -154,7 +154,8 @@ def test_requests_that_fail_are_a_finding_with_their_cost():
     (finding,) = diagnosed(calling(RETRY)).findings
     assert (finding.rule, finding.cost_ns_per_step) == ("allocator_retries", 3_000 * US)
     assert finding.saving_ns_per_step == pytest.approx(3_000 * US, rel=0.01)
-    assert "the driver refused 4 requests" in finding.why
+    assert "In 4 of 4 steps the driver refused 4 requests" in finding.why
+    assert (finding.basis, finding.confidence) == ("heuristic", "medium")
     assert "4 frees" in finding.why
     assert "expandable_segments:True" in finding.fix
     assert [place.op for place in finding.where] == ["aten::empty"]
@@ -174,6 +175,7 @@ def test_other_calls_of_the_allocator_are_no_retries(calls: tuple[str, ...]):
     assert rules(diagnosed(calling(calls))) == ["allocator_bound"]
 
 
-def test_retries_before_the_used_steps_are_none():
-    found = diagnosed(calling(RETRY, in_steps=[0]))
+@pytest.mark.parametrize("steps", [[0], [2]])
+def test_retries_in_one_step_are_a_library_setting_up(steps: list[int]):
+    found = diagnosed(calling(RETRY, steps))
     assert "allocator_retries" not in [f.rule for f in (*found.findings, *found.minor)]

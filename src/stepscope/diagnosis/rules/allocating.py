@@ -16,7 +16,7 @@ from stepscope.limits import RECURS_SHARE
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
-    if facts.allocator_calls is not None and facts.allocator_calls.retries:
+    if facts.allocator_calls is not None and facts.allocator_calls.recur:
         return []  # memory runs out: ``allocator_retries`` says so
     found = []
     for account in facts.working:

@@ -1,11 +1,13 @@
 """allocator_retries: the device's memory is so full that the allocator gives back its cache and asks again.
 
-Statement: in the used steps a request to the driver (``cudaMalloc`` and its like) is followed, in the same op, by frees
-and another request: the first one failed. The cost is what the accounting books to ``allocator``; waits that the frees
-bring about are those of ``sync_bound``.
+Statement: in more than one used step a request to the driver (``cudaMalloc`` and its like) is followed, in the same op,
+by frees and another request: the first one failed (inferred: no profile records what a call returns). The cost is what
+the accounting books to ``allocator``; waits that the frees bring about are those of ``sync_bound``.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from stepscope.analysis.allocator import AllocatorCalls
 from stepscope.analysis.categories import Category
@@ -33,7 +35,7 @@ for other sizes with `TF_GPU_ALLOCATOR=cuda_malloc_async`.""",
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
     calls = facts.allocator_calls
-    if calls is None or not calls.retries or not facts.activities:
+    if calls is None or not calls.recur or not facts.activities:
         return []
     works = [(account.rows.device, host_work(facts, account, Category.ALLOCATOR)) for account in facts.working]
     return [_finding(facts, calls, work, device) for device, work in works if work is not None]
@@ -41,12 +43,12 @@ def find(facts: Facts) -> list[Finding]:
 
 def _finding(facts: Facts, calls: AllocatorCalls, work: HostWork, device: int | None) -> Finding:
     text = (
-        f"In {format_count(len(facts.used))} steps the driver refused {format_count(calls.retries)} requests for "
-        f"memory; each time the allocator gave back what it had cached ({format_count(calls.freed)} frees) and asked "
-        "again. "
+        f"In {format_count(calls.retried_steps)} of {format_count(len(facts.used))} steps the driver refused "
+        f"{format_count(calls.retries)} requests for memory: each time the allocator gave back what it had cached "
+        f"({format_count(calls.freed)} frees) and asked again. "
     )
     told = in_words(facts, work, "the host takes memory from the driver or gives it back")
-    return host_finding(
+    finding = host_finding(
         facts,
         {Category.ALLOCATOR: work},
         rule="allocator_retries",
@@ -54,6 +56,7 @@ def _finding(facts: Facts, calls: AllocatorCalls, work: HostWork, device: int | 
         why=text + told + _held(facts, device),
         fix=remedy(SHORT_OF_MEMORY, facts.trace.info.framework),
     )
+    return replace(finding, basis="heuristic", confidence="medium")
 
 
 def _held(facts: Facts, device: int | None) -> str:
