@@ -12,18 +12,23 @@ from typing import TYPE_CHECKING, Any
 from stepscope._version import __version__
 
 if TYPE_CHECKING:
+    from stepscope.capture import annotate, profile, schedule, step
     from stepscope.pipeline import Profile, open, open_all
 
-__all__ = ["Profile", "__version__", "open", "open_all"]
+__all__ = ["Profile", "__version__", "annotate", "open", "open_all", "profile", "schedule", "step"]
 
-_HOMES = dict.fromkeys(("Profile", "open", "open_all"), "stepscope.pipeline")
+_HOMES = {
+    **dict.fromkeys(("Profile", "open", "open_all"), "stepscope.pipeline"),
+    **dict.fromkeys(("annotate", "profile", "schedule", "step"), "stepscope.capture"),
+}
 
 
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+    value = globals()[name] = getattr(import_module(home), name)  # Asked for once: annotations are to cost nothing.
+    return value
 
 
 def __dir__() -> list[str]:

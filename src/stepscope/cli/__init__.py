@@ -15,12 +15,13 @@ from stepscope.cli.diagnose import diagnose
 from stepscope.cli.doctor import doctor
 from stepscope.cli.formats import formats
 from stepscope.cli.query import query
+from stepscope.cli.run import run
 from stepscope.cli.slice import slice_
 from stepscope.cli.streams import prepare_streams, say, silence_stdout
 from stepscope.cli.what_if import what_if
 from stepscope.errors import Exit, StepscopeError
 
-COMMANDS: tuple[click.Command, ...] = (diagnose, what_if, convert, slice_, query, formats, doctor)
+COMMANDS: tuple[click.Command, ...] = (diagnose, run, what_if, convert, slice_, query, formats, doctor)
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141

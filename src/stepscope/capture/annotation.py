@@ -1,0 +1,110 @@
+"""Named ranges in whichever profiler is recording: a context manager and a decorator."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_modules = sys.modules
+
+
+def _torch(torch: Any, name: str, metadata: dict[str, Any]) -> Any:
+    if not torch.autograd._profiler_enabled():
+        return None
+    text = ", ".join(f"{key}={value}" for key, value in metadata.items())
+    return torch.autograd.profiler.record_function(name, text or None)
+
+
+def _jax(jax: Any, name: str, metadata: dict[str, Any]) -> Any:
+    profiler = jax.profiler
+    if not profiler.TraceAnnotation.is_enabled():
+        return None
+    return (profiler.StepTraceAnnotation if "step_num" in metadata else profiler.TraceAnnotation)(name, **metadata)
+
+
+def _tensorflow(tensorflow: Any, name: str, metadata: dict[str, Any]) -> Any:
+    trace = _modules["tensorflow.python.profiler.trace"]
+    if not getattr(trace, "enabled", True):
+        return None
+    return trace.Trace(name, **_rooted(metadata))
+
+
+def _torch_xla(torch_xla: Any, name: str, metadata: dict[str, Any]) -> Any:
+    # Not StepTrace: it would synchronise the device where the job did not ask for it.
+    return _modules["torch_xla.debug.profiler"].Trace(name, **_rooted(metadata))
+
+
+def _rooted(metadata: dict[str, Any]) -> dict[str, Any]:
+    """A range with a step number is a step."""
+    return {"_r": 1, **metadata} if "step_num" in metadata else metadata
+
+
+_OPENERS: tuple[tuple[str, Callable[[Any, str, dict[str, Any]], Any]], ...] = (
+    ("torch", _torch),
+    ("jax", _jax),
+    ("tensorflow", _tensorflow),
+    ("torch_xla", _torch_xla),
+)
+
+
+class annotate:
+    """A named range: ``with stepscope.annotate("augment", size=32):`` or ``@stepscope.annotate("augment")``.
+
+    Becomes ``record_function`` in PyTorch, ``TraceAnnotation`` in JAX, ``Trace`` in TensorFlow and PyTorch/XLA, in each
+    that is imported and recording; with ``step_num`` it is a step there. Costs next to nothing while nothing records,
+    and imports nothing. Metadata are shown with the range; in PyTorch as text.
+    """
+
+    __slots__ = ("_metadata", "_name", "_open")
+
+    def __init__(self, name: str, **metadata: Any) -> None:
+        self._name = name
+        self._metadata = metadata
+        self._open: list[Any] | None = None
+
+    def __enter__(self) -> annotate:
+        """Open the range."""
+        for module, opener in _OPENERS:
+            found = _modules.get(module)
+            if found is not None:
+                try:
+                    opened = opener(found, self._name, self._metadata)
+                    if opened is not None:
+                        opened.__enter__()
+                        self._open = [*(self._open or ()), opened]
+                except Exception:  # noqa: BLE001  An annotation is never worth the job; half-imported modules lack names.
+                    continue
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        if self._open is not None:
+            opened, self._open = self._open, None
+            for each in reversed(opened):
+                each.__exit__(kind, error, trace)
+
+    def __call__(self, function: _Function) -> _Function:
+        """The function within a range of this name; a coroutine's range lasts until it returns."""
+        name, metadata = self._name, self._metadata
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def awaited(*arguments: Any, **named: Any) -> Any:
+                with annotate(name, **metadata):
+                    return await function(*arguments, **named)
+
+            return awaited  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def called(*arguments: Any, **named: Any) -> Any:
+            with annotate(name, **metadata):
+                return function(*arguments, **named)
+
+        return called  # type: ignore[return-value]

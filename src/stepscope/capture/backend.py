@@ -1,0 +1,97 @@
+"""What the recorder asks of a framework's profiler."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import gzip
+import os
+import shutil
+from typing import Any
+
+from .options import Options
+from .place import file_stem
+
+
+class Declined(Exception):
+    """Nothing can be recorded, for a reason that a person should read."""
+
+
+class Backend:
+    """One window of one framework's profiler.
+
+    ``prepare``, ``begin``, ``mark`` and ``stop`` are called on the thread that trains, between two steps; ``export`` on
+    a thread of ours. Each may raise: the job goes on, and the manifest says why.
+    """
+
+    framework = ""
+    warm_up = 0
+    """Steps between ``prepare`` and ``begin``."""
+    stops_anywhere = False
+    """Whether another thread may stop it, in the middle of a step."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    def prepare(self, number: int) -> None:
+        """Get ready before step ``number``. Raises Declined where another profiler is at work."""
+
+    def begin(self, number: int) -> None:
+        """Record from here on; step ``number`` begins."""
+
+    def mark(self, number: int) -> None:
+        """One step ends and step ``number`` begins."""
+
+    def stop(self) -> None:
+        """Record no more."""
+
+    def export(self, folder: str) -> list[str]:
+        """Write what was recorded; the files."""
+        raise NotImplementedError
+
+    def lighter(self) -> Backend | None:
+        """The same with less recorded, for when this one could not start; None where there is none."""
+        return None
+
+    def version(self) -> str:
+        """The framework's version."""
+        return ""
+
+    def switches(self) -> dict[str, dict[str, Any]]:
+        """What could have enriched the profile: name -> {"on": whether it was, "adds": what it adds}."""
+        return {}
+
+
+def placed(part: str, folder: str, ending: str, limit: int, compress: bool = False) -> str:
+    """Move a finished file to its exclusive name in a folder, in one step; its path there.
+
+    Raises Declined, and removes the file, where it is larger than ``limit`` bytes.
+    """
+    size = os.path.getsize(part)
+    if size > limit:
+        os.unlink(part)
+        raise Declined(f"the profile had {size} bytes, more than {limit}: record fewer steps, or no stacks")
+    if compress:
+        with open(part, "rb") as plain, gzip.open(part + ".gz", "wb", compresslevel=3) as packed:
+            shutil.copyfileobj(plain, packed, 1 << 20)
+        os.unlink(part)
+        part += ".gz"
+    path = os.path.join(folder, file_stem() + ending)
+    os.replace(part, path)
+    return path
+
+
+def collected(scratch: str, folder: str, limit: int) -> list[str]:
+    """Move the XPlane files of a scratch folder to exclusive names in a folder, and remove the scratch folder."""
+    try:
+        found = sorted(glob.glob(os.path.join(scratch, "**", "*.xplane.pb"), recursive=True))
+        return [placed(path, folder, ".xplane.pb", limit) for path in found]
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def quietly_closed(context: Any) -> None:
+    """Leave a range that the profiler may have ended already."""
+    if context is not None:
+        with contextlib.suppress(Exception):
+            context.__exit__(None, None, None)

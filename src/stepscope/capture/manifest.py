@@ -1,0 +1,63 @@
+"""What one process recorded, and what failed: a JSON file beside its profiles (``stepscope.capture/1``)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from .options import Options
+from .place import file_stem, host, rank_and_world
+
+SCHEMA = "stepscope.capture/1"
+ENDING = ".stepscope.json"
+
+
+class Manifest:
+    """Facts of one recording, written again whenever they change, so that a process that is killed leaves them too."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.started_ns = time.time_ns()
+        self.files: list[dict[str, Any]] = []
+        self.failures: list[dict[str, str]] = []
+        self.facts: dict[str, Any] = {"framework": None, "framework_version": None}
+        self._path: str | None = None
+
+    def failed(self, when: str, error: BaseException) -> None:
+        """Note what went wrong; the last hundred are kept."""
+        text = " ".join(str(error).split())[:1_000]
+        self.failures = [*self.failures[-99:], {"when": when, "what": f"{type(error).__name__}: {text}"}]
+
+    def wrote(self, paths: list[str]) -> None:
+        """Note finished files."""
+        self.files += [{"path": os.path.basename(path), "bytes": os.path.getsize(path)} for path in paths]
+
+    def write(self, options: Options | None, **facts: Any) -> str:
+        """Write the file, in one step; its path. Raises OSError where the disk does."""
+        self.facts.update(facts)
+        rank, world = rank_and_world()
+        os.makedirs(self.folder, exist_ok=True)
+        if self._path is None:
+            self._path = os.path.join(self.folder, file_stem() + ENDING)
+        document = {
+            "schema": SCHEMA,
+            "host": host(),
+            "pid": os.getpid(),
+            "rank": rank,
+            "world_size": world,
+            "python": sys.version.split()[0],
+            "command": list(getattr(sys, "argv", [])),
+            "started_ns": self.started_ns,
+            "options": dict(vars(options)) if options is not None else None,
+            **self.facts,
+            "files": self.files,
+            "failures": self.failures,
+        }
+        part = self._path + ".part"
+        with open(part, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1, default=str)
+        os.replace(part, self._path)
+        return self._path

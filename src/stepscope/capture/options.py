@@ -1,0 +1,68 @@
+"""What is to be recorded, and the bounds of it: passed from ``stepscope run`` to the job as JSON in a variable."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+VARIABLE = "STEPSCOPE_CAPTURE"
+"""The environment variable that carries the options into every process of a job."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of one recording; times in seconds, sizes in bytes."""
+
+    out: str = "stepscope"
+    """Folder of profiles and manifests."""
+    skip: int = 5
+    """Steps that are never recorded: they compile, allocate and fill caches."""
+    settle: int = 50
+    """Steps after which recording begins even where step time has not settled."""
+    active: int = 6
+    """Steps recorded: diagnosis leaves out the first and the last."""
+    after: int = 5
+    """Steps timed, but not recorded, after the profile is written."""
+    stacks: bool = True
+    shapes: bool = False
+    memory: bool = False
+    max_seconds: float = 60.0
+    """A window that lasts this long ends at the next step, or at once after ``HARD`` times as long."""
+    max_bytes: int = 2 << 30
+    """A profile larger than this is not kept."""
+    max_memory: int = 4 << 30
+    """A job that grows by this much while it is recorded is recorded no further."""
+    experiment: str | None = None
+
+
+HARD = 5
+"""A window without a complete step is extended up to this many times ``max_seconds``."""
+SETTLED_STEPS = 3
+SETTLED_SPREAD = 0.25
+"""Step time has settled when this many steps in a row differ by no more than this share from their median: start-up
+effects are several times a step, while steps of real loops vary by some percent."""
+PROFILER_WARM_UP = 1
+"""Steps that the profiler runs without keeping anything: its own start is slow."""
+
+
+def fewest_steps(options: Options) -> int:
+    """Steps that a job must run for a full window."""
+    return options.skip + PROFILER_WARM_UP + options.active
+
+
+def to_text(options: Options) -> str:
+    """For the environment variable."""
+    return json.dumps(asdict(options))
+
+
+def from_environment(environment: Mapping[str, str] = os.environ) -> Options | None:
+    """The options of the run this process is part of; None outside of a run. Unknown keys are a newer tool's."""
+    text = environment.get(VARIABLE)
+    if not text:
+        return None
+    given: dict[str, Any] = json.loads(text)
+    known = {field.name for field in fields(Options)}
+    return Options(**{key: value for key, value in given.items() if key in known})

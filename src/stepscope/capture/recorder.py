@@ -1,0 +1,342 @@
+"""The recording of one process under ``stepscope run``: skip, settle, record, time a few more steps, stop.
+
+Whatever fails here is written to the manifest, and the job goes on: the broad handlers of this file stand between our
+code and the user's.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable
+from enum import Enum
+from typing import Any
+
+from .backend import Backend, Declined
+from .manifest import Manifest
+from .options import HARD, SETTLED_SPREAD, SETTLED_STEPS, Options, fewest_steps
+from .place import resident_bytes
+from .steps import EXPLICIT, SOURCES, StepFinder
+from .watchdog import Watchdog, on_main_thread
+
+EXPORT_WAIT_S = 300
+"""A process that ends waits this long for its profile to be written."""
+_KEPT_TIMES = 64
+
+
+class Phase(Enum):
+    """Where a recording stands."""
+
+    SETTLING = "settling"
+    WARMING = "warming up"
+    RECORDING = "recording"
+    EXPORTING = "exporting"
+    AFTER = "timing"
+    DONE = "done"
+
+
+class Recorder:
+    """Turns calls of the job into steps, and some of the steps into a profile."""
+
+    def __init__(self, options: Options, make: Callable[[Options], Backend]) -> None:
+        self.options = options
+        self.manifest = Manifest(options.out)
+        self.on_done: list[Callable[[], None]] = []
+        """Called once nothing more is to be noticed: hooks are taken out."""
+        self._make = make
+        self._lock = threading.RLock()
+        self._reset()
+
+    def _reset(self) -> None:
+        self.phase = Phase.SETTLING
+        self._finder = StepFinder()
+        self._backend: Backend | None = None
+        self._since: int | None = None
+        self._thread: int | None = None
+        self._opened = 0.0
+        self._memory: int | None = None
+        self._exporting: threading.Thread | None = None
+        self._before: deque[int] = deque(maxlen=_KEPT_TIMES)
+        self._recorded: list[int] = []
+        self._after: list[int] = []
+        self._first: int | None = None
+        self._ended: str | None = None
+        self._settled = False
+        self._said: int | None = None
+
+    # --- what hooks call ------------------------------------------------------------------------------------------
+
+    def call(self, source: int, key: Hashable) -> None:
+        """An optimizer stepped, a function was called, or the job said ``step``. Never raises."""
+        if self.phase is Phase.DONE:
+            return
+        now = time.perf_counter_ns()
+        try:
+            self._call(now, source, key)
+        except Exception as error:  # noqa: BLE001  Between our code and the user's.
+            self._failed(self.phase.value, error)
+
+    def step(self, number: int | None = None) -> None:
+        """The job itself says that step ``number`` ended."""
+        if number is not None:
+            self._said = number + 1
+        self.call(EXPLICIT, "step")
+
+    def make_way(self) -> None:
+        """The job's own profiler starts: ours ends, keeping the steps it has. Never raises."""
+        try:
+            self._close("the job started its own profiler")
+        except Exception as error:  # noqa: BLE001  Between our code and the user's.
+            self._failed("making way", error)
+
+    def decline(self, reason: str) -> None:
+        """Record nothing, for this reason."""
+        if self.phase is Phase.SETTLING:
+            self._ended = reason
+            self._done()
+
+    def finish(self) -> None:
+        """The process ends: write what there is. Never raises."""
+        try:
+            self._close("the job ended")
+            if self._exporting is not None and self._exporting is not threading.current_thread():
+                self._exporting.join(EXPORT_WAIT_S)
+                if self._exporting.is_alive():
+                    self._ended = f"writing the profile took longer than {EXPORT_WAIT_S} s and was given up"
+            self._done()
+            self._write()
+        except Exception as error:  # noqa: BLE001  Between our code and the user's.
+            self._failed("the end", error)
+
+    def forked(self) -> None:
+        """This is a child of the process that made us: its steps are its own, and a running window its parent's."""
+        recording = self.phase in (Phase.WARMING, Phase.RECORDING)
+        self._lock = threading.RLock()
+        self._reset()
+        self.manifest = Manifest(self.options.out)
+        if recording:
+            self._ended = "this process was forked while its parent recorded"
+            self.phase = Phase.DONE
+
+    # --- steps ----------------------------------------------------------------------------------------------------
+
+    def _call(self, now: int, source: int, key: Hashable) -> None:
+        if self._thread is not None and self._thread != threading.get_ident():
+            return
+        ends, changed = self._finder.ends_step(source, key)
+        if changed:
+            self._before.clear()
+            self._since = None
+        if not ends:
+            return
+        with self._lock:
+            self._advance(None if self._since is None else now - self._since)
+        # What happens in here is not the step's.
+        self._since = time.perf_counter_ns()
+
+    def _advance(self, dur: int | None) -> None:
+        if self.phase is Phase.SETTLING:
+            if dur is not None:
+                self._before.append(dur)
+            if self._due():
+                self._open()
+        elif self.phase is Phase.WARMING:
+            self._begin()
+        elif self.phase is Phase.RECORDING:
+            self._recorded += [dur] if dur is not None else []
+            reason = self._limit()
+            if reason is None:
+                self._running.mark(self._number)
+            else:
+                self._close(reason)
+        elif self.phase is Phase.EXPORTING:
+            if self._exporting is None or not self._exporting.is_alive():
+                self.phase = Phase.AFTER
+        elif self.phase is Phase.AFTER:
+            self._after += [dur] if dur is not None else []
+            if len(self._after) >= self.options.after:
+                self._done()
+                self._write()
+
+    def _due(self) -> bool:
+        """Whether the start-up is over: step time has settled, or never will."""
+        steps = self._finder.steps
+        if steps < self.options.skip:
+            return False
+        last = list(self._before)[-SETTLED_STEPS:]
+        middle = _median(last) or 0
+        near = all(abs(each - middle) <= SETTLED_SPREAD * middle for each in last)
+        self._settled = len(last) == SETTLED_STEPS and near
+        return self._settled or steps >= self.options.skip + self.options.settle
+
+    def _limit(self) -> str | None:
+        """Why the window ends here, or None."""
+        if len(self._recorded) >= self.options.active:
+            return "recorded"
+        if time.monotonic() - self._opened > self.options.max_seconds:
+            return f"the window reached its {self.options.max_seconds:g} s"
+        return self._grown()
+
+    def _grown(self) -> str | None:
+        now = resident_bytes()
+        if now is None or self._memory is None or now - self._memory < self.options.max_memory:
+            return None
+        return f"the job grew by {now - self._memory} bytes while it was recorded"
+
+    # --- the window -----------------------------------------------------------------------------------------------
+
+    @property
+    def _number(self) -> int:
+        """The step that begins now: by the job's own count where it tells, else steps are counted from 0."""
+        return self._finder.steps if self._said is None else self._said
+
+    @property
+    def _running(self) -> Backend:
+        assert self._backend is not None
+        return self._backend
+
+    def _open(self) -> None:
+        self._finder.freeze()
+        self._thread = threading.get_ident()
+        backend: Backend | None = self._make(self.options)
+        while backend is not None:
+            self._backend = backend
+            try:
+                if backend.warm_up:
+                    backend.prepare(self._number)
+                    self.phase = Phase.WARMING
+                else:
+                    self._begin()
+                return
+            except Declined as reason:
+                self._ended = str(reason)
+                break
+            except Exception as error:  # noqa: BLE001  A lighter one may work.
+                self.manifest.failed("starting the profiler", error)
+                self._ended = "the profiler could not be started"
+                backend = backend.lighter()
+        self._done()
+        self._write()
+
+    def _begin(self) -> None:
+        self._first = self._number
+        self._opened, self._memory = time.monotonic(), resident_bytes()
+        self._running.begin(self._number)
+        self.phase = Phase.RECORDING
+        Watchdog(self._overdue, self._too_long, lambda: self.phase is not Phase.RECORDING).start()
+        self._write()
+
+    def _overdue(self) -> str | None:
+        """Why the window must not wait for its step to end; None while it may."""
+        if time.monotonic() - self._opened > HARD * self.options.max_seconds:
+            return f"no step ended within {HARD * self.options.max_seconds:g} s"
+        return self._grown()
+
+    def _too_long(self, reason: str) -> bool:
+        """Called by the watchdog with what is wrong; whether it may stop watching."""
+        if self._running.stops_anywhere:
+            self._guarded_close(reason)
+        elif self._thread == threading.main_thread().ident:
+            on_main_thread(lambda: self._guarded_close(reason))
+        return True
+
+    def _guarded_close(self, reason: str) -> None:
+        try:
+            self._close(reason)
+        except Exception as error:  # noqa: BLE001  Between our code and the user's.
+            self._failed("stopping", error)
+
+    def _close(self, reason: str) -> None:
+        """End the window, if one is open, and write it out on another thread."""
+        with self._lock:
+            if self.phase not in (Phase.WARMING, Phase.RECORDING):
+                return
+            warming, self.phase = self.phase is Phase.WARMING, Phase.EXPORTING
+            self._ended = reason
+            self._running.stop()
+            if warming:
+                self._done()
+                return
+            # Not a daemon: a process that ends lets it finish.
+            self._exporting = threading.Thread(target=self._export, name="stepscope-export", daemon=False)
+            self._exporting.start()
+
+    def _export(self) -> None:
+        try:
+            self.manifest.wrote(self._running.export(self.options.out))
+        except Declined as reason:
+            self._ended = str(reason)
+        except Exception as error:  # noqa: BLE001  Between our code and the user's.
+            self.manifest.failed("writing the profile", error)
+            self._ended = "the profile could not be written"
+        self._guarded_write()
+
+    # --- what is said of it ---------------------------------------------------------------------------------------
+
+    def _done(self) -> None:
+        self.phase = Phase.DONE
+        taken, self.on_done = self.on_done, []
+        for take_out in taken:
+            try:
+                take_out()
+            except Exception as error:  # noqa: BLE001  Between our code and the user's.
+                self.manifest.failed("taking a hook out", error)
+
+    def _failed(self, when: str, error: Exception) -> None:
+        self.manifest.failed(when, error)
+        self._ended = self._ended or f"recording failed while {when}"
+        self._done()
+        self._guarded_write()
+
+    def _guarded_write(self) -> None:
+        try:
+            self._write()
+        except Exception as error:  # noqa: BLE001  The disk is full, say: the job goes on.
+            self.manifest.failed("writing the manifest", error)
+
+    def _write(self) -> None:
+        self.manifest.write(self.options, **self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        backend, source = self._backend, self._finder.source
+        unrecorded = _median(self._after or list(self._before)[-self.options.after :])
+        recorded = _median(self._recorded)
+        return {
+            "framework": backend.framework if backend else None,
+            "framework_version": backend.version() if backend else None,
+            "phase": self.phase.value,
+            "steps_seen": self._finder.steps,
+            "steps_from": SOURCES[source] if source is not None else None,
+            "window": self._window(),
+            "step_ns": {"unrecorded": unrecorded, "recorded": recorded, "timed_after": len(self._after)},
+            "overhead": recorded / unrecorded if recorded and unrecorded else None,
+            "switches": backend.switches() if backend else {},
+            "no_profile": self._why_none(),
+        }
+
+    def _window(self) -> dict[str, Any] | None:
+        if self._first is None:
+            return None
+        steps, settled = len(self._recorded), self._settled
+        return {"first_step": self._first, "steps": steps, "settled": settled, "ended": self._ended}
+
+    def _why_none(self) -> str | None:
+        """Why there is no profile, in words that end "no profile was written because"; None where there is one."""
+        if self.manifest.files or self.phase in (Phase.WARMING, Phase.RECORDING, Phase.EXPORTING):
+            return None
+        steps, fewest = self._finder.steps, fewest_steps(self.options)
+        if self._ended not in (None, "the job ended"):
+            return self._ended
+        if not steps:
+            return "no steps were found; call stepscope.step() once per iteration"
+        if steps < fewest:
+            return f"fewer than {fewest} steps ran ({steps} did); --skip and --active take fewer"
+        return f"the {steps} steps that ran were over before step time had settled; --skip begins earlier"
+
+
+def _median(times: list[int]) -> int | None:
+    ordered, half = sorted(times), len(times) // 2
+    if not ordered:
+        return None
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) // 2

@@ -1,0 +1,220 @@
+"""The session API: ``profile`` around the loop, ``step`` once per iteration."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import TracebackType
+from typing import Any
+
+from .state import shared
+
+WAIT_S = 300
+"""Leaving a session waits this long for its profiles to be written."""
+
+
+class Action(Enum):
+    """What happens to a step."""
+
+    WAIT = "wait"
+    WARM_UP = "warm up"
+    RECORD = "record"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Which steps are recorded: per cycle ``wait`` untouched ones, ``warmup`` thrown away, ``active`` recorded."""
+
+    wait: int
+    warmup: int
+    active: int
+    repeat: int
+
+    def at(self, index: int) -> tuple[Action, int]:
+        """What happens to a step (counted from 0), and in which cycle."""
+        cycle, place = divmod(index, self.wait + self.warmup + self.active)
+        if self.repeat and cycle >= self.repeat:
+            return Action.WAIT, cycle
+        if place < self.wait:
+            return Action.WAIT, cycle
+        return (Action.WARM_UP if place < self.wait + self.warmup else Action.RECORD), cycle
+
+
+def schedule(*, wait: int = 5, warmup: int = 1, active: int = 6, repeat: int = 1) -> Schedule:
+    """Steps to leave alone, to warm the profiler up with, and to record; ``repeat`` 0 is until the end.
+
+    Raises ValueError where no step would be recorded.
+    """
+    if min(wait, warmup, repeat) < 0 or active < 1:
+        raise ValueError("schedule: active is 1 or more; wait, warmup and repeat are 0 or more")
+    return Schedule(wait, warmup, active, repeat)
+
+
+class profile:
+    """Record a part of a loop: ``with stepscope.profile("profiles", schedule=...):``, and ``stepscope.step()`` in it.
+
+    Writes a profile per cycle, and a manifest, into the folder ``out``: Kineto JSON from PyTorch, XPlane from the
+    others, whichever is imported. Without a schedule everything is recorded, a step per ``step`` call. ``stacks``,
+    ``shapes`` and ``memory`` make profiles say more and steps slower. ``on_trace_ready`` gets the path of each finished
+    profile, on a thread of ours. Nothing of this ends the job: what fails is in ``declined`` or the manifest, and said
+    on stderr.
+    """
+
+    def __init__(
+        self,
+        out: str,
+        *,
+        schedule: Schedule | None = None,
+        stacks: bool = True,
+        shapes: bool = False,
+        memory: bool = False,
+        on_trace_ready: Callable[[str], object] | None = None,
+    ) -> None:
+        from .manifest import Manifest
+        from .options import Options
+
+        self.schedule = schedule
+        self.declined: str | None = None
+        """Why nothing is recorded; None while something is."""
+        self.files: list[str] = []
+        """Profiles written so far."""
+        self._options = Options(out=str(out), stacks=stacks, shapes=shapes, memory=memory)
+        self._manifest = Manifest(self._options.out)
+        self._on_trace_ready = on_trace_ready
+        self._backend: Any = None
+        self._recording = False
+        self._cycle = -1
+        self._index = 0
+        self._number = 0
+        self._exporting: threading.Thread | None = None
+
+    def __enter__(self) -> profile:
+        """Begin with the schedule's first step."""
+        if shared.session is not None:
+            self._decline("another stepscope profile records in this process; only one can at a time")
+            return self
+        shared.session = self
+        if shared.recorder is not None:
+            shared.recorder.decline("the script records by itself, with stepscope.profile")
+            shared.recorder.make_way()
+        self._guarded(self._move)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write what was recorded, and wait for it."""
+        if shared.session is not self:
+            return
+        shared.session = None
+        self._guarded(self._close)
+        if self._exporting is not None:
+            self._exporting.join(WAIT_S)
+        self._guarded(self._write)
+
+    def step(self, number: int | None = None) -> None:
+        """Iteration ``number`` (by default the one after the last) ends. Never raises."""
+        self._number = (self._number if number is None else number) + 1
+        self._index += 1
+        if self.declined is None:
+            self._guarded(self._move)
+
+    def make_way(self) -> None:
+        """Another profiler starts in this process: ours ends, keeping what it has."""
+        self._guarded(self._close)
+        self._decline("the script started a profiler of its own within stepscope.profile")
+
+    # --- what happens at the edge of a step -----------------------------------------------------------------------
+
+    def _move(self) -> None:
+        action, cycle = (Action.RECORD, 0) if self.schedule is None else self.schedule.at(self._index)
+        if cycle != self._cycle or action is Action.WAIT:
+            self._close()
+            self._cycle = cycle
+        if action is Action.WARM_UP and self._backend is None:
+            self._backend = self._made()
+            self._backend.prepare(self._number)
+        elif action is Action.RECORD and self._recording:
+            self._backend.mark(self._number)
+        elif action is Action.RECORD:
+            self._backend = self._backend or self._made()
+            self._backend.begin(self._number)
+            self._recording = True
+
+    def _made(self) -> Any:
+        from .frameworks import make_backend
+        from .torch_backend import sessions
+
+        sessions.make_way = self.make_way
+        return make_backend(self._options)
+
+    def _close(self) -> None:
+        """End the cycle, if one runs, and write it on another thread, after the one before."""
+        backend, recording = self._backend, self._recording
+        self._backend, self._recording = None, False
+        if backend is None:
+            return
+        backend.stop()
+        if recording:
+            before = self._exporting
+            self._exporting = threading.Thread(target=self._export, args=(backend, before), name="stepscope-export")
+            self._exporting.start()
+
+    def _export(self, backend: Any, before: threading.Thread | None) -> None:
+        if before is not None:
+            before.join()
+        try:
+            paths = backend.export(self._options.out)
+            self.files += paths
+            self._manifest.wrote(paths)
+            self._write(framework=backend.framework, framework_version=backend.version())
+            if self._on_trace_ready is not None:
+                for path in paths:
+                    self._on_trace_ready(path)
+        except Exception as error:  # noqa: BLE001  Between our code and the user's.
+            self._manifest.failed("writing the profile", error)
+
+    def _write(self, **facts: Any) -> None:
+        chosen = None if self.schedule is None else vars(self.schedule)
+        self._manifest.write(
+            replace(self._options), steps_seen=self._index, schedule=chosen, no_profile=self._why_none(), **facts
+        )
+
+    def _why_none(self) -> str | None:
+        if self.files:
+            return None
+        if self.declined is not None:
+            return self.declined
+        if self.schedule is None:
+            return "the profiler wrote nothing"
+        needed = self.schedule.wait + self.schedule.warmup + 1
+        if self._index + 1 < needed:
+            return f"stepscope.step() was called {self._index} times, and recording begins after {needed - 1}"
+        return "the profiler wrote nothing"
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        from .backend import Declined
+
+        try:
+            action()
+        except Declined as reason:
+            self._decline(str(reason))
+        except Exception as error:  # noqa: BLE001  Between our code and the user's.
+            self._manifest.failed("recording", error)
+            self._decline(f"recording failed ({type(error).__name__}: {error})")
+
+    def _decline(self, reason: str) -> None:
+        if self.declined is None:
+            self.declined = reason
+            self._backend, self._recording = None, False
+            print(f"stepscope: nothing more is recorded: {reason}", file=sys.stderr)
+
+
+def step(number: int | None = None) -> None:
+    """Say that iteration ``number`` ends, by default the one after the last; nearly free while nothing records."""
+    active = shared.session or shared.recorder
+    if active is not None:
+        active.step(number)

@@ -1,0 +1,28 @@
+"""What records in this process, shared by every copy of this package in it.
+
+Under ``stepscope run`` the package is loaded under another name, and the job may import stepscope besides: both look
+here. The place is a module of its own in ``sys.modules``, since neither copy may import the other.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+_NAME = "_stepscope_state"
+_SLOTS = ("recorder", "session")
+
+
+def _shared() -> Any:
+    module = sys.modules.get(_NAME)
+    if module is None:
+        module = sys.modules[_NAME] = ModuleType(_NAME)
+        for slot in _SLOTS:
+            setattr(module, slot, None)
+    return module
+
+
+shared = _shared()
+"""``recorder``: of ``stepscope run``; ``session``: of ``stepscope.profile``. None where there is none."""
+

@@ -1,0 +1,149 @@
+"""PyTorch: one window of ``torch.profiler``, and who else uses it.
+
+A second profile started while one is active takes its session over, and exporting the first one then ends the process
+(PyTorch 2.13): sessions are therefore followed, others are declined, and ours makes way for the job's own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from .backend import Backend, Declined, placed
+from .options import PROFILER_WARM_UP, Options
+from .place import file_stem
+
+
+class Sessions:
+    """Profiler sessions of this process, ours and others."""
+
+    def __init__(self) -> None:
+        self.active: set[int] = set()
+        self.make_way: Callable[[], None] | None = None
+        """Called when another session is about to start while ours runs."""
+        self.ours: int | None = None
+
+    def follow(self, profile: Any) -> None:
+        """Notice every session of ``torch.autograd.profiler.profile``, which ``torch.profiler`` is made of."""
+        if getattr(profile, "_stepscope_followed", False):
+            return
+        profile._stepscope_followed = True
+        prepare, start, leave = profile._prepare_trace, profile._start_trace, profile.__exit__
+
+        def entered(session: Any) -> None:
+            if self.make_way is not None and self.ours is not None and id(session) != self.ours:
+                self.make_way()
+            self.active.add(id(session))
+
+        def _prepare_trace(session: Any) -> Any:
+            entered(session)
+            return prepare(session)
+
+        def _start_trace(session: Any) -> Any:
+            entered(session)
+            return start(session)
+
+        def __exit__(session: Any, *error: Any) -> Any:
+            try:
+                return leave(session, *error)
+            finally:
+                self.active.discard(id(session))
+
+        profile._prepare_trace, profile._start_trace, profile.__exit__ = _prepare_trace, _start_trace, __exit__
+
+
+sessions = Sessions()
+
+
+class TorchBackend(Backend):
+    """Kineto JSON, gzip, of the thread that trains and of the devices it uses."""
+
+    framework = "torch"
+    warm_up = PROFILER_WARM_UP
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._profile: Any = None
+        self._action: Any = None
+
+    def version(self) -> str:
+        """PyTorch's version."""
+        return str(getattr(sys.modules.get("torch"), "__version__", ""))
+
+    def prepare(self, number: int) -> None:
+        """Create the profiler and let it warm up."""
+        torch, profiler = sys.modules["torch"], import_module("torch.profiler")
+        sessions.follow(torch.autograd.profiler.profile)
+        if sessions.active or torch.autograd._profiler_enabled():
+            raise Declined("another PyTorch profiler was at work in this process; only one can record at a time")
+        self._action = profiler.ProfilerAction.WARMUP
+        self._profile = profiler.profile(
+            schedule=lambda step: self._action,
+            with_stack=self.options.stacks,
+            record_shapes=self.options.shapes,
+            profile_memory=self.options.memory,
+        )
+        self._profile.step_num = number
+        with _Claimed():
+            self._profile.start()
+
+    def begin(self, number: int) -> None:
+        """Record from step ``number`` on."""
+        if self._profile is None:
+            self.prepare(number - 1)
+        self._action = type(self._action).RECORD
+        with _Claimed():
+            self._step(number)
+        sessions.ours = id(self._profile.profiler)
+
+    def mark(self, number: int) -> None:
+        """``ProfilerStep#<number>`` begins."""
+        self._step(number)
+
+    def _step(self, number: int) -> None:
+        self._profile.step_num = number - 1
+        self._profile.step()
+
+    def stop(self) -> None:
+        """End the session."""
+        sessions.ours = None
+        if self._profile is not None:
+            with _Claimed():
+                self._profile.stop()
+
+    def export(self, folder: str) -> list[str]:
+        """Write ``<host>.rank<r>.<pid>.<time>.pt.trace.json.gz``, which TensorBoard's PyTorch plugin finds too."""
+        part = os.path.join(folder, f".{file_stem()}.part.json")
+        profile, self._profile = self._profile, None  # Its events are the memory that recording took.
+        profile.export_chrome_trace(part)
+        return [placed(part, folder, ".pt.trace.json.gz", self.options.max_bytes, compress=True)]
+
+    def lighter(self) -> Backend | None:
+        """Without stacks, shapes and memory."""
+        options = self.options
+        if not (options.stacks or options.shapes or options.memory):
+            return None
+        return type(self)(replace(options, stacks=False, shapes=False, memory=False))
+
+    def switches(self) -> dict[str, dict[str, Any]]:
+        """Stacks, shapes, memory."""
+        options = self.options
+        return {
+            "stacks": {"on": options.stacks, "adds": "source lines of what costs time"},
+            "shapes": {"on": options.shapes, "adds": "FLOPs, dtypes and which sizes to pad"},
+            "memory": {"on": options.memory, "adds": "the memory timeline and what was alive at the peak"},
+        }
+
+
+class _Claimed:
+    """While our own session starts, no one has to make way for it."""
+
+    def __enter__(self) -> None:
+        self._kept, sessions.make_way = sessions.make_way, None
+
+    def __exit__(self, *error: Any) -> None:
+        sessions.make_way = self._kept

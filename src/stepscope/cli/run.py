@@ -1,0 +1,136 @@
+"""``stepscope run``: the user's command, unchanged, with a few of its steps recorded and diagnosed."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from stepscope.capture import launch
+from stepscope.capture.options import Options
+from stepscope.capture.results import Recording, recordings
+from stepscope.cli.streams import say
+from stepscope.errors import StepscopeError, UsageError
+from stepscope.units import format_ns
+
+_WIDTH = 100
+_DEFAULTS = Options()
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "-o", "--out", metavar="DIR", default="stepscope-run", show_default=True, help="Folder of profiles and manifests."
+)  # fmt: skip
+@click.option(
+    "--python", metavar="PATH",
+    help="The Python of a script or module. Default: stepscope's own, or the shell's where it is a pipx or uv tool.",
+)  # fmt: skip
+@click.option(
+    "--skip", type=click.IntRange(0), default=_DEFAULTS.skip, show_default=True, metavar="N",
+    help="Steps never recorded; recording begins once step time has settled after them.",
+)  # fmt: skip
+@click.option(
+    "--active", type=click.IntRange(1), default=_DEFAULTS.active, show_default=True, metavar="N", help="Steps recorded."
+)  # fmt: skip
+@click.option("--stacks/--no-stacks", default=True, help="Record Python stacks (the default): source lines, at a price.")
+@click.option("--shapes", is_flag=True, help="Record shapes (PyTorch).")
+@click.option("--memory", is_flag=True, help="Record allocations (PyTorch).")
+@click.option(
+    "--max-seconds", type=click.FloatRange(0.1), default=_DEFAULTS.max_seconds, show_default=True, metavar="S",
+    help="Longest recording; the step that runs then is still finished.",
+)  # fmt: skip
+@click.option(
+    "--max-bytes", type=click.IntRange(1), default=_DEFAULTS.max_bytes, show_default=True, metavar="N",
+    help="Largest profile that is kept, before it is compressed.",
+)  # fmt: skip
+@click.argument("command", nargs=-1, required=True, metavar="COMMAND...", type=click.UNPROCESSED)
+def run(command: tuple[str, ...], python: str | None, **chosen: object) -> int:
+    """Run a training script and say where its steps' time goes; the script is not edited.
+
+    COMMAND is a script with its arguments (train.py --epochs 3), -m and a module, or any command that starts Python:
+    torchrun, python, a shell script. Once step time has settled a few steps are recorded and a few more only timed;
+    the rest runs unwatched. When the command has ended, the diagnosis is printed. Standard output and input are the
+    command's own; ours goes to standard error and to the folder.
+
+    Exit status: the command's own, whatever happens to the recording; 128 + n where signal n ended it; 126 or 127
+    where it cannot be started; 2 wrong usage.
+    """
+    if command[0].startswith("-") and command[0] != "-m":
+        raise UsageError(f"there is no option {command[0]}; see stepscope run --help")
+    options = Options(**{**chosen, "out": os.path.abspath(str(chosen["out"]))})  # type: ignore[arg-type]
+    words = launch.command_line(command, python)
+    since = time.time_ns()
+    try:
+        status = launch.run(words, launch.environment_for(options, os.environ))
+    except FileNotFoundError:
+        say(f"{words[0]}: no such command")
+        return launch.NOT_FOUND
+    except OSError as error:
+        say(f"{words[0]}: cannot be started: {error.strerror}")
+        return launch.NOT_EXECUTABLE
+    try:
+        _report(recordings(Path(options.out), since))
+    except KeyboardInterrupt:
+        say("interrupted; the profiles are kept")
+    except Exception as error:  # noqa: BLE001  The exit status is the command's, whatever becomes of the report.
+        say(f"the diagnosis failed: {error}")
+    return status
+
+
+def _report(found: list[Recording]) -> None:
+    if not found:
+        say(
+            "no profile was written because no process of the command imported a framework that can be recorded",
+            "Python started with -I, -E or -S cannot be watched either.",
+        )
+        return
+    with_steps = [each for each in found if each.steps]
+    recorded = [each for each in with_steps if each.profiles]
+    for each in with_steps or found[:1]:
+        if not each.profiles:
+            say(f"{each.who}: no profile was written because {_why(each)}", *_failures(each))
+    if recorded:
+        _diagnosed(recorded[0])
+        for each in recorded:
+            say(f"{each.who}: {_what(each)}", *_failures(each), *map(str, each.profiles), str(each.manifest))
+    elif with_steps or found:
+        say(f"more in {(with_steps or found)[0].manifest}")
+
+
+def _why(each: Recording) -> str:
+    phase = each.facts.get("phase")
+    return each.facts.get("no_profile") or f"the process ended without notice while it was {phase}"
+
+
+def _failures(each: Recording) -> list[str]:
+    return [f"{failure['when']}: {failure['what']}" for failure in each.facts.get("failures", ())]
+
+
+def _what(each: Recording) -> str:
+    """Steps recorded, and what recording cost."""
+    window, times = each.facts.get("window") or {}, each.facts.get("step_ns") or {}
+    first, steps = window.get("first_step", 0), window.get("steps", 0)
+    text = f"steps {first} to {first + steps - 1} were recorded" if steps else "no whole step was recorded"
+    if each.facts.get("overhead"):
+        text += (
+            f"; a step took {format_ns(times['recorded'])} while recorded and {format_ns(times['unrecorded'])} "
+            f"otherwise ({each.facts['overhead']:.2f} ×)"
+        )
+    return text
+
+
+def _diagnosed(each: Recording) -> None:
+    """The diagnosis of one process, on stderr."""
+    from stepscope import pipeline
+    from stepscope.report import terminal
+
+    for path in each.profiles:
+        try:
+            document = pipeline.open(path).document()
+        except StepscopeError as error:
+            say(error.sentence, *error.details)
+            continue
+        sys.stderr.write(terminal.render(document, width=_WIDTH, color=False, verbose=False))
