@@ -121,8 +121,9 @@ class Facts:
 
     @cached_property
     def work(self) -> list[Work]:
-        """Per device, the kernels of the used steps and what the ops they work for cost."""
-        return device_work(self.trace, self.activities, [_bounds(account, self.used) for _, account in self.devices])
+        """Per device, the kernels and what the ops they work for cost."""
+        periods = [(account.rows.bounds, self.used_rows(account)) for _, account in self.devices]
+        return device_work(self.trace, self.activities, periods)
 
     @property
     def mean_step_ns(self) -> int | None:

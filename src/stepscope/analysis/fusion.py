@@ -2,9 +2,9 @@
 
 A chain is a run of ops in a row on one stream, launched by one thread, each a single kernel of a fusable kind, in which
 each op takes a tensor of the shape that the one before put out. Tensors are not recorded, so that it is the same one is
-assumed. The fused kernel is modelled: it does not read what the op before put out, and does not write it either unless
-a backward pass may need it; the bytes that remain move at ``FUSED_BANDWIDTH_SHARE`` of the memory's bandwidth. It takes
-no less than the shortest kernel of the chain, nor than a reduction or normalisation in it takes now.
+assumed. The fused kernel is modelled: it does not read what the op before put out, but still writes it, since what else
+reads it is not recorded; the bytes that remain move at ``FUSED_BANDWIDTH_SHARE`` of the memory's bandwidth. It takes no
+less than the shortest kernel of the chain, nor than a reduction or normalisation in it takes now.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REDUCING = (CostKind.NORMALIZATION, CostKind.SOFTMAX, CostKind.REDUCTION)
 
 @dataclass(frozen=True)
 class Chains:
-    """The chains of one device in the used steps that would gain from fusion.
+    """The chains of one device that would gain from fusion, in all steps.
 
     ``rows`` are the work's rows of all of them in order; ``first`` begins each, and a value per chain follows.
     """
@@ -39,6 +39,11 @@ class Chains:
     bytes_now: Rows
     bytes_left: Rows
 
+    @property
+    def used(self) -> Rows:
+        """The chains of the used steps."""
+        return np.flatnonzero(self.work.used[self.rows[self.first]])
+
     def names(self, at: int) -> tuple[str, ...]:
         """The ops of a chain."""
         trace, owner = self.work.trace, self.work.owner
@@ -46,7 +51,7 @@ class Chains:
         return tuple(trace.name_of(int(owner[row])) for row in self.rows[self.first[at] : end].tolist())
 
 
-def fusable_chains(work: Work, *, training: bool) -> Chains | None:
+def fusable_chains(work: Work) -> Chains | None:
     """The chains of a device; None where there are none, or its bandwidth is not known."""
     peaks = device_peaks(work.trace, work.activity.device)
     if peaks is None or peaks.memory_bandwidth is None or not work.rows.size:
@@ -59,10 +64,10 @@ def fusable_chains(work: Work, *, training: bool) -> Chains | None:
     if not longer.any():
         return None
     bandwidth = peaks.memory_bandwidth.value * FUSED_BANDWIDTH_SHARE / 1e9
-    return _measured(work, order, begins[longer], ends[longer], bandwidth, kept=training)
+    return _measured(work, order, begins[longer], ends[longer], bandwidth)
 
 
-def _measured(work: Work, order: Rows, begins: Rows, ends: Rows, bandwidth: float, *, kept: bool) -> Chains | None:
+def _measured(work: Work, order: Rows, begins: Rows, ends: Rows, bandwidth: float) -> Chains | None:
     """Chains as stretches of ``order`` (ends included), those that gain; ``bandwidth`` in bytes per ns."""
     inside = np.concatenate([np.arange(a, b + 1) for a, b in zip(begins.tolist(), ends.tolist(), strict=True)])
     first = np.concatenate(([0], np.cumsum(ends - begins + 1)[:-1]))
@@ -72,7 +77,7 @@ def _measured(work: Work, order: Rows, begins: Rows, ends: Rows, bandwidth: floa
     last = np.append(first[1:], len(rows)) - 1
     passed_on = np.add.reduceat(written, first) - written[last]
     now = np.add.reduceat(costs.bytes[owner], first)
-    left = now - passed_on * (1 if kept else 2)
+    left = now - passed_on
     ns = work.ns[rows]
     reduces = np.isin(costs.kind[owner], [KINDS.index(kind) for kind in _REDUCING])
     floor = np.maximum(np.minimum.reduceat(ns, first), np.maximum.reduceat(np.where(reduces, ns, 0), first))
@@ -98,6 +103,7 @@ def _linked(work: Work, order: Rows) -> Bools:
         (fits[:-1] & fits[1:])
         & (activity.stream[op[:-1]] == activity.stream[op[1:]])
         & (place[1:] == place[:-1] + 1)
+        & (work.period[order[1:]] == work.period[order[:-1]])
         & (activity.thread[op[:-1]] == activity.thread[op[1:]])
     )
     before = np.flatnonzero(linked)

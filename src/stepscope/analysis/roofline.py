@@ -6,15 +6,16 @@ A roofline bounds work by the larger of its operations over the peak rate and it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from stepscope.analysis.categories import Category
 from stepscope.analysis.costs.attribute import KINDS, OpCosts, op_costs, owners
 from stepscope.analysis.costs.call import MATRIX_KINDS, CostKind
 from stepscope.analysis.device import DeviceActivity
-from stepscope.analysis.kernels import KernelGroup, kernel_groups, kernels_in, op_precisions
+from stepscope.analysis.kernels import KernelGroup, kernel_groups, op_precisions
 from stepscope.analysis.peaks import best_flops, device_peaks, on_matrix_units, peak_flops
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.limits import ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
@@ -143,9 +144,9 @@ class Utilisation:
 
 @dataclass(frozen=True)
 class Work:
-    """The kernels of one device in the used steps and the ops they work for.
+    """Kernels of one device and the ops they work for.
 
-    ``rows`` are ops of the activity; ``group`` and ``owner`` have a value per row.
+    ``rows`` are ops of the activity; ``group``, ``owner`` and ``period`` have a value per row.
     """
 
     trace: Trace
@@ -156,7 +157,12 @@ class Work:
     group: Rows
     owner: I32
     """Slice of the op whose cost the row shares, -1 for none."""
-    window_ns: int
+    period: Rows
+    """Which stretch of time between bounds (a step, what lies before, between and after) the row starts in."""
+    used: Bools
+    """Which rows start in the used steps."""
+    used_ns: int
+    """Duration of the used steps."""
 
     @property
     def ns(self) -> I64:
@@ -168,23 +174,44 @@ class Work:
         """Which rows compute matrix products by their kernel's name."""
         return np.array([group.traits.eligible for group in self.groups], np.bool_)[self.group]
 
+    def of_used_steps(self) -> Work:
+        """The work of the used steps alone."""
+        kept = np.flatnonzero(self.used)
+        parts = self.rows[kept], self.group[kept], self.owner[kept], self.period[kept], self.used[kept]
+        rows, group, owner, period, used = parts
+        return replace(self, rows=rows, group=group, owner=owner, period=period, used=used)
 
-def device_work(trace: Trace, activities: list[DeviceActivity], windows: list[tuple[I64, I64]]) -> list[Work]:
-    """The work of each device inside windows ``(starts, ends)``."""
+
+def device_work(
+    trace: Trace, activities: list[DeviceActivity], periods: list[tuple[I64, list[int]]]
+) -> list[Work]:
+    """All work of each device; ``periods`` are, per device, the bounds of its stretches of time and the used ones."""
     costs, precisions = op_costs(trace), op_precisions(trace)
     found = []
-    for activity, window in zip(activities, windows, strict=True):
-        rows = kernels_in(activity, window)
+    for activity, (bounds, chosen) in zip(activities, periods, strict=True):
+        rows = np.flatnonzero(activity.category == Category.COMPUTE.code)
         groups, group = kernel_groups(trace, activity, rows, precisions)
-        owner = owners(trace, costs, activity)[rows]
+        period = np.asarray(np.searchsorted(bounds, activity.start[rows], "right") - 1, np.intp)
         found.append(
-            Work(trace, activity, costs, rows, groups, group, owner, int((window[1] - window[0]).sum()))
+            Work(
+                trace=trace,
+                activity=activity,
+                costs=costs,
+                rows=rows,
+                groups=groups,
+                group=group,
+                owner=owners(trace, costs, activity)[rows],
+                period=period,
+                used=np.isin(period, chosen),
+                used_ns=int(np.diff(bounds)[chosen].sum()),
+            )
         )
     return found
 
 
-def op_roofs(work: Work) -> list[OpRoof]:
-    """The ops with a cost, longest first."""
+def op_roofs(everything: Work) -> list[OpRoof]:
+    """The ops with a cost in the used steps, longest first."""
+    work = everything.of_used_steps()
     of, lead, ns = _by_owner(work)
     if of.size == 0:
         return []
@@ -246,8 +273,9 @@ def _roof(
     )
 
 
-def kernel_roofs(work: Work) -> list[KernelRoof]:
+def kernel_roofs(everything: Work) -> list[KernelRoof]:
     """Kernels that did all of their op's work alone, longest first: an op's cost is not split among several."""
+    work = everything.of_used_steps()
     mine = np.flatnonzero(work.owner >= 0)
     _, dense, count = np.unique(work.owner[mine], return_inverse=True, return_counts=True)
     alone = mine[count[dense] == 1] if mine.size else mine
@@ -263,8 +291,9 @@ def kernel_roofs(work: Work) -> list[KernelRoof]:
     return sorted(found, key=lambda one: (-one.roof.ns, one.name))
 
 
-def utilisation(work: Work) -> Utilisation | None:
+def utilisation(everything: Work) -> Utilisation | None:
     """Model FLOPs utilisation of a device; None where it ran no kernels in the used steps."""
+    work = everything.of_used_steps()
     total = int(work.ns.sum())
     if not total:
         return None
@@ -277,7 +306,7 @@ def utilisation(work: Work) -> Utilisation | None:
     share_counted = 1 - _uncounted_ns(work, of[counted]) / total
     ideal = float((flops[rate > 0] / rate[rate > 0]).sum()) * 1e9
     reason = _why_not(peaks, share_counted, known=bool((rate > 0).all()))
-    share = None if reason else ideal / work.window_ns
+    share = None if reason else ideal / work.used_ns
     return Utilisation(work.activity.device, int(flops.sum()), share_counted, share, reason)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.fusion import Chains, fusable_chains
-from stepscope.analysis.phases import Phase
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.limits import FINDING_NS, FINDING_SHARE
@@ -44,21 +43,24 @@ Keep these ops in one graph: nothing between them may read a value (`.item()`, `
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device whose chains gain enough."""
-    training = any(times[Phase.BACKWARD] for times in facts.phases)
     least = max(FINDING_SHARE * (facts.mean_step_ns or 0), FINDING_NS)
     found = []
     for work in facts.work:
-        chains = fusable_chains(work, training=training)
-        if chains is not None and facts.per_step(int((chains.now_ns - chains.fused_ns).sum())) >= least:
-            found.append(_finding(facts, chains, training=training))
+        chains = fusable_chains(work)
+        if chains is None:
+            continue
+        gained = int((chains.now_ns - chains.fused_ns)[chains.used].sum())
+        if gained and facts.per_step(gained) >= least:
+            found.append(_finding(facts, chains))
     return found
 
 
-def _finding(facts: Facts, chains: Chains, *, training: bool) -> Finding:
-    now, fused = int(chains.now_ns.sum()), int(chains.fused_ns.sum())
+def _finding(facts: Facts, chains: Chains) -> Finding:
+    used = chains.used
+    now, fused = int(chains.now_ns[used].sum()), int(chains.fused_ns[used].sum())
+    moved, left = int(chains.bytes_now[used].sum()), int(chains.bytes_left[used].sum())
     top = _kinds(chains)[:SHOWN]
     named = "; ".join(f"{_words(chains.names(members[0]))} ({len(members)} times)" for members in top)
-    kept = "and still writes, as a backward pass follows" if training else "nor writes"
     longest = [_longest(chains, members) for members in top]
     work = chains.work
     slices = [int(work.activity.slice[work.rows[chains.rows[chains.first[at]]]]) for at in longest]
@@ -69,9 +71,8 @@ def _finding(facts: Facts, chains: Chains, *, training: bool) -> Finding:
         title="Memory-bound kernels run one after another where one could do",
         why=(
             f"{format_ns(facts.per_step(now))} per step go to runs of kernels that only move data; most would gain "
-            f"{named}. Together they move {format_bytes(int(chains.bytes_now.sum()))} in the steps looked at; a fused "
-            f"kernel, which does not read {kept} what one hands to the next, "
-            f"{format_bytes(int(chains.bytes_left.sum()))}. "
+            f"{named}. Together they move {format_bytes(facts.per_step(moved))} per step; a fused kernel, which does "
+            f"not read what one hands to the next, {format_bytes(facts.per_step(left))}. "
             "That an op takes what the one before put out is judged by shapes."
         ),
         fix=paragraphs(remedy(_FUSE, facts.trace.info.framework)),
@@ -94,9 +95,9 @@ def _finding(facts: Facts, chains: Chains, *, training: bool) -> Finding:
 
 
 def _kinds(chains: Chains) -> list[list[int]]:
-    """The chains by their ops, those that gain most first."""
+    """The chains of the used steps by their ops, those that gain most first."""
     groups: dict[tuple[str, ...], list[int]] = {}
-    for at in range(len(chains.first)):
+    for at in chains.used.tolist():
         groups.setdefault(chains.names(at), []).append(at)
     gain = chains.now_ns - chains.fused_ns
     return sorted(groups.values(), key=lambda members: -int(gain[members].sum()))
