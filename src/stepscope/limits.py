@@ -100,6 +100,17 @@ FINDING_NS: Final = 50_000
 PRODUCERS_BUSY_SHARE: Final = 0.8
 PRODUCERS_IDLE_SHARE: Final = 0.5
 """Threads that prepare batches keep busy, or wait themselves, from and up to this share of the time in which a batch is
+CONTENTION_THREADS: Final = 2
+CONTENTION_FACTOR: Final = 2.0
+CONTENTION_OPS: Final = 5
+"""Contention for the host's cores is seen where one op takes this many times its usual time while at least so many
+loader threads work, and at least so many of its calls were recorded with and without them. A profile does not say how
+many cores there are; two threads beside the launching one already hold up a machine of two."""
+
+EAGER_PROGRAMS: Final = 10
+"""A step of JAX that starts at least so many programs of one or two ops runs op by op: a jitted step starts one to
+three, and a few more for keys and metrics."""
+
 waited for: one that works without a pause shows 0.9 or more, less what passes between two batches."""
 
 TOLD_SHARE: Final = 0.5

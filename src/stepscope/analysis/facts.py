@@ -10,6 +10,7 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account, account_devices, account_host, unused_devices
 from stepscope.analysis.allocator import AllocatorCalls, allocator_calls
+from stepscope.analysis.contention import Contention, contention
 from stepscope.analysis.copies import Copies, find_copies
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.host import HostActivity, host_activity
@@ -134,6 +135,11 @@ class Facts:
     def median_step_ns(self) -> int | None:
         """Median duration of the timed steps."""
         return int(np.median(self.step_ns[list(self.timed)])) if self.used else None
+
+    @cached_property
+    def contention(self) -> Contention | None:
+        """Ops of launching threads that loader threads hold up; None where no contrast shows it."""
+        return contention(self.trace, self.host, self.markers, self.used, self.activities)
 
     @cached_property
     def inputs(self) -> InputRanges | None:

@@ -73,8 +73,8 @@ def input_stages(
     taking, preparing = np.flatnonzero(found.taking), np.flatnonzero(found.preparing)
     busy = iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *(a.busy for a in activities), strict=True)))
     over = busy if activities else None
-    mine = _by_stage(trace, found.own, taking)
-    theirs = _by_stage(trace, found.own, preparing)
+    mine = by_stage(trace, found.own, taking)
+    theirs = by_stage(trace, found.own, preparing)
     stages = [*_stages(mine, TRAINING, over), *_stages(theirs, LOADER, over)]
     stages += _named(trace, host, markers, used, over)
     stages += _copies(activities, markers, used)
@@ -84,11 +84,11 @@ def input_stages(
     return InputStages(iv.measure(waited), tuple(stages), _producers(theirs, waited))
 
 
-_Spans = dict[tuple[int, str], iv.Intervals]
+Spans = dict[tuple[int, str], iv.Intervals]
 """By track and stage."""
 
 
-def _by_stage(trace: Trace, own: I32, ranges: Rows) -> _Spans:
+def by_stage(trace: Trace, own: I32, ranges: Rows) -> Spans:
     """When each thread was in each stage inside some ranges; the innermost stage counts."""
     slices = trace.slices
     chosen = np.full(len(slices), -1, np.int32)
@@ -99,7 +99,7 @@ def _by_stage(trace: Trace, own: I32, ranges: Rows) -> _Spans:
     around = np.where(outer, -2, stage[np.searchsorted(inside, np.where(outer, inside[:1], slices.parent[inside]))])
     start, end = slices.start_ns[inside], (slices.start_ns + slices.dur_ns)[inside]
     track = slices.track[inside]
-    found: _Spans = {}
+    found: Spans = {}
     for thread in np.unique(track).tolist():
         for number in np.unique(stage[track == thread]).tolist():
             of = (track == thread) & (stage == number)
@@ -109,7 +109,7 @@ def _by_stage(trace: Trace, own: I32, ranges: Rows) -> _Spans:
     return found
 
 
-def _stages(spans: _Spans, side: str, busy: iv.Intervals | None) -> list[Stage]:
+def _stages(spans: Spans, side: str, busy: iv.Intervals | None) -> list[Stage]:
     names = dict.fromkeys(name for _, name in spans)
     made = []
     for name in names:
@@ -156,7 +156,7 @@ def _copies(activities: list[DeviceActivity], markers: Markers, used: tuple[int,
     return [Stage("h2d", DEVICE, total, total - exposed)] if total else []
 
 
-def _producers(spans: _Spans, waited: iv.Intervals) -> Producers | None:
+def _producers(spans: Spans, waited: iv.Intervals) -> Producers | None:
     threads = {thread for thread, _ in spans}
     length = iv.measure(waited)
     if not threads or not length:
@@ -167,12 +167,12 @@ def _producers(spans: _Spans, waited: iv.Intervals) -> Producers | None:
         mine = [iv.EMPTY, *(part for (of, _), part in working.items() if of == thread)]
         worked = iv.union(*(np.concatenate(part) for part in zip(*mine, strict=True)))
         busy += iv.measure(iv.intersect(worked, waited))
-    by_stage: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for (_, name), part in working.items():
-        by_stage[name] = by_stage.get(name, 0) + iv.measure(part)
-    told = {name: ns for name, ns in by_stage.items() if name != _OTHER}
+        totals[name] = totals.get(name, 0) + iv.measure(part)
+    told = {name: ns for name, ns in totals.items() if name != _OTHER}
     most = max(told, key=lambda name: told[name], default=None)
-    known = most is not None and 2 * told[most] >= sum(by_stage.values())
+    known = most is not None and 2 * told[most] >= sum(totals.values())
     return Producers(len(threads), busy / (length * len(threads)), most if known else None)
 
 

@@ -215,3 +215,35 @@ The pipeline on the host does not keep up with the device. Let it work in parall
 and run many steps per call (`steps_per_execution`, or a loop inside the `tf.function`).""",
     None: "The pipeline on the host does not keep up with the device: prepare batches in parallel and a few ahead.",
 }
+
+COMPILE_ALL: Remedies = {
+    PYTORCH: """\
+Compile what still runs eagerly too: the loss and the whole step, and the optimizer:
+    step = torch.compile(step)
+    opt_step = torch.compile(optimizer.step)
+Set numerics that must stay exact apart; `TORCH_LOGS=graph_breaks` says what cannot be compiled.""",
+    JAX: """\
+Put the whole step into one program: each op outside of `jax.jit` is a program of its own.
+    step = jax.jit(step, donate_argnums=0)
+Metrics, learning rates and keys belong inside.""",
+    TENSORFLOW: """\
+Run the whole step in one `tf.function`, the optimizer and metrics included:
+    @tf.function(jit_compile=True)   # jit_compile where shapes are fixed
+    def train_step(batch): ...
+and look for `run_eagerly=True` in `model.compile` and `tf.config.run_functions_eagerly(True)`.""",
+    None: "Compile the whole step as one program.",
+}
+
+CORES: Remedies = {
+    PYTORCH: """\
+Leave cores to the training process: fewer loader workers than cores, one thread in each (`torch.set_num_threads(1)` in
+`worker_init_fn`), `OMP_NUM_THREADS` so that workers times threads fit, and loaders in processes, not in threads.""",
+    TENSORFLOW: """\
+Give the threads that launch a pool of their own, so that the input pipeline cannot take it:
+    TF_GPU_THREAD_MODE=gpu_private TF_GPU_THREAD_COUNT=2   # 2 is the default count
+and bound the pipeline's own: `options.threading.private_threadpool_size`, `num_parallel_calls` below the cores.""",
+    JAX: """\
+Leave cores to the training process: load in processes with fewer workers than cores (`grain`, a DataLoader), and set
+`OMP_NUM_THREADS` in them.""",
+    None: "Leave cores to the launching thread: fewer loader threads than cores, `OMP_NUM_THREADS` set, or processes.",
+}

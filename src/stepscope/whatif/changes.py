@@ -16,7 +16,7 @@ from stepscope.whatif.change import GONE, Change
 
 def without_host_time(facts: Facts, cause: Category) -> Change:
     """The host does not do something any more: neither the loop's thread nor others that launch."""
-    return Change(host={track: _alone(facts, track, cause) for track in _launching(facts)})
+    return Change(host={track: _alone(facts, track, cause) for track in launching_tracks(facts)})
 
 
 def without_all_waits(facts: Facts) -> Change:
@@ -49,7 +49,7 @@ def without_launch_gaps(facts: Facts) -> Change:
         chosen = short & np.isin(pieces.category, (Category.LAUNCH.code, Category.LAUNCH_LATENCY.code))
         waiting = pieces.start[chosen], pieces.end[chosen]
         spans = iv.union(*(np.concatenate(part) for part in zip(spans, waiting, strict=True)))
-    return Change(host=dict.fromkeys(_launching(facts), spans))
+    return Change(host=dict.fromkeys(launching_tracks(facts), spans))
 
 
 def waits_of_copies(facts: Facts, calls: I32) -> Rows:
@@ -120,7 +120,7 @@ def _durations(facts: Facts) -> I64:
     return np.concatenate([activity.end - activity.start for activity in facts.activities])
 
 
-def _launching(facts: Facts) -> list[int]:
+def launching_tracks(facts: Facts) -> list[int]:
     """The loop's tracks and every other one that launches."""
     launching = [np.unique(activity.thread[activity.launched]) for activity in facts.activities]
     return sorted({*facts.host.loop, *facts.host.backward, *np.concatenate(launching).tolist()})

@@ -12,11 +12,14 @@ from stepscope.diagnosis.rules import (
     between_steps,
     exposed_collective,
     exposed_copy,
+    graph_breaks,
     graph_building,
+    host_contention,
     input_bound,
     launch_bound,
     memory_bound_chain,
     recompilation,
+    running_eagerly,
     slow_steps,
     sync_bound,
     tensor_cores,
@@ -36,12 +39,15 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     transfer.find,
     # Launches and placement
     launch_bound.find,
+    host_contention.find,
     exposed_copy.find,
     # Kernels and precision
     tensor_cores.find,
     # Compilation
     memory_bound_chain.find,
     recompilation.find,
+    graph_breaks.find,
+    running_eagerly.find,
     # Many devices
     exposed_collective.find,
 )

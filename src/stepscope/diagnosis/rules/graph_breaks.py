@@ -1,0 +1,101 @@
+"""graph_breaks: a function that torch.compile made runs in pieces, with eager ops between them.
+
+Statement: within a step two or more compiled regions of different frames (Dynamo numbers them ``frame/recompilation``)
+follow each other on the main thread, ops run eagerly between them, and neither backward nor optimizer does. The cost is
+what the device waits for those eager ops to be dispatched. Two functions compiled on purpose look the same, unless the
+frames say where a graph was resumed: without those the basis is a heuristic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.dispatch import launched_at, waited_for
+from stepscope.diagnosis.evidence import SHOWN
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.names.compiled_code import compiled_frame, resumed_at
+from stepscope.trace import intervals as iv
+from stepscope.trace.codes import mapped
+from stepscope.trace.forest import outermost
+from stepscope.trace.tables import Kind
+
+_FIX = """\
+Remove what breaks the graph: `TORCH_LOGS=graph_breaks` (or `torch._dynamo.explain(f)(x)`) names each reason and line.
+Most are reads of a value (`.item()`, `print`, `if tensor:`), calls into code that cannot be traced, and changes of
+Python objects outside the function. Then let a break be an error, so that none comes back:
+    model = torch.compile(model, fullgraph=True)"""
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device."""
+    between = _between_regions(facts)
+    if not len(between[0]):
+        return []
+    told = dict.fromkeys(place for name in facts.trace.strings if (place := resumed_at(name)))
+    found = []
+    for activity, account in facts.devices:
+        starts = np.where(activity.launched, facts.trace.slices.start_ns[activity.call], -1)
+        inside = np.searchsorted(between[0], starts, "right") - 1
+        broken = (inside >= 0) & (starts < between[1][inside]) & (starts >= 0)
+        waited = waited_for(facts, account, broken)
+        if not waited.cost_ns_per_step:
+            continue
+        resumed = f" Graphs are resumed in {', '.join(list(told)[:SHOWN])}." if told else ""
+        found.append(
+            Finding(
+                rule="graph_breaks",
+                device=activity.device,
+                title="Graph breaks leave ops outside of the compiled code",
+                why=(
+                    f"{len(between[0]) / len(facts.used):.3g} times per step one compiled region ends, ops run "
+                    f"eagerly, and another region begins; the device waits for the launches between.{resumed}"
+                ),
+                fix=paragraphs(_FIX),
+                basis="measured" if told else "heuristic",
+                confidence="high" if told else "low",
+                cost_ns_per_step=waited.cost_ns_per_step,
+                saving_ns_per_step=waited.cost_ns_per_step,
+                change=waited.change(facts),
+                where=launched_at(facts, activity, broken),
+            )
+        )
+    return found
+
+
+def _between_regions(facts: Facts) -> iv.Intervals:
+    """Stretches of the main thread between two compiled regions of a used step in which ops run, but no backward."""
+    trace, slices = facts.trace, facts.trace.slices
+    frame = mapped(slices.name, trace.strings, _frame, np.int64)
+    region = frame > 0
+    if np.unique(frame[region]).size < 2:
+        return iv.EMPTY
+    rows = np.flatnonzero(region & (outermost(region, slices.parent) == np.arange(len(slices))))
+    rows = rows[slices.track[rows] == facts.host.main]
+    step = np.searchsorted(facts.markers.start, slices.start_ns[rows], "right") - 1
+    begin, end = (slices.start_ns + slices.dur_ns)[rows][:-1], slices.start_ns[rows][1:]
+    chosen = (step[1:] == step[:-1]) & np.isin(step[1:], facts.used) & (frame[rows][1:] != frame[rows][:-1])
+    eager = (slices.kind == Kind.HOST_OP) & (slices.track == facts.host.main) & ~region
+    eager &= ~mapped(slices.name, trace.strings, _is_dynamos, np.bool_)
+    other = mapped(slices.name, trace.strings, _is_other_phase, np.bool_)
+    chosen &= _holds(slices.start_ns[eager], begin, end) & ~_holds(slices.start_ns[other], begin, end)
+    return begin[chosen], end[chosen]
+
+
+def _holds(points: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    ordered = np.sort(points)
+    return np.asarray(np.searchsorted(ordered, end) > np.searchsorted(ordered, begin))
+
+
+def _frame(name: str) -> int:
+    """One more than the number of the frame, 0 for others."""
+    number = compiled_frame(name)
+    return 0 if number is None else number + 1
+
+
+def _is_dynamos(name: str) -> bool:
+    return name.startswith("TorchDynamo")
+
+
+def _is_other_phase(name: str) -> bool:
+    return name.startswith(("autograd::engine", "Optimizer."))

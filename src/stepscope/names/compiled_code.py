@@ -1,0 +1,47 @@
+"""Which ranges of the host run compiled code, and which run one op at a time."""
+
+from __future__ import annotations
+
+import re
+
+_LONGEST = 2_048
+_REGION = re.compile(r"Torch-Compiled Region: (?P<frame>\d{1,9})/\d")  # torch/_dynamo: "frame id/compile id"
+_COMPILED = re.compile(
+    r"Torch-Compiled Region|CompiledFunction|## Call CompiledFxGraph|CompiledFxGraph"  # torch/_dynamo, _inductor
+)
+_EAGER_OP = re.compile(r"EagerLocalExecute(?:Async)?: (?!__(?:inference|forward|backward)_)")  # eager/execute.cc
+_RESUMED = re.compile(r"(?P<file>[^()]+)\(\d+\): torch_dynamo_resume_in_(?P<function>.+)_at_(?P<line>\d{1,9})$")
+
+
+def compiled_frame(name: str) -> int | None:
+    """Dynamo's number of the frame that a compiled region runs: pieces of one function have one each.
+
+    >>> compiled_frame("Torch-Compiled Region: 3/1"), compiled_frame("aten::mm")
+    (3, None)
+    """
+    match = _REGION.match(name[:_LONGEST])
+    return int(match["frame"]) if match else None
+
+
+def is_compiled(name: str) -> bool:
+    """Whether what runs inside is code that ``torch.compile`` made."""
+    return _COMPILED.match(name[:_LONGEST]) is not None
+
+
+def is_eager_op(name: str) -> bool:
+    """Whether TensorFlow runs one op inside, outside of any ``tf.function``.
+
+    >>> [is_eager_op(f"EagerLocalExecute: {op}") for op in ("AddV2", "__inference_step_12")]
+    [True, False]
+    """
+    return _EAGER_OP.match(name[:_LONGEST]) is not None
+
+
+def resumed_at(name: str) -> str | None:
+    """Where a graph broke, by the frame that goes on behind it.
+
+    >>> resumed_at("train.py(40): torch_dynamo_resume_in_forward_at_52")
+    'forward (train.py:52)'
+    """
+    match = _RESUMED.match(name[:_LONGEST])
+    return f"{match['function']} ({match['file']}:{match['line']})" if match else None
