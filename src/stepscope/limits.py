@@ -32,6 +32,9 @@ SHORT_WAIT_NS: Final = 20_000
 WAIT_COST_NS: Final = 1_000
 """What costs less than this per step cost nothing: the clock's own reading takes some 100 ns."""
 
+NEXT_WAITS: Final = 16
+"""So many places that wait for nothing yet are tried as the next ones of a chain: each is a replay."""
+
 WAIT_SHARE: Final = 0.01
 """A finding names a wait from this share of its cost on; what FINDING_SHARE is to a step."""
 
@@ -97,9 +100,6 @@ FINDING_SHARE: Final = 0.01
 FINDING_NS: Final = 50_000
 """A finding costs at least both of these per step; less is shown under ``-v`` only."""
 
-PRODUCERS_BUSY_SHARE: Final = 0.8
-PRODUCERS_IDLE_SHARE: Final = 0.5
-"""Threads that prepare batches keep busy, or wait themselves, from and up to this share of the time in which a batch is
 CONTENTION_THREADS: Final = 2
 CONTENTION_FACTOR: Final = 2.0
 CONTENTION_OPS: Final = 5
@@ -111,6 +111,9 @@ EAGER_PROGRAMS: Final = 10
 """A step of JAX that starts at least so many programs of one or two ops runs op by op: a jitted step starts one to
 three, and a few more for keys and metrics."""
 
+PRODUCERS_BUSY_SHARE: Final = 0.8
+PRODUCERS_IDLE_SHARE: Final = 0.5
+"""Threads that prepare batches keep busy, or wait themselves, from and up to this share of the time in which a batch is
 waited for: one that works without a pause shows 0.9 or more, less what passes between two batches."""
 
 TOLD_SHARE: Final = 0.5

@@ -14,8 +14,8 @@ from stepscope.names.hosts import (
     StepMarker,
     classify_host_name,
     step_marker,
-    sync_hint,
 )
+from stepscope.names.sync_hints import sync_hint
 from tests.kit.traces import real_trace
 
 CALLS = {

@@ -27,7 +27,7 @@ from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.slow_steps import SlowStep, slow_steps
 from stepscope.analysis.steps import Markers, complete_steps, find_markers, used_steps
-from stepscope.analysis.syncs import Sync, find_syncs
+from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.where import Locator
 from stepscope.analysis.xla import XlaFacts, xla_facts
 from stepscope.trace.tables import I64
@@ -101,6 +101,12 @@ class Facts:
     def timed(self) -> tuple[int, ...]:
         """The used and the slow steps: what step times are quantiles of."""
         return tuple(sorted((*self.used, *(found.step for found in self.slow))))
+
+    @cached_property
+    def returning_syncs(self) -> list[Sync]:
+        """The places that wait in every used step without being blocked, as what they wait for is done by then."""
+        known = np.array([s for found in self.syncs for sync in found for s in sync.slices], np.int32)
+        return returning_syncs(self.trace, self.host, self.locator, self.markers, self.used, known)
 
     @cached_property
     def ops(self) -> OpTable | None:

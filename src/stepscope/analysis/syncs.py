@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.costs.call import parse_call
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
-from stepscope.analysis.where import Locator, Where
+from stepscope.analysis.where import Locator, Where, parse_frame
 from stepscope.limits import SHORT_WAIT_NS, WAIT_COST_NS
-from stepscope.names.hosts import SyncHint, sync_hint
+from stepscope.names.sync_hints import SyncHint, frame_hint, sync_hint
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, Kind
 from stepscope.trace.trace import Trace
@@ -35,6 +37,8 @@ class Sync:
     """Idle time these waits are to blame for, over the used steps."""
     hint: SyncHint | None
     slices: tuple[int, ...]
+    elements: int | None = None
+    """Elements of the largest tensor that the op of the hint takes in, where shapes were recorded."""
 
 
 def find_syncs(
@@ -55,8 +59,7 @@ def find_syncs(
     # The first used step may pay for a wait of the step before.
     chosen = np.flatnonzero((inside & (blocked >= SHORT_WAIT_NS)) | (cost > 0))
     slices = waits.slice[chosen]
-    keys = np.stack((trace.slices.name[slices], locator.group(slices)), axis=1)
-    group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    group = wait_places(trace, locator, slices)
     found = []
     for members in np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]):
         rows = chosen[members]
@@ -81,10 +84,37 @@ def _cost_per_wait(trace: Trace, account: Account, used: tuple[int, ...]) -> I64
     return cost
 
 
+def returning_syncs(
+    trace: Trace, host: HostActivity, locator: Locator, markers: Markers, used: tuple[int, ...], known: I32
+) -> list[Sync]:
+    """The other places that wait in every used step, of the loop's threads and most often first: they found the device
+    done, so they blocked nobody. ``known`` are waits of the places that did."""
+    waits = host.waits
+    step = np.searchsorted(markers.start, waits.start, "right") - 1
+    rows = np.flatnonzero(np.isin(step, used) & np.isin(trace.slices.track[waits.slice], host.loop))
+    if not rows.size:
+        return []
+    place = wait_places(trace, locator, waits.slice)
+    rows = rows[~np.isin(place[rows], place[np.isin(waits.slice, known)])]
+    found = []
+    for site in np.unique(place[rows]).tolist():
+        own = rows[place[rows] == site]
+        steps = frozenset(step[own].tolist())
+        if len(steps) == len(used):
+            found.append(_sync(trace, locator, waits.slice[own], steps, (0, 0)))
+    return sorted(found, key=lambda sync: -sync.count)
+
+
+def wait_places(trace: Trace, locator: Locator, slices: I32) -> I64:
+    """Per wait a number that is equal for waits from the same place in the program."""
+    keys = np.stack((trace.slices.name[slices], locator.group(slices)), axis=1)
+    return np.asarray(np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1), np.int64)
+
+
 def _sync(trace: Trace, locator: Locator, slices: I32, steps: frozenset[int], sums: tuple[int, int]) -> Sync:
     first = int(slices[0])
-    ops = [trace.name_of(s) for s in locator.enclosing(first) if trace.slices.kind[s] == Kind.HOST_OP]
-    hints = (sync_hint(name) for name in reversed(ops))
+    around = locator.enclosing(first)
+    hint, op = _hint(trace, around)
     return Sync(
         op=locator.outermost_op(first),
         call=trace.name_of(first),
@@ -93,6 +123,36 @@ def _sync(trace: Trace, locator: Locator, slices: I32, steps: frozenset[int], su
         steps=steps,
         blocked_ns=sums[0],
         cost_ns=sums[1],
-        hint=next((hint for hint in hints if hint is not None), None),
+        hint=hint,
         slices=tuple(slices.tolist()),
+        elements=_elements(trace, op) if op is not None else None,
     )
+
+
+def _hint(trace: Trace, around: list[int]) -> tuple[SyncHint | None, int | None]:
+    """What is known of a wait, from the frames of libraries between it and the user's own code, outermost first, else
+    from the ops around it; and the slice of that op."""
+    frames = []
+    for at in around:
+        if trace.slices.kind[at] == Kind.PYTHON_FRAME:
+            frame = parse_frame(trace.name_of(at))
+            if frame is not None and frame.is_users:
+                break
+            frames.append(trace.name_of(at))
+    by_frame = next((hint for name in reversed(frames) if (hint := frame_hint(name)) is not None), None)
+    if by_frame is not None:
+        return by_frame, None
+    for at in reversed(around):
+        if trace.slices.kind[at] == Kind.HOST_OP and (hint := sync_hint(trace.name_of(at))) is not None:
+            return hint, at
+    return None, None
+
+
+def _elements(trace: Trace, op: int) -> int | None:
+    ops = trace.host_ops
+    at = np.flatnonzero(ops.slice == op)
+    if not at.size or ops.input_dims[at[0]] < 0 or ops.input_types[at[0]] < 0:
+        return None
+    call = parse_call(trace.strings[ops.input_dims[at[0]]], trace.strings[ops.input_types[at[0]]], None)
+    shapes = [call.shape(k) for k in range(len(call.shapes))] if call is not None else []
+    return max((math.prod(shape) for shape in shapes if shape is not None), default=None)

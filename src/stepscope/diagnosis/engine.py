@@ -8,6 +8,7 @@ from operator import or_
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.chains import completed
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.rules import RULES, profile
@@ -78,6 +79,7 @@ def _is_worth_telling(facts: Facts, replayed: Predictor | str, finding: Finding)
 
 def _predicted(facts: Facts, replayed: Predictor | str, finding: Finding) -> Finding:
     """With what the fix gains, replayed where that can be done, and the step time that leaves."""
+    finding = completed(replayed, finding)
     if finding.change is not None and isinstance(replayed, Predictor):
         parts = tuple(
             replace(part, saving_alone_ns_per_step=replayed.saving_ns(part.change)) for part in finding.fix_set

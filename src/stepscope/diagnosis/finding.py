@@ -80,6 +80,8 @@ class Finding:
     not_determined: str | None = None
     change: Change | None = field(default=None, compare=False)
     fix_set: tuple[FixPart, ...] = ()
+    next_waits: tuple[FixPart, ...] = field(default=(), compare=False)
+    """What costs nothing yet and may do so once this is fixed; the engine moves what does into the fix set."""
     id: str = ""
 
 

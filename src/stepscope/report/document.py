@@ -142,9 +142,12 @@ def _named(parts: dict[Category, Any]) -> dict[str, Any]:
     return {str(category): value for category, value in parts.items()}
 
 
+_INTERNAL = ("change", "next_waits")
+
+
 def _finding(facts: Facts, finding: Finding) -> dict[str, Any]:
     made = {
-        field.name: getattr(finding, field.name) for field in dataclasses.fields(finding) if field.name != "change"
+        field.name: getattr(finding, field.name) for field in dataclasses.fields(finding) if field.name not in _INTERNAL
     }
     return made | {
         "rank": facts.trace.info.rank,

@@ -23,16 +23,23 @@ class Change:
     """Slices of host waits that go."""
     op_ns: I64 | None = None
     """Duration of each op (as in ``Graph.ops``), ``GONE`` for some; None leaves them as measured."""
-
+    charge_ns: I64 | None = None
+    """What each op takes longer, because of work that replaces what goes; None for nothing."""
     floor_ns: int = 0
     """A step takes no less: what now runs beside the rest still has to run."""
 
     def __or__(self, other: Change) -> Change:
-        """Both changes at once; an op takes the shorter of its durations."""
+        """Both changes at once; an op takes the shorter of its durations and the larger of its charges."""
         host = {track: _either(self.host.get(track), other.host.get(track)) for track in {*self.host, *other.host}}
         ops = [ns for ns in (self.op_ns, other.op_ns) if ns is not None]
-        floor = max(self.floor_ns, other.floor_ns)
-        return Change(host, self.waits | other.waits, np.minimum.reduce(ops) if ops else None, floor)
+        charges = [ns for ns in (self.charge_ns, other.charge_ns) if ns is not None]
+        return Change(
+            host=host,
+            waits=self.waits | other.waits,
+            op_ns=np.minimum.reduce(ops) if ops else None,
+            charge_ns=np.maximum.reduce(charges) if charges else None,
+            floor_ns=max(self.floor_ns, other.floor_ns),
+        )
 
 
 def _either(a: iv.Intervals | None, b: iv.Intervals | None) -> iv.Intervals:

@@ -8,6 +8,7 @@ import numpy as np
 
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.syncs import wait_places
 from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import F64, I32, I64, Kind, Rows
@@ -24,17 +25,38 @@ def without_all_waits(facts: Facts) -> Change:
     return Change(waits=frozenset(facts.host.waits.slice.tolist()))
 
 
-def wait_sites(facts: Facts) -> Rows:
+def wait_sites(facts: Facts) -> I64:
     """Per host wait a number that is equal for waits from the same place in the program."""
-    waits = facts.host.waits.slice
-    keys = np.stack((facts.trace.slices.name[waits], facts.locator.group(waits)), axis=1)
-    return np.asarray(np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1), np.intp)
+    return wait_places(facts.trace, facts.locator, facts.host.waits.slice)
 
 
-def without_waits(facts: Facts, slices: tuple[int, ...], sites: Rows) -> Change:
-    """The host does not wait any more where these waits are, in any step. Copies they began stay."""
+def without_waits(facts: Facts, slices: tuple[int, ...], sites: I64, charge_ns: int = 0) -> Change:
+    """The host does not wait any more where these waits are, in any step. What was launched for them stays, and for
+    each wait the device does ``charge_ns`` more: what replaces the op that waits.
+    """
     waits = facts.host.waits.slice
-    return Change(waits=frozenset(waits[np.isin(sites, sites[np.isin(waits, slices)])].tolist()))
+    rows = np.flatnonzero(np.isin(sites, sites[np.isin(waits, slices)]))
+    gone = frozenset(waits[rows].tolist())
+    if not charge_ns:
+        return Change(waits=gone)
+    charges = np.zeros(sum(len(activity) for activity in facts.activities), np.int64)
+    np.add.at(charges, _launched_last(facts, rows), charge_ns)
+    return Change(waits=gone, charge_ns=charges)
+
+
+def _launched_last(facts: Facts, waits: Rows) -> Rows:
+    """The ops (as in ``Graph.ops``) that some waits' threads launched last before the wait, or in it."""
+    launch = np.concatenate([activity.launch for activity in facts.activities])
+    thread = np.concatenate([activity.thread for activity in facts.activities])
+    slices = facts.host.waits.slice[waits]
+    track, start = facts.trace.slices.track[slices], facts.trace.slices.start_ns[slices]
+    found = []
+    for one in np.unique(track).tolist():
+        ops = np.flatnonzero(thread == one)
+        ops = ops[np.argsort(launch[ops], kind="stable")]
+        at = np.searchsorted(launch[ops], start[track == one], "right") - 1
+        found.append(ops[at[at >= 0]])
+    return np.concatenate([np.empty(0, np.intp), *found])
 
 
 def without_launch_gaps(facts: Facts) -> Change:

@@ -40,6 +40,8 @@ def _times(graph: Graph, change: Change) -> tuple[I64, I64, I64]:
     ops, waits = graph.ops, graph.waits
     gone = np.isin(waits.slice, list(change.waits))
     duration = ops.end - ops.start if change.op_ns is None else change.op_ns
+    if change.charge_ns is not None:
+        duration = np.where(duration < 0, duration, duration + change.charge_ns)
     first = [graph.time[graph.line == line][:1] for line in range(len(graph.tracks))]
     clocks = np.array([int(t[0]) if t.size else 0 for t in first], np.int64)
     marks = int((graph.kind == Instant.MARK).sum())

@@ -3,6 +3,9 @@
 Statement: the accounting books idle time to ``sync``: the host was blocked in a wait while the device worked, and
 the lead it lost was missing when the device ran dry. All such waits of a device form one finding, because removing
 one of a chain only moves the wait to the next. Evidence, not names, makes a sync: the blocking call inside the op.
+
+What replaces an op that waits is charged where it does more on the device and shapes were recorded: ``torch.where``
+over the whole input, at the device's peak memory bandwidth. What the op launched stays in the prediction.
 """
 
 from __future__ import annotations
@@ -12,12 +15,14 @@ from operator import or_
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.syncs import Sync
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
-from stepscope.diagnosis.remedies import SYNC_CALL, remedy
-from stepscope.limits import WAIT_SHARE
-from stepscope.trace.tables import Rows
+from stepscope.diagnosis.remedies import PYTORCH, SYNC_CALL, TENSORFLOW, remedy
+from stepscope.limits import NEXT_WAITS, WAIT_SHARE
+from stepscope.names.sync_hints import Replacement
+from stepscope.trace.tables import I64
 from stepscope.units import format_ns
 from stepscope.whatif.changes import wait_sites, without_waits
 
@@ -37,7 +42,8 @@ def find(facts: Facts) -> list[Finding]:
 def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> Finding:
     first = syncs[0]
     sites = wait_sites(facts)
-    parts = tuple(_part(facts, sync, sites) for sync in syncs)
+    parts = tuple(_part(facts, sync, sites, device) for sync in syncs)
+    rest = [sync for sync in facts.syncs[_at(facts, device)] if sync not in syncs] + facts.returning_syncs
     name = first.op or first.call
     others = f" and {len(syncs) - 1} more" if len(syncs) > 1 else ""
     verb = "make" if others else "makes"
@@ -49,26 +55,45 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=reduce(or_, (part.change for part in parts)),
-        fix_set=parts if len(parts) > 1 else (),
-        why=_why(facts, syncs),
-        fix=paragraphs(_fix(syncs, remedy(SYNC_CALL, facts.trace.info.framework))),
+        fix_set=parts,
+        next_waits=tuple(_part(facts, sync, sites, device) for sync in rest[:NEXT_WAITS]),
+        why=_why(facts, syncs, device),
+        fix=paragraphs(_fix(facts, syncs)),
         where=tuple(sync.where for sync in syncs[:SHOWN] if sync.where),
         evidence=slices_as_evidence(facts, shown, device=device),
     )
 
 
-def _part(facts: Facts, sync: Sync, sites: Rows) -> FixPart:
+def _at(facts: Facts, device: int | None) -> int:
+    return next(at for at, account in enumerate(facts.accounts) if account.rows.device == device)
+
+
+def _part(facts: Facts, sync: Sync, sites: I64, device: int | None) -> FixPart:
     name = f"`{sync.op}` waits in `{sync.call}`" if sync.op else f"`{sync.call}`"
     return FixPart(
         title=name,
         where=sync.where,
-        fix="\n".join(sync.hint.alternatives) if sync.hint else remedy(SYNC_CALL, facts.trace.info.framework),
+        fix="\n".join(_alternatives(facts, sync)) or remedy(SYNC_CALL, facts.trace.info.framework),
         cost_ns_per_step=facts.per_step(sync.cost_ns),
-        change=without_waits(facts, sync.slices, sites),
+        change=without_waits(facts, sync.slices, sites, _charge_ns(facts, sync, device) or 0),
     )
 
 
-def _why(facts: Facts, syncs: list[Sync]) -> str:
+WHERE_BYTES = 1 + 3 * 4
+"""Per element ``torch.where`` reads a condition of one byte and two operands of four, and writes one of four."""
+
+
+def _charge_ns(facts: Facts, sync: Sync, device: int | None) -> int | None:
+    """Device time of what replaces the op, per call; None where nothing does or its shapes or device are not known."""
+    if sync.hint is None or sync.hint.replacement is not Replacement.WHERE or sync.elements is None or device is None:
+        return None
+    peaks = device_peaks(facts.trace, device)
+    if peaks is None or peaks.memory_bandwidth is None:
+        return None
+    return round(sync.elements * WHERE_BYTES * 1_000_000_000 / peaks.memory_bandwidth.value)
+
+
+def _why(facts: Facts, syncs: list[Sync], device: int | None) -> str:
     lines = []
     for sync in syncs[:3]:
         name = f"`{sync.op}`" if sync.op else "a bare call"
@@ -81,6 +106,18 @@ def _why(facts: Facts, syncs: list[Sync]) -> str:
     text = " ".join([*lines, *(f"{cause[:1].upper()}{cause[1:]}." for cause in causes)])
     if sum(sync.count for sync in syncs) > len(facts.used):
         text += " Fix them together: removing one alone moves the wait to the next."
+    return " ".join([text, *(_replaced(facts, sync, device) for sync in syncs)]).rstrip()
+
+
+def _replaced(facts: Facts, sync: Sync, device: int | None) -> str:
+    """What the replacement costs the device, and whether that is more than the wait costs."""
+    charge = _charge_ns(facts, sync, device)
+    if charge is None:
+        return ""
+    charged = facts.per_step(charge * sync.count)
+    text = f"The prediction charges {format_ns(charged)} per step for `torch.where` in place of `{sync.op}`."
+    if charged >= facts.per_step(sync.cost_ns):
+        text += " That is more than the wait costs: the wait may pay for itself."
     return text
 
 
@@ -90,9 +127,28 @@ def _often(facts: Facts, sync: Sync) -> str:
     return f"{sync.count} times in {len(sync.steps)} of {len(facts.used)} steps"
 
 
-def _fix(syncs: list[Sync], remove: str) -> str:
-    hints = dict.fromkeys(line for sync in syncs if sync.hint is not None for line in sync.hint.alternatives)
-    fixes = [f"- {line}" for line in hints]
-    if any(sync.op is None for sync in syncs):
-        fixes.append(remove)
-    return "\n".join(fixes) or remove
+_DROPS = (
+    "where only a small part of a large tensor is kept, what follows has less to do: the wait may then pay for itself, "
+    "so measure both"
+)
+_UNKNOWN = (
+    "`{op}`: no equivalent that needs no wait is known here. Move it out of the step (into the data loader, or behind "
+    "the step's last launch), run it every N steps, or redesign what needs its result on the host"
+)
+
+
+def _alternatives(facts: Facts, sync: Sync) -> tuple[str, ...]:
+    """Lines of a list; none where what holds for every call that waits is all there is to say."""
+    if sync.hint is not None:
+        return (*sync.hint.alternatives, *((_DROPS,) if sync.hint.drops else ()))
+    return (_UNKNOWN.format(op=sync.op),) if sync.op and facts.trace.info.framework in (PYTORCH, TENSORFLOW) else ()
+
+
+def _fix(facts: Facts, syncs: list[Sync]) -> str:
+    found = {sync: _alternatives(facts, sync) for sync in syncs}
+    lines = dict.fromkeys(line for each in found.values() for line in each)
+    # What holds for several kinds of op comes behind what holds for one.
+    fixes = [f"- {line}" for line in sorted(lines, key=lambda line: line == _DROPS)]
+    if not all(found.values()):
+        fixes.append(remedy(SYNC_CALL, facts.trace.info.framework))
+    return "\n".join(fixes)
