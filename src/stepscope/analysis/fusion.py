@@ -4,7 +4,7 @@ A chain is a run of ops in a row on one stream, launched by one thread, each a s
 each op takes a tensor of the shape that the one before put out. Tensors are not recorded, so that it is the same one is
 assumed. The fused kernel is modelled: it does not read what the op before put out, but still writes it, since what else
 reads it is not recorded; the bytes that remain move at ``FUSED_BANDWIDTH_SHARE`` of the memory's bandwidth. It takes no
-less than the shortest kernel of the chain, nor than a reduction or normalisation in it takes now.
+less than the device's shortest kernel, nor than a reduction or normalisation in it takes now.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _measured(work: Work, order: Rows, begins: Rows, ends: Rows, bandwidth: floa
     left = now - passed_on
     ns = work.ns[rows]
     reduces = np.isin(costs.kind[owner], [KINDS.index(kind) for kind in _REDUCING])
-    floor = np.maximum(np.minimum.reduceat(ns, first), np.maximum.reduceat(np.where(reduces, ns, 0), first))
+    floor = np.maximum(work.ns.min(), np.maximum.reduceat(np.where(reduces, ns, 0), first))
     total = np.add.reduceat(ns, first)
     fused = np.minimum(np.maximum(np.rint(left / bandwidth).astype(np.int64), floor), total)
     gains = fused < total
