@@ -193,6 +193,24 @@ def test_memory_shared_between_processes_is_no_part_of_the_allocators():
     assert all(pool.on_host and pool.device is None for pool in (plain.pool, shared.pool))
 
 
+def test_sizes_that_cannot_be_are_not_counted():
+    drawing = TraceDrawing()
+    most = (1 << 63) - 1
+    for at, size, total, held in (
+        (10, MIB, MIB, most),
+        (20, most, most, MIB),
+        (30, -most, 0, -5),
+        (40, MIB, 2 * MIB, 0),
+    ):
+        args = {"Bytes": size, "Addr": at, "Device Id": 0, "Device Type": 1}
+        args |= {"Total Allocated": total, "Total Reserved": held}
+        drawing.add(Event("memory", "[memory]", Thread("main"), at * US, None, args=args))
+    use = only(facts_of(drawing.events()))
+    assert use.pool.allocated.tolist() == [MIB, 0, 2 * MIB]
+    assert use.pool.reserved.tolist() == [NULL, NULL, 0]
+    assert use.pool.blocks is None
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_drawn_runs_add_up_at_every_event(seed: int):
     """Against the plainest bookkeeping: what is alive after each event, and the profile's own running total."""
@@ -401,6 +419,23 @@ def test_an_old_profile_without_addresses_says_the_least():
     assert not use.pool.whole
     assert use.pool.blocks is None
     assert use.peak.allocated > 1 << 30
+
+
+@pytest.mark.real
+def test_the_counters_of_a_timeline_are_its_tensors():
+    (use,) = _facts(real_trace("timeline/tf1_timeline_memory.json")).memory
+    raw = json.loads(real_trace("timeline/tf1_timeline_memory.json").read_text())["traceEvents"]
+    values = [value for event in raw if event["ph"] == "C" for value in event["args"].values()]
+    assert (use.pool.on_host, use.pool.allocator, use.pool.whole) == (True, "cpu", False)
+    assert use.peak.allocated == max(values)
+    assert use.pool.allocated.size == len(values)
+
+
+@pytest.mark.real
+def test_a_session_tells_what_its_nodes_allocated():
+    (use,) = _facts(real_trace("timeline/tf1_run_metadata.pb")).memory
+    assert (use.pool.on_host, use.pool.allocator, use.pool.whole, use.pool.blocks) == (True, "cpu", False, None)
+    assert use.peak.allocated > 0
 
 
 @pytest.mark.real

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,6 +15,9 @@ from stepscope.trace.trace import Trace
 
 MOST_POOLS = 64
 """Allocators that are followed: those with most events. A machine has a few per device."""
+_MOST = 1 << 50
+"""Bytes: no allocator holds a pebibyte, and sums of less cannot overflow."""
+_GPU = re.compile(r"GPU_(\d{1,4})(?:\D|$)")
 _HOST = 0
 """PyTorch's number for memory of the host."""
 
@@ -106,7 +110,7 @@ def pools(trace: Trace, step_starts: I64) -> list[Pool]:
     """The allocators of a trace: memory of devices first, then by device and name."""
     memory = trace.memory
     if not len(memory):
-        return []
+        return _counted(trace)
     events = _events(trace, step_starts)
     mapped = _mapped(memory, events.before)
     keys = np.stack((memory.device_type, memory.device, memory.allocator.astype(np.int64), mapped), axis=1)
@@ -117,6 +121,39 @@ def pools(trace: Trace, step_starts: I64) -> list[Pool]:
     return sorted(
         (pool for pool in found if pool.time_ns.size),
         key=lambda pool: (pool.on_host, -1 if pool.device is None else pool.device, pool.allocator or ""),
+    )
+
+
+def _counted(trace: Trace) -> list[Pool]:
+    """The allocators of a TensorFlow Timeline: it counts the bytes of the tensors that are alive, of each allocator."""
+    counters, tracks = trace.counters, trace.tracks
+    processes = [code for code, text in enumerate(trace.strings) if text == "Allocators"]
+    counted = np.isin(tracks.process[counters.track], processes) & np.isfinite(counters.value)
+    rows = np.flatnonzero(counted & (counters.value >= 0) & (counters.value < _MOST))
+    if not len(trace.nodes) or not rows.size:
+        return []
+    rows = rows[np.argsort(counters.time_ns[rows], kind="stable")]
+    names, counts = np.unique(counters.name[rows], return_counts=True)
+    return [
+        _counted_pool(trace, rows[counters.name[rows] == names[at]])
+        for at in np.argsort(-counts, kind="stable")[:MOST_POOLS].tolist()
+    ]
+
+
+def _counted_pool(trace: Trace, rows: Rows) -> Pool:
+    allocator = trace.strings[int(trace.counters.name[rows[0]])]
+    gpu = _GPU.search(allocator)
+    allocated = trace.counters.value[rows].astype(np.int64)
+    return Pool(
+        device=int(gpu[1]) if gpu else None,
+        on_host=gpu is None,
+        allocator=allocator,
+        whole=False,
+        time_ns=trace.counters.time_ns[rows],
+        bytes=np.diff(allocated, prepend=0),
+        allocated=allocated,
+        reserved=np.full(rows.size, NULL, np.int64),
+        blocks=None,
     )
 
 
@@ -175,16 +212,17 @@ def _pool(trace: Trace, rows: Rows, events: _Events, *, mapped: bool) -> Pool:
     first = int(rows[0])
     device, kind, name = int(memory.device[first]), int(memory.device_type[first]), int(memory.allocator[first])
     on_host = kind == _HOST or (kind == NULL and device < 0)
-    told = memory.allocated[rows] >= 0
+    told = (memory.allocated[rows] >= 0) & _possible(memory.allocated[rows])
     recorded = bool(told.any()) and not mapped
     if recorded:
         rows = rows[told]
         allocated = memory.allocated[rows]
     else:
-        rows = rows[memory.bytes[rows] != NULL]
+        rows = rows[_possible(memory.bytes[rows])]
         total = np.cumsum(memory.bytes[rows])
         # At least what was freed without having been allocated was in use when the profile began.
         allocated = total - min(int(total.min(initial=0)), 0)
+    reserved = memory.reserved[rows]
     blocks = _blocks(events, rows)
     if blocks is not None and (resting(allocated, blocks, np.arange(rows.size)) < 0).any():
         blocks = None  # more was allocated than is in use: frees are missing
@@ -197,9 +235,14 @@ def _pool(trace: Trace, rows: Rows, events: _Events, *, mapped: bool) -> Pool:
         time_ns=memory.time_ns[rows],
         bytes=memory.bytes[rows],
         allocated=allocated,
-        reserved=np.full(rows.size, NULL, np.int64) if on_host else memory.reserved[rows],
+        reserved=np.where(on_host | ~_possible(reserved) | (reserved < 0), NULL, reserved),
         blocks=blocks,
     )
+
+
+def _possible(sizes: I64) -> Bools:
+    """Which sizes are known and no nonsense."""
+    return np.asarray((sizes > -_MOST) & (sizes < _MOST))
 
 
 def resting(allocated: I64, blocks: Blocks, events: Rows) -> I64:
@@ -229,7 +272,7 @@ def _running(blocks: Blocks, chosen: Bools, events: int) -> I64:
 def _blocks(events: _Events, rows: Rows) -> Blocks | None:
     """Every allocation with the free that follows it at its address."""
     memory = events.memory
-    if (memory.address[rows] == NULL).any() or (memory.bytes[rows] == NULL).any():
+    if (memory.address[rows] == NULL).any() or not _possible(memory.bytes[rows]).all():
         return None
     place = np.full(len(memory), -1, np.intp)
     place[rows] = np.arange(rows.size)
