@@ -104,22 +104,26 @@ def test_a_wait_written_as_two_events_lasts_from_one_to_the_other() -> None:
     assert waits == [("CommonPjRtBuffer::Await", 60_000, 341_000), ("CommonPjRtBuffer::Await", 400_000, 1_000)]
 
 
-@pytest.mark.parametrize(("runs", "last"), [((2,), [20_000]), ((2, 3), [None, None])])
+@pytest.mark.parametrize(
+    ("function", "runs", "last"),
+    [("f", (2,), [20_000]), ("f", (3, 4), [None, None]), ("f", (0, 2), [None, 20_000]), ("g", (2,), [None])],
+)
 def test_ops_that_a_pool_s_thread_was_handed_belong_to_the_call_that_handed_them(
-    runs: tuple[int, ...], last: list[int | None]
+    function: str, runs: tuple[int, ...], last: list[int | None]
 ) -> None:
-    """What was handed to nobody was asked for in the order of the runs' numbers, where no call is missing."""
+    """What was handed to nobody has the number of its call among those of its module: 0 came before the profile."""
 
     def op(run: int) -> dict[str, int | str]:
         return {"hlo_op": "dot", "hlo_module": "jit_f", "run_id": run, "device_ordinal": 0}
 
     call = "CommonPjRtLoadedExecutable::ExecuteHelperOnSingleDevice"
-    python = line("python", Ev(call, 0, 10 * US), Ev("ThreadpoolListener::Record", 5 * US, 0, {"_pt": 15, "_p": 1}),
-                  Ev(call, 20 * US, 10 * US), id=1)  # fmt: skip
+    python = line("python", Ev(f"PjitFunction({function})", 0, 11 * US), Ev(call, 0, 10 * US),
+                  Ev("ThreadpoolListener::Record", 5 * US, 0, {"_pt": 15, "_p": 1}),
+                  Ev(f"PjitFunction({function})", 19 * US, 12 * US), Ev(call, 20 * US, 10 * US), id=1)  # fmt: skip
     pool = line("tf_pool/2", Ev("ThreadpoolListener::StartRegion", 12 * US, 0, {"_ct": 15, "_c": 1}),
                 Ev("ThunkExecutor::Execute", 13 * US, 20 * US), Ev("dot", 14 * US, US, op(1)),
                 Ev("ThreadpoolListener::StopRegion", 34 * US),
-                *(Ev("dot", 20 * run * US, US, op(run)) for run in runs), id=2)  # fmt: skip
+                *(Ev("dot", (40 + run) * US, US, op(run)) for run in runs), id=2)  # fmt: skip
     other = line("tf_pool/3", Ev("dot", 16 * US, US, op(1)), id=3)
     trace = read(space(Plane("/host:CPU", (python, pool, other))))
     starts = [None if c < 0 else int(trace.slices.start_ns[c]) for c in trace.device_ops.launch]

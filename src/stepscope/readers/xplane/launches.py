@@ -5,11 +5,13 @@ XLA runs a module as a whole: the call that executed it launched all its ops. Wh
 name its device (``[5] CommonPjRtLoadedExecutable::Execute (jit_step)``); one that does is preferred to the call that
 started all devices. Where no id tells, an op was launched by the call in which it ran, or in which its thread was
 handed the task that ran it; else the calls of a module on a device are its runs in order, if there are as many of both
-and each call came first.
+and each call came first, or as their numbers count on from one that is known.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -115,6 +117,7 @@ class Launches:
             left = found < 0
             if left.any():
                 found[left] = others(at[left], device[left], found)
+        self._by_number(at, device, found)
         call[is_op] = found
         return call
 
@@ -202,40 +205,73 @@ class Launches:
 
     def _in_order(self, at: Rows, device: I32, found: Rows) -> Rows:
         """The calls of a module in order, where as many are left as executions of it on the device."""
-        columns, known, start = self._xla.columns, self._executes, self._times.start
-        free = known.of(~np.isin(known.rows, found) & (known.module >= 0) & (known.run == NULL))
-        calls_of: dict[tuple[int, int], list[int]] = {}
-        for row, module, number in zip(free.rows.tolist(), free.module.tolist(), free.device.tolist(), strict=True):
-            calls_of.setdefault((module, number), []).append(row)
+        columns, start = self._xla.columns, self._times.start
+        calls = self._calls_by_module(~np.isin(self._executes.rows, found) & (self._executes.run == NULL))
         call = np.full(at.size, -1, np.intp)
         told = np.flatnonzero((columns.execution[at] != NULL) & (columns.module[at] >= 0))
         told = told[np.argsort(start[columns.rows[at[told]]], kind="stable")]
-        only = np.unique(device).size == 1
-        for _, places in grouped(dense(columns.module[at[told]], device[told])[0]):
-            mine = told[places]
-            key = int(columns.module[at[mine[0]]]), int(device[mine[0]])
-            calls = calls_of.get(key, []) + (calls_of.get((key[0], NULL), []) if only else [])
+        for mine, ordered in self._with_calls(at, device, told, calls):
             _, first, run = np.unique(columns.execution[at[mine]], return_index=True, return_inverse=True)
             begun, in_time = start[columns.rows[at[mine[np.sort(first)]]]], np.argsort(np.argsort(first))
-            ordered = np.array(sorted(calls, key=start.__getitem__), np.intp)
             if ordered.size == first.size and (start[ordered] <= begun).all():
                 call[mine] = ordered[in_time[run]]
-        if only:
-            self._by_run_number(at, np.append(found, call), call)
         return call
 
-    def _by_run_number(self, at: Rows, found: Rows, call: Rows) -> None:
-        """Fill in calls that name no module: runs are numbered as they are asked for, whatever they then wait for."""
-        columns, known = self._xla.columns, self._executes
-        free = known.rows[~np.isin(known.rows, found) & (known.module < 0) & (known.run == NULL)]
-        events = self._view.events
-        around = outermost_around(self._executes_on, events.line[free], events.start_ns[free], events.start_ns[free])
-        calls = free[around == free]
-        left = np.flatnonzero((call < 0) & (columns.run[at] != NULL))
-        runs, first, of = np.unique(columns.run[at[left]], return_index=True, return_inverse=True)
-        begun = self._times.start[columns.rows[at[left[first]]]]
-        if runs.size and calls.size == runs.size and (self._times.start[calls] <= begun).all():
-            call[left] = calls[of]
+    def _by_number(self, at: Rows, device: I32, found: Rows) -> None:
+        """Fill in executions by the numbers of their runs, which count a module's calls: one known call tells all."""
+        columns, start = self._xla.columns, self._times.start
+        numbered = np.flatnonzero((columns.run[at] != NULL) & (columns.module[at] >= 0))
+        if not (found[numbered] < 0).any():
+            return
+        calls = self._calls_by_module(np.ones(self._executes.rows.size, np.bool_))
+        for mine, ordered in self._with_calls(at, device, numbered, calls):
+            told, left = mine[found[mine] >= 0], mine[found[mine] < 0]
+            place = match([found[told]], [ordered])
+            offsets = np.unique(columns.run[at[told[place >= 0]]] - place[place >= 0])
+            if offsets.size != 1 or not left.size:
+                continue
+            nth = columns.run[at[left]] - offsets[0]
+            called = _picked(ordered, np.where((nth >= 0) & (nth < ordered.size), nth, -1))
+            found[left] = np.where(start[called] <= start[columns.rows[at[left]]], called, -1)
+
+    def _with_calls(
+        self, at: Rows, device: I32, chosen: Rows, calls: dict[tuple[int, int], list[int]]
+    ) -> Iterator[tuple[Rows, Rows]]:
+        """Ops of one module on one device, in the order given, with the calls of that module in order."""
+        columns, start = self._xla.columns, self._times.start
+        only = np.unique(device).size == 1
+        for _, places in grouped(dense(columns.module[at[chosen]], device[chosen])[0]):
+            mine = chosen[places]
+            module, number = int(columns.module[at[mine[0]]]), int(device[mine[0]])
+            of = calls.get((module, number), []) + (calls.get((module, NULL), []) if only else [])
+            yield mine, np.array(sorted(of, key=start.__getitem__), np.intp)
+
+    def _calls_by_module(self, chosen: Bools) -> dict[tuple[int, int], list[int]]:
+        """Module and device (NULL: not told) -> some of the calls, the outermost where they nest."""
+        events, calls = self._view.events, self._executes.of(chosen)
+        begun = events.start_ns[calls.rows]
+        outer = outermost_around(self._executes_on, events.line[calls.rows], begun, begun) == calls.rows
+        modules = np.where(calls.module < 0, self._dispatched(calls.rows), calls.module)
+        found: dict[tuple[int, int], list[int]] = {}
+        for row, module, number in zip(
+            calls.rows[outer].tolist(), modules[outer].tolist(), calls.device[outer].tolist(), strict=True
+        ):
+            found.setdefault((module, number), []).append(row)
+        return found
+
+    def _dispatched(self, rows: Rows) -> I32:
+        """The module that the jitted function around each event is compiled to, -1 for none: ``jit_`` and its name."""
+        view, events = self._view, self._view.events
+        named = [_JITTED.fullmatch(name) for name in view.names]
+        modules = np.array([view.builder.text(f"jit_{of['name']}") if of else -1 for of in named] + [-1], np.int32)
+        jitted = np.flatnonzero(modules[view.name] >= 0)
+        among = OnLines.of(jitted, events.line, events.start_ns)
+        calls = Stretches(among, among.start + events.dur_ns[among.rows], among.rows)
+        around = outermost_around(calls, events.line[rows], events.start_ns[rows], events.start_ns[rows])
+        return np.where(around >= 0, modules[view.name[around]], -1).astype(np.int32)
+
+
+_JITTED = re.compile(r"PjitFunction\((?P<name>[^()]+)\)")
 
 
 def is_continuation(name: str) -> bool:
