@@ -99,7 +99,7 @@ def rule_section(module: ModuleType) -> str:
 
 def titles_of(module: ModuleType) -> Iterator[str]:
     """The titles a rule can give."""
-    for call in source.calls(module, "Finding", "_finding", "host_finding"):
+    for call in source.calls(module, "Finding", "_finding", "host_finding", "matrix_finding"):
         title = source.keyword(call, "title")
         if isinstance(title, ast.Constant | ast.JoinedStr):  # else handed on from a caller, which says it
             yield source.text(title, module)

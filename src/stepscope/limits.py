@@ -151,6 +151,9 @@ in the real traces of V100 and H100."""
 UTILISATION_COUNTED_SHARE: Final = 0.9
 """With the operations of less kernel time than this counted, a utilisation would tell of what was recorded."""
 
+MIXED_SHARE: Final = 0.5
+"""Mixed precision is on where this share of the time of matrix work is in 16 bits or fewer."""
+
 PRECISION_KNOWN: Final = 0.95
 """Where the precision of this share of kernel time is known, shares of the known are called shares of all."""
 

@@ -9,6 +9,7 @@ from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.rules import (
     allocating,
     allocator_retries,
+    amp_partial,
     between_steps,
     exposed_collective,
     exposed_copy,
@@ -23,6 +24,7 @@ from stepscope.diagnosis.rules import (
     slow_steps,
     sync_bound,
     tensor_cores,
+    tf32_off,
     transfer,
 )
 
@@ -43,6 +45,8 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     exposed_copy.find,
     # Kernels and precision
     tensor_cores.find,
+    tf32_off.find,
+    amp_partial.find,
     # Compilation
     memory_bound_chain.find,
     recompilation.find,

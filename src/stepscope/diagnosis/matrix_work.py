@@ -1,0 +1,188 @@
+"""What the rules on matrix work share: which kernels, what another format saves, where they come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.kernels import LOW_PRECISION, KernelGroup, KernelUse
+from stepscope.analysis.narrower import halved_by_autocast, shares_in_format
+from stepscope.analysis.peaks import device_peaks
+from stepscope.analysis.phases import Phase, device_phases, phase_code
+from stepscope.analysis.roofline import Work
+from stepscope.analysis.where import Where
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import LOSS_SCALING, SIXTEEN_BITS, TF32, remedy
+from stepscope.hardware.peaks import DevicePeaks
+from stepscope.limits import MIXED_SHARE
+from stepscope.names.kernels import Tri
+from stepscope.trace.tables import F64, Bools
+from stepscope.whatif.change import Change
+from stepscope.whatif.changes import scaled_ops
+
+WIDE = frozenset({"fp32", "tf32"})
+SHOWN = 3
+
+NO_PEAKS = "the device's peaks are not known to stepscope, so no saving is given"
+OF_PEAKS = " The saving assumes the ratio of the device's peaks: it is the most to expect."
+HALVED = " Kernels of ops that then run in 16 bits and are bound by memory move half the bytes: they are taken to halve."
+
+Kernel = KernelGroup | KernelUse
+
+
+@dataclass(frozen=True)
+class MatrixWork:
+    """The kernels of one device and what it can do at best."""
+
+    facts: Facts
+    work: Work
+    peaks: DevicePeaks | None
+
+    def uses(self, chosen: Callable[[Kernel], bool]) -> list[KernelUse]:
+        """The kernels of the used steps that are chosen, longest first."""
+        return [use for use in self.facts.kernels.uses if use.device == self.work.activity.device and chosen(use)]
+
+    def rows(self, chosen: Callable[[Kernel], bool]) -> Bools:
+        """Which rows of the work are chosen kernels."""
+        return np.array([chosen(group) for group in self.work.groups], np.bool_)[self.work.group]
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether mixed precision is on: most time of matrix work of known precision is in 16 bits or fewer."""
+        known = self.uses(lambda kernel: kernel.traits.eligible and kernel.precision is not None)
+        low = sum(use.total_ns for use in known if use.precision in LOW_PRECISION)
+        return bool(known) and low >= MIXED_SHARE * sum(use.total_ns for use in known)
+
+    @property
+    def sixteen_bits(self) -> str:
+        """The 16-bit format to recommend."""
+        return "bf16" if self.peaks is None or self.peaks.supports("bf16") else "fp16"
+
+    def cost(self, uses: list[KernelUse]) -> int:
+        """Their time per step."""
+        return self.facts.per_step(sum(use.total_ns for use in uses))
+
+
+def matrix_works(facts: Facts) -> list[MatrixWork]:
+    """The work of the devices that have tensor or matrix units and do not always use them."""
+    works = [MatrixWork(facts, work, device_peaks(facts.trace, work.activity.device)) for work in facts.work]
+    return [work for work in works if not _has_none(work)]
+
+
+def _has_none(work: MatrixWork) -> bool:
+    """Whether the device certainly has no tensor or matrix units, or always uses them (TPUs).
+
+    NVIDIA's came with compute capability 7.0.
+    """
+    described = next((d for d in work.facts.trace.info.devices if d.id == work.work.activity.device), None)
+    if described is not None and described.kind != "gpu":
+        return True
+    if work.peaks is not None:
+        return not work.peaks.has_tensor_cores
+    capability = described.compute_capability if described is not None else None
+    return capability is not None and capability < (7, 0)
+
+
+def beside_units(kernel: Kernel) -> bool:
+    """Whether a kernel of matrix products certainly does not use the matrix units. Who computes in fp64 needs it: other
+    formats are no advice for that, nor for what may be fp64.
+    """
+    return kernel.traits.eligible and kernel.traits.tensor_core is Tri.NO and kernel.precision not in (None, "fp64")
+
+
+def is_wide(kernel: Kernel) -> bool:
+    """Whether a kernel of matrix products takes operands of 32 bits."""
+    return kernel.traits.eligible and kernel.precision in WIDE
+
+
+def matrix_finding(
+    work: MatrixWork,
+    chosen: Callable[[Kernel], bool],
+    *,
+    rule: str,
+    title: str,
+    why: str,
+    fix: str,
+    target: str,
+) -> Finding:
+    """Chosen kernels would take less time in the format ``target``."""
+    facts, uses = work.facts, work.uses(chosen)
+    shares = None if work.peaks is None else shares_in_format(work.work, work.rows(chosen), work.peaks, target)
+    if shares is None:
+        change, saving = None, None
+    else:
+        # The first sixteen bits of a job also make what runs between its products narrower.
+        why += OF_PEAKS
+        if work.peaks is not None and target in LOW_PRECISION and not work.is_mixed:
+            halved = halved_by_autocast(work.work, work.peaks, _in_optimizer(work))
+            why += HALVED if (halved & work.work.used).any() else ""
+            shares = np.where(halved, 0.5, shares)
+        change, saving = _change(work, shares)
+    return Finding(
+        rule=rule,
+        device=work.work.activity.device,
+        title=title,
+        why=why,
+        fix=paragraphs(fix),
+        basis="modelled",
+        confidence="low",
+        where=_places(facts, uses),
+        cost_ns_per_step=work.cost(uses),
+        saving_ns_per_step=saving,
+        change=change,
+        prediction_basis=None if saving is None else "first_order",
+        not_determined=NO_PEAKS if saving is None else None,
+    )
+
+
+def _change(work: MatrixWork, shares: F64) -> tuple[Change, int]:
+    scaled = np.flatnonzero(shares < 1)
+    rows = work.work.rows[scaled]
+    gained = (work.work.ns * (1 - shares))[work.work.used].sum()
+    return scaled_ops(work.facts, work.work.activity.device, rows, shares[scaled]), work.facts.per_step(round(gained))
+
+
+def _in_optimizer(work: MatrixWork) -> Bools:
+    phases = device_phases(work.facts.trace, work.work.activity)[work.work.rows]
+    return np.asarray(phases == phase_code(Phase.OPTIMIZER))
+
+
+def sixteen_bits(work: MatrixWork, uses: list[KernelUse]) -> str:
+    """How to run matrix work in 16 bits, and short of that in TF32."""
+    framework, dtype = work.facts.trace.info.framework, work.sixteen_bits
+    fix = remedy(SIXTEEN_BITS, framework).format(dtype={"bf16": "bfloat16", "fp16": "float16"}[dtype])
+    fix += remedy(LOSS_SCALING, framework) if dtype == "fp16" else ""
+    takes_tf32 = work.peaks is not None and work.peaks.supports("tf32")
+    return fix + (remedy(TF32, framework) if takes_tf32 and any(use.precision == "fp32" for use in uses) else "")
+
+
+def named(uses: list[KernelUse]) -> str:
+    """The longest of some kernels, for people."""
+    return ", ".join(f"`{_short(use.name)}`" for use in uses[:SHOWN])
+
+
+def _short(name: str) -> str:
+    """A kernel's name without its template arguments and parameters."""
+    return re.split(r"[<(]", name.removeprefix("void "))[0] or name[:60]
+
+
+def _places(facts: Facts, uses: list[KernelUse]) -> tuple[Where, ...]:
+    """Where most time of these kernels is launched from; ops compiled by XLA say themselves where they come from."""
+    activity = next(a for a in facts.activities if a.device == uses[0].device)
+    slices, names = facts.trace.slices, {use.name for use in uses}
+    codes = [code for code, text in enumerate(facts.trace.strings) if text in names]
+    compiled = np.isin(activity.slice, facts.trace.xla_ops.slice)
+    rows = np.flatnonzero((activity.launched | compiled) & np.isin(slices.name[activity.slice], codes))
+    if rows.size == 0:
+        return ()
+    told_by = np.where(compiled, activity.slice, activity.call)
+    group = facts.locator.group(told_by[rows])
+    total = np.bincount(group, (activity.end - activity.start)[rows])
+    first = {number: int(at) for at, number in reversed(list(enumerate(group.tolist())))}
+    order = np.argsort(-total, kind="stable")[:SHOWN].tolist()
+    places = (facts.locator.where(int(told_by[rows[first[number]]])) for number in order)
+    return tuple(dict.fromkeys(place for place in places if place))

@@ -1,0 +1,52 @@
+"""amp_partial: mixed precision is on, but some matrix work still runs in 32 bits.
+
+Statement: at least ``MIXED_SHARE`` of the time of matrix kernels of known precision is in 16 bits or fewer, and others
+take fp32 or TF32 operands. Where none is in 16 bits mixed precision is off, which is ``tensor_cores_unused`` or
+``low_precision_share``. The saving is the ratio of the device's peaks, and where bytes are known no more than memory
+allows.
+"""
+
+from __future__ import annotations
+
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.matrix_work import MatrixWork, is_wide, matrix_finding, matrix_works, named
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Remedies, remedy
+from stepscope.limits import MIXED_SHARE
+from stepscope.units import format_ns, format_share
+
+_LEFT_OUT: Remedies = {
+    PYTORCH: """\
+Find what keeps these ops out of autocast: they stand outside of its `with`, get fp32 tensors where the others got cast
+ones (`baddbmm`, in-place and `out=` calls are not cast), or hide in a custom autograd function:
+    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.bfloat16)""",
+    JAX: """\
+Cast what reaches these products: one fp32 operand makes the product fp32 (`x.astype(jnp.bfloat16)`, Flax: `dtype=` of
+each module).""",
+    TENSORFLOW: """\
+Give these layers the policy too: `dtype="float32"` on a layer, and ops outside of Keras layers, stay in fp32.""",
+    None: "Find which operands are still in fp32: one is enough to keep a product in 32 bits.",
+}
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device."""
+    return [_finding(work) for work in matrix_works(facts) if work.is_mixed and work.uses(is_wide)]
+
+
+def _finding(work: MatrixWork) -> Finding:
+    uses = work.uses(is_wide)
+    low = work.cost(work.uses(lambda kernel: kernel.traits.eligible and kernel.precision is not None)) or 1
+    return matrix_finding(
+        work,
+        is_wide,
+        rule="amp_partial",
+        title="Some matrix work stays outside of mixed precision",
+        why=(
+            f"{format_share(1 - work.cost(uses) / low)} of matrix work is in 16 bits or fewer, at least "
+            f"{format_share(MIXED_SHARE)}: mixed precision is on. {format_ns(work.cost(uses))} per step still run in "
+            f"{uses[0].precision}: {named(uses)}."
+        ),
+        fix=remedy(_LEFT_OUT, work.facts.trace.info.framework),
+        target=work.sixteen_bits,
+    )

@@ -1,0 +1,61 @@
+"""tf32_off: fp32 matrix products on ordinary lanes of a device whose tensor cores take TF32.
+
+Statement: kernels of matrix multiplications or convolutions compute in fp32 and certainly (by name) do not use tensor
+cores, although the device (NVIDIA from Ampere on) multiplies TF32 faster than fp32. TF32 keeps fp32's range and storage
+and rounds operands to 10 bits of mantissa: it changes one setting, where 16 bits (``tensor_cores_unused``) gain more.
+The saving is the ratio of the two peaks, and where bytes are known no more than memory allows.
+"""
+
+from __future__ import annotations
+
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.matrix_work import Kernel, MatrixWork, beside_units, matrix_finding, matrix_works, named
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Remedies, remedy
+from stepscope.names.kernels import Family
+from stepscope.units import format_ns
+
+_SETTING: Remedies = {
+    PYTORCH: """\
+Let the tensor cores take fp32 products (convolutions do so by default, matrix multiplications do not):
+    torch.set_float32_matmul_precision("high")
+    torch.backends.cudnn.allow_tf32 = True""",
+    JAX: """\
+Let the tensor cores take fp32 products:
+    jax.config.update("jax_default_matmul_precision", "tensorfloat32")""",
+    TENSORFLOW: """\
+Let the tensor cores take fp32 products, as is the default:
+    tf.config.experimental.enable_tensor_float_32_execution(True)""",
+    None: "Let the tensor cores take fp32 products (TF32).",
+}
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device."""
+    return [_finding(work) for work in matrix_works(facts) if _gains(work) and work.uses(_is_plain)]
+
+
+def _is_plain(kernel: Kernel) -> bool:
+    family = kernel.traits.family
+    return beside_units(kernel) and kernel.precision == "fp32" and family in (Family.GEMM, Family.CONVOLUTION)
+
+
+def _gains(work: MatrixWork) -> bool:
+    """Whether TF32 is faster than fp32: on GeForce boards it is not."""
+    peaks = work.peaks
+    if peaks is None or peaks.vendor != "NVIDIA":
+        return False
+    return (peaks.matrix_flops("tf32") or 0) > (peaks.vector_flops("fp32") or 0)
+
+
+def _finding(work: MatrixWork) -> Finding:
+    uses = work.uses(_is_plain)
+    return matrix_finding(
+        work,
+        _is_plain,
+        rule="tf32_off",
+        title="Matrix products in fp32 do not use TF32",
+        why=f"{format_ns(work.cost(uses))} per step run in fp32 kernels beside the tensor cores: {named(uses)}.",
+        fix=remedy(_SETTING, work.facts.trace.info.framework),
+        target="tf32",
+    )
