@@ -29,7 +29,7 @@ SHOWN = 3
 
 NO_PEAKS = "the device's peaks are not known to stepscope, so no saving is given"
 OF_PEAKS = " The saving assumes the ratio of the device's peaks: it is the most to expect."
-HALVED = " Kernels of ops that then run in 16 bits and are bound by memory move half the bytes: they are taken to halve."
+HALVED = " Memory-bound kernels of ops that then run in 16 bits move half the bytes: they are taken to halve."
 
 Kernel = KernelGroup | KernelUse
 

@@ -10,6 +10,8 @@ determined.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.kernels import Precision, precision_of
 from stepscope.diagnosis.finding import Finding
@@ -33,12 +35,11 @@ def find(facts: Facts) -> list[Finding]:
     """One finding per device and statement; the second only where the first does not hold."""
     found = []
     for work in matrix_works(facts):
-        mixed = work.is_mixed
-        uses = work.uses(lambda kernel, mixed=mixed: beside_units(kernel) and not (mixed and is_wide(kernel)))
+        unused = _is_unused_narrow if work.is_mixed else beside_units
         device = work.work.activity.device
         precision = precision_of(type(facts.kernels)(tuple(u for u in facts.kernels.uses if u.device == device)))
-        if uses:
-            found.append(_unused(work, mixed=mixed))
+        if work.uses(unused):
+            found.append(_unused(work, unused))
         elif _is_wide(precision) and work.uses(is_wide):
             found.append(_wide(work, precision))
     return found
@@ -50,10 +51,11 @@ def _is_wide(precision: Precision) -> bool:
     return low is not None and known is not None and low < LOW_PRECISION_SHARE and known >= PRECISION_UNKNOWN
 
 
-def _unused(work: MatrixWork, *, mixed: bool) -> Finding:
-    def chosen(kernel: Kernel) -> bool:
-        return beside_units(kernel) and not (mixed and is_wide(kernel))
+def _is_unused_narrow(kernel: Kernel) -> bool:
+    return beside_units(kernel) and not is_wide(kernel)
 
+
+def _unused(work: MatrixWork, chosen: Callable[[Kernel], bool]) -> Finding:
     uses = work.uses(chosen)
     narrow = any(use.precision in ("fp16", "bf16", "fp8") for use in uses)
     return matrix_finding(
