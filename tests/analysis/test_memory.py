@@ -326,6 +326,14 @@ def test_headroom_is_what_the_device_has_beside_the_allocators_most():
     assert use.headroom.batch_factor == pytest.approx(1 + use.headroom.free_bytes / (13 * MIB))
 
 
+def test_memory_of_no_known_phase_may_grow_with_the_batch_too():
+    drawing = TraceDrawing()
+    Ledger(drawing, reserved=10 * MIB).take(10, 5 * MIB)
+    use = only(facts_with(drawing.events(), deviceProperties=[{"id": 0, "name": "GPU", "totalGlobalMem": 20 * MIB}]))
+    assert use.headroom is not None
+    assert use.headroom.batch_factor == pytest.approx(3.0)
+
+
 def test_without_the_devices_size_there_is_no_headroom():
     drawing, _ = training()
     assert only(facts_with(drawing.events(), deviceProperties=[])).headroom is None

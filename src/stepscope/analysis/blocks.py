@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stepscope.analysis.phases import Phase, phase_code, slice_phases
 from stepscope.trace.forest import innermost_at, outermost
@@ -113,15 +115,25 @@ def pools(trace: Trace, step_starts: I64) -> list[Pool]:
         return _counted(trace)
     events = _events(trace, step_starts)
     mapped = _mapped(memory, events.before)
-    keys = np.stack((memory.device_type, memory.device, memory.allocator.astype(np.int64), mapped), axis=1)
-    kinds, group, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    members = np.split(np.argsort(group.reshape(-1), kind="stable"), np.cumsum(counts)[:-1])
+    group = _groups(memory.device_type, memory.device, memory.allocator, mapped)
+    counts = np.bincount(group)
+    members = np.split(np.argsort(group, kind="stable"), np.cumsum(counts)[:-1])
     largest = np.argsort(-counts, kind="stable")[:MOST_POOLS].tolist()
-    found = [_pool(trace, members[at], events, mapped=bool(kinds[at, 3])) for at in largest]
+    found = [_pool(trace, members[at], events, mapped=bool(mapped[members[at][0]])) for at in largest]
     return sorted(
         (pool for pool in found if pool.time_ns.size),
         key=lambda pool: (pool.on_host, -1 if pool.device is None else pool.device, pool.allocator or ""),
     )
+
+
+def _groups(*columns: npt.NDArray[Any]) -> Rows:
+    """Numbers from 0 on, equal for rows that are equal in all columns; columns of one value cost nothing."""
+    group = np.zeros(columns[0].size, np.intp)
+    for column in columns:
+        if (column != column[0]).any():
+            dense = np.unique(column, return_inverse=True)[1]
+            group = np.unique(group * (int(dense.max()) + 1) + dense, return_inverse=True)[1]
+    return group
 
 
 def _counted(trace: Trace) -> list[Pool]:

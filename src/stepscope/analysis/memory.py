@@ -92,7 +92,8 @@ class Headroom:
     capacity_bytes: int
     free_bytes: int
     batch_factor: float | None
-    """How many times as large what grows with the batch could be: activations and temporaries at the peak."""
+    """How many times as large could be what grows with the batch: at the peak, activations, temporaries and, lest it be
+    too much, what is of no known phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +230,7 @@ def _headroom(peak: Peak, reserved: int | None, capacity: int | None) -> Headroo
     if reserved is None or not capacity:
         return None
     free = max(capacity - reserved, 0)
-    grows = peak.held.get(Held.ACTIVATION, 0) + peak.held.get(Held.TEMPORARY, 0)
+    grows = sum(peak.held.get(held, 0) for held in (Held.ACTIVATION, Held.TEMPORARY, Held.UNKNOWN))
     return Headroom(capacity, free, 1 + free / grows if grows else None)
 
 
