@@ -51,6 +51,13 @@ READING: tuple[ModuleType, ...] = (
 )  # fmt: skip
 """The modules in which readers count what they lose or doubt, and which count what was cut out."""
 
+NOT_TOLD = """\
+**Independent work on one stream.** That two kernels one after another could have run side by side needs to be known of
+their data: no profile records what a kernel reads and writes, and a kernel that fills the device gains nothing from
+company. What a profile does record, waits between streams, is booked to `dependency`.
+
+**What the host did where it shows nothing** (`unknown_host`). A notice says what would record it."""
+
 UNSAID = frozenset(("flow_open",))
 """Losses that are counted and shown to nobody: they say nothing about the profile."""
 HOW_READ = ("How the file had to be read, where that is slower: without numba, or without a folder for compiled code",)
@@ -70,6 +77,7 @@ def page() -> str:
             INTRO.format(general=general),
             *(rule_section(module) for module in modules),
             section("What to write instead of a synchronising op", table(("op", "why it waits", "instead"), hints())),
+            section("What no rule says, and why", NOT_TOLD),
             section("Notices", NOTICES_INTRO, table(("code", "exit status", "text"), notices())),
             section("What bounds the step", bottlenecks()),
             section(

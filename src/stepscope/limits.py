@@ -100,6 +100,13 @@ FINDING_SHARE: Final = 0.01
 FINDING_NS: Final = 50_000
 """A finding costs at least both of these per step; less is shown under ``-v`` only."""
 
+LITTLE_WORK_NS: Final = 1_000_000
+"""A device that computes less than this per step has little to do: the forward pass of a small network on one sample
+takes a CPU a few ms."""
+
+REPEATED_COPIES: Final = 8
+"""Copies of one size from one place are many from so many per step: a batch has a few tensors."""
+
 CONTENTION_THREADS: Final = 2
 CONTENTION_FACTOR: Final = 2.0
 CONTENTION_OPS: Final = 5

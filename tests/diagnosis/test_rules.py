@@ -318,8 +318,9 @@ def test_many_short_kernels():
             drawing.host("aten::add", at, 20)
             work(drawing, at + 10, at + 10 + CALL + 3)
 
-    finding = only(loop(800, step))
+    finding, little = diagnosed(loop(800, step)).findings
     assert (finding.rule, finding.cost_ns_per_step) == ("launch_bound", 40 * 17 * US)
+    assert (little.rule, little.saving_ns_per_step) == ("too_little_work", None)
     assert finding.saving_ns_per_step == 40 * (17 - 1) * US
     assert finding.why.startswith(
         "40 times per step the device runs dry before the next launch: half of its ops take under 3.00 µs, and half "

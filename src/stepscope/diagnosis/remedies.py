@@ -247,3 +247,17 @@ Leave cores to the training process: load in processes with fewer workers than c
 `OMP_NUM_THREADS` in them.""",
     None: "Leave cores to the launching thread: fewer loader threads than cores, `OMP_NUM_THREADS` set, or processes.",
 }
+
+GRAPH_CUT: Remedies = {
+    TORCH_XLA: """\
+Keep values on the device until the step is over: `.item()`, `print(tensor)`, `if tensor:` and shapes that depend on
+values each run what was traced so far. Log in a closure that runs after the step, and find other cuts with
+`PT_XLA_DEBUG_LEVEL=2`:
+    xm.add_step_closure(log, args=(loss,), run_async=True)""",
+    JAX: """\
+Put what lies between the programs into the compiled step: `jax.lax.cond`, `jnp.where` and `jax.lax.while_loop` in place
+of Python's `if` and `while` on values, and one `jax.jit` around it all.""",
+    TENSORFLOW: """\
+Keep values in the graph: `tf.cond`, `tf.where`, `tf.while_loop` in place of `.numpy()` and Python's `if` on values.""",
+    None: "Keep values on the device until the step is over.",
+}

@@ -15,16 +15,19 @@ from stepscope.diagnosis.rules import (
     exposed_copy,
     graph_breaks,
     graph_building,
+    graph_cut_early,
     host_contention,
     input_bound,
     launch_bound,
     memory_bound_chain,
     recompilation,
+    repeated_copies,
     running_eagerly,
     slow_steps,
     sync_bound,
     tensor_cores,
     tf32_off,
+    too_little_work,
     transfer,
 )
 
@@ -43,6 +46,8 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     launch_bound.find,
     host_contention.find,
     exposed_copy.find,
+    repeated_copies.find,
+    too_little_work.find,
     # Kernels and precision
     tensor_cores.find,
     tf32_off.find,
@@ -51,6 +56,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     memory_bound_chain.find,
     recompilation.find,
     graph_breaks.find,
+    graph_cut_early.find,
     running_eagerly.find,
     # Many devices
     exposed_collective.find,

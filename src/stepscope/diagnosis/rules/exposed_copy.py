@@ -2,8 +2,8 @@
 
 Statement: time of a direction's copies that no kernel hides, plus the time the host stages pageable memory while the
 device idles. The kind of host memory and the time the host is blocked in the copies are named; for copies to the device
-the saving is that of pinned memory and copies that nothing waits for. Copies within the device are work and not
-reported here.
+the saving is that of pinned memory and copies that nothing waits for. What copies to the device cost is weighed against
+the wait for input: which says where a batch is best worked on. Copies within the device are work and not reported here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
         cost_ns_per_step=exposed + staging,
         saving_ns_per_step=exposed + staging,
         change=without_copies(facts, category),
-        why=_why(facts, copies, exposed, staging),
+        why=_why(facts, copies, exposed, staging) + _placement(facts, account, category, exposed + staging),
         fix=paragraphs(_fix(category, bool(pageable), facts.trace.info.framework)),
         basis="heuristic" if guessed else "measured",
         confidence="medium" if guessed else "high",
@@ -79,6 +79,22 @@ def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int) -> str:
     if any(not c.launch_recorded for c in copies):
         text += " The launches were not recorded: the op is the one nearest in time."
     return text
+
+
+def _placement(facts: Facts, account: Account, category: Category, cost: int) -> str:
+    """Where to work on a batch: what sending it costs against what the loader takes to prepare it."""
+    waited = booked(facts, account, Category.INPUT)
+    if category is not Category.COPY_H2D or not waited:
+        return ""
+    if cost > waited:
+        return (
+            f" Sending batches costs more than waiting for them ({format_ns(waited)} per step): make them smaller on "
+            "the CPU first (resize, crop), and send `uint8`, cast on the device."
+        )
+    return (
+        f" Waiting for batches costs more than sending them ({format_ns(waited)} per step): casting, normalising and "
+        "augmenting on the device takes work from the loader, and `uint8` makes the copy smaller too."
+    )
 
 
 def _memory(facts: Facts, copies: list[Copies]) -> str:

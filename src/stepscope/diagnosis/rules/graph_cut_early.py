@@ -1,0 +1,87 @@
+"""graph_cut_early: a value is read in the middle of a step, so that it runs as several programs with a wait between.
+
+Statement: in a used step a device runs two compiled programs one after another, and between them ends a read of a value
+on the main thread (``.item()``, ``print``, ``float(x)``, ``np.asarray``). The cost is the device's idle time between
+such programs. Several programs without a read between them are no cut: they are queued.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.xla import executions_of
+from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import GRAPH_CUT, remedy
+from stepscope.names.xla_hosts import XlaRole
+from stepscope.trace import intervals as iv
+from stepscope.trace.codes import mapped
+from stepscope.trace.tables import Rows
+from stepscope.whatif.change import Change
+from stepscope.whatif.changes import launching_tracks
+
+_READS = re.compile(r"(?:\w+::)+(?:Await|BlockHostUntil\w+|ToLiteral)$")
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device."""
+    found = []
+    for activity, account in facts.devices if len(facts.trace.xla_ops) else ():
+        cuts, waits = _cuts(facts, activity, account)
+        idle = iv.subtract(cuts, activity.busy)
+        cost = facts.per_step(iv.measure(idle))
+        if not cost:
+            continue
+        slices = facts.host.waits.slice[waits]
+        places = dict.fromkeys(where for s in slices.tolist() if (where := facts.locator.where(s)))
+        names = dict.fromkeys(where.op or where.annotation or where.function for where in places)
+        read = ", ".join(f"`{name}`" for name in list(names)[:SHOWN] if name)
+        found.append(
+            Finding(
+                rule="graph_cut_early",
+                device=activity.device,
+                title="Values read in the middle of the step cut it into several programs",
+                why=(
+                    f"{len(cuts[0]) / len(facts.used):.3g} times per step the next program starts only after a value "
+                    f"of the one before was read{f' ({read})' if read else ''}: the device is idle until the host has "
+                    "it, and has built and started the rest."
+                ),
+                fix=paragraphs(remedy(GRAPH_CUT, facts.trace.info.framework)),
+                cost_ns_per_step=cost,
+                saving_ns_per_step=cost,
+                change=Change(host=dict.fromkeys(launching_tracks(facts), idle), waits=frozenset(slices.tolist())),
+                where=tuple(places)[:SHOWN],
+                evidence=slices_as_evidence(facts, slices.tolist(), device=activity.device),
+            )
+        )
+    return found
+
+
+def _cuts(facts: Facts, activity: DeviceActivity, account: Account) -> tuple[iv.Intervals, Rows]:
+    """From the end of one program to the start of the next of the same step, where a read ends between; and the reads
+    (positions of host waits)."""
+    runs = executions_of(facts.trace, activity, facts.host)
+    host, slices = facts.host, facts.trace.slices
+    fetching = host.in_role(XlaRole.FETCH) | mapped(slices.name, facts.trace.strings, _reads, np.bool_)
+    reads = np.flatnonzero(fetching[host.waits.slice] & (host.waits.track == host.main))
+    if len(runs) < 2 or not reads.size:
+        return iv.EMPTY, reads[:0]
+    row = np.searchsorted(account.rows.bounds, runs.start, "right") - 1
+    reach = np.maximum.accumulate(runs.end)
+    begin, end = reach[:-1], runs.start[1:]
+    same = (row[1:] == row[:-1]) & np.isin(row[1:], facts.used_rows(account)) & (end > begin)
+    begin, end = begin[same], end[same]
+    done = host.waits.end[reads]
+    at = np.searchsorted(begin, done, "right") - 1
+    inside = (at >= 0) & (done <= end[at]) if begin.size else np.zeros(reads.size, np.bool_)
+    cut = np.unique(at[inside])
+    return (begin[cut], end[cut]), reads[inside]
+
+
+def _reads(name: str) -> bool:
+    return _READS.match(name) is not None

@@ -1,0 +1,55 @@
+"""too_little_work: launching and sending take longer than computing, and there is little to compute.
+
+Statement: on a GPU that computes less than ``LITTLE_WORK_NS`` per step, time booked to launches and copies between
+host and device is more than its compute. A heuristic: whether the CPU alone, or a larger batch, is faster is not in the
+profile, so no saving is given.
+"""
+
+from __future__ import annotations
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.evidence import booked
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.limits import LITTLE_WORK_NS
+from stepscope.units import format_ns
+
+_LAUNCHES = (Category.LAUNCH, Category.LAUNCH_LATENCY)
+_TRANSFERS = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_STAGING, Category.TRANSFER)
+
+_FIX = """\
+Give each step more to do: a larger batch where memory and convergence allow it, or several steps in one launch (a
+graph, `steps_per_execution`, `lax.scan`). Or time the same step on the CPU: for a model this small it may be faster, as
+nothing is launched and sent."""
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device."""
+    found = []
+    kinds = {described.id: described.kind for described in facts.trace.info.devices}
+    for activity, account in facts.devices:
+        if kinds.get(activity.device, "gpu") != "gpu":
+            continue
+        compute = booked(facts, account, Category.COMPUTE)
+        launches, transfers = booked(facts, account, *_LAUNCHES), booked(facts, account, *_TRANSFERS)
+        if not 0 < compute < min(LITTLE_WORK_NS, launches + transfers):
+            continue
+        found.append(
+            Finding(
+                rule="too_little_work",
+                device=activity.device,
+                title="Too little work for this device",
+                why=(
+                    f"Per step the device computes {format_ns(compute)}, but waits {format_ns(launches)} for launches "
+                    f"and spends {format_ns(transfers)} on transfers."
+                ),
+                fix=paragraphs(_FIX),
+                basis="heuristic",
+                confidence="low",
+                cost_ns_per_step=launches + transfers,
+                saving_ns_per_step=None,
+                prediction_basis=None,
+                not_determined="How long the step takes on the CPU, or with a larger batch: time both.",
+            )
+        )
+    return found
