@@ -16,7 +16,7 @@ from stepscope.diagnosis import remedies as remedies_module
 from stepscope.diagnosis import verdict
 from stepscope.diagnosis.finding import paragraphs
 from stepscope.diagnosis.rules import RULES, memory, profile, recorded
-from stepscope.names import hosts
+from stepscope.names import sync_hints
 from stepscope.readers import kineto, sorting, step_stats, tf_devices, tf_graph, timeline
 from stepscope.readers.chrome import xla
 from stepscope.readers.nsys import about, convert, export, host, nvtx
@@ -151,8 +151,8 @@ def by_framework(module: ModuleType) -> Iterator[str]:
 
 def hints() -> Iterator[tuple[str, str, str]]:
     """Ops that make the host wait, by the reason they share."""
-    by_hint: dict[hosts.SyncHint, list[str]] = {}
-    for op, hint in hosts._SYNC_HINTS.items():
+    by_hint: dict[sync_hints.SyncHint, list[str]] = {}
+    for op, hint in sync_hints._OPS.items():
         by_hint.setdefault(hint, []).append(f"`{op.removeprefix('aten::')}`")
     for hint, ops in by_hint.items():
         yield ", ".join(ops), sentence(hint.cause), "; ".join(hint.alternatives)
