@@ -328,6 +328,7 @@ def test_headroom_is_what_the_device_has_beside_the_allocators_most():
 
 def test_memory_of_no_known_phase_may_grow_with_the_batch_too():
     drawing = TraceDrawing()
+    drawing.kernel(drawing.launch(0), "k", 10, 10)
     Ledger(drawing, reserved=10 * MIB).take(10, 5 * MIB)
     use = only(facts_with(drawing.events(), deviceProperties=[{"id": 0, "name": "GPU", "totalGlobalMem": 20 * MIB}]))
     assert use.headroom is not None

@@ -239,7 +239,7 @@ def _pool(trace: Trace, rows: Rows, events: _Events, *, mapped: bool) -> Pool:
     if blocks is not None and (resting(allocated, blocks, np.arange(rows.size)) < 0).any():
         blocks = None  # more was allocated than is in use: frees are missing
     return Pool(
-        device=None if on_host else device,
+        device=None if on_host or device < 0 else device,
         on_host=on_host,
         allocator="shared memory" if mapped else trace.strings[name] if name >= 0 else None,
         # PyTorch's total for the host begins with the profile.
