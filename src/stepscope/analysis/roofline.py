@@ -20,6 +20,7 @@ from stepscope.analysis.peaks import best_flops, device_peaks, on_matrix_units, 
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.limits import ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
 from stepscope.names.kernels import Family
+from stepscope.trace.codes import mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
@@ -173,6 +174,14 @@ class Work:
     def eligible(self) -> Bools:
         """Which rows compute matrix products by their kernel's name."""
         return np.array([group.traits.eligible for group in self.groups], np.bool_)[self.group]
+
+    def rows_of(self, op: OpRoof) -> Rows:
+        """The rows, in all steps, that work for calls of an op with the same shapes."""
+        mine = np.flatnonzero(self.owner >= 0)
+        owner, strings = self.owner[mine], self.trace.strings
+        named = mapped(self.trace.slices.name[owner], strings, lambda text: text == op.name, np.bool_)
+        shaped = mapped(self.costs.dims[owner], strings, lambda text: text == op.dims, np.bool_)
+        return mine[named & shaped]
 
     def of_used_steps(self) -> Work:
         """The work of the used steps alone."""

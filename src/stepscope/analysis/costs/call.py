@@ -146,6 +146,20 @@ def recorded_shapes(text: str) -> frozenset[Shape]:
     return frozenset(shape for shape in made if shape and not isinstance(shape[0], tuple))
 
 
+_OPERANDS_AT = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1, "aten::linear": 0}
+
+
+def recorded_operands(name: str, dims: str) -> tuple[int, int, int] | None:
+    """Rows, summed length and columns of a matrix product by its recorded shapes; None for other ops."""
+    at, shapes = _OPERANDS_AT.get(name), _read(dims)
+    if at is None or shapes is None or len(shapes) < at + 2:
+        return None
+    left, right = _shape(shapes[at]), _shape(shapes[at + 1])
+    if not left or not right or len(left) < 2 or len(right) < 2 or isinstance(left[0], tuple):
+        return None
+    return left[-2], left[-1], right[-2 if name == "aten::linear" else -1]
+
+
 def _read(text: str | None) -> list[Any] | None:
     if text is None or len(text) > LONGEST:
         return None

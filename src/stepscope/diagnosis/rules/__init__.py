@@ -7,6 +7,7 @@ from collections.abc import Callable
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.rules import (
+    alignment,
     allocating,
     allocator_retries,
     amp_partial,
@@ -19,6 +20,7 @@ from stepscope.diagnosis.rules import (
     host_contention,
     input_bound,
     launch_bound,
+    loss_scaling,
     memory_bound_chain,
     recompilation,
     repeated_copies,
@@ -38,6 +40,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     between_steps.find,
     slow_steps.find,
     sync_bound.find,
+    loss_scaling.find,
     allocator_retries.find,
     allocating.find,
     graph_building.find,
@@ -52,6 +55,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     tensor_cores.find,
     tf32_off.find,
     amp_partial.find,
+    alignment.find,
     # Compilation
     memory_bound_chain.find,
     recompilation.find,
