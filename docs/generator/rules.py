@@ -15,7 +15,7 @@ from stepscope import limits
 from stepscope.diagnosis import remedies as remedies_module
 from stepscope.diagnosis import verdict
 from stepscope.diagnosis.finding import paragraphs
-from stepscope.diagnosis.rules import RULES, memory, profile, recorded
+from stepscope.diagnosis.rules import RULES, efficiency, memory, profile, recorded
 from stepscope.names import sync_hints
 from stepscope.readers import kineto, sorting, step_stats, tf_devices, tf_graph, timeline
 from stepscope.readers.chrome import xla
@@ -160,7 +160,7 @@ def hints() -> Iterator[tuple[str, str, str]]:
 
 def notices() -> Iterator[tuple[str, str, str]]:
     """Every notice: about the profile, about its events, about the file."""
-    for module in (profile, recorded, memory):
+    for module in (profile, recorded, efficiency, memory):
         for call in source.calls(module, "Notice"):
             code, text = call.args[:2]
             if isinstance(code, ast.Constant):

@@ -150,3 +150,125 @@ def test_mixed_precision_throughout_is_quiet():
     events = stepping(product(HALF_GEMM, 900, type_="c10::Half"))
     found = diagnosed(events, header(A100))
     assert (found.findings, found.minor) == ((), ())
+
+
+# --- alignment ---------------------------------------------------------------------------------------------
+
+PLAIN_HALF = "turing_fp16_sgemm_fp16_128x64_tn"
+OTHER: Op = ("aten::custom", [], [], "mystery_kernel", 1_500)
+HALF = ["c10::Half"] * 2
+
+
+def half_product(columns: int, kernel: str, dur: int) -> Op:
+    return "aten::mm", [[4096, 1024], [1024, columns]], HALF, kernel, dur
+
+
+def test_odd_sizes_beside_the_tensor_cores():
+    """The ratio of 16-bit peaks, and 1008 columns in place of 1001."""
+    finding = the(diagnosed(stepping(half_product(1001, PLAIN_HALF, 500), OTHER), header(V100)), "alignment")
+    assert finding.cost_ns_per_step == 500 * US
+    assert finding.saving_ns_per_step == pytest.approx(500 * US * (1 - 31.4 / 125 * 1008 / 1001), abs=2)
+    assert "4096 × 1024 × 1001" in finding.why
+    assert "multiples of 8" in finding.fix
+
+
+def test_odd_sizes_on_tensor_cores_at_the_rate_of_those_that_fit():
+    """1024 columns take 100 µs; at that rate 1008 take 98.4."""
+    events = stepping(half_product(1001, HALF_GEMM, 400), half_product(1024, HALF_GEMM, 100), OTHER)
+    finding = the(diagnosed(events, header(A100)), "alignment")
+    assert finding.cost_ns_per_step == 400 * US
+    assert finding.saving_ns_per_step == pytest.approx(400 * US - 100 * US * 1008 / 1024, abs=2)
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        [half_product(1008, PLAIN_HALF, 500)],
+        [half_product(1001, HALF_GEMM, 500)],
+        [half_product(1001, HALF_GEMM, 98), half_product(1024, HALF_GEMM, 100)],
+        [half_product(1001, HALF_GEMM, 400), half_product(4096, HALF_GEMM, 400)],
+        [product("ampere_sgemm_128x64_nn", 500, 1001)],
+        [("aten::mm", [], [], PLAIN_HALF, 500)],
+        [("aten::mv", [[4096, 1001], [1001]], HALF, PLAIN_HALF, 500)],
+    ],
+    ids=["fits", "nothing to compare", "as fast as others", "others are larger", "fp32", "no shapes", "a vector"],
+)
+def test_sizes_that_fit_or_of_which_nothing_tells(ops: list[Op]):
+    assert "alignment" not in rules(diagnosed(stepping(*ops, OTHER), header(V100)))
+
+
+# --- loss_scaling ------------------------------------------------------------------------------------------
+
+
+def scaling(check: str, *, asks: str = "aten::item", frame: str = "") -> list[Event]:
+    """Each step checks its gradients and, 50 µs later, waits for the step's kernel in an op."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start, CALL), "k", start + CALL, 1_400)
+        drawing.host(check, start + 20, 20)
+        if frame:
+            drawing.python(frame, start + 65, 1_400)
+        drawing.host(asks, start + 70, 1_340)
+        drawing.sync(start + 75, 1_330)
+        drawing.host("aten::view", start + 1_450, 500)
+
+    return loop(2_000, step)
+
+
+CHECK = "aten::_amp_foreach_non_finite_check_and_unscale_"
+
+
+def test_the_scaler_asks_the_host():
+    finding = the(diagnosed(scaling(CHECK)), "loss_scaling")
+    assert finding.cost_ns_per_step == pytest.approx(595 * US, rel=0.02)
+    assert finding.confidence == "medium"
+    assert "fused=True" in finding.fix
+    assert "bfloat16" in finding.fix
+    assert "right value" in finding.fix
+    with_frames = scaling(CHECK, frame="torch/amp/grad_scaler.py(370): step")
+    assert the(diagnosed(with_frames), "loss_scaling").confidence == "high"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        scaling("aten::mul_"),
+        scaling(CHECK, asks="aten::nonzero"),
+        scaling(CHECK, frame="train.py(12): log"),
+    ],
+    ids=["no scaler", "another op waits", "the user's own item"],
+)
+def test_waits_that_are_not_the_scalers(events: list[Event]):
+    assert "loss_scaling" not in rules(diagnosed(events))
+
+
+# --- notices -----------------------------------------------------------------------------------------------
+
+
+def notices(events: list[Event], root: dict[str, Any]) -> set[str]:
+    return {notice.code for notice in diagnosed(events, root).notices}
+
+
+def gridded(blocks: int, share: float) -> list[Event]:
+    """Steps of which a share goes to a kernel of so many blocks."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        long = round(1_000 * share)
+        drawing.kernel(drawing.launch(start, CALL), "k", start + CALL, long, grid=[blocks, 1, 1])
+        drawing.kernel(drawing.launch(start + CALL, CALL), "k2", start + CALL + long, 1_000 - long, grid=[500, 1, 1])
+
+    return loop(1_000 + CALL, step)
+
+
+@pytest.mark.parametrize(("blocks", "share", "said"), [(79, 0.6, True), (80, 0.6, False), (79, 0.4, False)])
+def test_kernels_that_do_not_fill_the_device(blocks: int, share: float, said: bool):
+    root = {"deviceProperties": [{"id": 0, "name": V100, "numSms": 80}]}
+    assert ("small_grids" in notices(gridded(blocks, share), root)) is said
+    assert "small_grids" not in notices(gridded(blocks, share), header(V100))
+
+
+@pytest.mark.parametrize(("type_", "said"), [("c10::Half", True), ("float", False), ("c10::BFloat16", False)])
+def test_a_softmax_in_fp16(type_: str, said: bool):
+    kernel = f"void (anonymous namespace)::softmax_warp_forward<{type_}, {type_}, float, 10, false>({type_}*)"
+    events = stepping(("aten::_softmax", [[64, 1024], [], []], [type_, "Scalar", "Scalar"], kernel, 500))
+    assert ("softmax_in_fp16" in notices(events, header(V100))) is said

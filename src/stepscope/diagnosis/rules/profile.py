@@ -13,7 +13,7 @@ from stepscope.analysis.host import NO_CAUSE
 from stepscope.diagnosis.evidence import capture_slows_host, host_share
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
-from stepscope.diagnosis.rules import memory, misread
+from stepscope.diagnosis.rules import efficiency, memory, misread
 from stepscope.diagnosis.rules.recorded import host_unrecorded, no_lines
 from stepscope.hardware.devices import lookup
 from stepscope.limits import AHEAD_SHARE, FEW_STEPS, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
@@ -360,6 +360,8 @@ _RULES: tuple[Callable[[Facts], Notice | None], ...] = (
     _lazy_phases,
     _no_scopes,
     _recompiled,
+    efficiency.small_grids,
+    efficiency.softmax_in_fp16,
     memory.growth,
     memory.fragmentation,
     memory.headroom,
