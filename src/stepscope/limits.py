@@ -202,8 +202,8 @@ RECURS_SHARE: Final = 0.5
 # --- memory -------------------------------------------------------------------------------------------------------
 
 GROWTH_STEPS: Final = 3
-"""Memory grows where it rises from each step to the next this often: of steps that only vary, one profile in 24 has four
-in rising order, and few of those keep blocks."""
+"""Memory grows where it rises from each step to the next this often: of steps that only vary, one profile in 24 has
+four in rising order, and few of those keep blocks."""
 
 GROWTH_BLOCKS_SHARE: Final = 0.5
 """Blocks that outlive the step after their own must make up this much of what memory rises by."""
