@@ -379,3 +379,28 @@ def test_of_functions_alone_nothing_of_computing_is_said():
     told = diagnose(analyse(build(Job(host, [], framework=None)))).verdict
     assert told.endswith("the main thread runs Python code outside any op 100 % of the profile and what it computes is "
                          "not recorded.")  # fmt: skip
+
+
+def test_what_few_steps_lose_is_not_said_of_each_step():
+    """Two of four used steps wait for input twice as long as the others compute."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        wait = 6_000 if number in (1, 2) else 0
+        if wait:
+            drawing.input_wait(start, wait)
+        drawing.kernel(drawing.launch(start + wait, CALL), "k", start + wait + CALL, STEP - wait - CALL)
+
+    assert diagnosed(loop(STEP, step)).verdict.startswith(
+        "For 30.0 % of the steps' time (3.00 ms of 10.0 ms), most of it in 2 of 4 steps, the device waits for input"
+    )
+
+
+def test_a_device_used_in_few_steps_holds_none():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start, CALL), "k", start + CALL, STEP - CALL)
+        if number == 3:
+            drawing.kernel(drawing.launch(start + 10, CALL), "k", start + 20, 3, Stream(1, 7))
+
+    facts = facts_of(loop(STEP, step))
+    assert facts.unused == {1}
+    assert (facts.slow, facts.mean_step_ns) == ((), STEP * US)

@@ -105,14 +105,19 @@ def _idle_at_start(rows: Rows, idle: Idle) -> I64:
 
 
 def unused_devices(accounts: list[Account], steps: tuple[int, ...]) -> frozenset[int]:
-    """Devices that ran no kernel and no collective in some steps in which others did.
+    """Devices that ran a kernel or a collective in fewer than half of some steps, where others did in more.
 
     What they do then (copies of data that was put there, clearing memory) follows the others' steps: a step that waits
     for such a copy waits on the device that computes, and is booked there. Empty where no device computed.
     """
     codes = [category.code for category in _COMPUTES]
-    idle = [account for account in accounts if not account.parts[account.step_rows(steps)][:, codes].any()]
+    idle = [account for account in accounts if 2 * _steps_with(account, steps, codes) < max(len(steps), 1)]
     return frozenset(int(a.rows.device) for a in idle if a.rows.device is not None and len(idle) < len(accounts))
+
+
+def _steps_with(account: Account, steps: tuple[int, ...], codes: list[int]) -> int:
+    """In how many of some steps a device spent time on some categories."""
+    return int(account.parts[account.step_rows(steps)][:, codes].any(axis=1).sum())
 
 
 def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account | None:

@@ -71,16 +71,30 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
             "device",
         )
     lost = sum(parts.get(c, 0) for c in _GROUPS[worst][0])
+    few = _steps_that_lose(facts, _GROUPS[worst][0])
+    where = ""
+    if not whole and 2 * few <= len(facts.used):
+        window, where = "of the steps' time", f", most of it in {few} of {len(facts.used)} steps,"
     words, start_up = _GROUPS[worst][1], profile.start_up_call(facts)
     if worst == "launch" and start_up is not None:
         worst, words = "start_up", f"waits for start-up work of the host ({facts.trace.name_of(start_up)})"
     if worst == "unknown" and 2 * _before_first_op(facts) >= lost * len(facts.used):
         words = "has no recorded work before its first op: work from before the profile, most likely"
     return (
-        f"For {format_share(lost / total)} {window} ({format_ns(lost)} of {format_ns(step)}) the device "
+        f"For {format_share(lost / total)} {window} ({format_ns(lost)} of {format_ns(total)}){where} the device "
         f"{words}; it computes {format_share(busy)}.",
         worst,
     )
+
+
+def _steps_that_lose(facts: Facts, causes: tuple[Category, ...]) -> int:
+    """In how many used steps at least half of the mean time is lost to some causes."""
+    codes = [cause.code for cause in causes]
+    per_step = dict.fromkeys(facts.used, 0)
+    for account in facts.working:
+        for row in facts.used_rows(account):
+            per_step[account.rows.steps[row] or 0] += int(account.parts[row, codes].sum())
+    return sum(2 * lost * len(per_step) >= sum(per_step.values()) for lost in per_step.values())
 
 
 def _before_first_op(facts: Facts) -> int:

@@ -66,13 +66,13 @@ def step_time(summary: dict[str, Any]) -> str:
     median, p95 = summary["step_time_ns"]["median"], summary["step_time_ns"]["p95"]
     if median is None:
         return "not recorded"
-    used = summary["steps_used"]
+    used, slow = summary["steps_used"], summary["steps_slow"]
     spread = f"95 % of the steps under {format_ns(p95)} (p95)" if p95 is not None else ""
     if not spread and used:
-        spread = "a single step" if used == 1 else f"median of {used} steps, too few for a p95"
+        spread = "a single step" if used + slow == 1 else f"median of {used + slow} steps, too few for a p95"
     mean = summary["step_time_ns"].get("mean")
-    if used > 1 and mean is not None and format_ns(mean) != format_ns(median):
-        spread += f", mean {format_ns(mean)}"
+    if used > 1 and mean is not None and (slow or format_ns(mean) != format_ns(median)):
+        spread += f", mean {f'of the {used} usual ones ' if slow else ''}{format_ns(mean)}"
     where = {"device": "on the device", "host": "on the host"}.get(summary["step_basis"], "")
     return ", ".join(piece for piece in (f"{format_ns(median)} {where}".strip(), spread) if piece)
 
@@ -146,7 +146,8 @@ def fix_set(finding: dict[str, Any]) -> list[str]:
     lines = []
     for part in finding["fix_set"]:
         alone = part["saving_alone_ns_per_step"]
-        place = where({**part["where"], "op": None}) if part["where"]["file"] is not None else ""
+        known = part["where"] is not None and part["where"]["file"] is not None
+        place = where({**part["where"], "op": None}) if known else ""
         gain = "" if alone is None else ": alone saves nothing" if not alone else f": alone saves {format_ns(alone)}"
         lines.append(" ".join(piece for piece in (f"{place} ·" if place else "", part["title"]) if piece) + gain)
     return lines
