@@ -29,14 +29,15 @@ def _jax(jax: Any, name: str, metadata: dict[str, Any]) -> Any:
 
 def _tensorflow(tensorflow: Any, name: str, metadata: dict[str, Any]) -> Any:
     trace = _modules["tensorflow.python.profiler.trace"]
-    if not getattr(trace, "enabled", True):
+    if not trace.enabled():
         return None
     return trace.Trace(name, **_rooted(metadata))
 
 
 def _torch_xla(torch_xla: Any, name: str, metadata: dict[str, Any]) -> Any:
-    # Not StepTrace: it would synchronise the device where the job did not ask for it.
-    return _modules["torch_xla.debug.profiler"].Trace(name, **_rooted(metadata))
+    # What Trace and StepTrace are made of: StepTrace synchronises where the job did not ask for it, and Trace opens a
+    # scope of op names, within which the job's own sync fails.
+    return _modules["torch_xla.debug.profiler"].Trace.__base__(name, **_rooted(metadata))
 
 
 def _rooted(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -29,6 +29,8 @@ class Backend:
     """Steps between ``prepare`` and ``begin``."""
     stops_anywhere = False
     """Whether another thread may stop it, in the middle of a step."""
+    stops_on_export = False
+    """Whether ``export`` is what stops it."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -36,14 +38,18 @@ class Backend:
     def prepare(self, number: int) -> None:
         """Get ready before step ``number``. Raises Declined where another profiler is at work."""
 
-    def begin(self, number: int) -> None:
-        """Record from here on; step ``number`` begins."""
+    def begin(self, number: int | None) -> None:
+        """Record from here on; step ``number`` begins, or nothing is known of steps."""
 
     def mark(self, number: int) -> None:
         """One step ends and step ``number`` begins."""
 
     def stop(self) -> None:
         """Record no more."""
+
+    def discard(self) -> None:
+        """Record no more, and keep nothing."""
+        self.stop()
 
     def export(self, folder: str) -> list[str]:
         """Write what was recorded; the files."""

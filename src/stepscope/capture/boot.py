@@ -13,7 +13,7 @@ from .imports import after_import
 from .options import Options, from_environment
 from .state import shared
 
-FRAMEWORKS = ("torch",)
+FRAMEWORKS = ("torch", "jax", "tensorflow", "torch_xla")
 """What is waited for; ``hooks.INTO`` says what then happens."""
 
 

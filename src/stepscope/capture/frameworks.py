@@ -7,16 +7,23 @@ from collections.abc import Callable
 
 from .backend import Backend, Declined
 from .options import Options
+from .session_backend import SessionBackend
 from .torch_backend import TorchBackend
+from .xplane_backend import JaxBackend, TensorflowBackend, TorchXlaBackend
 
-BACKENDS: tuple[tuple[str, Callable[[Options], Backend]], ...] = (("torch", TorchBackend),)
-"""Module and backend; the first that is imported is taken."""
+BACKENDS: dict[str, Callable[[Options], Backend]] = {
+    "torch_xla": TorchXlaBackend,
+    "torch": TorchBackend,
+    "jax": JaxBackend,
+    "tensorflow": TensorflowBackend,
+    "tensorflow_session": SessionBackend,
+}
+"""Framework -> backend. Where no step says which, the first that is imported: jobs import others for their helpers."""
 
 
 def make_backend(options: Options, framework: str | None = None) -> Backend:
     """A backend for one window. Raises Declined where no framework is imported."""
-    for name, make in BACKENDS:
-        if name == framework or (framework is None and name in sys.modules):
-            return make(options)
-    names = ", ".join(name for name, _ in BACKENDS)
-    raise Declined(f"{framework or 'no framework'} is imported that can be recorded; those are {names}")
+    name = framework or next((name for name in BACKENDS if name in sys.modules), None)
+    if name is None:
+        raise Declined("no framework is imported that can be recorded: torch, jax, tensorflow or torch_xla")
+    return BACKENDS[name](options)

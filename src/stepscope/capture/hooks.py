@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
+import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +17,12 @@ from .steps import CALL, OPTIMIZER
 
 MOST_HOOKS = 16
 """Models that are watched for repeated calls."""
+DURATION_AFTER_S = 60.0
+"""A job in which no step was found this long after its framework was imported is recorded for a stretch of time."""
+DURATION_S = 2.0
+
+
+# --- PyTorch ----------------------------------------------------------------------------------------------------------
 
 
 def into_torch(recorder: Recorder, torch: Any) -> None:
@@ -24,12 +33,23 @@ def into_torch(recorder: Recorder, torch: Any) -> None:
     """
     from .torch_backend import sessions
 
-    optimizers = _imported("torch.optim.optimizer")
-    hook = optimizers.register_optimizer_step_post_hook(lambda optimizer, *_: recorder.call(OPTIMIZER, id(optimizer)))
-    recorder.on_done.append(hook.remove)
+    def stepped(optimizer: Any, *_: Any) -> None:
+        recorder.call(OPTIMIZER, (_owner(optimizer), id(optimizer)))
+
+    optimizers: Any = import_module("torch.optim.optimizer")
+    recorder.on_done.append(optimizers.register_optimizer_step_post_hook(stepped).remove)
     sessions.follow(torch.autograd.profiler.profile)
     sessions.make_way = recorder.make_way
     _watch_evaluation(recorder, torch)
+
+
+def _owner(optimizer: Any) -> str:
+    """The framework whose profiler sees what the optimizer works on."""
+    if "torch_xla" not in sys.modules:
+        return "torch"
+    groups = optimizer.param_groups
+    device = groups[0]["params"][0].device.type if groups and groups[0]["params"] else ""
+    return "torch_xla" if device == "xla" else "torch"
 
 
 def _watch_evaluation(recorder: Recorder, torch: Any) -> None:
@@ -39,29 +59,169 @@ def _watch_evaluation(recorder: Recorder, torch: Any) -> None:
 
     def called(model: Any, *_: Any) -> None:
         if not torch.compiler.is_compiling():
-            recorder.call(CALL, id(model))
+            recorder.call(CALL, ("torch", id(model)))
 
     @functools.wraps(evaluate)
     def watching(self: Any) -> Any:
         if self not in watched and len(watched) < MOST_HOOKS:
             watched.add(self)
-            recorder.on_done.append(self.register_forward_hook(called).remove)
+            recorder.on_done.append(self.register_forward_pre_hook(called).remove)
         return evaluate(self)
 
-    module.eval = watching
-    recorder.on_done.append(functools.partial(_put_back, module, "eval", watching, evaluate))
+    _replace(recorder, module, "eval", watching)
 
 
-def _put_back(owner: Any, name: str, ours: Any, theirs: Any) -> None:
-    """Undo a replacement, unless somebody has replaced ours since."""
-    if getattr(owner, name) is ours:
-        setattr(owner, name, theirs)
+# --- JAX --------------------------------------------------------------------------------------------------------------
 
 
-def _imported(name: str) -> Any:
-    __import__(name)
-    return sys.modules[name]
+class Watched:
+    """A compiled function that tells the recorder of its calls, and is otherwise the function."""
+
+    def __init__(self, jitted: Any, called: Callable[[tuple[str, int]], None]) -> None:
+        self._jitted = jitted
+        self._called = called
+        functools.update_wrapper(self, jitted)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        self._called(("jax", id(self)))
+        return self._jitted(*arguments, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._jitted, name)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def lower(self, *arguments: Any, **named: Any) -> Any:
+        """The compiled function's own."""
+        return self._jitted.lower(*arguments, **named)
+
+    def trace(self, *arguments: Any, **named: Any) -> Any:
+        """The compiled function's own."""
+        return self._jitted.trace(*arguments, **named)
 
 
-INTO: dict[str, Callable[[Recorder, ModuleType], None]] = {"torch": into_torch}
+def into_jax(recorder: Recorder, jax: Any) -> None:
+    """Calls of functions that the job compiles with ``jax.jit`` or ``jax.pmap``, outside of tracing."""
+    core: Any = import_module("jax._src.core")
+    clean: Callable[[], bool] = getattr(core, "trace_state_clean", lambda: True)
+
+    def called(key: tuple[str, int]) -> None:
+        if clean():
+            recorder.call(CALL, key)
+
+    def watching(compiles: Any) -> Any:
+        @functools.wraps(compiles)
+        def compiled(*arguments: Any, **named: Any) -> Any:
+            result = compiles(*arguments, **named)
+            if hasattr(result, "lower"):
+                return Watched(result, called)
+            return lambda function: Watched(result(function), called)  # Options alone: a decorator.
+
+        return compiled
+
+    for name in ("jit", "pmap"):
+        if hasattr(jax, name):
+            _replace(recorder, jax, name, watching(getattr(jax, name)))
+    _make_way(recorder, [import_module("jax._src.profiler"), import_module("jax.profiler")], "start_trace")
+    _duration(recorder, "jax")
+
+
+# --- TensorFlow -------------------------------------------------------------------------------------------------------
+
+
+def into_tensorflow(recorder: Recorder, tensorflow: Any) -> None:
+    """Calls of ``tf.function`` from eager code, Keras's train function among them, and ``Session.run``."""
+    function: Any = import_module("tensorflow.python.eager.polymorphic_function.polymorphic_function").Function
+    context: Any = import_module("tensorflow.python.eager.context")
+    calls = function.__call__
+
+    @functools.wraps(calls)
+    def calling(self: Any, *arguments: Any, **named: Any) -> Any:
+        if context.executing_eagerly():
+            recorder.call(CALL, ("tensorflow", id(self)))
+        return calls(self, *arguments, **named)
+
+    _replace(recorder, function, "__call__", calling)
+    _watch_sessions(recorder)
+    _make_way(
+        recorder,
+        [import_module("tensorflow.python.profiler.profiler_v2"), tensorflow.profiler.experimental],
+        "start",
+    )
+    _duration(recorder, "tensorflow")
+
+
+def _watch_sessions(recorder: Recorder) -> None:
+    from .session_backend import SessionBackend
+
+    session: Any = import_module("tensorflow.python.client.session").BaseSession
+    runs = session.run
+
+    @functools.wraps(runs)
+    def running(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        recorder.call(CALL, ("tensorflow_session", _identity(fetches)))
+        backend = recorder.backend
+        if isinstance(backend, SessionBackend) and backend.active and options is None and run_metadata is None:
+            options, run_metadata = backend.traced()
+        return runs(self, fetches, feed_dict, options, run_metadata)
+
+    _replace(recorder, session, "run", running)
+
+
+def _identity(fetches: Any) -> Hashable:
+    """What stays the same where the same things are fetched again, in a list made anew."""
+    if isinstance(fetches, dict):
+        return tuple(map(id, fetches.values()))
+    return tuple(map(id, fetches)) if isinstance(fetches, (list, tuple)) else id(fetches)
+
+
+# --- all --------------------------------------------------------------------------------------------------------------
+
+
+def _make_way(recorder: Recorder, modules: list[Any], name: str) -> None:
+    """End our window before the job starts a profiler of its own, which would fail beside ours."""
+    original = getattr(modules[0], name)
+
+    @functools.wraps(original)
+    def starting(*arguments: Any, **named: Any) -> Any:
+        if not recorder.starts_now:
+            recorder.make_way()
+        return original(*arguments, **named)
+
+    for module in modules:
+        if getattr(module, name, None) is original:
+            _replace(recorder, module, name, starting)
+
+
+def _duration(recorder: Recorder, framework: str) -> None:
+    timer = threading.Timer(DURATION_AFTER_S, recorder.record_for, (framework, DURATION_S))
+    timer.daemon = True
+    timer.start()
+    recorder.on_done.append(timer.cancel)
+
+
+def _replace(recorder: Recorder, owner: Any, name: str, ours: Any) -> None:
+    """Put ours in the place of an attribute; taken out when all is done, unless somebody has replaced it since."""
+    theirs = getattr(owner, name)
+    setattr(owner, name, ours)
+
+    def put_back() -> None:
+        if getattr(owner, name) is ours:
+            setattr(owner, name, theirs)
+
+    recorder.on_done.append(put_back)
+
+
+def into_torch_xla(recorder: Recorder, torch_xla: Any) -> None:
+    """Steps are PyTorch's optimizer steps; only the job's own profiler must be made way for."""
+    _make_way(recorder, [import_module("torch_xla.debug.profiler")], "start_trace")
+
+
+INTO: dict[str, Callable[[Recorder, ModuleType], None]] = {
+    "torch": into_torch,
+    "jax": into_jax,
+    "tensorflow": into_tensorflow,
+    "torch_xla": into_torch_xla,
+}
 """Module -> what puts hooks into it once it was imported."""

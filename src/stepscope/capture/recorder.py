@@ -39,7 +39,7 @@ class Phase(Enum):
 class Recorder:
     """Turns calls of the job into steps, and some of the steps into a profile."""
 
-    def __init__(self, options: Options, make: Callable[[Options], Backend]) -> None:
+    def __init__(self, options: Options, make: Callable[[Options, str | None], Backend]) -> None:
         self.options = options
         self.manifest = Manifest(options.out)
         self.on_done: list[Callable[[], None]] = []
@@ -51,7 +51,9 @@ class Recorder:
     def _reset(self) -> None:
         self.phase = Phase.SETTLING
         self._finder = StepFinder()
-        self._backend: Backend | None = None
+        self.backend: Backend | None = None
+        self.starts_now = False
+        """While our own profiler starts."""
         self._since: int | None = None
         self._thread: int | None = None
         self._opened = 0.0
@@ -67,8 +69,11 @@ class Recorder:
 
     # --- what hooks call ------------------------------------------------------------------------------------------
 
-    def call(self, source: int, key: Hashable) -> None:
-        """An optimizer stepped, a function was called, or the job said ``step``. Never raises."""
+    def call(self, source: int, key: tuple[str | None, Hashable]) -> None:
+        """An optimizer stepped, a function was called, or the job said ``step``. Never raises.
+
+        ``key`` is the framework, and what stays the same of the thing that was called.
+        """
         if self.phase is Phase.DONE:
             return
         now = time.perf_counter_ns()
@@ -81,12 +86,14 @@ class Recorder:
         """The job itself says that step ``number`` ended."""
         if number is not None:
             self._said = number + 1
-        self.call(EXPLICIT, "step")
+        self.call(EXPLICIT, (None, "step"))
 
     def make_way(self) -> None:
         """The job's own profiler starts: ours ends, keeping the steps it has. Never raises."""
         try:
             self._close("the job started its own profiler")
+            if self.backend is not None and self.backend.stops_on_export and self._exporting is not None:
+                self._exporting.join(EXPORT_WAIT_S)
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
             self._failed("making way", error)
 
@@ -99,7 +106,7 @@ class Recorder:
     def finish(self) -> None:
         """The process ends: write what there is. Never raises."""
         try:
-            self._close("the job ended")
+            self._close("the job ended", here=True)
             if self._exporting is not None and self._exporting is not threading.current_thread():
                 self._exporting.join(EXPORT_WAIT_S)
                 if self._exporting.is_alive():
@@ -121,10 +128,10 @@ class Recorder:
 
     # --- steps ----------------------------------------------------------------------------------------------------
 
-    def _call(self, now: int, source: int, key: Hashable) -> None:
+    def _call(self, now: int, source: int, key: tuple[str | None, Hashable]) -> None:
         if self._thread is not None and self._thread != threading.get_ident():
             return
-        ends, changed = self._finder.ends_step(source, key)
+        ends, changed = self._finder.is_edge(source, key)
         if changed:
             self._before.clear()
             self._since = None
@@ -161,14 +168,14 @@ class Recorder:
 
     def _due(self) -> bool:
         """Whether the start-up is over: step time has settled, or never will."""
-        steps = self._finder.steps
-        if steps < self.options.skip:
+        number = self._finder.number
+        if number < self.options.skip:
             return False
         last = list(self._before)[-SETTLED_STEPS:]
         middle = _median(last) or 0
         near = all(abs(each - middle) <= SETTLED_SPREAD * middle for each in last)
         self._settled = len(last) == SETTLED_STEPS and near
-        return self._settled or steps >= self.options.skip + self.options.settle
+        return self._settled or number >= self.options.skip + self.options.settle
 
     def _limit(self) -> str | None:
         """Why the window ends here, or None."""
@@ -189,22 +196,23 @@ class Recorder:
     @property
     def _number(self) -> int:
         """The step that begins now: by the job's own count where it tells, else steps are counted from 0."""
-        return self._finder.steps if self._said is None else self._said
+        return self._finder.number if self._said is None else self._said
 
     @property
     def _running(self) -> Backend:
-        assert self._backend is not None
-        return self._backend
+        assert self.backend is not None
+        return self.backend
 
     def _open(self) -> None:
         self._finder.freeze()
         self._thread = threading.get_ident()
-        backend: Backend | None = self._make(self.options)
+        framework = self._finder.anchor[0] if isinstance(self._finder.anchor, tuple) else None
+        backend: Backend | None = self._make(self.options, framework)
         while backend is not None:
-            self._backend = backend
+            self.backend = backend
             try:
                 if backend.warm_up:
-                    backend.prepare(self._number)
+                    self._ours(lambda: self._running.prepare(self._number))
                     self.phase = Phase.WARMING
                 else:
                     self._begin()
@@ -222,10 +230,34 @@ class Recorder:
     def _begin(self) -> None:
         self._first = self._number
         self._opened, self._memory = time.monotonic(), resident_bytes()
-        self._running.begin(self._number)
+        self._ours(lambda: self._running.begin(self._number))
         self.phase = Phase.RECORDING
         Watchdog(self._overdue, self._too_long, lambda: self.phase is not Phase.RECORDING).start()
         self._write()
+
+    def _ours(self, starts: Callable[[], None]) -> None:
+        """Have our own profiler start: nothing need make way for it."""
+        self.starts_now = True
+        try:
+            starts()
+        finally:
+            self.starts_now = False
+
+    def record_for(self, framework: str, seconds: float) -> None:
+        """Record a stretch of time, where no steps have been found. Never raises; for a thread of its own."""
+        try:
+            with self._lock:
+                if self.phase is not Phase.SETTLING or self._finder.steps:
+                    return
+                self.backend = self._make(self.options, framework)
+                self._opened, self._memory = time.monotonic(), resident_bytes()
+                self._ours(lambda: self._running.begin(None))
+                self.phase = Phase.RECORDING
+                self._thread = threading.get_ident()  # Steps that are found now change nothing.
+            time.sleep(seconds)
+            self._close(f"no steps were found; {seconds:g} s were recorded")
+        except Exception as error:  # noqa: BLE001  Between our code and the user's.
+            self._failed("recording a stretch of time", error)
 
     def _overdue(self) -> str | None:
         """Why the window must not wait for its step to end; None while it may."""
@@ -247,16 +279,20 @@ class Recorder:
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
             self._failed("stopping", error)
 
-    def _close(self, reason: str) -> None:
-        """End the window, if one is open, and write it out on another thread."""
+    def _close(self, reason: str, *, here: bool = False) -> None:
+        """End the window, if one is open, and write it out: on another thread, or ``here``, where a process ends."""
         with self._lock:
             if self.phase not in (Phase.WARMING, Phase.RECORDING):
                 return
             warming, self.phase = self.phase is Phase.WARMING, Phase.EXPORTING
             self._ended = reason
-            self._running.stop()
             if warming:
+                self._running.discard()
                 self._done()
+                return
+            self._running.stop()
+            if here:
+                self._export()
                 return
             # Not a daemon: a process that ends lets it finish.
             self._exporting = threading.Thread(target=self._export, name="stepscope-export", daemon=False)
@@ -285,6 +321,11 @@ class Recorder:
 
     def _failed(self, when: str, error: Exception) -> None:
         self.manifest.failed(when, error)
+        if self.backend is not None and self.phase in (Phase.WARMING, Phase.RECORDING):
+            try:
+                self.backend.discard()
+            except Exception as further:  # noqa: BLE001  Between our code and the user's.
+                self.manifest.failed("stopping", further)
         self._ended = self._ended or f"recording failed while {when}"
         self._done()
         self._guarded_write()
@@ -299,7 +340,7 @@ class Recorder:
         self.manifest.write(self.options, **self._facts())
 
     def _facts(self) -> dict[str, Any]:
-        backend, source = self._backend, self._finder.source
+        backend, source = self.backend, self._finder.source
         unrecorded = _median(self._after or list(self._before)[-self.options.after :])
         recorded = _median(self._recorded)
         return {

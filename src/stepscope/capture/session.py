@@ -149,7 +149,10 @@ class profile:
         from .torch_backend import sessions
 
         sessions.make_way = self.make_way
-        return make_backend(self._options)
+        backend = make_backend(self._options)
+        if backend.stops_on_export and self._exporting is not None:
+            self._exporting.join(WAIT_S)  # The profiler of the last cycle still runs.
+        return backend
 
     def _close(self) -> None:
         """End the cycle, if one runs, and write it on another thread, after the one before."""
@@ -157,8 +160,10 @@ class profile:
         self._backend, self._recording = None, False
         if backend is None:
             return
-        backend.stop()
-        if recording:
+        if not recording:
+            backend.discard()
+        else:
+            backend.stop()
             before = self._exporting
             self._exporting = threading.Thread(target=self._export, args=(backend, before), name="stepscope-export")
             self._exporting.start()
@@ -176,6 +181,7 @@ class profile:
                     self._on_trace_ready(path)
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
             self._manifest.failed("writing the profile", error)
+            print(f"stepscope: a profile could not be written: {error}", file=sys.stderr)
 
     def _write(self, **facts: Any) -> None:
         chosen = None if self.schedule is None else vars(self.schedule)

@@ -1,11 +1,12 @@
-"""Where a job's steps end, found in the calls that every iteration makes."""
+"""Where a job's steps end and begin, found in the calls that every iteration makes."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 
 EXPLICIT, OPTIMIZER, CALL = range(3)
-"""Sources of step ends, best first: the job says so, an optimizer stepped, a model or compiled function was called."""
+"""Sources of steps, best first: the job says that one ends, an optimizer stepped, which ends one, or a model or
+compiled function is about to be called, which begins one: its device work may begin after it has returned."""
 SOURCES = {EXPLICIT: "stepscope.step", OPTIMIZER: "optimizer steps", CALL: "repeated calls"}
 
 REPEATED = 3
@@ -18,11 +19,12 @@ MOST_OBJECTS = 64
 
 
 class StepFinder:
-    """Decides which calls end a step.
+    """Decides which calls are the edge of two steps.
 
     Of the objects called again and again in an iteration (several optimizers, several compiled functions) one is the
-    anchor: the least frequent one that is not occasional, and of equals the last within the iteration. So an iteration
-    counts once, with however many calls in it. Gradient accumulation makes many model calls per optimizer step.
+    anchor: the least frequent one that is not occasional, and of equals the outermost within the iteration: the first
+    where calls begin steps, the last where they end them. So an iteration counts once, with however many calls in it,
+    and gradient accumulation, many model calls per optimizer step, is one step.
     """
 
     def __init__(self) -> None:
@@ -33,15 +35,20 @@ class StepFinder:
 
     @property
     def steps(self) -> int:
-        """Steps that have ended."""
+        """Steps that have ended, or begun where calls begin them."""
         return self._counts.get(self.anchor, 0) if self.anchor is not None else 0
+
+    @property
+    def number(self) -> int:
+        """The step that begins now, counted from 0."""
+        return self.steps - (self.source == CALL)
 
     def freeze(self) -> None:
         """Keep the anchor from now on: a window must not change what it calls a step."""
         self._frozen = True
 
-    def ends_step(self, source: int, key: Hashable) -> tuple[bool, bool]:
-        """Whether this call ends a step, and whether the anchor changed with it, so that earlier times say nothing."""
+    def is_edge(self, source: int, key: Hashable) -> tuple[bool, bool]:
+        """Whether one step ends here and the next begins, and whether the anchor changed: earlier times are void then."""
         if self.source is None or (source < self.source and not self._frozen):
             self.source, self.anchor, self._counts = source, None, {}
         if source != self.source:
@@ -60,11 +67,14 @@ class StepFinder:
         if self.source == EXPLICIT:
             return next(iter(self._counts), None)
         most = max(self._counts.values(), default=0)
-        candidates: list[tuple[int, int, Hashable]] = [
-            (count, -order, key)
+        candidates = [
+            (order if self.source == CALL else -order, count, key)
             for order, (key, count) in enumerate(self._counts.items())
             if count >= REPEATED and count * OCCASIONAL >= most
         ]
+        fewest = min((count for _, count, _ in candidates), default=0)
+        # Within an iteration some have been called once more than others.
+        equals = [each for each in candidates if each[1] <= fewest + 1]
         # A job with one optimizer has its steps from the first on.
         alone = next(iter(self._counts)) if len(self._counts) == 1 and self.source == OPTIMIZER else None
-        return min(candidates, key=lambda each: each[:2])[2] if candidates else alone
+        return min(equals, key=lambda each: each[0])[2] if equals else alone

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
@@ -91,8 +92,9 @@ class TorchBackend(Backend):
         with _Claimed():
             self._profile.start()
 
-    def begin(self, number: int) -> None:
+    def begin(self, number: int | None) -> None:
         """Record from step ``number`` on."""
+        number = number or 0
         if self._profile is None:
             self.prepare(number - 1)
         self._action = type(self._action).RECORD
@@ -115,8 +117,15 @@ class TorchBackend(Backend):
             with _Claimed():
                 self._profile.stop()
 
+    def discard(self) -> None:
+        """End the session; PyTorch would warn of a schedule that ends within its warm-up."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.stop()
+
     def export(self, folder: str) -> list[str]:
         """Write ``<host>.rank<r>.<pid>.<time>.pt.trace.json.gz``, which TensorBoard's PyTorch plugin finds too."""
+        os.makedirs(folder, exist_ok=True)
         part = os.path.join(folder, f".{file_stem()}.part.json")
         profile, self._profile = self._profile, None  # Its events are the memory that recording took.
         profile.export_chrome_trace(part)

@@ -35,7 +35,7 @@ _DEFAULTS = Options()
 @click.option(
     "--active", type=click.IntRange(1), default=_DEFAULTS.active, show_default=True, metavar="N", help="Steps recorded."
 )  # fmt: skip
-@click.option("--stacks/--no-stacks", default=True, help="Record Python stacks (the default): source lines, at a price.")
+@click.option("--stacks/--no-stacks", default=True, help="Record Python stacks (the default), for source lines.")
 @click.option("--shapes", is_flag=True, help="Record shapes (PyTorch).")
 @click.option("--memory", is_flag=True, help="Record allocations (PyTorch).")
 @click.option(
@@ -127,10 +127,14 @@ def _diagnosed(each: Recording) -> None:
     from stepscope import pipeline
     from stepscope.report import terminal
 
-    for path in each.profiles:
+    # TensorFlow 1 leaves a profile per step: the last is no start-up.
+    for path in each.profiles[-1:]:
         try:
             document = pipeline.open(path).document()
         except StepscopeError as error:
             say(error.sentence, *error.details)
+            continue
+        except Exception as error:  # noqa: BLE001  The paths below are worth more than a traceback.
+            say(f"the diagnosis of {path} failed ({type(error).__name__}: {error})")
             continue
         sys.stderr.write(terminal.render(document, width=_WIDTH, color=False, verbose=False))

@@ -1,0 +1,177 @@
+"""JAX, TensorFlow 2 and PyTorch/XLA: profilers that any thread may stop and that write XPlane.
+
+Stopping collects and serialises at once, which can take minutes for long windows, so it happens on the thread that
+exports; the job's next steps are recorded until it begins.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from .backend import Backend, Declined, collected, quietly_closed
+from .options import PROFILER_WARM_UP, Options
+
+
+class XPlaneBackend(Backend):
+    """One window, written by the framework to a scratch folder beside the profiles."""
+
+    # The first step pays for starting the tracers, and devices still run what was launched before.
+    warm_up = PROFILER_WARM_UP
+    stops_anywhere = True
+    stops_on_export = True
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._scratch = ""
+        self._range: Any = None
+
+    def version(self) -> str:
+        """The framework's version."""
+        return str(getattr(sys.modules.get(self.framework), "__version__", ""))
+
+    def prepare(self, number: int) -> None:
+        """Start the profiler, marking no step yet."""
+        os.makedirs(self.options.out, exist_ok=True)
+        self._scratch = tempfile.mkdtemp(prefix=".stepscope-", dir=self.options.out)
+        try:
+            self.start(self._scratch)
+        except Exception as error:
+            os.rmdir(self._scratch)
+            if "already" in str(error).lower() or "another profil" in str(error).lower():
+                raise Declined(
+                    f"another profiler was at work in this process; only one can record at a time ({error})"
+                ) from error
+            raise
+
+    def begin(self, number: int | None) -> None:
+        """With a number, mark that step's beginning."""
+        if not self._scratch:
+            self.prepare(0)
+        if number is not None:
+            self.mark(number)
+
+    def mark(self, number: int) -> None:
+        """One range per step, ``train`` with its number."""
+        quietly_closed(self._range)
+        self._range = self.step_range(number)
+        self._range.__enter__()
+
+    def stop(self) -> None:
+        """End the last step's range."""
+        opened, self._range = self._range, None
+        quietly_closed(opened)
+
+    def discard(self) -> None:
+        """Stop the profiler, and remove what it writes."""
+        self.stop()
+        if self._scratch:
+            self.finish()
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def export(self, folder: str) -> list[str]:
+        """Stop the profiler and keep its XPlane files, ``<host>.rank<r>.<pid>.<time>.xplane.pb``."""
+        self.finish()
+        return collected(self._scratch, folder, self.options.max_bytes)
+
+    def lighter(self) -> Backend | None:
+        """Without Python's stacks."""
+        return type(self)(replace(self.options, stacks=False)) if self.options.stacks else None
+
+    def switches(self) -> dict[str, dict[str, Any]]:
+        """Stacks."""
+        return {"stacks": {"on": self.options.stacks, "adds": "the Python code that launches and waits"}}
+
+    def start(self, folder: str) -> None:
+        """The framework's own start."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """The framework's own stop, which writes the files."""
+        raise NotImplementedError
+
+    def step_range(self, number: int) -> Any:
+        """A context manager that marks a step in the profile."""
+        raise NotImplementedError
+
+
+class JaxBackend(XPlaneBackend):
+    """``jax.profiler``."""
+
+    framework = "jax"
+
+    def start(self, folder: str) -> None:
+        """Start, with Python's stacks where they are wanted (JAX 0.7 and later can leave them out)."""
+        profiler: Any = import_module("jax.profiler")
+        if not hasattr(profiler, "ProfileOptions"):
+            profiler.start_trace(folder)
+            return
+        options = profiler.ProfileOptions()
+        options.python_tracer_level = int(self.options.stacks)
+        profiler.start_trace(folder, profiler_options=options)
+
+    def finish(self) -> None:
+        """Stop."""
+        import_module("jax.profiler").stop_trace()
+
+    def step_range(self, number: int) -> Any:
+        """``StepTraceAnnotation``."""
+        return import_module("jax.profiler").StepTraceAnnotation("train", step_num=number)
+
+
+class TensorflowBackend(XPlaneBackend):
+    """``tf.profiler.experimental``."""
+
+    framework = "tensorflow"
+
+    def start(self, folder: str) -> None:
+        """Start."""
+        profiler: Any = import_module("tensorflow.python.profiler.profiler_v2")
+        profiler.start(folder, profiler.ProfilerOptions(python_tracer_level=int(self.options.stacks)))
+
+    def finish(self) -> None:
+        """Stop."""
+        import_module("tensorflow.python.profiler.profiler_v2").stop()
+
+    def step_range(self, number: int) -> Any:
+        """``Trace`` with ``_r=1``. It begins when it is made."""
+        return import_module("tensorflow.python.profiler.trace").Trace("train", step_num=number, _r=1)
+
+
+class TorchXlaBackend(XPlaneBackend):
+    """``torch_xla.debug.profiler``."""
+
+    framework = "torch_xla"
+
+    def start(self, folder: str) -> None:
+        """Start."""
+        profiler = import_module("torch_xla.debug.profiler")
+        if not hasattr(profiler, "start_trace"):
+            raise Declined("this PyTorch/XLA is too old to be recorded from within (torch_xla 2.8 has start_trace)")
+        profiler.start_trace(folder)
+
+    def finish(self) -> None:
+        """Stop."""
+        import_module("torch_xla.debug.profiler").stop_trace()
+
+    def step_range(self, number: int) -> Any:
+        """What ``Trace`` is made of.
+
+        ``StepTrace`` synchronises where the job does not, and ``Trace`` opens a scope of op names, within which the
+        job's own ``sync`` fails ("Expecting scope to be empty").
+        """
+        return import_module("torch_xla.debug.profiler").Trace.__base__("train", step_num=number, _r=1)
+
+    def lighter(self) -> Backend | None:
+        """There is nothing to leave out."""
+        return None
+
+    def switches(self) -> dict[str, dict[str, Any]]:
+        """Debug information of ops."""
+        on = any(os.environ.get(name, "0") not in ("", "0") for name in ("XLA_HLO_DEBUG", "XLA_IR_DEBUG"))
+        return {"XLA_HLO_DEBUG": {"on": on, "adds": "source lines of ops"}}
