@@ -37,6 +37,11 @@ def known(name: str) -> DevicePeaks:
     ("NVIDIA RTX 6000 Ada Generation", "fp8", 728.5),
     ("NVIDIA GeForce RTX 4090", "fp16", 165.2),  # 330.3 with 16-bit accumulation
     ("NVIDIA GeForce RTX 5090", "fp4", 1676),
+    ("NVIDIA GeForce RTX 3070", "bf16", 40.6),
+    ("NVIDIA GeForce RTX 4080", "fp8", 194.9),
+    ("NVIDIA GeForce RTX 5080", "fp16", 112.6),
+    ("NVIDIA GeForce RTX 5070 Ti", "fp16", 87.9),
+    ("NVIDIA GeForce RTX 5070", "int8", 246.9),
     ("Tesla V100-SXM2-32GB", "fp16", 125),
     ("Tesla V100-DGXS-32GB", "fp16", 125),
     ("Tesla T4", "int8", 130),
@@ -69,6 +74,8 @@ def test_dense_matrix_peaks(name: str, format_: str, tera: float) -> None:
     ("AMD Instinct MI210", 1638.4, 64),
     ("AMD Instinct MI300X VF", 5300, 192),
     ("TPU v5p", 2765, 95),
+    ("TPU7x", 3690, 96),
+    ("NVIDIA GeForce RTX 4080", 716.8, 16),
 ])
 def test_memory(name: str, giga_per_second: float, gib: int) -> None:
     peaks = known(name)

@@ -31,7 +31,7 @@ DEVICES: tuple[tuple[str, DevicePeaks], ...] = tuple(
         (r"TPU v6(?: lite|e)", "TPU v6e", "Google", Unit(_V6E, {"bf16": 918, "int8": 1836}, {}, ("fp8",)),
          Memory(_V6E, 1638, 32, 800)),
         (r"TPU ?(?:v7x?|7x)", "TPU7x core", "Google", Unit(_TPU7X, {"bf16": 1153.5, "fp8": 2307}, {}),
-         Memory(_TPU7X, None, 96)),
+         Memory(_TPU7X, 3690, 96)),
         (r"Trainium1?|trn1", "Trainium", "AWS",
          Unit(_TRN1, {"fp32": 47.5, "tf32": 190, "fp16": 190, "bf16": 190, "fp8": 190, "int8": 380}, {}),
          Memory(_TRN1, 820 * _GIB_S, 32)),

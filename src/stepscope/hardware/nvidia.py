@@ -23,6 +23,8 @@ _BLACKWELL = "NVIDIA Blackwell Architecture technical brief"
 _GB200 = "NVIDIA GB200 NVL72 specifications, per GPU (a 72nd of the rack)"
 _GB300 = "NVIDIA GB300 NVL72 specifications, per GPU (a 72nd of the rack)"
 
+_RTX_BLACKWELL = "NVIDIA RTX Blackwell GPU Architecture white paper"
+
 _GV100_SXM = Unit(f"{_A100_PAPER} (V100 column)", {"fp16": 125}, {"fp64": 7.8, "fp32": 15.7, "fp16": 31.4})
 _GV100_DGXS = Unit(
     "NVIDIA DGX Station data sheet (500 tensor TFLOPS of four GPUs: the clock, so the vector rates, of SXM2)",
@@ -82,6 +84,11 @@ DEVICES: tuple[tuple[str, DevicePeaks], ...] = tuple(
          Unit(_GA102, {"tf32": 35.6, "fp16": 71, "bf16": 71, "int8": 284},
               {"fp32": 35.6, "fp16": 35.6, "bf16": 35.6}),
          Memory(_GA102, 936, 24)),
+        # No RTX 3080: boards of 10 and of 12 GB bear that name and differ in bandwidth and multiprocessors.
+        (r"RTX 3070", "GeForce RTX 3070", (8, 6),
+         Unit(_GA102, {"tf32": 20.3, "fp16": 40.6, "bf16": 40.6, "int8": 162.6},
+              {"fp32": 20.3, "fp16": 20.3, "bf16": 20.3}),
+         Memory(_GA102, 448, 8)),
         (r"RTX A6000", "RTX A6000", (8, 6),
          Unit(_GA102, {"tf32": 77.4, "fp16": 154.8, "bf16": 154.8, "int8": 309.7},
               {"fp32": 38.7, "fp16": 38.7, "bf16": 38.7}),
@@ -90,6 +97,10 @@ DEVICES: tuple[tuple[str, DevicePeaks], ...] = tuple(
          Unit(_ADA, {"tf32": 82.6, "fp16": 165.2, "bf16": 165.2, "fp8": 330.3, "int8": 660.6},
               {"fp32": 82.6, "fp16": 82.6, "bf16": 82.6}),
          Memory(_ADA, 1008, 24)),
+        (r"RTX 4080", "GeForce RTX 4080", (8, 9),
+         Unit(_ADA, {"tf32": 48.7, "fp16": 97.5, "bf16": 97.5, "fp8": 194.9, "int8": 389.9},
+              {"fp32": 48.7, "fp16": 48.7, "bf16": 48.7}),
+         Memory(_ADA, 716.8, 16)),
         (r"RTX 6000 Ada Generation", "RTX 6000 Ada", (8, 9),
          Unit("NVIDIA RTX 6000 Ada Generation data sheet (1,457 sparse fp8 tensor TFLOPS)",
               {"tf32": 182.1, "fp16": 364.2, "bf16": 364.2, "fp8": 728.5, "int8": 728.5}, {"fp32": 91.1}),
@@ -144,9 +155,24 @@ DEVICES: tuple[tuple[str, DevicePeaks], ...] = tuple(
               ("int8", "fp64")),
          Memory(_GB300, 8000, None, 1800)),
         (r"RTX 5090", "GeForce RTX 5090", (12, 0),
-         Unit("NVIDIA RTX Blackwell GPU Architecture white paper",
+         Unit(_RTX_BLACKWELL,
               {"tf32": 104.8, "fp16": 209.5, "bf16": 209.5, "fp8": 419, "fp4": 1676, "int8": 838},
               {"fp32": 104.8, "fp16": 104.8, "bf16": 104.8}),
-         Memory("NVIDIA RTX Blackwell GPU Architecture white paper", 1792, 32)),
+         Memory(_RTX_BLACKWELL, 1792, 32)),
+        (r"RTX 5080", "GeForce RTX 5080", (12, 0),
+         Unit(_RTX_BLACKWELL,
+              {"tf32": 56.3, "fp16": 112.6, "bf16": 112.6, "fp8": 225.1, "fp4": 900.4, "int8": 450.2},
+              {"fp32": 56.3, "fp16": 56.3, "bf16": 56.3}),
+         Memory(_RTX_BLACKWELL, 960, 16)),
+        (r"RTX 5070 Ti", "GeForce RTX 5070 Ti", (12, 0),
+         Unit(_RTX_BLACKWELL,
+              {"tf32": 43.9, "fp16": 87.9, "bf16": 87.9, "fp8": 175.8, "fp4": 703, "int8": 351.5},
+              {"fp32": 43.9, "fp16": 43.9, "bf16": 43.9}),
+         Memory(_RTX_BLACKWELL, 896, 16)),
+        (r"RTX 5070", "GeForce RTX 5070", (12, 0),
+         Unit(_RTX_BLACKWELL,
+              {"tf32": 30.9, "fp16": 61.7, "bf16": 61.7, "fp8": 123.5, "fp4": 493.9, "int8": 246.9},
+              {"fp32": 30.9, "fp16": 30.9, "bf16": 30.9}),
+         Memory(_RTX_BLACKWELL, 672, 12)),
     ))
 """Name patterns (without "NVIDIA", "Tesla" and "GeForce") and the device they stand for."""
