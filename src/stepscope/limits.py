@@ -179,7 +179,7 @@ WARM_UP_FACTOR: Final = 2.0
 
 METER_BUSY: Final = 0.60
 METER_APART: Final = 0.15
-"""A utilisation meter misleads where it shows at least the first and the device computes less by at least the second."""
+"""A utilisation meter misleads where it shows the first or more and the device computes less by the second or more."""
 
 START_UP_SHARE: Final = 0.20
 """One runtime call that takes this share of the used steps, and launches nothing, is the device being set up."""

@@ -73,7 +73,7 @@ class OwnSpace(OwnRun, omit_defaults=True, kw_only=True):
     devices: list[OwnDevice] = msgspec.field(default_factory=list)
 
     def restored(self, info: Info, origin: int) -> Info:
-        """What is known of the run as when the file was written; ``origin`` is the trace's, in ns of the file's time."""
+        """What was known of the run when the file was written; ``origin`` is the trace's, in ns of the file's time."""
         return dataclasses.replace(
             info,
             framework=self.framework,

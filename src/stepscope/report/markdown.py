@@ -15,7 +15,8 @@ from typing import Any
 from stepscope.report import bar, phrases
 from stepscope.report.names import code_spans, shorten, visible
 from stepscope.report.phrases import Document
-from stepscope.report.sections import Section, sections
+from stepscope.report.section import Section
+from stepscope.report.sections import sections
 from stepscope.units import format_ns, format_share
 
 _BAR_WIDTH = 80

@@ -19,7 +19,8 @@ from rich.text import Text
 from stepscope.report import bar, phrases
 from stepscope.report.names import code_spans, shorten, shorten_path, visible
 from stepscope.report.phrases import Document
-from stepscope.report.sections import Column, Section, sections
+from stepscope.report.section import Column, Section
+from stepscope.report.sections import sections
 from stepscope.units import format_ns, format_share
 
 _FINDINGS_IN_FULL = 2
