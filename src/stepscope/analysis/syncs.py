@@ -37,8 +37,10 @@ class Sync:
     """Idle time these waits are to blame for, over the used steps."""
     hint: SyncHint | None
     slices: tuple[int, ...]
+    replaced: str | None = None
+    """The op that the hint is for."""
     elements: int | None = None
-    """Elements of the largest tensor that the op of the hint takes in, where shapes were recorded."""
+    """Elements of the condition (of the first input, where none is boolean) it takes in, where shapes were recorded."""
 
 
 def find_syncs(
@@ -125,6 +127,7 @@ def _sync(trace: Trace, locator: Locator, slices: I32, steps: frozenset[int], su
         cost_ns=sums[1],
         hint=hint,
         slices=tuple(slices.tolist()),
+        replaced=trace.name_of(op) if op is not None else None,
         elements=_elements(trace, op) if op is not None else None,
     )
 
@@ -154,5 +157,10 @@ def _elements(trace: Trace, op: int) -> int | None:
     if not at.size or ops.input_dims[at[0]] < 0 or ops.input_types[at[0]] < 0:
         return None
     call = parse_call(trace.strings[ops.input_dims[at[0]]], trace.strings[ops.input_types[at[0]]], None)
-    shapes = [call.shape(k) for k in range(len(call.shapes))] if call is not None else []
-    return max((math.prod(shape) for shape in shapes if shape is not None), default=None)
+    if call is None:
+        return None
+    every = range(len(call.shapes))
+    boolean = [shape for k in every if call.types[k : k + 1] == ("bool",) and (shape := call.shape(k)) is not None]
+    listed = [shape for k in every for shape in call.tensors(k) or ()]
+    found = boolean or listed or [shape for shape in (call.shape(0),) if shape is not None]
+    return max(map(math.prod, found), default=None)

@@ -40,7 +40,7 @@ def _needed(replayed: Predictor, finding: Finding) -> list[FixPart]:
     return needed
 
 
-_CHAIN = "The waits that cost nothing now are next: with the others gone the host waits there."
+_CHAIN = "The waits that cost next to nothing now are next: with the others gone the host waits there."
 
 
 def _together(change: Change, parts: list[FixPart]) -> Change:

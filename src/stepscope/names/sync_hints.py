@@ -16,10 +16,10 @@ _LONGEST = 2_048
 
 
 class Replacement(StrEnum):
-    """What the device does in place of an op that waits, as far as it is more than what it did before."""
+    """What the device does in place of an op that waits, where that can be said."""
 
     WHERE = "where"
-    """``torch.where`` over the whole input: it reads a condition of one byte and two operands, and writes one."""
+    """``torch.where`` over the whole condition: it reads one byte of that and two operands, and writes one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class SyncHint:
     alternatives: tuple[str, ...]
     always: bool = True
     replacement: Replacement | None = None
-    """None where what replaces the op does no more on the device than the op itself."""
+    """None where what replaces the op does on the device what the op does (a sort, a copy), or it depends."""
     drops: bool = False
     """The op passes on only part of its input: what follows it has less to do."""
 

@@ -11,6 +11,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.syncs import wait_places
 from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.trace import intervals as iv
+from stepscope.trace.forest import outermost
 from stepscope.trace.tables import F64, I32, I64, Kind, Rows
 from stepscope.whatif.change import GONE, Change
 
@@ -30,33 +31,37 @@ def wait_sites(facts: Facts) -> I64:
     return wait_places(facts.trace, facts.locator, facts.host.waits.slice)
 
 
-def without_waits(facts: Facts, slices: tuple[int, ...], sites: I64, charge_ns: int = 0) -> Change:
-    """The host does not wait any more where these waits are, in any step. What was launched for them stays, and for
-    each wait the device does ``charge_ns`` more: what replaces the op that waits.
-    """
-    waits = facts.host.waits.slice
-    rows = np.flatnonzero(np.isin(sites, sites[np.isin(waits, slices)]))
-    gone = frozenset(waits[rows].tolist())
-    if not charge_ns:
-        return Change(waits=gone)
-    charges = np.zeros(sum(len(activity) for activity in facts.activities), np.int64)
-    np.add.at(charges, _launched_last(facts, rows), charge_ns)
-    return Change(waits=gone, charge_ns=charges)
+def without_waits(facts: Facts, slices: tuple[int, ...], sites: I64) -> Change:
+    """The host does not wait any more where these waits are, in any step. Copies they began stay."""
+    return Change(waits=frozenset(_same_site(facts, slices, sites).tolist()))
 
 
-def _launched_last(facts: Facts, waits: Rows) -> Rows:
-    """The ops (as in ``Graph.ops``) that some waits' threads launched last before the wait, or in it."""
+def with_replacement(facts: Facts, slices: tuple[int, ...], sites: I64, op: str, replacement_ns: int) -> Change:
+    """The same where each wait's outermost op of a name is replaced by one that keeps the device busy so long and makes
+    nobody wait: what the op launched goes."""
+    waits = _same_site(facts, slices, sites)
+    named = [code for code, text in enumerate(facts.trace.strings) if text == op]
+    table = facts.trace.slices
+    outer = outermost((table.kind == Kind.HOST_OP) & np.isin(table.name, named), table.parent)
+    call = np.concatenate([activity.call for activity in facts.activities])
     launch = np.concatenate([activity.launch for activity in facts.activities])
-    thread = np.concatenate([activity.thread for activity in facts.activities])
-    slices = facts.host.waits.slice[waits]
-    track, start = facts.trace.slices.track[slices], facts.trace.slices.start_ns[slices]
-    found = []
-    for one in np.unique(track).tolist():
-        ops = np.flatnonzero(thread == one)
-        ops = ops[np.argsort(launch[ops], kind="stable")]
-        at = np.searchsorted(launch[ops], start[track == one], "right") - 1
-        found.append(ops[at[at >= 0]])
-    return np.concatenate([np.empty(0, np.intp), *found])
+    within = np.where(call >= 0, outer[call], -1)
+    rows = np.flatnonzero((within >= 0) & np.isin(within, outer[waits]))
+    if not rows.size:
+        return Change(waits=frozenset(waits.tolist()))
+    rows = rows[np.lexsort((launch[rows], within[rows]))]
+    last = rows[np.append(np.diff(within[rows]) != 0, True)]
+    duration, charge = _durations(facts), np.zeros(call.size, np.int64)
+    duration[rows] = GONE
+    duration[last] = 0
+    charge[last] = replacement_ns
+    return Change(waits=frozenset(waits.tolist()), op_ns=duration, charge_ns=charge)
+
+
+def _same_site(facts: Facts, slices: tuple[int, ...], sites: I64) -> I32:
+    """The waits of all steps that are where these are."""
+    waits = facts.host.waits.slice
+    return waits[np.isin(sites, sites[np.isin(waits, slices)])]
 
 
 def without_launch_gaps(facts: Facts) -> Change:

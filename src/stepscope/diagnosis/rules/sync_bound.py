@@ -4,8 +4,9 @@ Statement: the accounting books idle time to ``sync``: the host was blocked in a
 the lead it lost was missing when the device ran dry. All such waits of a device form one finding, because removing
 one of a chain only moves the wait to the next. Evidence, not names, makes a sync: the blocking call inside the op.
 
-What replaces an op that waits is charged where it does more on the device and shapes were recorded: ``torch.where``
-over the whole input, at the device's peak memory bandwidth. What the op launched stays in the prediction.
+What replaces an op that waits is charged where shapes were recorded and ``torch.where`` over the whole condition can
+stand in for it: its bytes at the device's peak memory bandwidth, in place of what the op launched. Elsewhere what the
+op launched stays. That what follows then works on the whole tensor too, the prediction does not know.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from stepscope.limits import NEXT_WAITS, WAIT_SHARE
 from stepscope.names.sync_hints import Replacement
 from stepscope.trace.tables import I64
 from stepscope.units import format_ns
-from stepscope.whatif.changes import wait_sites, without_waits
+from stepscope.whatif.change import Change
+from stepscope.whatif.changes import wait_sites, with_replacement, without_waits
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -75,8 +77,15 @@ def _part(facts: Facts, sync: Sync, sites: I64, device: int | None) -> FixPart:
         where=sync.where,
         fix="\n".join(_alternatives(facts, sync)) or remedy(SYNC_CALL, facts.trace.info.framework),
         cost_ns_per_step=facts.per_step(sync.cost_ns),
-        change=without_waits(facts, sync.slices, sites, _charge_ns(facts, sync, device) or 0),
+        change=_change(facts, sync, sites, device),
     )
+
+
+def _change(facts: Facts, sync: Sync, sites: I64, device: int | None) -> Change:
+    charge = _charge_ns(facts, sync, device)
+    if charge is None or sync.replaced is None:
+        return without_waits(facts, sync.slices, sites)
+    return with_replacement(facts, sync.slices, sites, sync.replaced, charge)
 
 
 WHERE_BYTES = 1 + 3 * 4
@@ -106,7 +115,7 @@ def _why(facts: Facts, syncs: list[Sync], device: int | None) -> str:
     text = " ".join([*lines, *(f"{cause[:1].upper()}{cause[1:]}." for cause in causes)])
     if sum(sync.count for sync in syncs) > len(facts.used):
         text += " Fix them together: removing one alone moves the wait to the next."
-    return " ".join([text, *(_replaced(facts, sync, device) for sync in syncs)]).rstrip()
+    return " ".join([text, *filter(None, (_replaced(facts, sync, device) for sync in syncs))])
 
 
 def _replaced(facts: Facts, sync: Sync, device: int | None) -> str:
