@@ -114,7 +114,7 @@ OTHERS: tuple[Case, ...] = (
         "StepStats cut off inside a node",
         STATS[:-20],
         "All whole nodes are kept.",
-        ("damaged_step_stats_damaged", *NO_DEVICE),
+        ("damaged_step_stats_damaged", "profile_device_missing"),
         1,
     ),
     odd("Export of Nsight Systems with few tables and columns", EXPORT, "Read; what is not there is not recorded."),

@@ -10,6 +10,7 @@ import pytest
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.summary import busy_share
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Notice
 from stepscope.limits import (
@@ -23,6 +24,8 @@ from stepscope.limits import (
     START_UP_SHARE,
     WARM_UP_FACTOR,
 )
+from stepscope.report import document
+from stepscope.report.terminal import render
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
 from tests.diagnosis.loops import CALL, STEPS, Step, facts_with, launching, loop, running, work
@@ -531,6 +534,54 @@ def test_where_names_were_lost_no_step_markers_are_advised():
     assert "prof.step" not in found["profile_no_steps"].text
     assert "cut" in found["profile_device_missing"].text
     assert "prof.step" not in notices(cut(without_marks(step), 0.01))["profile_no_steps"].text
+
+
+def missing(facts: Facts, *losses: Loss) -> Facts:
+    """The same with losses of its file."""
+    trace = facts.trace
+    return analyse(replace(trace, completeness=replace(trace.completeness, losses=losses)))
+
+
+def waits_alone(drawing: TraceDrawing, number: int, start: int) -> None:
+    drawing.input_wait(start, STEP - 100)
+    drawing.host("aten::mm", start + STEP - 100, 100)
+
+
+def copies_alone(drawing: TraceDrawing, number: int, start: int) -> None:
+    drawing.copy(drawing.launch(start, CALL), "HtoD", start + CALL, STEP // 2)
+
+
+@pytest.mark.parametrize("step", [waits_alone, copies_alone])
+@pytest.mark.parametrize("code", ["truncated", "gzip_corrupt", "xplane_damaged", "step_stats_damaged"])
+def test_what_a_cut_may_have_taken_is_no_cause(step: Step, code: str):
+    whole = facts_of(loop(STEP, step))
+    assert diagnose(whole).findings
+    found = diagnose(missing(whole, Loss(code, 1, "the file is cut off", damaged=True)))
+    assert (found.bottleneck, found.findings, found.minor) == ("unknown", (), ())
+    assert found.verdict == (
+        "What bounds the step is not determined: part of the file is missing; device activity may have been in it."
+    )
+    assert found.whatif.reason in ("part of the file is missing", "no complete step was recorded")
+    told = {notice.code: notice.text for notice in found.notices}
+    assert "PyTorch" not in told.get("profile_device_missing", "")
+    assert ("profile_device_missing" in told) is (step is waits_alone)
+
+
+def test_a_cut_behind_recorded_kernels_takes_no_cause_away():
+    loss = Loss("truncated", 1, "the file is cut off", damaged=True)
+    assert diagnose(missing(plain(), loss)).bottleneck == diagnose(plain()).bottleneck != "unknown"
+    mended = Loss("bytes_skipped", 1, "bytes were skipped", damaged=True)
+    assert diagnose(missing(facts_of(loop(STEP, waits_alone)), mended)).findings
+
+
+def test_of_a_device_in_part_lost_no_share_is_shown():
+    facts = facts_of(loop(STEP, copies_alone))
+    cut = missing(facts, Loss("truncated", 1, "the file is cut off", damaged=True))
+    assert busy_share(facts, collectives=True) is not None
+    assert busy_share(cut, collectives=True) is None
+    text = render(document.make(cut, diagnose(cut), [document.File("cut", None, None)]))
+    assert "█" not in text
+    assert "copying" not in text
 
 
 def test_losses_come_first():

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from stepscope import pipeline
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.diagnosis.engine import diagnose
 from stepscope.errors import Exit, InputError
 from stepscope.readers import nsys, registry
 from stepscope.readers.nsys import schema
@@ -600,6 +601,18 @@ def test_a_damaged_table_costs_only_itself(read):
     assert loss.first_offset == (root - 1) * 1024
     assert loss.text == "damaged in table NVTX_EVENTS: 1 page; the rest was read"
     assert len(trace.device_ops) > 0
+
+
+def test_a_damaged_table_of_kernels_leaves_nothing_to_say_of_the_device(read):
+    with sqlite3.connect(":memory:") as connection:
+        connection.deserialize(DAMAGED)
+        query = f"SELECT rootpage FROM sqlite_master WHERE name = '{schema.KERNELS}'"
+        (root,) = connection.execute(query).fetchone()
+    trace = read(DAMAGED[: (root - 1) * 1024] + bytes(1024) + DAMAGED[root * 1024 :])
+    assert losses(trace)["device_table"] == 1
+    found = diagnose(analyse(trace))
+    assert (found.bottleneck, found.findings, found.minor) == ("unknown", (), ())
+    assert found.verdict.endswith("part of the file is missing, and device activity with it.")
 
 
 @pytest.mark.parametrize(

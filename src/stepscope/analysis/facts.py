@@ -10,6 +10,7 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account, account_devices, account_host, unused_devices
 from stepscope.analysis.allocator import AllocatorCalls, allocator_calls
+from stepscope.analysis.categories import Category
 from stepscope.analysis.contention import Contention, contention
 from stepscope.analysis.copies import Copies, find_copies
 from stepscope.analysis.device import DeviceActivity, device_activities
@@ -73,6 +74,14 @@ class Facts:
     def devices(self) -> list[tuple[DeviceActivity, Account]]:
         """Each device with its account; none where the host was booked instead."""
         return list(zip(self.activities, self.accounts, strict=False))
+
+    @property
+    def device_lost(self) -> bool:
+        """Whether device activity is lost, or may be: the file was cut and what is left holds no kernel. Nothing can
+        then be told of what a device, or a host without one, waits for."""
+        completeness = self.trace.completeness
+        computes = any((activity.category == Category.COMPUTE.code).any() for activity in self.activities)
+        return completeness.device_damaged or (completeness.cut and not computes)
 
     @property
     def working(self) -> list[Account]:

@@ -52,8 +52,8 @@ def shares(parts: dict[Category, int]) -> dict[Category, float]:
 
 
 def busy_share(facts: Facts, *, collectives: bool) -> float | None:
-    """Share of the used steps' rows in which devices worked; None without a device."""
-    if not facts.activities:
+    """Share of the used steps' rows in which devices worked; None without a device, or where activity of it is lost."""
+    if not facts.activities or facts.device_lost:
         return None
     of = shares(total_parts(facts))
     return min(1.0, sum(of.get(c, 0.0) for c in BUSY if collectives or c not in COLLECTIVES))
@@ -99,8 +99,8 @@ def phases_per_step(facts: Facts) -> dict[str, int] | None:
 
 
 def launch_wait_share(facts: Facts) -> float | None:
-    """Share of the used steps in which devices waited for launches; None without a device."""
-    if not facts.activities:
+    """Share of the used steps in which devices waited for launches; None without a device, or activity of it."""
+    if not facts.activities or facts.device_lost:
         return None
     of = shares(total_parts(facts))
     return of.get(Category.LAUNCH, 0.0) + of.get(Category.LAUNCH_LATENCY, 0.0)

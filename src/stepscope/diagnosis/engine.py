@@ -51,7 +51,8 @@ class Diagnosis:
 def diagnose(facts: Facts) -> Diagnosis:
     """Apply every rule."""
     replayed = predictor(facts)
-    by_rule = [_over_devices(facts, rule(facts)) for rule in RULES]
+    rules = () if facts.device_lost else RULES
+    by_rule = [_over_devices(facts, rule(facts)) for rule in rules]
     place = {finding.rule: at for at, findings in enumerate(by_rule) for finding in findings}
     found = [finding for findings in by_rule for finding in findings]
     found = [_qualified(facts, _predicted(facts, replayed, finding)) for finding in found]

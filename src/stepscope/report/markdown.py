@@ -79,7 +79,7 @@ def _top(document: Document) -> Iterator[str]:
     yield " · ".join([code(first), *map(text, rest)])
     yield ""
     parts = bar.parts_of(summary)
-    if parts:
+    if parts and not phrases.is_partial(summary):
         widths = bar.cells([part.ns for part in parts], _BAR_WIDTH)
         drawn = "".join(part.glyph * count for part, count in zip(parts, widths, strict=True))
         yield from ["```text", drawn, "```", ""]

@@ -243,6 +243,11 @@ def is_healthy(summary: dict[str, Any]) -> bool:
     return bool(summary["bottleneck"] == "device")
 
 
+def is_partial(summary: dict[str, Any]) -> bool:
+    """Whether the device's activity is lost, at least in part: how its time divides is then not known."""
+    return bool(summary["step_basis"] == "device" and summary["device_busy_share"] is None)
+
+
 def reasons(untold: list[dict[str, Any]]) -> list[str]:
     """What could not be told, with what to record; findings that lack the same thing share a sentence."""
     titles: dict[str, list[str]] = {}

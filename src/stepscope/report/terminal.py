@@ -109,7 +109,7 @@ def _top(document: Document, width: int) -> Iterator[RenderableType]:
     yield Text("")
     yield _pair("step time", phrases.step_time(summary))
     parts = bar.parts_of(summary)
-    if parts:
+    if parts and not phrases.is_partial(summary):
         yield _bar(parts, width)
         yield _legend(parts, width)
     for name, value in phrases.headlines(summary):

@@ -14,6 +14,12 @@ import polars as pl
 from stepscope.limits import NAMES_LOST_SHARE
 from stepscope.trace import tables as t
 
+CUT = (
+    "truncated", "truncated_tail", "gzip_truncated", "gzip_corrupt", "zip_truncated", "zip_corrupt", "xplane_damaged",
+    "step_stats_damaged",
+)  # fmt: skip
+"""Codes of damage that takes away the end of a file, or of a message that holds what was recorded of a device."""
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
@@ -64,6 +70,16 @@ class Completeness:
         """Whether so many events lost their names with the end of a cut file that no cause can be told."""
         lost = sum(loss.count for loss in self.losses if loss.code == "names_lost")
         return lost > NAMES_LOST_SHARE * self.events
+
+    @property
+    def cut(self) -> bool:
+        """Whether what cannot be found in the file may have stood in the part that was lost."""
+        return any(loss.damaged and loss.code in CUT for loss in self.losses)
+
+    @property
+    def device_damaged(self) -> bool:
+        """Whether part of the device activity itself is known to be lost."""
+        return any(loss.code == "device_table" for loss in self.losses)
 
 
 @dataclass(frozen=True, slots=True)

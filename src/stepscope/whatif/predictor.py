@@ -60,6 +60,8 @@ def predictor(facts: Facts) -> Predictor | str:
 def _cannot(facts: Facts) -> str | None:
     if not facts.used_ns:
         return "no complete step was recorded"
+    if facts.device_lost:
+        return "part of the file is missing"
     if not facts.activities:
         return "no device was recorded"
     if facts.sampling.sampled:

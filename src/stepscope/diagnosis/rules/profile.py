@@ -22,10 +22,6 @@ from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Device, Loss
 from stepscope.units import format_ns, format_share
 
-CUT = ("truncated", "truncated_tail", "gzip_truncated", "gzip_corrupt", "zip_truncated", "zip_corrupt")
-"""Codes of damage that takes away the end of a file."""
-
-
 STEP_ADVICE: Remedies = {
     PYTORCH: "Call `prof.step()` once per iteration to have steps.",
     JAX: "Run each iteration inside `with jax.profiler.StepTraceAnnotation('train', step_num=i):`.",
@@ -46,7 +42,8 @@ def notices(facts: Facts) -> list[Notice]:
         for loss in facts.trace.completeness.losses
         if loss.damaged or loss.lost_events or not (loss.code == "flow_open" or _closes_the_list(loss))
     ]
-    for rule in (_steps_cut, _device_cut) if facts.trace.completeness.nameless else _RULES:
+    partial = facts.trace.completeness.nameless or facts.device_lost
+    for rule in (_steps, _device_cut) if partial else _RULES:
         notice = rule(facts)
         if notice is not None:
             found.append(notice)
@@ -147,12 +144,6 @@ def _device_missing(facts: Facts) -> Notice | None:
             "this profile is missing. On NVIDIA check CUPTI's permissions (NVreg_RestrictProfilingToAdminUsers) "
             "and that no other profiler is attached.",
             launched,
-        )
-    if any(loss.code in CUT for loss in facts.trace.completeness.losses):
-        return Notice(
-            "profile_device_missing",
-            "No device activity is in the part that could be read: PyTorch writes it behind the host's, so it may have "
-            "stood behind the cut.",
         )
     if only_functions(facts.trace):
         return Notice(
