@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import analyse
 from stepscope.trace.tables import Kind, LaunchBasis, TrackKind
+from stepscope.trace.trace import Trace
 from tests.kit.wire import message
 from tests.kit.xplanes import Ev, Plane, line, space
 from tests.readers.xplane_files import US, host, kinds, processor, read, rows, tpu
@@ -88,15 +91,53 @@ def test_ops_of_xla_on_the_cpu_are_ops_of_the_device_they_name() -> None:
     assert "dot.1" not in hosts
 
 
+def of_program(name: str, id: int, **more: int) -> dict[str, int | str]:
+    """Statistics of an op of device 0's program, which hands over to the event that ends it."""
+    return {"hlo_op": name, "hlo_module": "jit_f", "program_id": 3, "device_ordinal": 0, "run_id": 1, "_pt": 0,
+            "_p": id} | more  # fmt: skip
+
+
+def of_device(trace: Trace) -> dict[str, tuple[int, int]]:
+    """Start and end of each op on a device, in ns."""
+    start, dur = trace.slices.start_ns[trace.device_ops.slice], trace.slices.dur_ns[trace.device_ops.slice]
+    names = [name for (name,) in rows(trace, "slice", table="device_ops")]
+    return dict(zip(names, zip(start.tolist(), (start + dur).tolist(), strict=True), strict=True))
+
+
 def test_an_asynchronous_op_lasts_until_it_is_said_to_be_done() -> None:
-    """Device 1's dot returned at 40 µs and was done at 201; its all-reduce was done inside its own event."""
-    trace = read(processor())
-    times = {(name, dev): (start, dur) for (name, dev), start, dur in zip(
-        rows(trace, "slice", "device", table="device_ops"), trace.slices.start_ns[trace.device_ops.slice].tolist(),
-        trace.slices.dur_ns[trace.device_ops.slice].tolist(), strict=True)}  # fmt: skip
-    assert times["dot.1", 1] == (30_000, 171_000)
-    assert times["all-reduce.4", 1] == (50_000, 100_000)
-    assert times["dot.1", 0] == (31_000, 12_000)
+    """The dot returned at 40 µs and was done by another thread at 201; the all-reduce was inside its own event."""
+    trace = read(space(Plane("/host:CPU", (
+        line("tf_XLAPjRtCpuClient/7", Ev("dot.1", 30 * US, 10 * US, of_program("dot.1", 81)),
+             Ev("all-reduce.4", 50 * US, 100 * US, of_program("all-reduce.4", 82)),
+             Ev("end: all-reduce.4", 149 * US, 1 * US, {"_ct": 0, "_c": 82}), id=1),
+        line("tf_XLAEigen/8", Ev("end: dot.1", 200 * US, 1 * US, {"_ct": 0, "_c": 81}), id=2),
+    ))))  # fmt: skip
+    assert of_device(trace) == {"dot.1": (0, 171_000), "all-reduce.4": (20_000, 120_000)}
+
+
+@pytest.mark.parametrize("resumes", [True, False], ids=["resumed executor", "next op"])
+def test_an_asynchronous_op_was_done_when_what_waits_for_it_began(resumes: bool) -> None:
+    """The thread that finishes an op runs what waits for it before it says that the op is done. What it had done
+    before, in another task, has nothing to do with it; and a loop is done when it says so."""
+    resumed = [Ev("ThunkExecutor::Execute", 59 * US, 120 * US)] if resumes else []
+    trace = read(space(Plane("/host:CPU", (
+        line("tf_XLAPjRtCpuClient/7", Ev("while.2", 10 * US, 30 * US, of_program("while.2", 80)),
+             Ev("dot.1", 30 * US, 5 * US, of_program("dot.1", 81)), id=1),
+        line("tf_XLAEigen/8",
+             Ev("ThreadpoolListener::StartRegion", 40 * US), Ev("copy.3", 41 * US, 2 * US, of_program("copy.3", 85)),
+             Ev("ThreadpoolListener::StopRegion", 44 * US), Ev("ThreadpoolListener::StartRegion", 50 * US), *resumed,
+             Ev("all-reduce.4", 60 * US, 100 * US, of_program("all-reduce.4", 82)),
+             Ev("end: all-reduce.4", 159 * US, 1 * US, {"_ct": 0, "_c": 82}),
+             Ev("end: dot.1", 180 * US, 1 * US, {"_ct": 0, "_c": 81}),
+             Ev("end: while.2", 190 * US, 1 * US, {"_ct": 0, "_c": 80}),
+             Ev("ThreadpoolListener::StopRegion", 195 * US), id=2),
+    ))))  # fmt: skip
+    found = of_device(trace)
+    assert found.pop("copy.3") == (31_000, 33_000)
+    assert found == {"while.2": (0, 181_000), "dot.1": (20_000, 49_000 if resumes else 50_000),
+                     "all-reduce.4": (50_000, 150_000)}  # fmt: skip
+    (account,) = analyse(trace).accounts
+    assert account.parts[:, Category.COLLECTIVE.code].sum() == 100_000
 
 
 def test_a_wait_written_as_two_events_lasts_from_one_to_the_other() -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from stepscope.analysis.categories import BUSY_ON_ONE_RANK, Category
+from stepscope.readers.hlo import is_control_flow
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, LaunchBasis
 from stepscope.trace.trace import Trace
 
-_CONTAINER = re.compile(r"(?:while|conditional|call)(?:\.\d+)?$")
-"""HLO opcodes of control flow, and the names XLA makes of them."""
 _COPIES = {Direction.H2D: Category.COPY_H2D, Direction.D2H: Category.COPY_D2H, Direction.P2P: Category.COPY_P2P}
 
 
@@ -113,7 +111,7 @@ def _containers(trace: Trace) -> Bools:
     """Which device ops only run other ops (XLA's control flow): what happens inside them is recorded op by op."""
     compiled, names = trace.xla_ops, trace.strings
     used = {code for column in (compiled.op, compiled.category) for code in np.unique(column).tolist() if code >= 0}
-    codes = [code for code in used if _CONTAINER.match(names[code])]
+    codes = [code for code in used if is_control_flow(names[code])]
     holds = np.zeros(len(trace.slices), np.bool_)
     holds[compiled.slice] = np.isin(compiled.op, codes) | np.isin(compiled.category, codes)
     return np.asarray(holds[trace.device_ops.slice])

@@ -82,6 +82,18 @@ def is_collective(opcode: str) -> bool:
     return opcode.removesuffix("-start").removesuffix("-done") in COLLECTIVE_OPCODES
 
 
+def is_control_flow(name: str) -> bool:
+    """Whether an opcode, or the name XLA makes of it, is that of an op that only runs other ops.
+
+    >>> is_control_flow("while.26"), is_control_flow("conditional"), is_control_flow("custom-call")
+    (True, True, False)
+    """
+    return _CONTROL_FLOW.match(name) is not None
+
+
+_CONTROL_FLOW = re.compile(r"(?:while|conditional|call)(?:\.\d+)?$")
+
+
 def read_hlo(data: U8, start: int, end: int) -> HloModule:
     """The module in ``data[start:end]``, a serialized ``xla.HloProto``; with no sense in it, one without ops."""
     data = data[start:end]

@@ -69,6 +69,15 @@ def first_from(events: Rows, moments: Rows, line: I32, start: I64) -> Rows:
     return found
 
 
+def first_of_task(marks: OnLines, tasks: OnLines, line: I32, low: I64, high: I64) -> Rows:
+    """The first of some events that begins on a line in ``[low, high)`` and after the last beginning of a task in it;
+    -1 for none."""
+    found = np.empty(low.size, np.intp)
+    marked = marks.first, marks.start, marks.rows
+    _first_of_task(marked, (tasks.first, tasks.start), line, (low, high), found)
+    return found
+
+
 @inlined
 def _place(first: I64, start: I64, line: int, time: int) -> int:
     low, high = first[line], first[line + 1]
@@ -131,3 +140,17 @@ def _first_from(moments: tuple[I64, I64], events: Rows, line: I32, start: I64, b
         for place in range(first[k + 1] - 2, first[k] - 1, -1):
             if best[place] < 0:
                 best[place] = best[place + 1]
+
+
+@kernel
+def _first_of_task(
+    marks: tuple[I64, I64, Rows], tasks: tuple[I64, I64], line: I32, span: tuple[I64, I64], found: Rows
+) -> None:
+    first, start, rows = marks
+    low, high = span
+    for k in range(found.size):
+        begun = _place(tasks[0], tasks[1], line[k], high[k] - 1)
+        since = low[k] if begun < 0 else max(low[k], tasks[1][begun])
+        before = _place(first, start, line[k], since - 1)
+        at = first[line[k]] if before < 0 else before + 1
+        found[k] = rows[at] if at < first[line[k] + 1] and start[at] < high[k] else -1

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.limits import FAR_NS
-from stepscope.names.xla_hosts import is_wait_edge
+from stepscope.names.xla_hosts import is_wait_edge, runs_program
+from stepscope.readers.hlo import is_control_flow
 from stepscope.readers.xplane.grouping import dense, grouped
-from stepscope.readers.xplane.handovers import Handovers
+from stepscope.readers.xplane.handovers import REGION_START, Handovers
+from stepscope.readers.xplane.moments import OnLines, first_of_task
 from stepscope.readers.xplane.view import View
 from stepscope.trace.tables import I64, NULL, Bools, Rows
 
@@ -67,21 +69,38 @@ def _use_device_clock(view: View, times: Times) -> None:
 
 
 def _extend(view: View, handovers: Handovers, times: Times) -> None:
-    """Ops of XLA:CPU last until the event that says they are done; waits are written as their two edges."""
+    """Ops of XLA:CPU last until they are done; waits are written as their two edges."""
     source, target = handovers.pairs
     if not source.size:
         return
     ops, waits = _told_by_names(view, source, target)
     ops = ops[view.having("hlo_op")[source[ops]]]
+    done = _done(view, times, source[ops], target[ops])
     begun, over = source[waits], target[waits]
     waits = waits[(view.events.line[begun] == view.events.line[over]) & (times.start[over] >= times.start[begun])]
     if not ops.size + waits.size:
         return
     times.dur = times.dur.copy()
-    for chosen in (ops, waits):
-        end = times.start[target[chosen]] + times.dur[target[chosen]]
-        np.maximum.at(times.dur, source[chosen], end - times.start[source[chosen]])
+    for begun, end in ((source[ops], done), (source[waits], (times.start + times.dur)[target[waits]])):
+        np.maximum.at(times.dur, begun, end - times.start[begun])
     times.waits = np.unique(source[waits])
+
+
+def _done(view: View, times: Times, ops: Rows, ends: Rows) -> I64:
+    """When asynchronous ops were done, by the events that say so: those are written late.
+
+    What waits for an op is run by the thread that finished it, in the same task and before that event (AsyncValue runs
+    its waiters in the reverse order of their coming): the op was done when the first of it began. Control flow runs
+    ops before it is done, so its end stays where it is written.
+    """
+    line, start = view.events.line, times.start
+    goes_on = view.having("hlo_op") | np.array([runs_program(name) for name in view.names] + [False])[view.name]
+    begins = np.array([name == REGION_START for name in view.names] + [False])[view.name]
+    marks, tasks = (OnLines.of(np.flatnonzero(chosen), line, start) for chosen in (goes_on, begins))
+    returned = start[ops] + np.maximum(times.dur[ops], 1)
+    then = first_of_task(marks, tasks, line[ends], returned, start[ends])
+    runs_others = np.array([is_control_flow(name) for name in view.names] + [False])[view.name[ops]]
+    return np.where((then >= 0) & ~runs_others, start[then], start[ends] + times.dur[ends])
 
 
 def _told_by_names(view: View, source: Rows, target: Rows) -> tuple[Rows, Rows]:
