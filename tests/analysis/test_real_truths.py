@@ -90,8 +90,9 @@ def test_resnet_on_mi300_has_even_windows_and_work_from_before_the_profile():
     assert diagnosis(name).bottleneck == "communication"
 
 
-def test_a_device_bound_profile_stays_quiet():
-    assert rules("h100_qwen05b") == []
+def test_a_device_bound_profile_says_what_the_device_does_in_vain():
+    """Normalisation and rotary embedding run op by op: 40 % of kernel time is in runs that one kernel could do."""
+    assert rules("h100_qwen05b") == ["memory_bound_chain"]
     assert diagnosis("h100_qwen05b").bottleneck == "device"
 
 
