@@ -25,6 +25,7 @@ class Manifest:
         self.failures: list[dict[str, str]] = []
         self.facts: dict[str, Any] = {"framework": None, "framework_version": None}
         self._path: str | None = None
+        self._place: tuple[int | None, int | None] = (None, None)
 
     def failed(self, when: str, error: BaseException) -> None:
         """Note what went wrong; the last hundred are kept."""
@@ -38,7 +39,9 @@ class Manifest:
     def write(self, options: Options | None, **facts: Any) -> str:
         """Write the file, in one step; its path. Raises OSError where the disk does."""
         self.facts.update(facts)
-        rank, world = rank_and_world()
+        found = rank_and_world()
+        # A job that has ended its process group no longer knows.
+        rank, world = self._place = found if found[0] is not None else self._place
         os.makedirs(self.folder, exist_ok=True)
         if self._path is None:
             self._path = os.path.join(self.folder, file_stem() + ENDING)

@@ -44,13 +44,16 @@ SETTLED_STEPS = 3
 SETTLED_SPREAD = 0.25
 """Step time has settled when this many steps in a row differ by no more than this share from their median: start-up
 effects are several times a step, while steps of real loops vary by some percent."""
+RANKS_SKIP = 10
+"""Ranks begin together, so not when each finds its own step time settled but at this step, if ``skip`` is not later."""
 PROFILER_WARM_UP = 1
 """Steps that the profiler runs without keeping anything: its own start is slow."""
 
 
-def fewest_steps(options: Options) -> int:
-    """Steps that a job must run for a full window."""
-    return options.skip + PROFILER_WARM_UP + options.active
+def fewest_steps(options: Options, world: int | None = None) -> int:
+    """Steps that a job of so many ranks must run for a full window."""
+    skip = options.skip if (world or 1) == 1 else max(options.skip, RANKS_SKIP)
+    return skip + PROFILER_WARM_UP + options.active
 
 
 def to_text(options: Options) -> str:

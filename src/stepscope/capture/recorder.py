@@ -15,8 +15,8 @@ from typing import Any
 
 from .backend import Backend, Declined
 from .manifest import Manifest
-from .options import HARD, SETTLED_SPREAD, SETTLED_STEPS, Options, fewest_steps
-from .place import resident_bytes
+from .options import HARD, RANKS_SKIP, SETTLED_SPREAD, SETTLED_STEPS, Options, fewest_steps
+from .place import rank_and_world, resident_bytes
 from .steps import EXPLICIT, SOURCES, StepFinder
 from .watchdog import Watchdog, on_main_thread
 
@@ -171,6 +171,10 @@ class Recorder:
         number = self._finder.number
         if number < self.options.skip:
             return False
+        _, world = rank_and_world()
+        if world is not None and world > 1:
+            self._settled = False
+            return number >= max(self.options.skip, RANKS_SKIP)
         last = list(self._before)[-SETTLED_STEPS:]
         middle = _median(last) or 0
         near = all(abs(each - middle) <= SETTLED_SPREAD * middle for each in last)
@@ -366,7 +370,7 @@ class Recorder:
         """Why there is no profile, in words that end "no profile was written because"; None where there is one."""
         if self.manifest.files or self.phase in (Phase.WARMING, Phase.RECORDING, Phase.EXPORTING):
             return None
-        steps, fewest = self._finder.steps, fewest_steps(self.options)
+        steps, fewest = self._finder.steps, fewest_steps(self.options, rank_and_world()[1])
         if self._ended not in (None, "the job ended"):
             return self._ended
         if not steps:

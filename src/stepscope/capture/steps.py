@@ -48,7 +48,7 @@ class StepFinder:
         self._frozen = True
 
     def is_edge(self, source: int, key: Hashable) -> tuple[bool, bool]:
-        """Whether one step ends here and the next begins, and whether the anchor changed: earlier times are void then."""
+        """Whether one step ends here and the next begins, and whether the anchor changed, which voids earlier times."""
         if self.source is None or (source < self.source and not self._frozen):
             self.source, self.anchor, self._counts = source, None, {}
         if source != self.source:

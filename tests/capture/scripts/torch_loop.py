@@ -1,0 +1,39 @@
+"""PyTorch loops that know nothing of stepscope. usage: torch_loop.py plain|adversarial|own_profiler|compiled STEPS"""
+
+import sys
+
+import torch
+
+kind, steps = sys.argv[1], int(sys.argv[2])
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+other = torch.optim.Adam([torch.nn.Parameter(torch.ones(4))])
+
+
+def plain(_):
+    optimizer.zero_grad()
+    for _ in range(2):  # Gradients are accumulated.
+        model(torch.randn(32, 64)).sum().backward()
+    optimizer.step()
+
+
+def adversarial(number):
+    plain(number)
+    other.param_groups[0]["params"][0].grad = torch.ones(4)
+    other.step()
+
+
+def own_profiler(number):
+    if number == 9:
+        own = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+        own.start()
+    plain(number)
+    if number == 9:
+        own.stop()
+        print(sum(event.name == "aten::addmm" for event in own.events()))
+
+
+for number in range(steps):
+    {"plain": plain, "adversarial": adversarial, "own_profiler": own_profiler}[kind](number)
+print("loss", round(float(model(torch.ones(1, 64)).sum()), 4), sys.stdin.read())

@@ -1,0 +1,222 @@
+"""The recording of one process, with a pretended profiler and clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from stepscope.capture import recorder as module
+from stepscope.capture.backend import Backend, Declined
+from stepscope.capture.options import Options, fewest_steps
+from stepscope.capture.recorder import Phase, Recorder
+from stepscope.capture.steps import OPTIMIZER
+
+MS = 1_000_000
+
+
+class Pretended(Backend):
+    """Writes down what is asked of it; ``failing`` methods raise."""
+
+    framework = "pretended"
+    warm_up = 1
+
+    def __init__(self, options: Options, failing: dict[str, Exception], calls: list[Any]) -> None:
+        super().__init__(options)
+        self.failing, self.calls = failing, calls
+
+    def _asked(self, method: str, *what: object) -> None:
+        self.calls.append((method, *what))
+        if method in self.failing:
+            raise self.failing[method]
+
+    def prepare(self, number: int) -> None:
+        self._asked("prepare", number, self.options.stacks)
+
+    def begin(self, number: int | None) -> None:
+        self._asked("begin", number)
+
+    def mark(self, number: int) -> None:
+        self._asked("mark", number)
+
+    def stop(self) -> None:
+        self._asked("stop")
+
+    def discard(self) -> None:
+        self._asked("discard")
+
+    def export(self, folder: str) -> list[str]:
+        self._asked("export")
+        path = Path(folder) / "profile"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+        return [str(path)]
+
+    def lighter(self) -> Backend | None:
+        if not self.options.stacks:
+            return None
+        failing = {} if "only heavy" in str(self.failing.get("prepare")) else self.failing
+        return Pretended(replace(self.options, stacks=False), failing, self.calls)
+
+
+class Job:
+    """A training loop on a pretended clock."""
+
+    def __init__(self, tmp_path: Path, patch: pytest.MonkeyPatch, failing: dict[str, Exception], **chosen: Any) -> None:
+        self.now = 0
+        clock = SimpleNamespace(perf_counter_ns=lambda: self.now, monotonic=lambda: self.now / 1e9)
+        patch.setattr(module, "time", clock)
+        patch.setattr(module, "Watchdog", lambda *_: SimpleNamespace(start=lambda: None))
+        self.calls: list[Any] = []
+        self.taken_out = 0
+        self.options = Options(out=str(tmp_path), **chosen)
+        self.recorder = Recorder(self.options, lambda options, _: Pretended(options, failing, self.calls))
+        self.recorder.on_done.append(self._take_out)
+
+    def _take_out(self) -> None:
+        self.taken_out += 1
+
+    def steps(self, count: int, ms: Callable[[int], int] = lambda _: 2) -> None:
+        for number in range(count):
+            self.now += ms(number) * MS
+            self.recorder.call(OPTIMIZER, ("pretended", "sgd"))
+            if self.recorder._exporting is not None:
+                self.recorder._exporting.join()
+
+    def end(self) -> dict[str, Any]:
+        """Finish the process; its manifest."""
+        self.recorder.finish()
+        (path,) = Path(self.options.out).glob("*.stepscope.json")
+        manifest: dict[str, Any] = json.loads(path.read_text())
+        return manifest
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
+    return lambda failing=None, **chosen: Job(tmp_path, monkeypatch, failing or {}, **chosen)
+
+
+def test_a_window_is_recorded_once_step_time_has_settled(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(40, lambda number: 50 if number < 8 and number % 2 else 2)
+    manifest = ran.end()
+    assert [call for call in ran.calls if call[0] != "mark"] == [
+        ("prepare", 11, True), ("begin", 12), ("stop",), ("export",),
+    ]  # fmt: skip
+    assert [call[1] for call in ran.calls if call[0] == "mark"] == [13, 14, 15, 16, 17]
+    assert manifest["window"] == {"first_step": 12, "steps": 6, "settled": True, "ended": "recorded"}
+    assert (manifest["failures"], manifest["no_profile"], ran.taken_out) == ([], None, 1)
+
+
+def test_recording_costs_what_it_costs(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(6)
+    ran.steps(7, lambda _: 3)
+    ran.steps(10)
+    manifest = ran.end()
+    assert manifest["step_ns"] == {"unrecorded": 2 * MS, "recorded": 3 * MS, "timed_after": 5}
+    assert manifest["overhead"] == 1.5
+
+
+def test_steps_that_never_settle_are_recorded_all_the_same(job: Callable[..., Job]) -> None:
+    ran = job(settle=10)
+    ran.steps(60, lambda number: 1 + 9 * (number % 3))
+    assert ran.end()["window"] == {"first_step": 16, "steps": 6, "settled": False, "ended": "recorded"}
+
+
+def test_ranks_begin_together(job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "rank_and_world", lambda: (0, 2))
+    ran = job()
+    ran.steps(30, lambda number: 1 + number)
+    assert ran.end()["window"]["first_step"] == 11
+
+
+def test_too_few_steps_are_said_plainly(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(5)
+    manifest = ran.end()
+    assert manifest["no_profile"].startswith("fewer than 12 steps ran (5 did)")
+    assert fewest_steps(ran.options) == 12
+
+
+def test_a_job_that_ends_in_its_window_keeps_the_steps_it_has(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(9)
+    manifest = ran.end()
+    assert manifest["window"] == {"first_step": 6, "steps": 3, "settled": True, "ended": "the job ended"}
+    assert len(manifest["files"]) == 1
+
+
+def test_a_window_ends_at_its_time(job: Callable[..., Job]) -> None:
+    ran = job(max_seconds=0.1)
+    ran.steps(20, lambda _: 40)
+    assert ran.end()["window"]["ended"] == "the window reached its 0.1 s"
+
+
+def test_a_window_ends_where_the_job_grows(job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = iter([1000, 1000, 1 << 40])
+    monkeypatch.setattr(module, "resident_bytes", lambda: next(sizes))
+    ran = job()
+    ran.steps(20)
+    window = ran.end()["window"]
+    assert (window["steps"], window["ended"][:16]) == (2, "the job grew by ")
+
+
+def test_what_cannot_start_is_tried_with_less(job: Callable[..., Job]) -> None:
+    ran = job({"prepare": RuntimeError("only heavy")})
+    ran.steps(30)
+    manifest = ran.end()
+    assert [call for call in ran.calls if call[0] == "prepare"] == [("prepare", 5, True), ("prepare", 5, False)]
+    assert manifest["failures"] == [{"when": "starting the profiler", "what": "RuntimeError: only heavy"}]
+    assert len(manifest["files"]) == 1
+
+
+@pytest.mark.parametrize("method", ["prepare", "begin", "mark", "stop", "export"])
+def test_no_failure_of_the_profiler_reaches_the_job(job: Callable[..., Job], method: str) -> None:
+    ran = job({method: RuntimeError("broken")})
+    ran.steps(40)
+    manifest = ran.end()
+    assert "RuntimeError: broken" in {failure["what"] for failure in manifest["failures"]}
+    assert manifest["no_profile"]
+    assert manifest["files"] == []
+    assert ran.recorder.phase is Phase.DONE
+    assert ran.taken_out == 1
+    assert ("discard",) in ran.calls or method not in ("begin", "mark")
+
+
+def test_a_foreign_profiler_is_declined_with_its_sentence(job: Callable[..., Job]) -> None:
+    ran = job({"prepare": Declined("another profiler was at work")})
+    ran.steps(30)
+    manifest = ran.end()
+    assert (manifest["no_profile"], manifest["failures"]) == ("another profiler was at work", [])
+
+
+def test_the_job_starts_its_own_profiler_within_the_window(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(9)
+    ran.recorder.make_way()
+    ran.steps(20)
+    manifest = ran.end()
+    assert manifest["window"]["ended"] == "the job started its own profiler"
+    assert (manifest["window"]["steps"], len(manifest["files"])) == (3, 1)
+
+
+def test_the_jobs_own_numbers_name_the_steps(job: Callable[..., Job]) -> None:
+    ran = job()
+    for number in range(100, 130):
+        ran.now += MS
+        ran.recorder.step(number)
+    assert ran.end()["window"]["first_step"] == 106
+
+
+def test_a_child_forked_in_the_window_leaves_it_to_its_parent(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(8)
+    ran.recorder.forked()
+    ran.steps(30)
+    assert [call for call in ran.calls if call[0] == "stop"] == []

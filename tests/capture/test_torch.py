@@ -1,0 +1,149 @@
+"""The real PyTorch: unedited scripts, ranks, other profilers, and the session API."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import stepscope
+from tests.capture.jobs import SCRIPTS, TIMEOUT_S, Ran, environment, run
+from tests.captures.environments import framework_python
+
+SOURCE = Path(stepscope.__file__).parents[1]
+
+
+def torch_loop(out: Path, kind: str, steps: int, *options: str) -> Ran:
+    python = framework_python("torch")
+    return run(out, "--python", python, *options, SCRIPTS / "torch_loop.py", kind, steps, stdin=b"in")
+
+
+def step_numbers(path: Path) -> list[int]:
+    numbers: list[int] = stepscope.open(path).steps["number"].to_list()
+    return numbers
+
+
+def test_an_unedited_script_is_recorded_and_diagnosed(tmp_path: Path) -> None:
+    ran = torch_loop(tmp_path, "plain", 40)
+    untouched = subprocess.run(
+        [framework_python("torch"), SCRIPTS / "torch_loop.py", "plain", "40"],
+        input=b"in", capture_output=True, check=True, env=environment(), timeout=TIMEOUT_S,
+    )  # fmt: skip
+    assert (ran.status, ran.stdout) == (0, untouched.stdout)
+    manifest = ran.manifest
+    first = manifest["window"]["first_step"]
+    assert step_numbers(ran.profile()) == list(range(first, first + 6))
+    assert (manifest["steps_from"], manifest["failures"], manifest["phase"]) == ("optimizer steps", [], "done")
+    assert manifest["step_ns"]["recorded"] > 0 < manifest["step_ns"]["unrecorded"]
+    assert manifest["switches"]["stacks"]["on"]
+    names = stepscope.open(ran.profile()).trace.table("slices")["name"].cast(pl.String)
+    assert names.str.contains("torch_loop.py").any()
+    assert "step time" in ran.stderr
+    assert f"steps {first} to {first + 5} were recorded; a step took" in ran.stderr
+    assert str(ran.profile()) in ran.stderr
+    left = {path.suffix for path in tmp_path.iterdir()}
+    assert left == {".gz", ".json"}
+
+
+def test_two_optimizers_and_accumulation_are_one_step(tmp_path: Path) -> None:
+    ran = torch_loop(tmp_path, "adversarial", 40, "--no-stacks")
+    profile = stepscope.open(ran.profile())
+    names = profile.trace.table("slices")["name"].cast(pl.String)
+    assert (names == "Optimizer.step#SGD.step").sum() == 6
+    assert profile.steps.height == 6
+
+
+def test_too_few_steps_leave_a_sentence(tmp_path: Path) -> None:
+    ran = torch_loop(tmp_path, "plain", 4)
+    assert ran.status == 0
+    assert "no profile was written because fewer than 12 steps ran (4 did)" in ran.stderr
+    assert ran.manifest["files"] == []
+
+
+def test_the_scripts_own_profiler_gets_its_events(tmp_path: Path) -> None:
+    """Two sessions at once would take the process down when the first is exported."""
+    ran = torch_loop(tmp_path, "own_profiler", 30, "--skip", "6", "--active", "20", "--no-stacks")
+    assert (ran.status, ran.stdout.splitlines()[0]) == (0, b"4")
+    assert ran.manifest["window"]["ended"] == "the job started its own profiler"
+
+
+def test_models_that_are_only_called_have_steps(tmp_path: Path) -> None:
+    ran = run(tmp_path, "--python", framework_python("torch"), "--no-stacks", SCRIPTS / "torch_infer.py", 60)
+    assert ran.status == 0
+    assert ran.manifest["steps_from"] == "repeated calls"
+    assert len(step_numbers(ran.profile())) == 6
+
+
+def assert_two_ranks(ran: Ran, ranks: list[int | None]) -> None:
+    assert ran.status == 0, ran.stderr
+    trained = [manifest for manifest in ran.manifests if manifest["steps_seen"]]
+    assert sorted(manifest["rank"] for manifest in trained) == ranks
+    files = [file["path"] for manifest in trained for file in manifest["files"]]
+    assert len(set(files)) == 2
+    for file in files:
+        profile = stepscope.open(ran.out / file)
+        assert profile.steps.height == 6
+        assert profile.document()["profile"]["ranks"] == [profile.trace.info.rank]
+
+
+@pytest.mark.slow
+def test_each_rank_of_torchrun_leaves_a_profile(tmp_path: Path) -> None:
+    torchrun = framework_python("torch").with_name("torchrun")
+    words = (torchrun, "--nproc-per-node", 2, "--master-addr", "127.0.0.1", "--master-port", free_port())
+    assert_two_ranks(run(tmp_path, *words, SCRIPTS / "torch_ranks.py"), [0, 1])
+
+
+@pytest.mark.slow
+def test_each_spawned_rank_leaves_a_profile(tmp_path: Path) -> None:
+    words = ("--python", framework_python("torch"), SCRIPTS / "torch_ranks.py", "spawn")
+    assert_two_ranks(run(tmp_path, *words, env=environment(FREE_PORT=str(free_port()))), [0, 1])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the script with the session API said; ``out`` is its folder."""
+    out = tmp_path_factory.mktemp("session")
+    ran = subprocess.run(
+        [framework_python("torch"), SCRIPTS / "torch_session.py", out],
+        capture_output=True, text=True, check=True, timeout=TIMEOUT_S, env=environment(PYTHONPATH=str(SOURCE)),
+    )  # fmt: skip
+    said: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return {**said, "out": out, "stderr": ran.stderr}
+
+
+def test_a_session_writes_a_profile_per_cycle(session: dict[str, Any]) -> None:
+    first, second = map(Path, session["files"])
+    assert session["ready"] == session["files"]
+    assert step_numbers(first) == [103, 104, 105]
+    assert step_numbers(second) == [109, 110, 111]
+
+
+def test_annotations_are_ranges_of_the_profile(session: dict[str, Any]) -> None:
+    slices = stepscope.open(session["files"][0]).trace.table("slices")
+    names = slices["name"].cast(pl.String).to_list()
+    assert (names.count("train_step"), names.count("load_batch")) == (3, 3)
+
+
+def test_other_profilers_are_declined_with_a_sentence(session: dict[str, Any]) -> None:
+    own, nested, foreign = session["declined"]
+    assert own is None
+    assert nested == "another stepscope profile records in this process; only one can at a time"
+    assert foreign == "another PyTorch profiler was at work in this process; only one can record at a time"
+    assert f"stepscope: nothing more is recorded: {foreign}" in session["stderr"]
+
+
+def test_a_session_that_was_too_short_says_so(session: dict[str, Any]) -> None:
+    said = [json.loads(path.read_text())["no_profile"] for path in session["out"].glob("*.stepscope.json")]
+    assert "stepscope.step() was called 1 times, and recording begins after 51" in said
