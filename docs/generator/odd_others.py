@@ -99,7 +99,7 @@ OTHERS: tuple[Case, ...] = (
         "XPlane cut off inside an event",
         PLANE[:-20],
         "All whole events are kept.",
-        ("damaged_xplane_damaged", *HOST_ONLY),
+        ("damaged_xplane_damaged", "profile_device_missing"),
         1,
     ),
     Case(

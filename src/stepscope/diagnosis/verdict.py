@@ -57,8 +57,8 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
         )
     if facts.device_lost:
         known = facts.trace.completeness.device_damaged
-        lost = ", and device activity with it" if known else "; device activity may have been in it"
-        return f"What bounds the step is not determined: part of the file is missing{lost}.", "unknown"
+        what = ", and device activity with it" if known else "; device activity may have been in it"
+        return f"What bounds the step is not determined: part of the file is missing{what}.", "unknown"
     parts = mean_parts(facts)
     total = sum(parts.values()) or 1
     shares = {name: sum(parts.get(c, 0) for c in causes) / total for name, (causes, _) in _GROUPS.items()}

@@ -132,11 +132,11 @@ class Export:
             text = f"damaged in table {name}: {' and '.join(parts)}; the rest was read"
             self._broken += rows.broken_rows
             lost = rows.broken_pages * database.page_size
-            damage = rows.first_broken, rows.broken_rows, lost, True
+            damage = rows.first_broken, rows.broken_rows, lost
             if name in schema.DEVICE_WORK and rows.broken_pages:
-                self.losses.add(Loss("device_table", 1, text, *damage))
+                self.losses.add(Loss("device_table", 1, text, *damage, damaged=True))
             else:
-                self.losses.add(Loss("table", 1, text, *damage))
+                self.losses.add(Loss("table", 1, text, *damage, damaged=True))
         return rows
 
     def _keys(self, name: str, rows: Rows) -> I64:
