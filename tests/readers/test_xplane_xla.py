@@ -172,6 +172,27 @@ def test_ops_that_a_pool_s_thread_was_handed_belong_to_the_call_that_handed_them
     assert rows(trace, "source", "target", table="flows") == [(call, "ThunkExecutor::Execute")]
 
 
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_task_handed_over_from_within_another_was_launched_by_its_call(inside: bool) -> None:
+    """PyTorch/XLA numbers no runs: the call hands the run to a pool, whose threads hand parts of it to each other."""
+    op = {"hlo_op": "dot", "hlo_module": "SyncTensorsGraph.9", "program_id": 1}
+
+    def handed(by: int, *more: Ev) -> tuple[Ev, ...]:
+        begun = Ev("ThreadpoolListener::StartRegion", by * 10 * US, 0, {"_ct": 15, "_c": by})
+        return begun, *more, Ev("ThreadpoolListener::StopRegion", (by * 10 + 8) * US)
+
+    def hands(at: int, to: int) -> Ev:
+        return Ev("ThreadpoolListener::Record", at * US, 0, {"_pt": 15, "_p": to})
+
+    call = Ev("PjRtCpuExecutable::ExecuteHelper", 0, 5 * US)
+    pool = line("tf_XLAPjRtCpuClient/2", *handed(1, hands(12, 2)), *([] if inside else [hands(19, 4)]), id=2)
+    more = line("tf_XLAEigen/3", *handed(2, hands(21, 3)), id=3)
+    by = 3 if inside else 4
+    last = line("tf_XLAEigen/4", *handed(by, Ev("dot", (by * 10 + 3) * US, US, op)), id=4)
+    trace = read(space(Plane("/host:CPU", (line("python", call, hands(2, 1), id=1), pool, more, last))))
+    assert rows(trace, "launch", table="device_ops") == [("PjRtCpuExecutable::ExecuteHelper" if inside else None,)]
+
+
 def test_ops_without_a_device_stay_on_their_thread() -> None:
     """TensorFlow writes -1 for device and run."""
     none = {"device_ordinal": -1, "run_id": -1}

@@ -4,8 +4,8 @@ XLA runs a module as a whole: the call that executed it launched all its ops. Wh
 ``run_id``, or by the id under which it handed the work over (context type PJRT, whose ids are run ids). A call may
 name its device (``[5] CommonPjRtLoadedExecutable::Execute (jit_step)``); one that does is preferred to the call that
 started all devices. Where no id tells, an op was launched by the call in which it ran, or in which its thread was
-handed the task that ran it; else the calls of a module on a device are its runs in order, if there are as many of both
-and each call came first, or as their numbers count on from one that is known.
+handed the task that ran it (straight or by way of other tasks); else the calls of a module on a device are its runs in
+order, if there are as many of both and each call came first, or as their numbers count on from one that is known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stepscope.readers.xplane.devices import Devices
 from stepscope.readers.xplane.grouping import dense, distinct, grouped, match
 from stepscope.readers.xplane.handovers import PJRT, REGION_START, REGION_STOP, Handovers
 from stepscope.readers.xplane.kinds import is_graph_launch
-from stepscope.readers.xplane.moments import OnLines, Stretches, around_or_of_task, first_from, outermost_around
+from stepscope.readers.xplane.moments import OnLines, Stretches, around_or_of_task, first_from, outermost_around, task_of
 from stepscope.readers.xplane.times import Times
 from stepscope.readers.xplane.view import View
 from stepscope.readers.xplane.xla import XlaOps
@@ -199,9 +199,13 @@ class Launches:
         stop = first_from(np.flatnonzero(stops[view.name]), tasks.rows, events.line, events.start_ns)
         until = np.where(stop < 0, np.iinfo(np.int64).max, events.start_ns[stop])
         by = handed_by[tasks.rows]
-        return Stretches(
-            tasks, until, outermost_around(self._executes_on, events.line[by], events.start_ns[by], events.start_ns[by])
-        )
+        line, begun = events.line[by], events.start_ns[by]
+        call = outermost_around(self._executes_on, line, begun, begun)
+        # A task may be handed over from within another one: what launched that one launched it too.
+        before = task_of(Stretches(tasks, until, np.arange(by.size)), line, begun)
+        while (more := (call < 0) & (before >= 0) & (call[before] >= 0)).any():
+            call[more] = call[before[more]]
+        return Stretches(tasks, until, call)
 
     def _in_order(self, at: Rows, device: I32, found: Rows) -> Rows:
         """The calls of a module in order, where as many are left as executions of it on the device."""

@@ -59,6 +59,13 @@ def around_or_of_task(calls: Stretches, tasks: Stretches, ops: Rows, events: Eve
     return found
 
 
+def task_of(tasks: Stretches, line: I32, moments: I64) -> Rows:
+    """What the task stands for in which each moment on a line lies, -1 for none."""
+    found = np.empty(moments.size, np.intp)
+    _task_of(tasks.arrays, line, moments, found)
+    return found
+
+
 def first_from(events: Rows, moments: Rows, line: I32, start: I64) -> Rows:
     """The first of some events that begins at or after each moment (an event too) on its line, -1 for none."""
     among = OnLines.of(moments, line, start)
@@ -102,6 +109,12 @@ def _outermost(calls: tuple[I64, I64, I64, Rows], line: int, begun: int, ended: 
     return found
 
 
+@inlined
+def _task_at(tasks: tuple[I64, I64, I64, Rows], line: int, time: int) -> int:
+    place = _place(tasks[0], tasks[1], line, time)
+    return tasks[3][place] if place >= 0 and time <= tasks[2][place] else -1
+
+
 @kernel
 def _outermost_around(calls: tuple[I64, I64, I64, Rows], line: I32, begun: I64, ended: I64, found: Rows) -> None:
     for k in range(begun.size):
@@ -121,9 +134,13 @@ def _around_or_of_task(
         op = ops[k]
         found[k] = _outermost(calls, line[op], start[op], start[op] + dur[op])
         if found[k] < 0:
-            place = _place(tasks[0], tasks[1], line[op], start[op])
-            if place >= 0 and start[op] <= tasks[2][place]:
-                found[k] = tasks[3][place]
+            found[k] = _task_at(tasks, line[op], start[op])
+
+
+@kernel
+def _task_of(tasks: tuple[I64, I64, I64, Rows], line: I32, moments: I64, found: Rows) -> None:
+    for k in range(moments.size):
+        found[k] = _task_at(tasks, line[k], moments[k])
 
 
 @kernel
