@@ -22,7 +22,14 @@ from stepscope.readers.xplane.devices import Devices
 from stepscope.readers.xplane.grouping import dense, distinct, grouped, match
 from stepscope.readers.xplane.handovers import PJRT, REGION_START, REGION_STOP, Handovers
 from stepscope.readers.xplane.kinds import is_graph_launch
-from stepscope.readers.xplane.moments import OnLines, Stretches, around_or_of_task, first_from, outermost_around, task_of
+from stepscope.readers.xplane.moments import (
+    OnLines,
+    Stretches,
+    around_or_of_task,
+    first_from,
+    outermost_around,
+    task_of,
+)
 from stepscope.readers.xplane.times import Times
 from stepscope.readers.xplane.view import View
 from stepscope.readers.xplane.xla import XlaOps
