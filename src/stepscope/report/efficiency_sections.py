@@ -101,7 +101,6 @@ def roofline(found: dict[str, Any] | None) -> list[Section]:
 
 
 def _roof(row: dict[str, Any], key: str) -> tuple[str, ...]:
-    bound = {"neither": "neither (overhead)", None: ABSENT}.get(row["bound"], row["bound"])
     return (
         row[key],
         *((text(row["dims"]),) if key == "op" else ()),
@@ -112,7 +111,7 @@ def _roof(row: dict[str, Any], key: str) -> tuple[str, ...]:
         _share(row["flops_share"]),
         _rate(row["bytes_per_s"], "B/s"),
         _share(row["bandwidth_share"]),
-        bound,
+        text(row["bound"]),
     )
 
 

@@ -12,8 +12,9 @@ from stepscope.analysis.costs.products import PRODUCTS, Formula
 
 FORMULAS: dict[str, Formula] = {**PRODUCTS, **CONVOLUTIONS, **ATTENTION, **MOVEMENT}
 
-_MOST = 1 << 62
-"""More operations or bytes than this are a damaged shape."""
+_MOST = 1 << 53
+"""More operations or bytes than this are a damaged shape: they would take the fastest device seconds. Sums over a
+thousand such calls still fit 64 bits."""
 
 
 @lru_cache(maxsize=4096)
