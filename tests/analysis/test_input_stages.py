@@ -103,3 +103,17 @@ def test_the_table_says_what_was_not_recorded():
     assert section.rows == [("other", TRAINING, "1.00 µs", "–")]
     assert "were not recorded" in section.note
     assert input_pipeline.table(None).rows == []
+
+
+def test_threads_that_work_one_after_another_are_not_held_up():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.input_wait(start, 4_000)
+        for thread in range(4):
+            drawing.annotation("load batch", start + 1_000 * thread, 1_000, f"loader {thread}")
+            drawing.host("aten::div", start + 1_000 * thread, 1_000, thread=f"loader {thread}")
+        work(drawing, start + 4_000, start + STEP)
+
+    (finding,) = (f for f in diagnose(facts_with(loop(STEP, step))).findings if f.rule == "input_bound")
+    assert "work 25.0 % of the time they are waited for" in finding.why
+    assert "one of them or more works 100 % of it." in finding.why
+    assert "holds them up" not in finding.why

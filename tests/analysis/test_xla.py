@@ -136,9 +136,9 @@ def test_a_wait_for_what_is_prefetched_is_told_with_what_the_prefetching_thread_
     found = stages(facts)
     count = US * len(facts.used)
     assert [(name, ns // count) for name, ns in found.stages] == [("wait for workers", 680), ("not recorded", 20)]
-    assert [(name, ns // count) for name, ns in found.ahead] == [("transform", 600), ("read", 50)]
+    assert [(name, ns // count) for name, ns in found.ahead] == [("transform", 600), ("source", 50)]
     (finding,) = [f for f in diagnose(facts).findings if f.rule == "input_bound"]
-    assert "prepares batches ahead spends, per step: transform 600 µs, read 50.0 µs." in finding.why
+    assert "prepare batches ahead spend, all together, per step: transform 600 µs, " in finding.why
 
 
 def test_a_device_that_waits_in_infeed_says_so_itself():
@@ -218,6 +218,21 @@ def test_executions_without_run_ids_are_told_apart_by_their_call():
     facts = facts_of(Job(job.host, ops))
     assert facts.xla is not None
     assert facts.xla.duty[0].executing_ns == 500 * US * len(facts.used)
+
+
+@pytest.mark.parametrize(("without", "said"), [(0, False), (2, True)])
+def test_launches_that_no_id_tells_are_no_sampling(without: int, said: bool):
+    """Two steps of six have ops whose call nothing names; nothing is missing, and costs per step stand."""
+    job = lazy_loop()
+    ops = [dataclasses.replace(op, execute=-1) if 4 <= at < 4 + 2 * without else op for at, op in enumerate(job.ops)]
+    facts = facts_of(dataclasses.replace(job, ops=ops))
+    assert not facts.sampling.sampled
+    found = diagnose(facts)
+    notices = {notice.code: notice.text for notice in found.notices}
+    assert "profile_sampled" not in notices
+    assert ("33.3 % of the device's ops" in notices.get("launches_not_recorded", "")) is said
+    assert all(finding.not_determined is None for finding in found.findings)
+    assert {finding.rule for finding in found.findings} >= {"graph_building"}
 
 
 def test_a_drawn_modules_line_tells_the_executions():

@@ -12,8 +12,9 @@ _ROOT = "Iterator::Root::Prefetch::ForeverRepeat[0]::"
 @pytest.mark.parametrize(
     ("stage", "names"),
     [
-        ("read", "TFRecord FlatMap[0]::TFRecord ParallelInterleaveV4 TextLine FixedLengthRecordV2 Generator Range "
-                 "TensorSlice MemoryCache MemoryCacheImpl BatchV2::MemoryCacheImpl MemoryReader Interleave"),
+        ("read", "TFRecord FlatMap[0]::TFRecord ParallelInterleaveV4 TextLine FixedLengthRecordV2 "
+                 "MemoryCache MemoryCacheImpl BatchV2::MemoryCacheImpl MemoryReader Interleave"),
+        ("source", "Generator FlatMap[0]::Generator Range TensorSlice BatchV2::TensorSlice"),
         ("decode", "ParseExample ParseExampleV2"),
         ("collate", "Batch BatchV2 PaddedBatchV2 ParallelBatch Rebatch RebatchV2 Zip Unbatch"),
         ("transform", "Map Map::Map ParallelMapV2 MapAndBatch FlatMap Shuffle Filter"),
@@ -33,6 +34,7 @@ def test_the_last_dataset_of_the_path_tells_the_stage(stage: str | None, names: 
         ("MapAndBatchProduce", "transform"),
         ("ParallelInterleaveProduce", "read"),
         ("PrefetchConsume", "wait for workers"),
+        ("Iterator::Root::Prefetch::Generator", "wait for workers"),
         ("PrefetchProduce", None),
         ("Iterator::Root", None),
         ("Map", None),

@@ -9,6 +9,7 @@ profile: of them nothing is said.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +51,8 @@ class Producers:
     threads: int
     busy_share: float
     """Share of the waiting in which they worked, a mean over the threads."""
+    any_busy_share: float
+    """Share of the waiting in which one of them or more worked."""
     heaviest: str | None
     """The stage that takes most of their time; None where no name tells one."""
 
@@ -71,8 +74,7 @@ def input_stages(
     """What is known of the pipeline; None where nothing of it was recorded."""
     found = takings(trace, host, markers, used)
     taking, preparing = np.flatnonzero(found.taking), np.flatnonzero(found.preparing)
-    busy = iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *(a.busy for a in activities), strict=True)))
-    over = busy if activities else None
+    over = _joined([a.busy for a in activities]) if activities else None
     mine = by_stage(trace, found.own, taking)
     theirs = by_stage(trace, found.own, preparing)
     stages = [*_stages(mine, TRAINING, over), *_stages(theirs, LOADER, over)]
@@ -162,18 +164,20 @@ def _producers(spans: Spans, waited: iv.Intervals) -> Producers | None:
     if not threads or not length:
         return None
     working = {key: part for key, part in spans.items() if key[1] != WAITING}
-    busy = 0
-    for thread in threads:
-        mine = [iv.EMPTY, *(part for (of, _), part in working.items() if of == thread)]
-        worked = iv.union(*(np.concatenate(part) for part in zip(*mine, strict=True)))
-        busy += iv.measure(iv.intersect(worked, waited))
+    each = [_joined([part for (of, _), part in working.items() if of == thread]) for thread in threads]
+    busy = sum(iv.measure(iv.intersect(worked, waited)) for worked in each)
+    together = iv.measure(iv.intersect(_joined(each), waited)) / length
     totals: dict[str, int] = {}
     for (_, name), part in working.items():
         totals[name] = totals.get(name, 0) + iv.measure(part)
     told = {name: ns for name, ns in totals.items() if name != _OTHER}
     most = max(told, key=lambda name: told[name], default=None)
     known = most is not None and 2 * told[most] >= sum(totals.values())
-    return Producers(len(threads), busy / (length * len(threads)), most if known else None)
+    return Producers(len(threads), busy / (length * len(threads)), together, most if known else None)
+
+
+def _joined(parts: Sequence[iv.Intervals]) -> iv.Intervals:
+    return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *parts, strict=True)))
 
 
 def _cover(trace: Trace, chosen: Bools) -> iv.Intervals:

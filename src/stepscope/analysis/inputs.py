@@ -26,6 +26,7 @@ STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("collate", re.compile(r"collate|aten::stack\b|torch\.stack|aten::cat\b", re.IGNORECASE)),
     ("decode", re.compile(r"decode|imread|PIL/|\bImage\b|jpeg|png|tokeniz", re.IGNORECASE)),
     ("read", re.compile(r"\bopen\b|\bread|fromfile|\bload\b|h5py|lmdb|pyarrow|posixpath|\bio\.", re.IGNORECASE)),
+    ("source", re.compile(r"\bGeneratorDataset\b")),
     (
         "transform",
         re.compile(
@@ -50,7 +51,7 @@ class InputRanges:
     stages: tuple[tuple[str, int], ...]
     """(stage, ns), longest first; ``not recorded`` is time in which nothing inside the range was recorded."""
     ahead: tuple[tuple[str, int], ...]
-    """The same of the thread on which tf.data prepares batches ahead, but for what is not known; empty for others."""
+    """The same of all threads on which tf.data prepares batches ahead, but for what is not known; empty for others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
     if ranges.ahead:
         least = 0.02 * sum(ns for _, ns in ranges.ahead)
         ahead = (f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.ahead if ns >= least)
-        text += f" The thread that prepares batches ahead spends, per step: {', '.join(ahead)}."
+        text += f" Threads that prepare batches ahead spend, all together, per step: {', '.join(ahead)}."
     return text + _producers(facts)
 
 
@@ -134,11 +134,12 @@ def _producers(facts: Facts) -> str:
     who = "The thread that prepares batches" if one else f"The {producers.threads} threads that prepare batches"
     text = f" {who} {'works' if one else 'work'} {format_share(busy)} of the time it is waited for"
     text = text if one else text.replace("it is", "they are")
-    if busy <= PRODUCERS_IDLE_SHARE:
+    if producers.any_busy_share <= PRODUCERS_IDLE_SHARE:
         return text + ": what batches are read from (storage, network, a generator, another process) holds them up."
     stage = f", mostly in `{producers.heaviest}`" if producers.heaviest else ""
     if busy < PRODUCERS_BUSY_SHARE:
-        return f"{text}{stage}."
+        some = "" if one else f"; one of them or more works {format_share(producers.any_busy_share)} of it"
+        return f"{text}{stage}{some}."
     return f"{text}{stage}: there are too few of them, or each batch is too much work."
 
 
