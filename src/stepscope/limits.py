@@ -62,7 +62,8 @@ FAR_NS: Final = 86_400_000_000_000
 """Events a day away from the median of the file carry no usable time (zeroed or overflowed stamps, mixed epochs)."""
 
 UNMATCHED_SHARE: Final = 0.05
-"""More ops without launch, or launches without op, than this inside the profile: it was sampled or filtered."""
+"""More ops without launch, or launches without op, than this inside the profile: it was sampled or filtered, or does
+not record the launches of some ops."""
 
 CORRELATION_HOLE: Final = 64
 """Neighbouring correlation ids further apart than this have calls taken out between them: in the eight

@@ -36,6 +36,9 @@ class DeviceActivity:
     launch_end: I64
     thread: I32
     """Track of that call, -1 where none is recorded."""
+    unnumbered: Bools
+    """Ops of compiled modules without a launch that carry no number of one: nothing was taken out of the profile, the
+    launch was not recorded."""
     by_node: bool = False
     """Launches were found by the names of a graph's nodes (TensorFlow 1): copies, which belong to none, have no launch,
     and nothing is left over from before the session's run."""
@@ -80,6 +83,8 @@ def device_activities(trace: Trace) -> list[DeviceActivity]:
     ops, slices = trace.device_ops, trace.slices
     categories = _categories(trace)
     contains = _containers(trace)
+    unnumbered = np.zeros(len(slices), np.bool_)
+    unnumbered[trace.xla_ops.slice] = slices.correlation[trace.xla_ops.slice] == NULL
     by_node = bool((trace.launches.basis == LaunchBasis.NODE).any())
     found = []
     for device in np.unique(ops.device).tolist():
@@ -101,6 +106,7 @@ def device_activities(trace: Trace) -> list[DeviceActivity]:
                 launch=np.where(known, slices.start_ns[call], NULL),
                 launch_end=np.where(known, slices.start_ns[call] + slices.dur_ns[call], NULL),
                 thread=np.where(known, slices.track[call], -1).astype(np.int32),
+                unnumbered=~known & unnumbered[ids],
                 by_node=by_node,
             )
         )

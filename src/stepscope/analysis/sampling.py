@@ -24,6 +24,8 @@ class Sampling:
     ops_without_launch: float
     launches_without_op: float
     correlation_holes: float
+    launches_unnumbered: float
+    """Ops whose launch was not recorded (``DeviceActivity.unnumbered``), which are not among ``ops_without_launch``."""
 
     @property
     def sampled(self) -> bool:
@@ -37,13 +39,16 @@ class Sampling:
 
 def sampling_of(trace: Trace, activities: list[DeviceActivity]) -> Sampling:
     """Measure what has no partner between the first and the last matched launch."""
-    ops = unmatched = 0
+    ops = unmatched = unnumbered = 0
     for activity in activities:
         if activity.launched.any() and not activity.by_node:
             inside = np.arange(len(activity)) >= int(activity.launched.argmax())
+            missing = inside & ~activity.launched
             ops += int(inside.sum())
-            unmatched += int((inside & ~activity.launched).sum())
-    return Sampling(unmatched / ops if ops else 0.0, _launches_without_op(trace), _holes(trace))
+            unmatched += int((missing & ~activity.unnumbered).sum())
+            unnumbered += int((missing & activity.unnumbered).sum())
+    ops = max(ops, 1)
+    return Sampling(unmatched / ops, _launches_without_op(trace), _holes(trace), unnumbered / ops)
 
 
 def _launches_without_op(trace: Trace) -> float:

@@ -232,7 +232,8 @@ def assigned(activity: DeviceActivity, markers: Markers) -> Assigned:
     elif activity.by_node:
         instant, told = np.where(launched, activity.launch, activity.start), np.ones(len(activity), np.bool_)
     else:
-        instant, told = activity.launch, launched
+        by_time = activity.unnumbered & ~activity.before_profile
+        instant, told = np.where(by_time, activity.start, activity.launch), launched | by_time
     step = np.searchsorted(markers.start, instant, "right") - 1
     after = (step == len(markers) - 1) & (instant >= markers.end[-1])
     in_gap = (step >= 0) & markers.gap_after[step] & (instant >= markers.end[step]) & ~after

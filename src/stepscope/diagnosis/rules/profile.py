@@ -16,7 +16,15 @@ from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Re
 from stepscope.diagnosis.rules import efficiency, memory, misread
 from stepscope.diagnosis.rules.recorded import host_unrecorded, no_lines
 from stepscope.hardware.devices import lookup
-from stepscope.limits import AHEAD_SHARE, FEW_STEPS, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
+from stepscope.limits import (
+    AHEAD_SHARE,
+    FEW_STEPS,
+    HOST_SHARE,
+    PROFILER_SHARE,
+    START_UP_SHARE,
+    UNMATCHED_SHARE,
+    WARM_UP_FACTOR,
+)
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Device, Loss
@@ -164,6 +172,17 @@ def _sampled(facts: Facts) -> Notice | None:
         "profile_sampled",
         "Events are missing inside this profile (it was sampled or filtered): shares are "
         "those of what is left, and costs per step are not determined.",
+    )
+
+
+def _unnumbered(facts: Facts) -> Notice | None:
+    share = facts.sampling.launches_unnumbered
+    if share <= UNMATCHED_SHARE:
+        return None
+    return Notice(
+        "launches_not_recorded",
+        f"The profiler did not record which call launched {format_share(share)} of the device's ops: they count to the "
+        "step in which they ran, and why the device idled before them is known in part only.",
     )
 
 
@@ -339,6 +358,7 @@ _RULES: tuple[Callable[[Facts], Notice | None], ...] = (
     _start_up,
     _device_missing,
     _sampled,
+    _unnumbered,
     _before_profile,
     _devices_unused,
     _host_ran_ahead,
