@@ -314,7 +314,7 @@ def utilisation(everything: Work) -> Utilisation | None:
     rate = np.array([one or 0 for one in rates], np.float64)[work.group[lead[counted]]]
     share_counted = 1 - _uncounted_ns(work, of[counted]) / total
     ideal = float((flops[rate > 0] / rate[rate > 0]).sum()) * 1e9
-    reason = _why_not(peaks, share_counted, known=bool((rate > 0).all()))
+    reason = _why_not(work, peaks, share_counted, known=bool((rate > 0).all()))
     share = None if reason else ideal / work.used_ns
     return Utilisation(work.activity.device, int(flops.sum()), share_counted, share, reason)
 
@@ -325,9 +325,10 @@ def _uncounted_ns(work: Work, counted: Rows) -> int:
     return int(work.ns[may[work.group] & ~np.isin(work.owner, counted)].sum())
 
 
-def _why_not(peaks: DevicePeaks | None, counted: float, *, known: bool) -> str | None:
+def _why_not(work: Work, peaks: DevicePeaks | None, counted: float, *, known: bool) -> str | None:
     if counted < UTILISATION_COUNTED_SHARE:
-        return "the operations of too much kernel time are not known; recording shapes tells most of them"
+        record = "; record_shapes=True tells most of them" if work.trace.info.framework == "PyTorch" else ""
+        return f"the operations of too much kernel time are not known{record}"
     if peaks is None:
         return "the device's peaks are not known"
     return None if known else "the number format of some matrix products, or its peak, is not known"
