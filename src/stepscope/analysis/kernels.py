@@ -93,12 +93,12 @@ def kernel_table(trace: Trace, activities: list[DeviceActivity], used: list[tupl
     op_around = _host_ops(trace)
     uses: list[KernelUse] = []
     for activity, windows in zip(activities, used, strict=True):
-        rows = kernels_in(activity, windows)
+        rows = _kernels_in(activity, windows)
         uses += _uses(trace, activity, rows, precision_of_op, op_around)
     return KernelTable(tuple(sorted(uses, key=lambda use: (-use.total_ns, use.name))))
 
 
-def kernels_in(activity: DeviceActivity, windows: tuple[I64, I64]) -> Rows:
+def _kernels_in(activity: DeviceActivity, windows: tuple[I64, I64]) -> Rows:
     """The ops of a device that are compute kernels and start in windows ``(starts, ends)``."""
     starts, ends = windows
     if not len(starts):

@@ -181,7 +181,7 @@ class Work:
         owner, strings = self.owner[mine], self.trace.strings
         named = mapped(self.trace.slices.name[owner], strings, lambda text: text == op.name, np.bool_)
         shaped = mapped(self.costs.dims[owner], strings, lambda text: text == op.dims, np.bool_)
-        return mine[named & shaped]
+        return np.asarray(mine[named & shaped], np.intp)
 
     def of_used_steps(self) -> Work:
         """The work of the used steps alone."""
