@@ -103,7 +103,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
 
 def test_a_window_is_recorded_once_step_time_has_settled(job: Callable[..., Job]) -> None:
     ran = job()
-    ran.steps(40, lambda number: 50 if number < 8 and number % 2 else 2)
+    ran.steps(40, lambda number: max(2, 512 >> number))
     manifest = ran.end()
     assert [call for call in ran.calls if call[0] != "mark"] == [
         ("prepare", 11, True), ("begin", 12), ("stop",), ("export",),
@@ -117,15 +117,23 @@ def test_recording_costs_what_it_costs(job: Callable[..., Job]) -> None:
     ran = job()
     ran.steps(6)
     ran.steps(7, lambda _: 3)
-    ran.steps(10)
+    ran.steps(15)
     manifest = ran.end()
-    assert manifest["step_ns"] == {"unrecorded": 2 * MS, "recorded": 3 * MS, "timed_after": 5}
+    assert manifest["step_ns"] == {"unrecorded": 2 * MS, "recorded": 3 * MS, "timed_after": 10}
     assert manifest["overhead"] == 1.5
+
+
+def test_batches_that_come_in_bursts_are_settled(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(60, lambda number: 24 if number % 2 else 1)
+    manifest = ran.end()
+    assert manifest["window"]["settled"]
+    assert manifest["step_ns"]["unrecorded"] == 12.5 * MS
 
 
 def test_steps_that_never_settle_are_recorded_all_the_same(job: Callable[..., Job]) -> None:
     ran = job(settle=10)
-    ran.steps(60, lambda number: 1 + 9 * (number % 3))
+    ran.steps(60, lambda number: int(1.5 ** min(number, 15)))
     assert ran.end()["window"] == {"first_step": 16, "steps": 6, "settled": False, "ended": "recorded"}
 
 

@@ -13,8 +13,8 @@ from .imports import after_import
 from .options import Options, from_environment
 from .state import shared
 
-FRAMEWORKS = ("torch", "jax", "tensorflow", "torch_xla")
-"""What is waited for; ``hooks.INTO`` says what then happens."""
+FRAMEWORKS = ("torch", "jax", "tensorflow", "torch_xla", "keras")
+"""What is waited for; ``hooks.INTO`` and ``experiment.into`` say what then happens."""
 
 
 def boot() -> None:
@@ -31,9 +31,12 @@ def _into(options: Options, name: str, module: ModuleType) -> None:
     recorder: Any = None
     try:
         recorder = shared.recorder or _recorder(options)
+        from . import experiment
         from .hooks import INTO
 
-        INTO[name](recorder, module)
+        if name in INTO:
+            INTO[name](recorder, module)
+        experiment.into(recorder, name, module)
     except Exception as error:  # noqa: BLE001  Between our code and the user's.
         if recorder is not None:
             recorder.manifest.failed(f"putting hooks into {name}", error)

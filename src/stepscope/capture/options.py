@@ -24,7 +24,7 @@ class Options:
     """Steps after which recording begins even where step time has not settled."""
     active: int = 6
     """Steps recorded: diagnosis leaves out the first and the last."""
-    after: int = 5
+    after: int = 10
     """Steps timed, but not recorded, after the profile is written."""
     stacks: bool = True
     shapes: bool = False
@@ -46,6 +46,9 @@ SETTLED_SPREAD = 0.25
 effects are several times a step, while steps of real loops vary by some percent."""
 RANKS_SKIP = 10
 """Ranks begin together, so not when each finds its own step time settled but at this step, if ``skip`` is not later."""
+SETTLED_HALF = 4
+"""So has it when the means of this many steps and of as many before them do so: loaders with several workers give their
+batches in bursts."""
 PROFILER_WARM_UP = 1
 """Steps that the profiler runs without keeping anything: its own start is slow."""
 

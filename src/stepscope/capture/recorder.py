@@ -15,7 +15,7 @@ from typing import Any
 
 from .backend import Backend, Declined
 from .manifest import Manifest
-from .options import HARD, RANKS_SKIP, SETTLED_SPREAD, SETTLED_STEPS, Options, fewest_steps
+from .options import HARD, RANKS_SKIP, SETTLED_HALF, SETTLED_SPREAD, SETTLED_STEPS, Options, fewest_steps
 from .place import rank_and_world, resident_bytes
 from .steps import EXPLICIT, SOURCES, StepFinder
 from .watchdog import Watchdog, on_main_thread
@@ -175,10 +175,7 @@ class Recorder:
         if world is not None and world > 1:
             self._settled = False
             return number >= max(self.options.skip, RANKS_SKIP)
-        last = list(self._before)[-SETTLED_STEPS:]
-        middle = _median(last) or 0
-        near = all(abs(each - middle) <= SETTLED_SPREAD * middle for each in last)
-        self._settled = len(last) == SETTLED_STEPS and near
+        self._settled = _settled(list(self._before))
         return self._settled or number >= self.options.skip + self.options.settle
 
     def _limit(self) -> str | None:
@@ -345,8 +342,9 @@ class Recorder:
 
     def _facts(self) -> dict[str, Any]:
         backend, source = self.backend, self._finder.source
-        unrecorded = _median(self._after or list(self._before)[-self.options.after :])
-        recorded = _median(self._recorded)
+        # Means: steps come in bursts where loaders give batches so.
+        unrecorded = _mean(self._after or list(self._before)[-self.options.after :])
+        recorded = _mean(self._recorded)
         return {
             "framework": backend.framework if backend else None,
             "framework_version": backend.version() if backend else None,
@@ -380,8 +378,18 @@ class Recorder:
         return f"the {steps} steps that ran were over before step time had settled; --skip begins earlier"
 
 
-def _median(times: list[int]) -> int | None:
-    ordered, half = sorted(times), len(times) // 2
-    if not ordered:
-        return None
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) // 2
+def _mean(times: list[int]) -> int | None:
+    return sum(times) // len(times) if times else None
+
+
+def _settled(times: list[int]) -> bool:
+    """Whether the last steps took alike times, or came in bursts that did."""
+    last = sorted(times[-SETTLED_STEPS:])
+    if len(last) == SETTLED_STEPS:
+        middle = last[SETTLED_STEPS // 2]
+        if max(last[-1] - middle, middle - last[0]) <= SETTLED_SPREAD * middle:
+            return True
+    if len(times) < 2 * SETTLED_HALF:
+        return False
+    now, earlier = sum(times[-SETTLED_HALF:]), sum(times[-2 * SETTLED_HALF : -SETTLED_HALF])
+    return abs(now - earlier) <= SETTLED_SPREAD * min(now, earlier)

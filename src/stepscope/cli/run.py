@@ -46,6 +46,11 @@ _DEFAULTS = Options()
     "--max-bytes", type=click.IntRange(1), default=_DEFAULTS.max_bytes, show_default=True, metavar="N",
     help="Largest profile that is kept, before it is compressed.",
 )  # fmt: skip
+@click.option(
+    "--experiment", metavar="NAME",
+    help="Run with one thing changed: synthetic-input, pinned-memory, workers=N or no-callbacks, and compare with the "
+    "last run of the same command in DIR.",
+)  # fmt: skip
 @click.argument("command", nargs=-1, required=True, metavar="COMMAND...", type=click.UNPROCESSED)
 def run(command: tuple[str, ...], python: str | None, **chosen: object) -> int:
     """Run a training script and say where its steps' time goes; the script is not edited.
@@ -60,6 +65,7 @@ def run(command: tuple[str, ...], python: str | None, **chosen: object) -> int:
     """
     if command[0].startswith("-") and command[0] != "-m":
         raise UsageError(f"there is no option {command[0]}; see stepscope run --help")
+    _check(chosen["experiment"])
     options = Options(**{**chosen, "out": os.path.abspath(str(chosen["out"]))})  # type: ignore[arg-type]
     words = launch.command_line(command, python)
     since = time.time_ns()
@@ -72,12 +78,27 @@ def run(command: tuple[str, ...], python: str | None, **chosen: object) -> int:
         say(f"{words[0]}: cannot be started: {error.strerror}")
         return launch.NOT_EXECUTABLE
     try:
-        _report(recordings(Path(options.out), since))
+        found = recordings(Path(options.out), since)
+        _report(found)
+        if options.experiment is not None:
+            from stepscope.cli.experiments import outcome  # Reads profiles.
+
+            for each in found[:1]:
+                say(*outcome(each, recordings(Path(options.out), 0)))
     except KeyboardInterrupt:
         say("interrupted; the profiles are kept")
     except Exception as error:  # noqa: BLE001  The exit status is the command's, whatever becomes of the report.
         say(f"the diagnosis failed: {error}")
     return status
+
+
+def _check(experiment: object) -> None:
+    from stepscope.capture.experiment import parsed
+
+    try:
+        parsed(str(experiment)) if experiment is not None else None
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _report(found: list[Recording]) -> None:
