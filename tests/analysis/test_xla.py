@@ -16,6 +16,7 @@ from stepscope.report import document
 from stepscope.report.sections import sections
 from stepscope.trace.tables import Kind
 from tests.kit.xla import US, HostRange, Job, Line, Op, build
+from tests.report.documents import check
 
 EXECUTE = "PjRtComputationClient::ExecuteComputation"
 BUILD = "trace_to_jaxpr"
@@ -204,7 +205,7 @@ def test_a_device_that_runs_no_module_has_no_duty_cycle():
     kept = {f.name: getattr(compiled, f.name)[rows] for f in dataclasses.fields(compiled)}
     facts = analyse(dataclasses.replace(trace, xla_ops=dataclasses.replace(compiled, **kept)))
     assert facts.xla is not None
-    assert [duty.unused for duty in facts.xla.duty] == [False, True]
+    assert [duty.share for duty in facts.xla.duty] == [0.5, None]
     assert duty_cycle_share(facts) == 0.5
     profile = document.make(facts, diagnose(facts), [])
     assert [duty["share"] for duty in profile["analyses"]["xla"]["duty_cycle"]] == [0.5, None]
@@ -233,6 +234,38 @@ def test_launches_that_no_id_tells_are_no_sampling(without: int, said: bool):
     assert ("33.3 % of the device's ops" in notices.get("launches_not_recorded", "")) is said
     assert all(finding.not_determined is None for finding in found.findings)
     assert facts.step_ns.tolist() == [960 * US] + [1_000 * US] * 5
+
+
+def test_executions_that_nothing_tells_apart_are_not_recorded():
+    """Without run ids and execute calls all ops of one program might be one execution: there is no duty cycle."""
+    job = lazy_loop()
+    facts = facts_of(dataclasses.replace(job, ops=[dataclasses.replace(op, execute=-1, run=None) for op in job.ops]))
+    assert facts.xla is not None
+    (duty,) = facts.xla.duty
+    assert (duty.executions, duty.executing_ns, duty.share) == (None, None, None)
+    assert duty.collective_share == 0.26
+    assert duty_cycle_share(facts) is None
+    report = check(document.make(facts, diagnose(facts), [document.File("profile", None, None)]))
+    (table,) = [made for made in sections(report) if made.title == "Compiled modules (XLA)"]
+    assert table.rows == [("not recorded", "26.0 %")]
+
+
+def test_graph_building_of_a_step_set_apart_is_not_that_of_the_others():
+    """One step of eight builds a graph for long; the others, which costs are told of, build none."""
+    slow = 5
+    host, ops = [], []
+    for k in range(10):
+        at = 1_000 * k + (20_000 if k > slow else 0)
+        host.append(HostRange("train", at, 1_000 + (20_000 if k == slow else 0), Kind.STEP, step=k))
+        if k == slow:
+            host += [HostRange(BUILD, at, 9_000), HostRange(COMPILE, at + 9_000, 11_000, Kind.COMPILE)]
+            at += 20_000
+        host.append(HostRange(EXECUTE, at + 100, 50, Kind.RUNTIME_CALL))
+        ops.append(Op("fusion.1", at + 160, 700, execute=len(host) - 1, run=k))
+    facts = facts_of(Job(host, ops))
+    assert [found.step for found in facts.slow] == [slow]
+    assert facts.xla is not None
+    assert facts.xla.building is None
 
 
 def test_a_drawn_modules_line_tells_the_executions():

@@ -228,7 +228,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         phases=phases,
         kernels=kernels,
         placement=_placement(trace, markers, used),
-        xla=xla_facts(trace, activities, bounds, host, markers),
+        xla=xla_facts(trace, activities, bounds, host, markers, used),
     )
     tick("accounting", 4, 4)
     return facts

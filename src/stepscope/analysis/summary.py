@@ -60,10 +60,11 @@ def busy_share(facts: Facts, *, collectives: bool) -> float | None:
 
 
 def duty_cycle_share(facts: Facts) -> float | None:
-    """Share of the used steps in which devices that execute compiled modules did; None where XLA did not run."""
-    duty = [found for found in facts.xla.duty if not found.unused] if facts.xla else []
-    window = sum(d.window_ns for d in duty)
-    return sum(d.executing_ns for d in duty) / window if window else None
+    """Share of the used steps in which devices that execute compiled modules did; None where XLA did not run, or where
+    nothing tells one execution from the next."""
+    duty = [(d.executing_ns, d.window_ns) for d in facts.xla.duty if d.executing_ns] if facts.xla else []
+    window = sum(of for _, of in duty)
+    return sum(executing for executing, _ in duty) / window if window else None
 
 
 def step_time(facts: Facts) -> tuple[int | None, int | None]:

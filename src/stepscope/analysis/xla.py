@@ -17,10 +17,11 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
+from stepscope.limits import UNMATCHED_SHARE
 from stepscope.names.xla_hosts import XlaRole, compiled_module
 from stepscope.trace import intervals as iv
 from stepscope.trace.forest import outermost
-from stepscope.trace.tables import I32, I64, NULL, Kind, Rows, TrackKind
+from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
 _NUMBER = re.compile(r"\.\d+$")
@@ -38,6 +39,8 @@ class Executions:
     """Dictionary code of the module's name, -1 where not recorded."""
     program: I64
     """Id of the compiled program, NULL where not recorded."""
+    told: bool = True
+    """Whether one is told from the next; else executions of one program behind each other are one here."""
 
     def __len__(self) -> int:
         """The number of executions."""
@@ -49,16 +52,22 @@ class DutyCycle:
     """How long one device executed modules, and how long its collectives ran, over the used steps."""
 
     device: int
-    executions: int
-    executing_ns: int
+    executions: int | None
+    """None, as the next, where nothing tells one execution from the next."""
+    executing_ns: int | None
     collective_ns: int
     """Union of the collectives' time, hidden or exposed."""
     window_ns: int
 
     @property
-    def unused(self) -> bool:
-        """Whether no module executed on the device: it has no duty cycle, which is not one of 0 %."""
-        return self.executing_ns == 0
+    def share(self) -> float | None:
+        """The duty cycle; None where it is not known, and where no module executed on the device, which is not 0 %."""
+        return self.executing_ns / self.window_ns if self.executing_ns else None
+
+    @property
+    def collective_share(self) -> float | None:
+        """Share of the steps in which collectives ran; None where no module executed."""
+        return None if self.executing_ns == 0 else self.collective_ns / self.window_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +126,11 @@ def xla_facts(
     bounds: list[tuple[I64, I64]],
     host: HostActivity,
     markers: Markers,
+    used: tuple[int, ...],
 ) -> XlaFacts | None:
     """What XLA did; None for a profile without its ops and compilations.
 
-    ``bounds`` are, per device, the starts and ends of the rows of the used steps.
+    ``bounds`` are, per device, the starts and ends of the rows of the ``used`` steps.
     """
     executions = [executions_of(trace, activity, host) for activity in activities]
     compilations = _compilations(trace, host, markers, executions)
@@ -128,7 +138,7 @@ def xla_facts(
         return None
     duty = tuple(map(_duty, activities, executions, bounds))
     running = [activity for activity, ran in zip(activities, executions, strict=True) if len(ran)]
-    return XlaFacts(duty, compilations, _building(host, running or activities, bounds))
+    return XlaFacts(duty, compilations, _building(host, running or activities, markers, used))
 
 
 def executions_of(trace: Trace, activity: DeviceActivity, host: HostActivity) -> Executions:
@@ -140,14 +150,19 @@ def executions_of(trace: Trace, activity: DeviceActivity, host: HostActivity) ->
     row_of[trace.xla_ops.slice] = np.arange(len(trace.xla_ops), dtype=np.int32)
     ops = np.flatnonzero(row_of[activity.slice] >= 0)
     rows = row_of[activity.slice[ops]]
-    key = _execution_keys(trace, activity, host, (ops, rows))
+    key, known = _execution_keys(trace, activity, host, (ops, rows))
+    missing = ~known & ~activity.before_profile[ops]
+    told = int(missing.sum()) <= UNMATCHED_SHARE * ops.size
+    if told:
+        ops, rows, key = ops[known], rows[known], key[known]
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
     start, end = np.full(first.size, np.iinfo(np.int64).max), np.full(first.size, NULL)
     np.minimum.at(start, group, activity.start[ops])
     np.maximum.at(end, group, activity.end[ops])
     order = np.argsort(start, kind="stable")
     of = rows[first][order]
-    return Executions(activity.device, start[order], end[order], trace.xla_ops.module[of], trace.xla_ops.program[of])
+    module, program = trace.xla_ops.module[of], trace.xla_ops.program[of]
+    return Executions(activity.device, start[order], end[order], module, program, told)
 
 
 def _drawn(trace: Trace, device: int) -> Executions:
@@ -160,8 +175,11 @@ def _drawn(trace: Trace, device: int) -> Executions:
     return Executions(device, start, start + trace.slices.dur_ns[rows], trace.slices.name[rows], program)
 
 
-def _execution_keys(trace: Trace, activity: DeviceActivity, host: HostActivity, places: tuple[Rows, I32]) -> I64:
-    """Equal numbers for ops of one execution: by run id, else by the execute call, else by unbroken program.
+def _execution_keys(
+    trace: Trace, activity: DeviceActivity, host: HostActivity, places: tuple[Rows, I32]
+) -> tuple[I64, Bools]:
+    """Equal numbers for ops of one execution, and which are known: by run id, else by the execute call; else the number
+    is that of an unbroken row of ops of one program.
 
     ``places`` are the ops and their rows of ``xla_ops``.
     """
@@ -169,13 +187,13 @@ def _execution_keys(trace: Trace, activity: DeviceActivity, host: HostActivity, 
     run = trace.xla_ops.run[rows]
     if (run != NULL).any():
         # A run id is the host's: several programs may use it, so the program is part of the key.
-        return _dense(run, trace.xla_ops.program[rows])
+        return _dense(run, trace.xla_ops.program[rows]), run != NULL
     calls = activity.call[ops]
     executing = outermost(host.in_role(XlaRole.EXECUTE), trace.slices.parent)
     of = np.where(calls >= 0, executing[calls], -1).astype(np.int64)
     module, program = trace.xla_ops.module[rows].astype(np.int64), trace.xla_ops.program[rows]
     changes = np.concatenate(([0], np.cumsum((np.diff(module) != 0) | (np.diff(program) != 0)))) if rows.size else of
-    return _dense(of, np.where(of >= 0, 0, changes))
+    return _dense(of, np.where(of >= 0, 0, changes)), of >= 0
 
 
 def _dense(*columns: I64) -> I64:
@@ -190,23 +208,24 @@ def _duty(activity: DeviceActivity, executions: Executions, bounds: tuple[I64, I
     counted = (inside >= 0) & (executions.start < bounds[1][inside]) if bounds[0].size else np.zeros(0, np.bool_)
     return DutyCycle(
         activity.device,
-        int(counted.sum()),
-        int(iv.covered_between(executing, *bounds).sum()),
+        int(counted.sum()) if executions.told else None,
+        int(iv.covered_between(executing, *bounds).sum()) if executions.told else None,
         int(iv.covered_between(collective, *bounds).sum()),
         int((bounds[1] - bounds[0]).sum()),
     )
 
 
 def _building(
-    host: HostActivity, activities: list[DeviceActivity], bounds: list[tuple[I64, I64]]
+    host: HostActivity, activities: list[DeviceActivity], markers: Markers, used: tuple[int, ...]
 ) -> GraphBuilding | None:
     """Graph building of the main thread in the used steps; overlapped is what every device that runs modules worked
     through."""
-    if not activities or host.main < 0 or not bounds[0][0].size:
+    if not activities or host.main < 0 or not used:
         return None
-    span = int(min(b[0].min() for b in bounds)), int(max(b[1].max() for b in bounds))
+    until = np.where(markers.gap_after, markers.end, np.append(markers.start[1:], markers.end[-1]))
+    steps = iv.union(markers.start[list(used)], until[list(used)])
     building = iv.subtract(host.time(host.main, Category.GRAPH_BUILD), host.time(host.main, Category.COMPILE))
-    building = iv.clip(building, *span)
+    building = iv.intersect(building, steps)
     overlapped = building
     for activity in activities:
         overlapped = iv.intersect(overlapped, activity.busy)

@@ -297,9 +297,9 @@ def _xla(facts: Facts, xla: XlaFacts) -> dict[str, Any]:
             {
                 "device": duty.device,
                 "executions": duty.executions,
-                "executing_ns_per_step": facts.per_step(duty.executing_ns),
-                "share": None if duty.unused else duty.executing_ns / duty.window_ns,
-                "collective_share": None if duty.unused else duty.collective_ns / duty.window_ns,
+                "executing_ns_per_step": None if duty.executing_ns is None else facts.per_step(duty.executing_ns),
+                "share": duty.share,
+                "collective_share": duty.collective_share,
             }
             for duty in xla.duty
         ],

@@ -300,9 +300,9 @@ def _xla(xla: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Secti
     duty = [
         (
             text(entry["device"]),
-            format_count(entry["executions"]),
-            format_ns(entry["executing_ns_per_step"]),
-            "unused" if entry["share"] is None else format_share(entry["share"]),
+            ABSENT if entry["executions"] is None else format_count(entry["executions"]),
+            ABSENT if entry["executions"] is None else format_ns(entry["executing_ns_per_step"]),
+            _duty(entry),
             ABSENT if entry["collective_share"] is None else format_share(entry["collective_share"]),
         )
         for entry in xla["duty_cycle"]
@@ -320,6 +320,12 @@ def _xla(xla: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Secti
         f"{format_share(building['overlapped_share'])} of it while every device works"
     )
     return [Section("Compiled modules (XLA)", columns, duty, note), _compilations(xla["compilations"], steps)]
+
+
+def _duty(entry: dict[str, Any]) -> str:
+    if entry["executions"] is None:
+        return "not recorded"
+    return "unused" if entry["share"] is None else format_share(entry["share"])
 
 
 def _compilations(found: list[dict[str, Any]], steps: dict[int | None, str]) -> Section:
