@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from generator import categories, cli, formats, rules, schema, tables
+from generator import categories, cli, formats, rules, schema, tables, truth
 
 
 def pages() -> dict[str, str]:
@@ -16,6 +16,7 @@ def pages() -> dict[str, str]:
         "report-schema.md": schema.page(),
         "rules.md": rules.page(),
         "tables.md": tables.page(),
+        "truth.md": truth.page(),
     }
 
 

@@ -1,0 +1,176 @@
+"""A real profile with a stall put into it: a known delay of a known kind, in every step that is used.
+
+At an instant at which the device was idle and the loop's thread between two ops, time is stretched: all host threads do
+nothing new for ``delay``, whatever they did later comes that much later, and so does what they launched. The stretch
+holds one range on the loop's thread that says what it was. Nothing was queued, so the device loses exactly that time.
+
+A synchronisation is more than a range: a kernel as long as the delay is launched, the host waits for it and then works
+as long. Without the wait the kernel would have hidden that work, so the delay is what the wait costs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stepscope.analysis.categories import Category
+
+Event = dict[str, Any]
+DEVICE = {"kernel", "gpu_memcpy", "gpu_memset", "cuda_sync"}
+DROPPED = {"gpu_user_annotation", "ac2g"}
+CALLS = {"cuda_runtime", "cuda_driver", "hip_runtime"}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of stall as profiles show it."""
+
+    category: Category
+    cat: str
+    name: str
+
+
+KINDS = {
+    "input": Kind(Category.INPUT, "user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+    "gc": Kind(Category.GC, "user_annotation", "Python GC"),
+    "compile": Kind(Category.COMPILE, "user_annotation", "_compile.compile_inner (dynamo_timed)"),
+    "python": Kind(Category.PYTHON, "python_function", "callbacks.py(31): log_metrics"),
+    "sync": Kind(Category.SYNC, "cpu_op", "aten::item"),
+}
+CALL_US, LATENCY_US, RETURN_US = 5, 3, 5
+
+
+def stretch_us(kind: Kind, delay_us: int) -> int:
+    """How much longer a step gets."""
+    waited = CALL_US + LATENCY_US + delay_us + RETURN_US
+    return delay_us + waited if kind.category is Category.SYNC else delay_us
+
+
+def injected(path: Path, kind: Kind, delay_us: int, steps: Sequence[int]) -> bytes | None:
+    """The profile with one stall in each of some steps (numbers of ``ProfilerStep``); None where one has no idle
+    instant to put it at."""
+    root = json.loads(gzip.decompress(path.read_bytes()))
+    events = [_modern(event) for event in root["traceEvents"] if event.get("cat") not in DROPPED]
+    instants = _instants(events, steps)
+    if instants is None:
+        return None
+    launched = {
+        event["args"]["correlation"]: event["ts"]
+        for event in events
+        if event.get("cat") in CALLS and "correlation" in event.get("args", {})
+    }
+    stretch = stretch_us(kind, delay_us)
+    for event in events:
+        if "ts" not in event or event.get("ph") == "M":
+            continue
+        begun = event["ts"]
+        if event.get("cat") in DEVICE:
+            begun = launched.get(event.get("args", {}).get("correlation"), begun)
+        elif "dur" in event:
+            inside = bisect_left(instants, event["ts"] + event["dur"]) - bisect_right(instants, event["ts"])
+            event["dur"] += stretch * max(inside, 0)
+        event["ts"] += stretch * bisect_right(instants, begun)
+    step = next(event for event in events if str(event.get("name", "")).startswith("ProfilerStep#"))
+    place = {"pid": step["pid"], "tid": step["tid"], "ph": "X", "args": {}}
+    kernel = next(event for event in events if event.get("cat") == "kernel")
+    for number, instant in enumerate(instants):
+        at = instant + stretch * number
+        if kind.category is Category.SYNC:
+            events += _wait(place, kernel, at, delay_us, FIRST_CORRELATION + 2 * number)
+        else:
+            events.append({**place, "cat": kind.cat, "name": kind.name, "ts": at, "dur": delay_us})
+    root["traceEvents"] = events
+    return json.dumps(root).encode()
+
+
+FIRST_CORRELATION = 2_000_000_000
+
+
+def _wait(place: Event, kernel: Event, at: float, delay_us: int, correlation: int) -> list[Event]:
+    """A kernel, the wait for it, and host work behind that."""
+    begun = at + CALL_US + LATENCY_US
+    waited = begun + delay_us + RETURN_US - at - CALL_US
+    call = {**place, "cat": "cuda_runtime"}
+    ids = {"args": {"correlation": correlation}}
+    behind = at + CALL_US + waited
+    args = {**kernel["args"], "correlation": correlation}
+    return [
+        {**call, "name": "cudaLaunchKernel", "ts": at, "dur": CALL_US, **ids},
+        {**kernel, "ts": begun, "dur": delay_us, "name": "injected_kernel", "args": args},
+        {**place, "cat": "cpu_op", "name": "aten::item", "ts": at + CALL_US, "dur": waited},
+        {
+            **call,
+            "name": "cudaStreamSynchronize",
+            "ts": at + CALL_US,
+            "dur": waited,
+            "args": {"correlation": correlation + 1},
+        },
+        {**place, "cat": "cpu_op", "name": "aten::view", "ts": behind, "dur": delay_us},
+    ]
+
+
+def _modern(event: Event) -> Event:
+    """With the categories of today."""
+    spelled = {"Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset", "Runtime": "cuda_runtime"}
+    return {**event, "cat": spelled[event["cat"]]} if event.get("cat") in spelled else event
+
+
+def _instants(events: list[Event], steps: Sequence[int]) -> list[float] | None:
+    """One per step: where an outermost op of the loop's thread that launches begins, with the device idle."""
+    marks = {
+        int(event["name"].partition("#")[2]): event
+        for event in events
+        if str(event.get("name", "")).startswith("ProfilerStep#") and event.get("cat") != "gpu_user_annotation"
+    }
+    ends = {}
+    for event in events:
+        if event.get("cat") in DEVICE - {"cuda_sync"}:
+            correlation = event["args"].get("correlation")
+            ends[correlation] = max(ends.get(correlation, 0), event["ts"] + event["dur"])
+    calls = sorted(
+        (event["ts"], ends[event["args"]["correlation"]])
+        for event in events
+        if event.get("cat") in CALLS and event.get("args", {}).get("correlation") in ends
+    )
+    latest: list[float] = []
+    for _, end in calls:
+        latest.append(max(end, latest[-1]) if latest else end)
+    starts = [start for start, _ in calls]
+    found = []
+    for number in steps:
+        mark = marks[number]
+        at = next((at for at in _outermost(events, mark) if _idle(at, starts, latest)), None)
+        if at is None:
+            return None
+        found.append(at)
+    return found
+
+
+def _outermost(events: list[Event], mark: Event) -> list[float]:
+    """Where outermost ops of a step's thread begin, in order."""
+    place = (mark["pid"], mark["tid"])
+    inside = sorted(
+        (event["ts"], -event["dur"])
+        for event in events
+        if event.get("cat") in ("cpu_op", "Operator", *CALLS)
+        and (event["pid"], event["tid"]) == place
+        and "dur" in event
+        and mark["ts"] < event["ts"] < mark["ts"] + mark["dur"]
+    )
+    found, reach = [], mark["ts"]
+    for start, negative in inside:
+        if start > reach:
+            found.append(start)
+        reach = max(reach, start - negative)
+    return found
+
+
+def _idle(at: float, starts: list[float], latest: list[float]) -> bool:
+    """Whether all that was launched before an instant is done, and something is launched behind it."""
+    before = bisect_left(starts, at)
+    return 0 < before < len(starts) and latest[before - 1] <= at
