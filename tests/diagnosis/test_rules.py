@@ -241,6 +241,23 @@ def test_a_wait_that_costs_next_to_nothing_is_not_named_beside_one_that_does(sec
     assert ("and 1 more" in finding.title) is named
 
 
+@pytest.mark.parametrize(("check_us", "listed"), [(0.8, False), (1.2, True)])
+def test_a_check_that_returns_at_once_is_no_part_of_the_fix(check_us: float, listed: bool):
+    """XLA asks for holds on a buffer in calls named like waits."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host("aten::view", start, 2_000 - CALL)
+        work(drawing, start + 2_000 - CALL, start + 5_000)
+        drawing.host("aten::item", start + 2_100, 2_900)
+        drawing.sync(start + 2_100, 2_900)
+        drawing.sync(start + 5_000, check_us, "cudaEventSynchronize")
+
+    (finding,) = (f for f in diagnosed(loop(7_000, step)).findings if f.rule == "sync_bound")
+    waits = [part.title for part in (*finding.fix_set, *finding.next_waits)]
+    assert ("`cudaEventSynchronize`" in waits) is listed
+    assert finding.saving_ns_per_step >= 2_000 * US
+
+
 def test_an_op_and_a_bare_call_get_both_remedies():
     def step(drawing: TraceDrawing, number: int, start: int) -> None:
         for at, op in ((start, True), (start + 3_000, False)):

@@ -21,7 +21,7 @@ from stepscope.analysis.syncs import Sync
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
 from stepscope.diagnosis.remedies import PYTORCH, SYNC_CALL, TENSORFLOW, remedy
-from stepscope.limits import NEXT_WAITS, WAIT_SHARE
+from stepscope.limits import NEXT_WAITS, WAIT_COST_NS, WAIT_SHARE
 from stepscope.names.sync_hints import Replacement
 from stepscope.trace.tables import I64
 from stepscope.units import format_ns
@@ -46,6 +46,8 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
     sites = wait_sites(facts)
     parts = tuple(_part(facts, sync, sites, device) for sync in syncs)
     rest = [sync for sync in facts.syncs[_at(facts, device)] if sync not in syncs] + facts.returning_syncs
+    checks = [sync for sync in rest if not _lasts(facts, sync)]
+    rest = [sync for sync in rest if sync not in checks]
     name = first.op or first.call
     others = f" and {len(syncs) - 1} more" if len(syncs) > 1 else ""
     verb = "make" if others else "makes"
@@ -56,7 +58,7 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
         title=f"`{name}`{others} {verb} the host wait for the device",
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
-        change=reduce(or_, (part.change for part in parts)),
+        change=reduce(or_, (without_waits(facts, sync.slices, sites) for sync in checks), _all(parts)),
         fix_set=parts,
         next_waits=tuple(_part(facts, sync, sites, device) for sync in rest[:NEXT_WAITS]),
         why=_why(facts, syncs, device),
@@ -64,6 +66,16 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
         where=tuple(sync.where for sync in syncs[:SHOWN] if sync.where),
         evidence=slices_as_evidence(facts, shown, device=device),
     )
+
+
+def _all(parts: tuple[FixPart, ...]) -> Change:
+    return reduce(or_, (part.change for part in parts))
+
+
+def _lasts(facts: Facts, sync: Sync) -> bool:
+    """Whether the calls take as long as a call of a driver at all. XLA's own checks of holds on a buffer return in a
+    few ns and wait for no device: they are nobody's to fix, and wait no more once other waits are gone."""
+    return float(facts.trace.slices.dur_ns[list(sync.slices)].mean()) >= WAIT_COST_NS
 
 
 def _at(facts: Facts, device: int | None) -> int:
