@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import stepscope
-from tests.capture.jobs import SCRIPTS, Ran, run
+from tests.capture.jobs import SCRIPTS, TIMEOUT_S, Ran, environment, run
 from tests.captures.environments import framework_python
 
 pytestmark = pytest.mark.slow
@@ -46,3 +48,31 @@ def test_runs_of_a_session_are_traced_one_by_one(tmp_path: Path) -> None:
     for file in files:
         slices = stepscope.open(tmp_path / file["path"]).trace.table("slices")
         assert "MatMul" in " ".join(slices["name"].cast(str).to_list())
+
+
+def test_a_session_of_jax_has_its_steps_and_makes_way(tmp_path: Path) -> None:
+    """The script's own ``start_trace`` within the session would raise beside ours."""
+    source = str(Path(stepscope.__file__).parents[1])
+    ran = subprocess.run(
+        [framework_python("jax"), SCRIPTS / "jax_session.py", tmp_path / "out", tmp_path / "own"],
+        capture_output=True, text=True, check=True, timeout=TIMEOUT_S, env=environment(PYTHONPATH=source),
+    )  # fmt: skip
+    said = json.loads(ran.stdout.splitlines()[-1])
+    assert said["declined"] == "the script started a profiler of its own within stepscope.profile"
+    assert list((tmp_path / "own").rglob("*.xplane.pb"))
+    profile = stepscope.open(said["files"][0])
+    assert profile.steps["number"].to_list() == [2, 3, 4, 5]
+    names = profile.trace.table("slices")["name"].cast(str)
+    assert (names == "load_batch").sum() >= 4
+
+
+@pytest.mark.parametrize("experiment", ["no-callbacks", "synthetic-input"])
+def test_experiments_on_keras(tmp_path: Path, experiment: str) -> None:
+    python = framework_python("tensorflow")
+    words = ("--python", python, "--no-stacks", SCRIPTS / "keras_slow.py", STEPS)
+    plain, changed = run(tmp_path, *words), run(tmp_path, "--experiment", experiment, *words)
+    assert (plain.stdout, changed.stdout) == (b"end 1\n", b"end 1\n")
+    assert f"stepscope: experiment {experiment}: a step took" in changed.stderr
+    applied = [each["experiment"]["applied"] for each in changed.manifests if "experiment" in each]
+    assert applied
+    assert min(applied) >= 1  # Keras iterates a dataset twice.

@@ -72,6 +72,14 @@ def test_the_scripts_own_profiler_gets_its_events(tmp_path: Path) -> None:
     assert ran.manifest["window"]["ended"] == "the job started its own profiler"
 
 
+def test_a_step_that_does_not_end_is_recorded_no_further(tmp_path: Path) -> None:
+    ran = torch_loop(tmp_path, "endless", 10, "--max-seconds", "0.2", "--no-stacks")
+    assert ran.status == 0
+    assert ran.manifest["window"]["ended"] == "no step ended within 1 s"
+    recorded_s = stepscope.open(ran.profile()).document()["accounting"]
+    assert sum(row["dur_ns"] for row in recorded_s) < 2_900_000_000
+
+
 def test_models_that_are_only_called_have_steps(tmp_path: Path) -> None:
     ran = run(tmp_path, "--python", framework_python("torch"), "--no-stacks", SCRIPTS / "torch_infer.py", 60)
     assert ran.status == 0

@@ -26,6 +26,7 @@ SECONDS = 120
 NOT_RUN = {
     "pip install": "needs the network; tests/packaging installs the wheel",
     "make demo": "installs from the network; tests/packaging runs it in a fresh checkout",
+    "stepscope run": "needs a framework; tests/capture runs it",
     "make test": "is what runs this test",
     "make check": ".ci/run runs the linters",
     "git clone": "needs the network",

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Hashable
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from .recorder import Recorder
 from .steps import CALL, OPTIMIZER
@@ -22,6 +22,16 @@ DURATION_AFTER_S = 60.0
 DURATION_S = 2.0
 
 
+class Giving(Protocol):
+    """Who records, and ends when the job starts a profiler of its own: a recorder or a session."""
+
+    starts_now: bool
+    on_done: list[Callable[[], None]]
+
+    def make_way(self) -> None:
+        """End now."""
+
+
 # --- PyTorch ----------------------------------------------------------------------------------------------------------
 
 
@@ -31,15 +41,13 @@ def into_torch(recorder: Recorder, torch: Any) -> None:
     Hooks common to all modules would slow every call down and change how torch.compile works, so only modules whose
     ``eval`` the job itself called get one.
     """
-    from .torch_backend import sessions
 
     def stepped(optimizer: Any, *_: Any) -> None:
         recorder.call(OPTIMIZER, (_owner(optimizer), id(optimizer)))
 
     optimizers: Any = import_module("torch.optim.optimizer")
     recorder.on_done.append(optimizers.register_optimizer_step_post_hook(stepped).remove)
-    sessions.follow(torch.autograd.profiler.profile)
-    sessions.make_way = recorder.make_way
+    make_way(recorder, "torch")
     _watch_evaluation(recorder, torch)
 
 
@@ -123,14 +131,14 @@ def into_jax(recorder: Recorder, jax: Any) -> None:
     for name in ("jit", "pmap"):
         if hasattr(jax, name):
             _replace(recorder, jax, name, watching(getattr(jax, name)))
-    _make_way(recorder, [import_module("jax._src.profiler"), import_module("jax.profiler")], "start_trace")
+    make_way(recorder, "jax")
     _duration(recorder, "jax")
 
 
 # --- TensorFlow -------------------------------------------------------------------------------------------------------
 
 
-def into_tensorflow(recorder: Recorder, tensorflow: Any) -> None:
+def into_tensorflow(recorder: Recorder, _: Any) -> None:
     """Calls of ``tf.function`` from eager code, Keras's train function among them, and ``Session.run``."""
     function: Any = import_module("tensorflow.python.eager.polymorphic_function.polymorphic_function").Function
     context: Any = import_module("tensorflow.python.eager.context")
@@ -144,11 +152,7 @@ def into_tensorflow(recorder: Recorder, tensorflow: Any) -> None:
 
     _replace(recorder, function, "__call__", calling)
     _watch_sessions(recorder)
-    _make_way(
-        recorder,
-        [import_module("tensorflow.python.profiler.profiler_v2"), tensorflow.profiler.experimental],
-        "start",
-    )
+    make_way(recorder, "tensorflow")
     _duration(recorder, "tensorflow")
 
 
@@ -179,7 +183,7 @@ def _identity(fetches: Any) -> Hashable:
 # --- all --------------------------------------------------------------------------------------------------------------
 
 
-def _make_way(recorder: Recorder, modules: list[Any], name: str) -> None:
+def _make_way(recorder: Giving, modules: list[Any], name: str) -> None:
     """End our window before the job starts a profiler of its own, which would fail beside ours."""
     original = getattr(modules[0], name)
 
@@ -194,6 +198,26 @@ def _make_way(recorder: Recorder, modules: list[Any], name: str) -> None:
             _replace(recorder, module, name, starting)
 
 
+_STARTS = {
+    "jax": (("jax._src.profiler", "jax.profiler"), "start_trace"),
+    "tensorflow": (("tensorflow.python.profiler.profiler_v2", "tensorflow._api.v2.profiler.experimental"), "start"),
+    "torch_xla": (("torch_xla.debug.profiler",), "start_trace"),
+}
+"""Framework -> where its profiler is started: modules and name."""
+
+
+def make_way(recorder: Giving, framework: str) -> None:
+    """Notice the job's own profiler of a framework, and end before it starts."""
+    if framework == "torch":
+        from .torch_backend import sessions
+
+        sessions.follow(import_module("torch.autograd.profiler").profile)
+        sessions.make_way = recorder.make_way
+    elif framework in _STARTS:
+        modules, name = _STARTS[framework]
+        _make_way(recorder, [import_module(module) for module in modules], name)
+
+
 def _duration(recorder: Recorder, framework: str) -> None:
     timer = threading.Timer(DURATION_AFTER_S, recorder.record_for, (framework, DURATION_S))
     timer.daemon = True
@@ -201,7 +225,7 @@ def _duration(recorder: Recorder, framework: str) -> None:
     recorder.on_done.append(timer.cancel)
 
 
-def _replace(recorder: Recorder, owner: Any, name: str, ours: Any) -> None:
+def _replace(recorder: Giving, owner: Any, name: str, ours: Any) -> None:
     """Put ours in the place of an attribute; taken out when all is done, unless somebody has replaced it since."""
     theirs = getattr(owner, name)
     setattr(owner, name, ours)
@@ -213,9 +237,9 @@ def _replace(recorder: Recorder, owner: Any, name: str, ours: Any) -> None:
     recorder.on_done.append(put_back)
 
 
-def into_torch_xla(recorder: Recorder, torch_xla: Any) -> None:
+def into_torch_xla(recorder: Recorder, _: Any) -> None:
     """Steps are PyTorch's optimizer steps; only the job's own profiler must be made way for."""
-    _make_way(recorder, [import_module("torch_xla.debug.profiler")], "start_trace")
+    make_way(recorder, "torch_xla")
 
 
 INTO: dict[str, Callable[[Recorder, ModuleType], None]] = {

@@ -87,6 +87,11 @@ class profile:
         self._backend: Any = None
         self._recording = False
         self._cycle = -1
+        self._watching = False
+        self.starts_now = False
+        """While our own profiler starts."""
+        self.on_done: list[Callable[[], None]] = []
+        """Called when the session is left: hooks are taken out."""
         self._index = 0
         self._number = 0
         self._exporting: threading.Thread | None = None
@@ -113,6 +118,8 @@ class profile:
         self._guarded(self._close)
         if self._exporting is not None:
             self._exporting.join(WAIT_S)
+        for take_out in self.on_done:
+            self._guarded(take_out)
         self._guarded(self._write)
 
     def step(self, number: int | None = None) -> None:
@@ -124,7 +131,12 @@ class profile:
 
     def make_way(self) -> None:
         """Another profiler starts in this process: ours ends, keeping what it has."""
+        if self.declined is not None or self._backend is None:
+            return
+        waits = self._backend.stops_on_export
         self._guarded(self._close)
+        if waits and self._exporting is not None:
+            self._exporting.join(WAIT_S)
         self._decline("the script started a profiler of its own within stepscope.profile")
 
     # --- what happens at the edge of a step -----------------------------------------------------------------------
@@ -146,10 +158,12 @@ class profile:
 
     def _made(self) -> Any:
         from .frameworks import make_backend
-        from .torch_backend import sessions
+        from .hooks import make_way
 
-        sessions.make_way = self.make_way
         backend = make_backend(self._options)
+        if not self._watching:
+            self._watching = True
+            make_way(self, backend.framework)
         if backend.stops_on_export and self._exporting is not None:
             self._exporting.join(WAIT_S)  # The profiler of the last cycle still runs.
         return backend
@@ -204,6 +218,7 @@ class profile:
     def _guarded(self, action: Callable[[], None]) -> None:
         from .backend import Declined
 
+        self.starts_now = True  # What starts in here is ours.
         try:
             action()
         except Declined as reason:
@@ -211,6 +226,8 @@ class profile:
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
             self._manifest.failed("recording", error)
             self._decline(f"recording failed ({type(error).__name__}: {error})")
+        finally:
+            self.starts_now = False
 
     def _decline(self, reason: str) -> None:
         if self.declined is None:

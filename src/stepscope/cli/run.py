@@ -35,7 +35,9 @@ _DEFAULTS = Options()
 @click.option(
     "--active", type=click.IntRange(1), default=_DEFAULTS.active, show_default=True, metavar="N", help="Steps recorded."
 )  # fmt: skip
-@click.option("--stacks/--no-stacks", default=True, help="Record Python stacks (the default), for source lines.")
+@click.option(
+    "--stacks/--no-stacks", default=True, help="Record Python stacks, for source lines; --no-stacks leaves them out."
+)
 @click.option("--shapes", is_flag=True, help="Record shapes (PyTorch).")
 @click.option("--memory", is_flag=True, help="Record allocations (PyTorch).")
 @click.option(

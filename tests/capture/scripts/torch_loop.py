@@ -1,6 +1,7 @@
-"""PyTorch loops that know nothing of stepscope. usage: torch_loop.py plain|adversarial|own_profiler|compiled STEPS"""
+"""PyTorch loops that know nothing of stepscope. usage: torch_loop.py plain|adversarial|own_profiler|endless STEPS"""
 
 import sys
+import time
 
 import torch
 
@@ -34,6 +35,14 @@ def own_profiler(number):
         print(sum(event.name == "aten::addmm" for event in own.events()))
 
 
+def endless(number):
+    plain(number)
+    if number == 9:
+        for _ in range(300):
+            time.sleep(0.01)
+            model(torch.randn(4, 64))
+
+
 for number in range(steps):
-    {"plain": plain, "adversarial": adversarial, "own_profiler": own_profiler}[kind](number)
+    globals()[kind](number)
 print("loss", round(float(model(torch.ones(1, 64)).sum()), 4), sys.stdin.read())
