@@ -141,6 +141,7 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal("An export of Nsight Systems without events", export(events=False), "without CUDA or NVTX events"),
     Refusal("JSON of another kind", b'{"nodes": [], "schema": "1.0"}', "JSON without traceEvents"),
     Refusal("A JSON list of other things", b"[1, 2, 3]", "is no trace"),
+    Refusal("An empty JSON list", b"[]", "is an empty list of events"),
     Refusal(
         "A trace without events", trace([]), "holds no usable event; record the run again",
         met="HolisticTraceAnalysis#107",

@@ -406,3 +406,13 @@ def test_copies_are_exposed_no_longer_than_the_device_does_nothing_but_copy(even
             assert 0 <= c.exposed_ns <= c.total_ns
             assert c.count == len(c.slices) >= len(c.steps) >= 1
             assert c.steps <= set(facts.used)
+
+
+def test_a_call_is_named_without_the_version_that_nsight_appends():
+    drawing = TraceDrawing()
+    for number in range(4):
+        start = number * 5_000
+        drawing.step(number, start, 5_000)
+        drawing.kernel(drawing.launch(start, 5), "k", start + 10, 4_900)
+        drawing.sync(start + 10, 4_950, "cudaStreamSynchronize_v3020")
+    assert {sync.call for sync in facts_of(drawing.events()).syncs[0]} == {"cudaStreamSynchronize"}

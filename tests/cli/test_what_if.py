@@ -59,3 +59,5 @@ def test_where_nothing_can_be_replayed_it_says_why(tmp_path: Path):
     path.write_bytes(write_kineto(CASES["cpu_only"]().events))
     with pytest.raises(UsageError, match="nothing can be predicted from this profile: no device was recorded"):
         stepscope.open(path).what_if("input_bound.1")
+    with pytest.raises(UsageError, match="nope: there is no such finding; this profile has between"):
+        stepscope.open(path).what_if("nope")

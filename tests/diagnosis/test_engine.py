@@ -404,3 +404,25 @@ def test_a_device_used_in_few_steps_holds_none():
     facts = facts_of(loop(STEP, step))
     assert facts.unused == {1}
     assert (facts.slow, facts.mean_step_ns) == ((), STEP * US)
+
+
+def test_named_ranges_of_any_program_are_not_called_python():
+    host = [HostRange("work", 0, 100, Kind.ANNOTATION)]
+    job = build(Job(host, [], framework=None))
+    generic = dataclasses.replace(job, info=dataclasses.replace(job.info, format="Chrome trace JSON"))
+    told = diagnose(analyse(generic)).verdict
+    assert "in named ranges" in told
+    assert "Python" not in told
+
+
+def test_a_slow_step_on_the_host_names_the_code_that_took_longer():
+    drawing = TraceDrawing()
+    for number in range(8):
+        start = number * STEP + (number > 4) * 3 * STEP
+        length = 4 * STEP if number == 4 else STEP
+        drawing.step(number, start, length)
+        drawing.host("aten::mm", start + length - 9_000, 9_000)
+        if number == 4:
+            drawing.python("train.py(7): save_figures", start + 10, 3 * STEP)
+    (finding,) = (f for f in diagnose(facts_of(drawing.events())).findings if f.rule == "slow_steps")
+    assert [(place.file, place.function) for place in finding.where] == [("train.py", "save_figures")]

@@ -400,7 +400,7 @@ def test_the_remedy_goes_by_direction_and_memory(direction: str, memory: str, ti
     assert finding.title == title
     assert fix in finding.fix
     assert ("pageable" in finding.why) is pageable
-    assert "1 copies per step, 1.00 MiB: for 1.00 ms per step" in finding.why
+    assert "1 copy per step, 1.00 MiB: for 1.00 ms per step" in finding.why
     assert (finding.basis, finding.confidence) == ("measured", "high")
     place = finding.where[0]
     assert (place.file, place.line, place.op) == ("train.py", 52, "aten::to")

@@ -14,6 +14,7 @@ from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Locator, Where, parse_frame
 from stepscope.limits import SHORT_WAIT_NS, WAIT_COST_NS
+from stepscope.names.calls import without_version
 from stepscope.names.sync_hints import SyncHint, frame_hint, sync_hint
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, Kind
@@ -119,7 +120,7 @@ def _sync(trace: Trace, locator: Locator, slices: I32, steps: frozenset[int], su
     hint, op = _hint(trace, around)
     return Sync(
         op=locator.outermost_op(first),
-        call=trace.name_of(first),
+        call=without_version(trace.name_of(first)),
         where=locator.where(first),
         count=slices.size,
         steps=steps,

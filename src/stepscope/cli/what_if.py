@@ -40,8 +40,9 @@ def what_if(path: str, names: tuple[str, ...], form: str) -> int:
 
     with ProgressBar() as progress:
         profile = pipeline.open(path, progress=progress)
+        found = [profile.what_if(*names)] if names else []  # a wrong name is told first
         replayed = replay_of(profile.diagnosis)
-        found = [profile.what_if(*names)] if names else _each(profile)
+        found = found or _each(profile)
     made = {
         "schema": _SCHEMA,
         "step_ns": profile.facts.mean_step_ns,

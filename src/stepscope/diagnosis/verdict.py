@@ -6,6 +6,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
 from stepscope.analysis.summary import mean_parts
+from stepscope.diagnosis.evidence import has_python
 from stepscope.diagnosis.rules import profile
 from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.units import format_ns, format_share
@@ -137,5 +138,8 @@ def _host_verdict(facts: Facts, worst: str, shares: tuple[float, float], window:
         return f"No device was recorded; the host {computing} {window}.", "host"
     who = "session" if facts.host.pool else "main thread"
     told = "what it computes is not recorded" if only_functions(facts.trace) else computing
-    sentence = f"No device was recorded; the {who} {_HOST_WORDS[worst]} {format_share(share)} {window} and {told}."
+    words = _HOST_WORDS[worst]
+    if worst == "python" and only_functions(facts.trace) and not has_python(facts):
+        words = "is in named ranges, of which nothing more was recorded,"
+    sentence = f"No device was recorded; the {who} {words} {format_share(share)} {window} and {told}."
     return sentence, worst

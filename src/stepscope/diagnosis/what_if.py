@@ -77,6 +77,8 @@ def what_if(facts: Facts, diagnosis: Diagnosis, names: Sequence[str]) -> Predict
 
     Raises UsageError where nothing can be replayed, or a name is none of ``targets``.
     """
+    if isinstance(diagnosis.replayed, str):
+        _known(facts, diagnosis, names)
     replayed, step = replay_of(diagnosis), facts.mean_step_ns or 0
     known = {target.name: target for target in targets(facts, diagnosis)}
     unknown = [name for name in names if name not in known]
@@ -87,6 +89,16 @@ def what_if(facts: Facts, diagnosis: Diagnosis, names: Sequence[str]) -> Predict
     saving = replayed.saving_ns(reduce(or_, (target.change for target in chosen), Change()))
     title = chosen[0].title if len(chosen) == 1 else "all of them"
     return Prediction(tuple(names), title, step, max(step - saving, 0))
+
+
+def _known(facts: Facts, diagnosis: Diagnosis, names: Sequence[str]) -> None:
+    """Raises UsageError for a name that is no finding, nor a category booked, whether or not it can be taken out."""
+    ids = [finding.id for finding in (*diagnosis.findings, *diagnosis.minor)]
+    booked = [str(category) for category, ns in total_parts(facts).items() if ns]
+    for name in names:
+        if name.partition("/")[0] not in (*ids, *booked):
+            listed = ", ".join(ids) or "none"
+            raise UsageError(f"{name}: there is no such finding; this profile has {listed}")
 
 
 def replay_of(diagnosis: Diagnosis) -> Predictor:

@@ -62,6 +62,17 @@ def classify_call(name: str) -> CallTraits:
 _SUFFIX = re.compile(r"(?:_(?:v\d+|ptsz|ptds|spt))+$")
 """CUPTI and the driver append the version and the kind of default stream."""
 
+
+
+def without_version(name: str) -> str:
+    """A call's name without those.
+
+    >>> without_version("cudaStreamSynchronize_v3020")
+    'cudaStreamSynchronize'
+    """
+    return _SUFFIX.sub("", name)
+
+
 _R = CallRole
 _ROLES = tuple((role, re.compile("|".join(patterns))) for role, *patterns in (
     (_R.GRAPH_LAUNCH, r"^(?:cuda|cu|hip)GraphLaunch", r"^urCommandBufferEnqueue|^urEnqueueCommandBuffer"),

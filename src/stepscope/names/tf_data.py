@@ -35,7 +35,7 @@ tensorflow/python/data/ops/multi_device_iterator_ops.py); ``from_generator`` has
 
 
 def stage_of_iterator(name: str) -> str | None:
-    """The stage: ``read``, ``source``, ``decode``, ``transform``, ``collate`` or ``wait for workers``; None for others' names.
+    """The stage: ``read``, ``source``, ``decode``, ``transform``, ``collate`` or ``wait for workers``; else None.
 
     >>> stage_of_iterator("Iterator::Root::Prefetch::ForeverRepeat[0]::MapAndBatch::TensorSlice")
     'source'

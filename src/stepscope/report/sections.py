@@ -58,12 +58,17 @@ def _minor(findings: list[dict[str, Any]]) -> Section:
         (
             item["title"].replace("`", ""),
             format_ns(item["cost_ns_per_step"]),
+            _saves(item["saving_ns_per_step"]),
             next(filter(None, map(phrases.locator, item["where"])), ABSENT),
         )
         for item in findings
     ]
-    columns = (name("what"), number("per step"), place("where"))
-    return Section("Costs too little to be a finding", columns, rows)
+    columns = (name("what"), number("per step"), number("a fix saves"), place("where"))
+    return Section("Too little to gain for a finding", columns, rows)
+
+
+def _saves(ns: int | None) -> str:
+    return ABSENT if ns is None else format_ns(ns) if ns else "nothing"
 
 
 def _steps(steps: list[dict[str, Any]]) -> Section:
@@ -177,7 +182,7 @@ def _idle(idle: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Sec
         number("idle"),
         Column("mostly"),
         name("first op after it"),
-        place("where"),
+        place("place, or what the host is in"),
     )
     note = "; ".join(filter(None, (crosses, left_out)))
     meaning = "before first op: from the last op of the step before to the first one of the step, on the device"

@@ -278,7 +278,8 @@ def _more_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> I
         places = [Text.assemble(("at ", "dim"), visible(place)) for place in _recorded(finding["where"])[:1]]
         yield _marked(f"{number}.", Group(line, *places))
     if len(findings) > 5:
-        yield Text(f"and {len(findings) - 5} smaller findings", style="dim")
+        more = len(findings) - 5
+        yield Text(f"and {more} smaller {'finding' if more == 1 else 'findings'}", style="dim")
 
 
 def _short_notices(notices: list[dict[str, Any]], untold: list[dict[str, Any]]) -> Iterator[RenderableType]:
@@ -287,7 +288,8 @@ def _short_notices(notices: list[dict[str, Any]], untold: list[dict[str, Any]]) 
     for item in notices[:_NOTICES_SHORT]:
         yield _marked("!", _paragraph(phrases.notice(item), "yellow"))
     if len(notices) > _NOTICES_SHORT:
-        yield Text(f"! and {len(notices) - _NOTICES_SHORT} more notices", style="yellow")
+        more = len(notices) - _NOTICES_SHORT
+        yield Text(f"! and {more} more {'notice' if more == 1 else 'notices'}", style="yellow")
     for reason in phrases.reasons(untold)[:_NOTICES_SHORT]:
         yield _marked("?", _paragraph(reason, "dim"))
 

@@ -72,7 +72,8 @@ def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int) -> str:
     sizes = [c.bytes for c in copies]
     known = [size for size in sizes if size is not None]
     size = f", {format_bytes(sum(known) // len(facts.used))}" if len(known) == len(sizes) else ""
-    text = f"{count:.3g} copies per step{size}: for {format_ns(exposed)} per step the device does nothing but copy."
+    noun = "copy" if count == 1 else "copies"
+    text = f"{count:.3g} {noun} per step{size}: for {format_ns(exposed)} per step the device does nothing but copy."
     if staging:
         text += f" Another {format_ns(staging)} it waits for the host to stage the data."
     text += _memory(facts, copies)

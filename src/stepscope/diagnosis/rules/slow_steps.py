@@ -6,6 +6,8 @@ they take longer, spread over all timed steps. What the profiler itself does is 
 
 from __future__ import annotations
 
+import numpy as np
+
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import gap_at
@@ -14,6 +16,7 @@ from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import RECOMPILED, remedy
+from stepscope.trace.forest import rows_of_track
 from stepscope.units import format_count, format_ns
 
 _DOING = {
@@ -82,10 +85,22 @@ def _longest(facts: Facts, slow: SlowStep) -> tuple[Where, Evidence]:
     if slow.cause in (Category.COMPILE, Category.GRAPH_BUILD) and compiled:
         place = facts.locator.where(max(compiled, key=lambda found: found.ns).slice)
     else:
-        place = gap.where if gap else Where()
+        place = gap.where if gap else _code(facts, slow, (start, end))
     name = gap.blocking if gap and gap.blocking else f"step {_number(facts, slow.step)}"
     begun, length = (gap.start_ns, gap.dur_ns) if gap else (start, end - start)
     return place, Evidence(name, begun, length, None, account.rows.device, slow.step)
+
+
+def _code(facts: Facts, slow: SlowStep, window: tuple[int, int]) -> Where:
+    """The user's own code, on the main thread, around the innermost slice that took most of what the step took longer:
+    for steps in which no device waits."""
+    slices = facts.trace.slices
+    low, high = rows_of_track(slices, facts.host.main) if facts.host.main >= 0 else (0, 0)
+    inside = np.minimum(slices.start_ns[low:high] + slices.dur_ns[low:high], window[1])
+    inside -= np.maximum(slices.start_ns[low:high], window[0])
+    rows = low + np.flatnonzero(2 * inside >= slow.excess_ns)
+    places = [facts.locator.where(row) for row in rows[np.argsort(-slices.depth[rows])].tolist()]
+    return next((place for place in places if place.file is not None), Where())
 
 
 def _number(facts: Facts, step: int) -> int:

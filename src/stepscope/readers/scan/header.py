@@ -189,6 +189,8 @@ class Root:
         while len(data) < 1 << 20 and more():
             pass
         match = _TRACE_EVENTS.search(data)
+        if match is None and re.fullmatch(rb"\s*\[\s*\]\s*", data):
+            raise self._refuse("is an empty list of events; record the run again")
         if match is None:
             raise self._refuse(f"is no trace: it is not JSON, or JSON of another kind; {ASK}")
         self._tally.note("header_damaged", 0, size=match.start())
