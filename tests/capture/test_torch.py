@@ -76,6 +76,7 @@ def test_a_step_that_does_not_end_is_recorded_no_further(tmp_path: Path) -> None
     ran = torch_loop(tmp_path, "endless", 10, "--max-seconds", "0.2", "--no-stacks")
     assert ran.status == 0
     assert ran.manifest["window"]["ended"] == "no step ended within 1 s"
+    assert "; no step ended within 1 s\n" in ran.stderr
     recorded_s = stepscope.open(ran.profile()).document()["accounting"]
     assert sum(row["dur_ns"] for row in recorded_s) < 2_900_000_000
 
@@ -155,3 +156,21 @@ def test_other_profilers_are_declined_with_a_sentence(session: dict[str, Any]) -
 def test_a_session_that_was_too_short_says_so(session: dict[str, Any]) -> None:
     said = [json.loads(path.read_text())["no_profile"] for path in session["out"].glob("*.stepscope.json")]
     assert "stepscope.step() was called 1 times, and recording begins after 51" in said
+
+
+def test_the_scripts_own_step_calls_count_under_run(tmp_path: Path) -> None:
+    """The injected package and the one that the script imports are two copies with one recorder."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch, stepscope\n"
+        "for number in range(100, 160):\n"
+        "    torch.ones(64, 64) @ torch.ones(64, 64)\n"
+        "    stepscope.step(number)\n"
+    )
+    python = framework_python("torch")
+    ran = run(
+        tmp_path / "out", "--python", python, "--no-stacks", script, env=environment(PYTHONPATH=str(SOURCE))
+    )
+    assert ran.status == 0
+    assert ran.manifest["steps_from"] == "stepscope.step"
+    assert step_numbers(ran.profile())[0] == ran.manifest["window"]["first_step"] > 100

@@ -142,17 +142,18 @@ def _what(each: Recording) -> str:
             f"; a step took {format_ns(times['recorded'])} while recorded and {format_ns(times['unrecorded'])} "
             f"otherwise ({each.facts['overhead']:.2f} ×)"
         )
-    return text
+    ended = window.get("ended")
+    return text if ended in (None, "recorded") else f"{text}; {ended}"
 
 
 def _diagnosed(each: Recording) -> None:
     """The diagnosis of one process, on stderr."""
-    from stepscope import pipeline
-    from stepscope.report import terminal
-
     # TensorFlow 1 leaves a profile per step: the last is no start-up.
     for path in each.profiles[-1:]:
         try:
+            from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
+            from stepscope.report import terminal
+
             document = pipeline.open(path).document()
         except StepscopeError as error:
             say(error.sentence, *error.details)
