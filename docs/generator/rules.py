@@ -35,8 +35,9 @@ fix saves, and the fix. Findings are ranked by what they save.
 {general}
 
 Savings come from a [replay](guides/what-if.md) of the profile without the cause; where nothing can be replayed they are
-first-order: the booked time is taken off. The saving of one fix may be part of another's, so they are never added up. `confidence` is lowered where the capture itself slows the host, where launches
-were not recorded, and where there are no steps. In a sampled profile every cost is "not determined".
+first-order: the booked time is taken off. The saving of one fix may be part of another's, so they are never added up.
+`confidence` is lowered where the capture itself slows the host, where launches were not recorded, and where there are
+no steps. In a sampled profile every cost is "not determined".
 
 Below, … and ‹name› stand for what the profile fills in.
 """

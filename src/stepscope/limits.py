@@ -127,6 +127,9 @@ waited for: one that works without a pause shows 0.9 or more, less what passes b
 TOLD_SHARE: Final = 0.5
 """Host time is called Python code where frames, or annotations around nothing else, show it for this share."""
 
+SAVING_SHARE: Final = 0.005
+"""And its fix saves this share of the step or more, where that was replayed: what only moves the wait is no finding."""
+
 LAUNCH_SHARE: Final = 0.05
 """Waiting for launches is a finding from this share of the step. XProf says moderate from 3 %, high from 15 %."""
 

@@ -69,7 +69,9 @@ class Job:
 
     def __init__(self, tmp_path: Path, patch: pytest.MonkeyPatch, failing: dict[str, Exception], **chosen: Any) -> None:
         self.now = 0
-        clock = SimpleNamespace(perf_counter_ns=lambda: self.now, monotonic=lambda: self.now / 1e9)
+        clock = SimpleNamespace(
+            perf_counter_ns=lambda: self.now, monotonic=lambda: self.now / 1e9, sleep=lambda _: None
+        )
         patch.setattr(module, "time", clock)
         patch.setattr(module, "Watchdog", lambda *_: SimpleNamespace(start=lambda: None))
         self.calls: list[Any] = []
@@ -220,6 +222,22 @@ def test_the_jobs_own_numbers_name_the_steps(job: Callable[..., Job]) -> None:
         ran.now += MS
         ran.recorder.step(number)
     assert ran.end()["window"]["first_step"] == 106
+
+
+def test_a_job_without_steps_is_recorded_for_a_stretch_of_time(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.recorder.record_for("pretended", 2.0)
+    manifest = ran.end()
+    assert [call[0] for call in ran.calls] == ["begin", "stop", "export"]
+    assert ran.calls[0] == ("begin", None)
+    assert len(manifest["files"]) == 1
+
+
+def test_a_job_with_steps_is_not_recorded_for_a_stretch_of_time(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(2)
+    ran.recorder.record_for("pretended", 2.0)
+    assert ran.calls == []
 
 
 def test_a_child_forked_in_the_window_leaves_it_to_its_parent(job: Callable[..., Job]) -> None:

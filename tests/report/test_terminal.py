@@ -223,7 +223,8 @@ def test_the_long_report_has_every_table_with_its_figures():
         "From launch to start", "Precision and placement", "Kernels by time", "What was read",
     ):  # fmt: skip
         assert title in lines
-    assert re.search(r"Copies from device to host that nothing hides +31\.0 µs +[^ ]+ [^ ]+ +/home/ana/train\.py:70", text)
+    copies = r"Copies from device to host that nothing hides +31\.0 µs +[^ ]+ [^ ]+ +/home/ana/train\.py:70"
+    assert re.search(copies, text)
     assert re.search(r"12\+ +401 ms +61\.0 ms +waiting for input data +vectorized_ele", text)
     assert re.search(r"aten::item +1 +61\.0 ms +7\.15 ms +/home/ana/train\.py:57", text)
     assert re.search(r"h2d +pageable → device +aten::copy_ +2 +36\.8 MiB +2\.41 ms +yes", text)

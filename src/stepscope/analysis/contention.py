@@ -18,7 +18,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.limits import CONTENTION_FACTOR, CONTENTION_OPS, CONTENTION_THREADS
 from stepscope.trace import intervals as iv
 from stepscope.trace.forest import holding, outermost
-from stepscope.trace.tables import F64, I64, Kind, Rows
+from stepscope.trace.tables import F64, I32, I64, Kind, Rows
 from stepscope.trace.trace import Trace
 
 _QUIET = 0.1
@@ -100,7 +100,7 @@ def _ops(
     return np.flatnonzero(chosen)
 
 
-def _contrasts(name: I64, length: I64, beside: F64) -> tuple[list[int], list[int], list[int]]:
+def _contrasts(name: I32, length: I64, beside: F64) -> tuple[list[int], list[int], list[int]]:
     """Names of ops that take ``CONTENTION_FACTOR`` times as long beside the loaders, with both medians."""
     names: list[int] = []
     usual: list[int] = []

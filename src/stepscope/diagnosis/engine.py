@@ -13,7 +13,7 @@ from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.rules import RULES, profile
 from stepscope.diagnosis.verdict import verdict
-from stepscope.limits import FINDING_NS, FINDING_SHARE
+from stepscope.limits import FINDING_NS, FINDING_SHARE, SAVING_SHARE
 from stepscope.whatif.predictor import Predictor, predictor
 
 HOST_BOUND_RULES = ("input_bound", "sync_bound", "launch_bound", "between_steps", "graph_building")
@@ -68,13 +68,13 @@ def diagnose(facts: Facts) -> Diagnosis:
 
 
 def _is_worth_telling(facts: Facts, replayed: Predictor | str, finding: Finding) -> bool:
-    """Whether it costs enough, and saves more than the replay is off."""
+    """Whether it costs enough, and its fix saves enough and more than the replay is off."""
     if finding.not_determined is not None and finding.cost_ns_per_step is None:
         return True
     step, saving = facts.median_step_ns or 0, finding.saving_ns_per_step
     least = max(FINDING_SHARE * step, FINDING_NS)
-    off = replayed.error * step if isinstance(replayed, Predictor) else 0.0
-    saves = saving is None or finding.prediction_basis != "replay" or saving > off
+    off = max(replayed.error, SAVING_SHARE) if isinstance(replayed, Predictor) else 0.0
+    saves = saving is None or finding.prediction_basis != "replay" or saving > off * step
     return (finding.cost_ns_per_step or 0) >= least and saves
 
 

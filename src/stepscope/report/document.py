@@ -194,16 +194,14 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
             made["precision"] = _precision(facts)
     if only_functions(facts.trace):
         made["functions"] = [dataclasses.asdict(use) for use in functions_by_self_time(facts.trace)[:KERNELS_SHOWN]]
-    if facts.xla is not None:
-        made["xla"] = _xla(facts, facts.xla)
     if facts.ops is not None:
         made["ops"] = op_costs.ops(facts.ops)
+    if facts.layers:
+        made["layers"] = op_costs.layers(facts)
     if facts.input_stages is not None:
         made["input"] = input_pipeline.entry(facts, facts.input_stages)
     if facts.xla is not None:
         made["xla"] = _xla(facts, facts.xla)
-    if facts.layers:
-        made["layers"] = op_costs.layers(facts)
     if facts.placement is not None:
         made["placement"] = dataclasses.asdict(facts.placement)
     return made
