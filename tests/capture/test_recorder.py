@@ -125,6 +125,12 @@ def test_recording_costs_what_it_costs(job: Callable[..., Job]) -> None:
     assert manifest["overhead"] == 1.5
 
 
+def test_start_up_is_no_part_of_what_recording_is_compared_with(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(12, lambda number: 3 if number > 6 else 2 if number > 2 else 500)
+    assert ran.end()["step_ns"]["unrecorded"] == 2 * MS
+
+
 def test_batches_that_come_in_bursts_are_settled(job: Callable[..., Job]) -> None:
     ran = job()
     ran.steps(60, lambda number: 24 if number % 2 else 1)

@@ -342,8 +342,9 @@ class Recorder:
 
     def _facts(self) -> dict[str, Any]:
         backend, source = self.backend, self._finder.source
-        # Means: steps come in bursts where loaders give batches so.
-        unrecorded = _mean(self._after or list(self._before)[-self.options.after :])
+        # Means: steps come in bursts where loaders give batches so. Of those before, only what settled is no start-up.
+        enough = len(self._after) >= SETTLED_STEPS
+        unrecorded = _mean(self._after if enough else list(self._before)[-SETTLED_STEPS:])
         recorded = _mean(self._recorded)
         return {
             "framework": backend.framework if backend else None,
