@@ -16,7 +16,7 @@ from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.region import region
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding, Notice
-from stepscope.diagnosis.what_if import Prediction, what_if
+from stepscope.diagnosis.what_if import LargerBatch, Prediction, larger_batch, what_if
 from stepscope.errors import Exit, InputError, UsageError
 from stepscope.readers import recorded, registry
 from stepscope.readers.find import find
@@ -123,12 +123,17 @@ class Profile:
             )
         return region(self.facts, begin, end)
 
-    def what_if(self, *names: str) -> Prediction:
+    def what_if(self, *names: str, every: int = 1) -> Prediction:
         """The step time without some findings (ids), parts of their fix sets (``sync_bound.1/2``) or categories.
 
-        Raises UsageError where nothing can be replayed, or this profile has nothing of that name.
+        With ``every``, what is named still happens in each so many steps. Raises UsageError where nothing can be
+        replayed, or this profile has nothing of that name.
         """
-        return what_if(self.facts, self.diagnosis, names)
+        return what_if(self.facts, self.diagnosis, names, every)
+
+    def larger_batch(self, factor: float) -> LargerBatch:
+        """The step time of a batch so many times as large. Raises UsageError where nothing can be replayed."""
+        return larger_batch(self.facts, self.diagnosis, factor)
 
     def slice(
         self, *, steps: Span | None = None, time_ns: Span | None = None, min_dur_ns: int | None = None

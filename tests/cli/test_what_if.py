@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from stepscope import cli
 from stepscope.errors import UsageError
 from tests.kit.kineto_writer import write_kineto
 from tests.kit.planted import CASES
+from tests.kit.planted_case import step_ns
 
 
 @pytest.fixture
@@ -61,3 +63,32 @@ def test_where_nothing_can_be_replayed_it_says_why(tmp_path: Path):
         stepscope.open(path).what_if("input_bound.1")
     with pytest.raises(UsageError, match="nope: there is no such finding; this profile has between"):
         stepscope.open(path).what_if("nope")
+
+
+def test_every_so_many_steps_gains_all_but_that_share(chain: Path, capsys: pytest.CaptureFixture[str]):
+    profile = stepscope.open(chain)
+    saved = profile.what_if("sync_bound.1").saving_ns
+    assert profile.what_if("sync_bound.1", every=10).saving_ns == pytest.approx(0.9 * saved, abs=1)
+    assert cli.main(["what-if", str(chain), "--remove", "sync_bound.1", "--every", "10"]) == 0
+    assert "with only every 10 steps sync_bound.1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("factor", "kernel_us"), [(2, 6), (20, 60)])
+def test_a_larger_batch_takes_what_the_loop_with_longer_kernels_takes(tmp_path: Path, factor: int, kernel_us: int):
+    """Launch-bound with kernels of 3 us: twice the work is free, twenty times is not."""
+    path = tmp_path / "launch.json"
+    planted = CASES["launch_bound"]()
+    path.write_bytes(write_kineto(planted.events))
+    larger = stepscope.open(path).larger_batch(factor)
+    assert larger.predicted_step_ns == pytest.approx(step_ns(replace(planted.plan, kernel_us=kernel_us)), rel=0.02)
+    assert larger.per_present_batch_ns == round(larger.predicted_step_ns / factor)
+    assert larger.has_room is None
+
+
+def test_a_larger_batch_on_the_command_line(chain: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["what-if", str(chain), "--batch", "2"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("With a batch 2 times as large a step takes about ")
+    assert "Whether it fits the memory is not recorded." in told
+    assert cli.main(["what-if", str(chain), "--batch", "2", "--remove", "sync_bound.1"]) == 2
+    assert cli.main(["what-if", str(chain), "--batch", "0.5"]) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stepscope.cli.progress import ProgressBar
+from stepscope.errors import UsageError
 from stepscope.units import format_ns, format_share
 
 if TYPE_CHECKING:
-    from stepscope.diagnosis.what_if import Prediction
+    from stepscope.diagnosis.what_if import LargerBatch, Prediction
     from stepscope.pipeline import Profile
 
 _SCHEMA = "stepscope.what-if/1"
@@ -25,8 +27,13 @@ _SCHEMA = "stepscope.what-if/1"
     help="What is fixed: a finding (sync_bound.1), one part of its fix set (sync_bound.1/2) or a category (gc). "
     "May be given several times. Without it everything is tried, each by itself.",
 )  # fmt: skip
+@click.option(
+    "--every", type=click.IntRange(min=1), default=1, metavar="N",
+    help="With --remove: it is not gone but happens every N steps (logging, checkpoints, reading the loss).",
+)  # fmt: skip
+@click.option("--batch", type=float, metavar="K", help="Instead: a batch K times as large.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def what_if(path: str, names: tuple[str, ...], form: str) -> int:
+def what_if(path: str, names: tuple[str, ...], every: int, batch: float | None, form: str) -> int:
     """Predict the step time if some findings were fixed.
 
     The profile is replayed without their cause: what the host and the device did keeps its measured duration, and
@@ -38,19 +45,25 @@ def what_if(path: str, names: tuple[str, ...], form: str) -> int:
     from stepscope import pipeline
     from stepscope.diagnosis.what_if import replay_of
 
+    if (batch is not None and names) or (every > 1 and not names):
+        raise UsageError("--every needs --remove, and --batch stands alone")
     with ProgressBar() as progress:
         profile = pipeline.open(path, progress=progress)
-        found = [profile.what_if(*names)] if names else []  # a wrong name is told first
+        found = [profile.what_if(*names, every=every)] if names else []  # a wrong name is told first
         replayed = replay_of(profile.diagnosis)
-        found = found or _each(profile)
+        larger = None if batch is None else profile.larger_batch(batch)
+        found = found if names or larger else _each(profile)
     made = {
         "schema": _SCHEMA,
         "step_ns": profile.facts.mean_step_ns,
         "replay_error": replayed.error,
         "residual_share": replayed.residual_share,
+        "every": every,
         "predictions": [_row(prediction) for prediction in found],
+        "larger_batch": None if larger is None else dataclasses.asdict(larger),
     }
-    click.echo(json.dumps(made, indent=2) if form == "json" else "\n".join(_lines(made, found)))
+    lines = _lines(made, found) if larger is None else _batch_lines(larger)
+    click.echo(json.dumps(made, indent=2) if form == "json" else "\n".join(lines))
     return profile.exit_status
 
 
@@ -74,6 +87,21 @@ def _row(prediction: Prediction) -> dict[str, Any]:
     }
 
 
+def _batch_lines(larger: LargerBatch) -> list[str]:
+    times, left = f"{larger.factor:g}", format_ns(larger.predicted_step_ns)
+    gained = larger.step_ns - larger.per_present_batch_ns
+    fits = {True: "By the memory recorded it fits the device.", False: "By the memory recorded it does not fit."}
+    return [
+        f"With a batch {times} times as large a step takes about {left} instead of {format_ns(larger.step_ns)}: "
+        f"{format_ns(larger.per_present_batch_ns)} for as many samples as today's"
+        + (f", {format_ns(gained)} less." if gained > 0 else ", which gains nothing."),
+        f"Assumed: kernels and copies take {times} times as long, collectives and the host as long as now. Loading",
+        f"the input takes {times} times as long too, which is not in the figure; and a larger batch changes what the",
+        "model learns: see whether it still converges.",
+        "Whether it fits the memory is not recorded." if larger.has_room is None else fits[larger.has_room],
+    ]
+
+
 def _lines(made: dict[str, Any], found: Sequence[Prediction]) -> list[str]:
     from stepscope.report.names import visible
 
@@ -86,7 +114,8 @@ def _lines(made: dict[str, Any], found: Sequence[Prediction]) -> list[str]:
     for prediction in found:
         name = " + ".join(prediction.removed)
         saved = f"saves {format_ns(prediction.saving_ns)}" if prediction.saving_ns else "saves nothing"
-        lines.append(f"{format_ns(prediction.predicted_step_ns):>9}  {saved:<16} without {name}")
+        how = f"with only every {made['every']} steps" if made["every"] > 1 else "without"
+        lines.append(f"{format_ns(prediction.predicted_step_ns):>9}  {saved:<16} {how} {name}")
         if prediction.title and len(prediction.removed) == 1:
             lines.append(f"{'':>27}  {visible(prediction.title).replace('`', '')}")
     return lines

@@ -16,6 +16,7 @@ from stepscope.whatif import changes
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor
 
+MOST_TIMES_THE_BATCH = 1_000
 _COPIES = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_P2P)
 
 
@@ -72,11 +73,39 @@ def _change(facts: Facts, category: Category) -> Change | None:
     return changes.without_host_time(facts, category) if category in HOST_CAUSES else None
 
 
-def what_if(facts: Facts, diagnosis: Diagnosis, names: Sequence[str]) -> Prediction:
-    """The step without what is named, all of it at once.
+@dataclass(frozen=True, slots=True)
+class LargerBatch:
+    """The mean step of a batch ``factor`` times as large; times in ns."""
+
+    factor: float
+    step_ns: int
+    predicted_step_ns: int
+    has_room: bool | None
+    """Whether the device's memory holds it, None where memory was not recorded."""
+
+    @property
+    def per_present_batch_ns(self) -> int:
+        """What as many samples as today's batch has would take."""
+        return round(self.predicted_step_ns / self.factor)
+
+
+def larger_batch(facts: Facts, diagnosis: Diagnosis, factor: float) -> LargerBatch:
+    """What a larger batch would take by ``changes.larger_batch``. Raises UsageError where nothing can be replayed."""
+    if not 1 < factor <= MOST_TIMES_THE_BATCH:
+        raise UsageError(f"a batch can be made 1 to {MOST_TIMES_THE_BATCH} times as large, not {factor:g} times")
+    predicted = replay_of(diagnosis).step_ns(changes.larger_batch(facts, factor))
+    factors = [use.headroom.batch_factor for use in facts.memory if use.headroom and use.headroom.batch_factor]
+    room = factor <= min(factors) if factors else None
+    return LargerBatch(factor, facts.mean_step_ns or 0, predicted, room)
+
+
+def what_if(facts: Facts, diagnosis: Diagnosis, names: Sequence[str], every: int = 1) -> Prediction:
+    """The step without what is named, all of it at once; with ``every``, each so many steps one is as it was.
 
     Raises UsageError where nothing can be replayed, or a name is none of ``targets``.
     """
+    if every < 1:
+        raise UsageError(f"it can come every 1, 2, 3 … steps, not every {every}")
     if isinstance(diagnosis.replayed, str):
         _known(facts, diagnosis, names)
     replayed, step = replay_of(diagnosis), facts.mean_step_ns or 0
@@ -87,6 +116,7 @@ def what_if(facts: Facts, diagnosis: Diagnosis, names: Sequence[str]) -> Predict
         raise UsageError(f"{unknown[0]}: cannot be taken out of this profile, which has {listed}")
     chosen = [known[name] for name in names]
     saving = replayed.saving_ns(reduce(or_, (target.change for target in chosen), Change()))
+    saving = round(saving * (every - 1) / every) if every > 1 else saving
     title = chosen[0].title if len(chosen) == 1 else "all of them"
     return Prediction(tuple(names), title, step, max(step - saving, 0))
 

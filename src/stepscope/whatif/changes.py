@@ -143,6 +143,15 @@ def scaled_ops(facts: Facts, device: int, ops: Rows, shares: F64) -> Change:
     return Change(op_ns=made)
 
 
+def larger_batch(facts: Facts, factor: float) -> Change:
+    """A batch so many times as large: kernels and copies take as many times as long, which leaves out that larger
+    kernels use a device better. Collectives (gradients have the model's size), clearing memory and the host stay."""
+    growing = [c.code for c in Category if c is Category.COMPUTE or c.startswith("copy")]
+    grows = np.isin(np.concatenate([activity.category for activity in facts.activities]), growing)
+    duration = _durations(facts)
+    return Change(op_ns=np.where(grows, np.rint(duration * factor), duration).astype(np.int64))
+
+
 def _durations(facts: Facts) -> I64:
     return np.concatenate([activity.end - activity.start for activity in facts.activities])
 

@@ -37,6 +37,11 @@ class Predictor:
         left = max(_mean(self.facts, self.graph, change), change.floor_ns)
         return max(round(self.unchanged_ns - left), 0)
 
+    def step_ns(self, change: Change) -> int:
+        """The mean used step under a change, which may be longer than the measured one."""
+        measured = float(self.facts.step_ns[list(self.facts.used)].mean())
+        return max(round(measured + _mean(self.facts, self.graph, change) - self.unchanged_ns), 0)
+
     @property
     def why_not(self) -> str | None:
         """Why this replay is no basis for predictions; None where it is one."""
