@@ -252,4 +252,4 @@ def test_every_command_is_registered_once():
 def test_every_command_has_a_file_of_its_own():
     folder = Path(cli.__file__).parent
     for command in cli.COMMANDS:
-        assert (folder / f"{command.name}.py").exists()
+        assert (folder / f"{command.name.replace('-', '_')}.py").exists()

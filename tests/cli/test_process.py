@@ -194,7 +194,8 @@ def test_the_version_is_told_without_loading_the_reader():
 
 
 def test_public_names_are_exactly_these():
-    code = "import stepscope; assert dir(stepscope) == ['Profile', '__version__', 'open', 'open_all'], dir(stepscope)"
+    names = ["Profile", "__version__", "annotate", "open", "open_all", "profile", "schedule", "step"]
+    code = f"import stepscope; assert dir(stepscope) == {names}, dir(stepscope)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
     code = "import stepscope; stepscope.no_such_name"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

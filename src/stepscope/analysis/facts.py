@@ -80,6 +80,8 @@ class Facts:
         """Whether device activity is lost, or may be: the file was cut and what is left holds no kernel. Nothing can
         then be told of what a device, or a host without one, waits for."""
         completeness = self.trace.completeness
+        if self.trace.info.header.get("deviceProperties") == []:
+            return False  # PyTorch's profiler knew of no device
         computes = any((activity.category == Category.COMPUTE.code).any() for activity in self.activities)
         return completeness.device_damaged or (completeness.cut and not computes)
 

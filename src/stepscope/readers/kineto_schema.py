@@ -132,7 +132,12 @@ def describe_run(header: Mapping[str, Any], origin_ns: int, resolution_ns: int) 
         process_groups=tuple(g for g in groups if isinstance(g, dict)) if isinstance(groups, list) else (),
         host=header["host_name"] if isinstance(header.get("host_name"), str) else None,
         options={ours: bool(header[theirs]) for theirs, ours in OPTIONS.items() if theirs in header},
-        header={key: value for key, value in header.items() if key not in ("deviceProperties", "traceEvents")},
+        # An empty list of devices is kept: it says that the profiler knew of none.
+        header={
+            key: value
+            for key, value in header.items()
+            if key != "traceEvents" and (key != "deviceProperties" or value == [])
+        },
     )
 
 

@@ -12,6 +12,11 @@ ROWS = 50
 """Kernels and ops that a report lists."""
 
 
+def _listed(values: dict[str, Any]) -> dict[str, Any]:
+    """With tuples as the lists they are in JSON."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
 def kernels(facts: Facts) -> list[dict[str, Any]]:
     """``analyses.kernels``: those that take longest."""
     total = facts.kernels.total_ns
@@ -32,7 +37,7 @@ def kernels(facts: Facts) -> list[dict[str, Any]]:
             "min_ns": use.min_ns,
             "max_ns": use.max_ns,
             "share": use.total_ns / total if total else 0.0,
-            "launch": dataclasses.asdict(use.shape) | {"blocks": use.shape.blocks},
+            "launch": _listed(dataclasses.asdict(use.shape)) | {"blocks": use.shape.blocks},
         }
         for use in facts.kernels.uses[:ROWS]
     ]

@@ -23,9 +23,10 @@ from stepscope.report.section import Column, Section
 from stepscope.report.sections import sections
 from stepscope.units import format_ns, format_share
 
-_FINDINGS_IN_FULL = 2
 _NOTICES_SHORT = 4
-_FIX_LINES_SHORT = 5
+_FIX_LINES_SHORT = (5, 2)
+"""Lines of the remedy shown of each finding that is told in full."""
+_FINDINGS_IN_FULL = len(_FIX_LINES_SHORT)
 _WIDEST_TEXT = 110
 """Sentences wrap here on very wide terminals: longer lines are hard to read."""
 _LEAST_NAME = 20
@@ -193,7 +194,7 @@ def _finding(number: int, finding: dict[str, Any], document: Document, *, verbos
     sites = phrases.fix_set(finding)
     body += _sites(sites, None if verbose else 4) if sites else _places(finding["where"], None if verbose else 2)
     if finding["fix"]:
-        body.append(_fix(finding["fix"], None if verbose else _FIX_LINES_SHORT))
+        body.append(_fix(finding["fix"], None if verbose else _FIX_LINES_SHORT[number - 1]))
     if verbose:
         body += _evidence(finding["evidence"], phrases.step_names(document))
         body.append(_text(f"finding {finding['id']}, {finding['basis']}", "dim"))
