@@ -54,7 +54,7 @@ SAMPLES = {
 }
 
 
-_XLA_CPU = {"host_op", "runtime_call", "step", "kernel"}
+_XLA_CPU = {"annotation", "host_op", "runtime_call", "step", "kernel"}
 _EIGHT = {*_XLA_CPU, "collective"}
 _FRAMES = {"annotation", "python_frame"}
 _ON_DEVICES = {"device_ops", "instants", "launches", "slices", "step_marks", "tracks", "xla_ops"}
