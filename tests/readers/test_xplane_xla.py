@@ -193,6 +193,24 @@ def test_a_task_handed_over_from_within_another_was_launched_by_its_call(inside:
     assert rows(trace, "launch", table="device_ops") == [("PjRtCpuExecutable::ExecuteHelper" if inside else None,)]
 
 
+def test_a_queued_run_that_the_task_of_the_one_before_begins_belongs_to_its_own_call() -> None:
+    def op(run: int) -> dict[str, int | str]:
+        return {"hlo_op": "dot", "hlo_module": "jit_f", "run_id": run, "device_ordinal": 0}
+
+    call = "CommonPjRtLoadedExecutable::ExecuteHelperOnSingleDevice"
+    python = line("python", Ev("PjitFunction(f)", 0, 11 * US), Ev(call, 0, 10 * US),
+                  Ev("ThreadpoolListener::Record", 5 * US, 0, {"_pt": 15, "_p": 1}),
+                  Ev("PjitFunction(f)", 19 * US, 12 * US), Ev(call, 20 * US, 10 * US), id=1)  # fmt: skip
+    pool = line("tf_pool/2", Ev("ThreadpoolListener::StartRegion", 12 * US, 0, {"_ct": 15, "_c": 1}),
+                Ev("dot", 14 * US, 10 * US, op(7)),
+                Ev("ThreadpoolListener::Record", 30 * US, 0, {"_pt": 15, "_p": 2}),
+                Ev("ThreadpoolListener::StopRegion", 34 * US),
+                Ev("ThreadpoolListener::StartRegion", 40 * US, 0, {"_ct": 15, "_c": 2}),
+                Ev("dot", 41 * US, 10 * US, op(8)), Ev("ThreadpoolListener::StopRegion", 60 * US), id=2)  # fmt: skip
+    trace = read(space(Plane("/host:CPU", (python, pool))))
+    assert [int(trace.slices.start_ns[c]) for c in trace.device_ops.launch] == [0, 20_000]
+
+
 def test_ops_without_a_device_stay_on_their_thread() -> None:
     """TensorFlow writes -1 for device and run."""
     none = {"device_ordinal": -1, "run_id": -1}

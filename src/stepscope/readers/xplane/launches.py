@@ -124,9 +124,21 @@ class Launches:
             left = found < 0
             if left.any():
                 found[left] = others(at[left], device[left], found)
+                self._one_run_each(at, device, found)
         self._by_number(at, device, found)
         call[is_op] = found
         return call
+
+    def _one_run_each(self, at: Rows, device: I32, found: Rows) -> None:
+        """Take back the calls of all but the first run of each on a device: a run that was queued is often begun by the
+        task that ends the run before it, and was asked for by another call."""
+        columns, start = self._xla.columns, self._times.start
+        told = np.flatnonzero((found >= 0) & (columns.run[at] != NULL))
+        told = told[np.argsort(start[columns.rows[at[told]]], kind="stable")]
+        if told.size:
+            group, first = dense(found[told], device[told])
+            run = columns.run[at[told]]
+            found[told[run != run[first][group]]] = -1
 
     @cached_property
     def _executes(self) -> _Executes:
