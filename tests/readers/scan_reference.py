@@ -146,7 +146,10 @@ def _time(value: int) -> int | None:
 
 
 def _blur(value: int | str | None) -> int | str | None:
-    """Raw JSON as a pid is kept as text; how it is spelled does not matter here."""
+    """Raw JSON as a pid is kept as text; how it is spelled does not matter here, nor is a whole number too large for 64
+    bits another one as text."""
+    if isinstance(value, str) and re.fullmatch(r"-?\d{19,40}", value):
+        return int(value)
     return "<json>" if isinstance(value, str) and value.startswith(("true", "false", "[", "{")) else value
 
 
