@@ -65,11 +65,16 @@ def test_too_few_steps_leave_a_sentence(tmp_path: Path) -> None:
     assert ran.manifest["files"] == []
 
 
-def test_the_scripts_own_profiler_gets_its_events(tmp_path: Path) -> None:
-    """Two sessions at once would take the process down when the first is exported."""
-    ran = torch_loop(tmp_path, "own_profiler", 30, "--skip", "6", "--active", "20", "--no-stacks")
-    assert (ran.status, ran.stdout.splitlines()[0]) == (0, b"4")
-    assert ran.manifest["window"]["ended"] == "the job started its own profiler"
+@pytest.mark.parametrize("skip", [6, 8, 9])
+def test_the_scripts_own_profiler_gets_its_events(tmp_path: Path, skip: int) -> None:
+    """Two sessions at once would take the process down when the first is exported; the job's own begins in step 9, while
+    ours records, has just begun, or warms up."""
+    ran = torch_loop(tmp_path, "own_profiler", 30, "--skip", str(skip), "--active", "20", "--no-stacks")
+    assert (ran.status, ran.stdout.splitlines()[0], ran.manifest["failures"]) == (0, b"4", [])
+    if skip == 9:
+        assert ran.manifest["no_profile"] == "the job started its own profiler"
+    else:
+        assert ran.manifest["window"]["ended"] == "the job started its own profiler"
 
 
 def test_a_step_that_does_not_end_is_recorded_no_further(tmp_path: Path) -> None:

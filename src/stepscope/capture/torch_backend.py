@@ -91,6 +91,7 @@ class TorchBackend(Backend):
         self._profile.step_num = number
         with _Claimed():
             self._profile.start()
+        sessions.ours = id(self._profile.profiler)  # from its warm-up on: two cannot be prepared at once either
 
     def begin(self, number: int | None) -> None:
         """Record from step ``number`` on."""
@@ -100,7 +101,6 @@ class TorchBackend(Backend):
         self._action = type(self._action).RECORD
         with _Claimed():
             self._step(number)
-        sessions.ours = id(self._profile.profiler)
 
     def mark(self, number: int) -> None:
         """``ProfilerStep#<number>`` begins."""
