@@ -3,7 +3,7 @@ where in the program."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -17,7 +17,8 @@ from stepscope.analysis.gaps import crosses_step
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
-from stepscope.limits import DISPATCH_GAP_NS
+from stepscope.diagnosis.remedies import Remedies, remedy
+from stepscope.limits import DISPATCH_GAP_NS, RECURS_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.forest import holding, innermost_at
 from stepscope.trace.tables import F64, I32, I64, Bools, Kind
@@ -225,6 +226,35 @@ def _covering(facts: Facts, track: I32, start: I64, end: I64) -> I32:
         found[small] = slices.parent[found[small]]
 
 
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What a rule says of host work of one cause."""
+
+    title: str
+    doing: str
+    """What the host does; follows "the device waits while"."""
+    fixes: Remedies
+    holds: Callable[[Facts, HostWork], bool] = lambda facts, work: True
+    """Whether it is a finding."""
+
+
+def cause_findings(facts: Facts, rule: str, causes: Mapping[Category, Cause]) -> list[Finding]:
+    """One finding per device and cause."""
+    return [
+        host_finding(
+            facts,
+            {category: work},
+            rule=rule,
+            title=cause.title,
+            why=in_words(facts, work, cause.doing),
+            fix=remedy(cause.fixes, facts.trace.info.framework),
+        )
+        for account in facts.working
+        for category, cause in causes.items()
+        if (work := host_work(facts, account, category)) is not None and cause.holds(facts, work)
+    ]
+
+
 def host_finding(
     facts: Facts, works: Mapping[Category, HostWork], *, rule: str, title: str, why: str, fix: str
 ) -> Finding:
@@ -245,7 +275,7 @@ def host_finding(
     )
 
 
-def often_enough(facts: Facts, work: HostWork, share: float) -> bool:
-    """Whether at least a share of the used steps hold some of it, and more than one does."""
-    return work.steps >= max(2, share * len(facts.used))
+def recurs(facts: Facts, work: HostWork) -> bool:
+    """Whether at least ``RECURS_SHARE`` of the used steps hold some of it, and more than one does."""
+    return work.steps >= max(2, RECURS_SHARE * len(facts.used))
 

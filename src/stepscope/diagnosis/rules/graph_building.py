@@ -7,34 +7,28 @@ graph again is ``recompilation``.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.host_work import host_finding, host_work, in_words, often_enough
-from stepscope.diagnosis.remedies import JAX, LAZY_GRAPH, TENSORFLOW, remedy
-from stepscope.limits import RECURS_SHARE
+from stepscope.diagnosis.host_work import Cause, cause_findings, recurs
+from stepscope.diagnosis.remedies import JAX, LAZY_GRAPH, TENSORFLOW
 from stepscope.units import format_share
+
+_CAUSES = {
+    Category.GRAPH_BUILD: Cause(
+        "Building the graph holds up the device", "the host builds the graph of the step", LAZY_GRAPH, recurs
+    )
+}
 
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
     if facts.trace.info.framework in (JAX, TENSORFLOW):
         return []
-    found = []
-    for account in facts.working:
-        work = host_work(facts, account, Category.GRAPH_BUILD)
-        if work is not None and often_enough(facts, work, RECURS_SHARE):
-            found.append(
-                host_finding(
-                    facts,
-                    {Category.GRAPH_BUILD: work},
-                    rule="graph_building",
-                    title="Building the graph holds up the device",
-                    why=in_words(facts, work, "the host builds the graph of the step") + _hidden(facts),
-                    fix=remedy(LAZY_GRAPH, facts.trace.info.framework),
-                )
-            )
-    return found
+    hidden = _hidden(facts)
+    return [replace(found, why=found.why + hidden) for found in cause_findings(facts, "graph_building", _CAUSES)]
 
 
 def _hidden(facts: Facts) -> str:

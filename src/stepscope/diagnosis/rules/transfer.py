@@ -12,34 +12,15 @@ from dataclasses import replace
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.host_work import host_finding, host_work, in_words
-from stepscope.diagnosis.remedies import INFEED, TRANSFERS, remedy
+from stepscope.diagnosis.host_work import Cause, cause_findings
+from stepscope.diagnosis.remedies import INFEED, TRANSFERS
 
-_TITLES = {
-    Category.TRANSFER: "Sending data holds up the device",
-    Category.INFEED: "Infeed data come late",
-}
-_CAUSES = {
-    Category.TRANSFER: ("the host sends it data", TRANSFERS),
-    Category.INFEED: ("its next batch is fed in", INFEED),
-}
+_HOST = {Category.TRANSFER: Cause("Sending data holds up the device", "the host sends it data", TRANSFERS)}
+_DEVICE = {Category.INFEED: Cause("Infeed data come late", "its next batch is fed in", INFEED)}
 
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
-    found = []
-    for account in facts.working:
-        for cause, (doing, remedies) in _CAUSES.items():
-            work = host_work(facts, account, cause)
-            if work is not None:
-                made = host_finding(
-                    facts,
-                    {cause: work},
-                    rule="transfer_bound",
-                    title=f"{_TITLES[cause]}",
-                    why=in_words(facts, work, doing),
-                    fix=remedy(remedies, facts.trace.info.framework),
-                )
-                # What the device itself waits for is no time of a host thread that a replay could leave out.
-                found.append(replace(made, change=None) if cause is Category.INFEED else made)
-    return found
+    # What the device itself waits for is no time of a host thread that a replay could leave out.
+    fed = (replace(found, change=None) for found in cause_findings(facts, "transfer_bound", _DEVICE))
+    return [*cause_findings(facts, "transfer_bound", _HOST), *fed]
