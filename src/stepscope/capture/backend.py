@@ -7,6 +7,7 @@ import glob
 import gzip
 import os
 import shutil
+from abc import ABC, abstractmethod
 from typing import Any
 
 from .options import Options
@@ -17,7 +18,7 @@ class Declined(Exception):
     """Nothing can be recorded, for a reason that a person should read."""
 
 
-class Backend:
+class Backend(ABC):
     """One window of one framework's profiler.
 
     ``prepare``, ``begin``, ``mark`` and ``stop`` are called on the thread that trains, between two steps; ``export`` on
@@ -35,15 +36,17 @@ class Backend:
     def __init__(self, options: Options) -> None:
         self.options = options
 
-    def prepare(self, number: int) -> None:
+    def prepare(self, number: int) -> None:  # noqa: B027  Some have nothing to get ready.
         """Get ready before step ``number``. Raises Declined where another profiler is at work."""
 
+    @abstractmethod
     def begin(self, number: int | None) -> None:
         """Record from here on; step ``number`` begins, or nothing is known of steps."""
 
-    def mark(self, number: int) -> None:
+    def mark(self, number: int) -> None:  # noqa: B027  Some record steps without being told.
         """One step ends and step ``number`` begins."""
 
+    @abstractmethod
     def stop(self) -> None:
         """Record no more."""
 
@@ -51,9 +54,9 @@ class Backend:
         """Record no more, and keep nothing."""
         self.stop()
 
+    @abstractmethod
     def export(self, folder: str) -> list[str]:
         """Write what was recorded; the files."""
-        raise NotImplementedError
 
     def lighter(self) -> Backend | None:
         """The same with less recorded, for when this one could not start; None where there is none."""
@@ -87,11 +90,14 @@ def placed(part: str, folder: str, ending: str, limit: int, compress: bool = Fal
     return path
 
 
-def collected(scratch: str, folder: str, limit: int) -> list[str]:
+def collected(scratch: str, folder: str, options: Options) -> list[str]:
     """Move the XPlane files of a scratch folder to exclusive names in a folder, and remove the scratch folder."""
     try:
+        if options.tensorboard:
+            folder = os.path.join(folder, "plugins", "profile", file_stem())
+            os.makedirs(folder)
         found = sorted(glob.glob(os.path.join(scratch, "**", "*.xplane.pb"), recursive=True))
-        return [placed(path, folder, ".xplane.pb", limit) for path in found]
+        return [placed(path, folder, ".xplane.pb", options.max_bytes) for path in found]
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+from abc import abstractmethod
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -77,7 +78,7 @@ class XPlaneBackend(Backend):
     def export(self, folder: str) -> list[str]:
         """Stop the profiler and keep its XPlane files, ``<host>.rank<r>.<pid>.<time>.xplane.pb``."""
         self.finish()
-        return collected(self._scratch, folder, self.options.max_bytes)
+        return collected(self._scratch, folder, self.options)
 
     def lighter(self) -> Backend | None:
         """Without Python's stacks."""
@@ -87,17 +88,17 @@ class XPlaneBackend(Backend):
         """Stacks."""
         return {"stacks": {"on": self.options.stacks, "adds": "the Python code that launches and waits"}}
 
+    @abstractmethod
     def start(self, folder: str) -> None:
         """The framework's own start."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self) -> None:
         """The framework's own stop, which writes the files."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step_range(self, number: int) -> Any:
         """A context manager that marks a step in the profile."""
-        raise NotImplementedError
 
 
 class JaxBackend(XPlaneBackend):
