@@ -10,9 +10,10 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.idle import Idle
 from stepscope.analysis.where import Where
 from stepscope.trace.forest import innermost_at
-from stepscope.trace.tables import Bools
+from stepscope.trace.tables import I32, I64, Bools, Rows
 from stepscope.trace.trace import Trace
 
 SHOWN = 30
@@ -86,11 +87,8 @@ def _gap(facts: Facts, activity: DeviceActivity, account: Account, g: int) -> Ga
     start, end = int(gaps.start[g]), int(gaps.end[g])
     row = int(np.searchsorted(account.rows.bounds, start, "right")) - 1
     call, thread = int(activity.call[gaps.cause_op[g]]), int(gaps.thread[g])
-    doing = _doing(trace, thread if thread >= 0 else facts.host.main, start, end)
     locator = facts.locator
-    blamed = account.idle.blame.wait[account.idle.blame.gap == g]
-    waited = blamed.size > 0 and max(parts, key=lambda cause: parts[cause]) is Category.SYNC
-    source = int(blamed[0]) if waited else doing if doing >= 0 else call
+    source = int(gap_sources(facts, activity, account, np.array([g]))[0])
     return Gap(
         device=activity.device,
         step=account.rows.steps[row],
@@ -106,18 +104,51 @@ def _gap(facts: Facts, activity: DeviceActivity, account: Account, g: int) -> Ga
     )
 
 
-def _doing(trace: Trace, track: int, start: int, end: int) -> int:
-    """The innermost slice of a thread that covers half the interval or more, as seen from its middle; -1 for none."""
-    if track < 0:
-        return -1
-    middle = (start + end) // 2
-    found = int(innermost_at(trace.slices, np.array([track], np.int32), np.array([middle], np.int64))[0])
-    while found >= 0:
-        covered = min(trace.end_ns(found), end) - max(int(trace.slices.start_ns[found]), start)
-        if 2 * covered >= end - start:
-            return found
-        found = int(trace.slices.parent[found])
-    return -1
+def gap_sources(facts: Facts, activity: DeviceActivity, account: Account, chosen: Rows | None = None) -> I32:
+    """Per gap (of some), the slice that tells most of it: the wait to blame where most of it is ``sync``, else what
+    the launching thread was in for half of it or more, else the call that ended it; -1 for none."""
+    assert account.idle is not None
+    idle, gaps = account.idle, account.idle.gaps
+    chosen = np.arange(len(gaps)) if chosen is None else chosen
+    thread = gaps.thread[chosen]
+    threads = np.where(thread >= 0, thread, facts.host.main).astype(np.int32)
+    doing = _doing(facts.trace, threads, gaps.start[chosen], gaps.end[chosen])
+    source = np.where(doing >= 0, doing, activity.call[gaps.cause_op[chosen]]).astype(np.int32)
+    rows = np.flatnonzero(np.isin(idle.blame.gap, chosen))
+    blamed, first = np.unique(idle.blame.gap[rows], return_index=True)
+    wait = np.full(len(gaps), -1, np.int32)
+    wait[blamed] = idle.blame.wait[rows[first]]
+    waited = (wait >= 0) & (_largest_parts(idle, blamed) == Category.SYNC.code)
+    return np.where(waited[chosen], wait[chosen], source)
+
+
+def _largest_parts(idle: Idle, chosen: I32) -> I64:
+    """The category (code) with most time of some gaps, of equal ones the one that came first; -1 for all others."""
+    rows, size = np.flatnonzero(np.isin(idle.pieces.gap, chosen)), len(CATEGORIES)
+    keys = idle.pieces.gap[rows].astype(np.int64) * size + idle.pieces.category[rows]
+    groups, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    total = np.bincount(group, (idle.pieces.end - idle.pieces.start)[rows], groups.size)
+    order = np.lexsort((first, -total, groups // size))
+    gap, at = np.unique((groups // size)[order], return_index=True)
+    found = np.full(len(idle.gaps), -1, np.int64)
+    found[gap] = (groups % size)[order][at]
+    return found
+
+
+def _doing(trace: Trace, tracks: I32, starts: I64, ends: I64) -> I32:
+    """Per interval, the innermost slice of a thread that covers half of it or more, as seen from its middle; -1 for
+    none."""
+    slices = trace.slices
+    found = innermost_at(slices, tracks, (starts + ends) // 2)
+    unsettled = np.flatnonzero(found >= 0)
+    while unsettled.size:
+        at = found[unsettled]
+        covered = np.minimum(slices.start_ns[at] + slices.dur_ns[at], ends[unsettled])
+        covered -= np.maximum(slices.start_ns[at], starts[unsettled])
+        unsettled = unsettled[2 * covered < (ends - starts)[unsettled]]
+        found[unsettled] = slices.parent[found[unsettled]]
+        unsettled = unsettled[found[unsettled] >= 0]
+    return found
 
 
 def _label(trace: Trace, track: int) -> str | None:
