@@ -58,15 +58,11 @@ class Facts:
     """Devices that computed nothing in the steps (``unused_devices``): no step time, mean or finding is theirs."""
     step_ns: I64
     """Duration of each step: its longest window on a device that is used, else its host period."""
-    host_step_ns: I64
-    sampling: Sampling
     syncs: list[list[Sync]]
     copies: list[list[Copies]]
-    delays: list[LaunchDelay]
     phases: list[dict[Phase, int]]
     """Busy time of the used steps by phase."""
     kernels: KernelTable
-    placement: Placement | None
     xla: XlaFacts | None
     """What XLA did; None for a profile without its ops."""
 
@@ -112,6 +108,28 @@ class Facts:
     def timed(self) -> tuple[int, ...]:
         """The used and the slow steps: what step times are quantiles of."""
         return tuple(sorted((*self.used, *(found.step for found in self.slow))))
+
+    @cached_property
+    def host_step_ns(self) -> I64:
+        """From each step's start to that of the next one of its cycle; the last takes its own length."""
+        return _host_periods(self.markers)
+
+    @cached_property
+    def sampling(self) -> Sampling:
+        """Whether only a part of what happened was recorded."""
+        return sampling_of(self.trace, self.activities)
+
+    @cached_property
+    def delays(self) -> list[LaunchDelay]:
+        """Per device, the time from launches to the ops they start."""
+        return [launch_delay(activity, account, self.used_rows(account)) for activity, account in self.devices]
+
+    @cached_property
+    def placement(self) -> Placement | None:
+        """Where the ops of the used steps ran; None where that was not recorded, as for what XLA compiled."""
+        if not self.used or len(self.trace.xla_ops):
+            return None
+        return place_ops(self.trace, int(self.markers.start[self.used[0]]), int(self.markers.end[self.used[-1]]))
 
     @cached_property
     def returning_syncs(self) -> list[Sync]:
@@ -180,35 +198,32 @@ class Facts:
 
 
 def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
-    """Run every analysis on a trace."""
+    """Book the time of a trace and find what costs it; what few ask for is computed when it is asked for."""
     tick = progress or (lambda stage, done, total: None)
     tick("accounting", 0, 4)
     activities = device_activities(trace)
     markers = find_markers(trace, activities)
     host = host_activity(trace, markers.slices)
+    accounts = _accounts(trace, activities, host, markers)
     complete = complete_steps(trace, markers, activities)
-    accounts = account_devices(trace, activities, host, markers)
-    if not activities:
-        accounts = [account for account in (account_host(trace, host, markers),) if account is not None]
     timed = used_steps(complete)
     unused = unused_devices(accounts, timed)
     step_ns = _step_durations(markers, [account for account in accounts if account.rows.device not in unused])
     slow = slow_steps(accounts, timed, step_ns, unused)
     used = tuple(step for step in timed if step not in {found.step for found in slow})
     tick("accounting", 1, 4)
-    bounds = [_bounds(account, used) for account in accounts] if activities else []
     locator = Locator(trace)
-    pairs = list(zip(activities, accounts, strict=False))
-    syncs = [find_syncs(trace, *pair, host, locator, (markers, used)) for pair in pairs]
-    copies = [find_copies(trace, *pair, locator, used, host.main) for pair in pairs]
+    devices = list(zip(activities, accounts, strict=False))
+    syncs = [find_syncs(trace, *device, host, locator, (markers, used)) for device in devices]
+    copies = [find_copies(trace, *device, locator, used, host.main) for device in devices]
     tick("accounting", 2, 4)
-    phases = [
-        phase_time(activity, device_phases(trace, activity), window)
-        for activity, window in zip(activities, bounds, strict=True)
-    ]
+    bounds = [_bounds(account, used) for _, account in devices]
+    phases = [phase_time(a, device_phases(trace, a), window) for a, window in zip(activities, bounds, strict=True)]
     kernels = kernel_table(trace, activities, bounds)
     tick("accounting", 3, 4)
-    facts = Facts(
+    xla = xla_facts(trace, activities, bounds, host, markers, used)
+    tick("accounting", 4, 4)
+    return Facts(
         trace=trace,
         activities=activities,
         host=host,
@@ -220,20 +235,19 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         accounts=accounts,
         unused=unused,
         step_ns=step_ns,
-        host_step_ns=_host_periods(markers),
-        sampling=sampling_of(trace, activities),
         syncs=syncs,
         copies=copies,
-        delays=[
-            launch_delay(a, account, account.step_rows(used)) for a, account in zip(activities, accounts, strict=False)
-        ],
         phases=phases,
         kernels=kernels,
-        placement=_placement(trace, markers, used),
-        xla=xla_facts(trace, activities, bounds, host, markers, used),
+        xla=xla,
     )
-    tick("accounting", 4, 4)
-    return facts
+
+
+def _accounts(trace: Trace, activities: list[DeviceActivity], host: HostActivity, markers: Markers) -> list[Account]:
+    if activities:
+        return account_devices(trace, activities, host, markers)
+    account = account_host(trace, host, markers)
+    return [] if account is None else [account]
 
 
 def _bounds(account: Account, used: tuple[int, ...]) -> tuple[I64, I64]:
@@ -258,12 +272,6 @@ def _host_periods(markers: Markers) -> I64:
     follows = np.flatnonzero(~markers.gap_after[:-1])
     period[follows] = markers.start[follows + 1] - markers.start[follows]
     return period
-
-
-def _placement(trace: Trace, markers: Markers, used: tuple[int, ...]) -> Placement | None:
-    if not used or len(trace.xla_ops):
-        return None  # what XLA compiled has no host ops to compare with
-    return place_ops(trace, int(markers.start[used[0]]), int(markers.end[used[-1]]))
 
 
 __all__ = ["PHASES", "Facts", "Phase", "analyse"]
