@@ -228,6 +228,27 @@ MEMORY_FULL_SHARE: Final = 0.92
 HEADROOM_TIMES: Final = 2.0
 """Room for a larger batch is told from twice the batch on: batches are doubled."""
 
+# --- comparing runs -----------------------------------------------------------------------------------------------
+
+COMPARED_STEPS: Final = 3
+"""With fewer steps of a run its noise is not known: two steps give an interval 13 times their spread."""
+
+CORRELATED_STEPS: Final = 10
+"""From so many steps on it can be told how much each resembles the one before."""
+
+RUN_TO_RUN_SHARE: Final = 0.02
+"""Runs of the same code differ by up to this share of a step for what the steps of one run do not show: clocks,
+temperature, where memory lies. Our judgement; gates of single projects choose their own (``--fail-if``)."""
+
+COMPARED_ITEM_SHARE: Final = 0.005
+"""A kernel, op, layer or cause is listed where its time changed by this share of a step and by more than noise."""
+
+# --- machine code -------------------------------------------------------------------------------------------------
+
+KERNELS_KEPT_S: Final = 30 * 86_400
+"""Machine code of another version is removed when no process has asked for it for so long: a version takes a few MB,
+and compiling it again less than a minute."""
+
 # --- machine code -------------------------------------------------------------------------------------------------
 
 KERNELS_KEPT_S: Final = 30 * 86_400

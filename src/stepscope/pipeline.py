@@ -14,6 +14,8 @@ from stepscope import compiled
 from stepscope.analysis.excerpt import by_steps, with_inferred_steps
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.region import region
+from stepscope.comparison.compare import Comparison, Side
+from stepscope.comparison.compare import compare as compare_sides
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.what_if import LargerBatch, Prediction, larger_batch, what_if
@@ -134,6 +136,15 @@ class Profile:
     def larger_batch(self, factor: float) -> LargerBatch:
         """The step time of a batch so many times as large. Raises UsageError where nothing can be replayed."""
         return larger_batch(self.facts, self.diagnosis, factor)
+
+    @property
+    def side(self) -> Side:
+        """This profile as one of two that are compared."""
+        return Side(self.facts, self.diagnosis)
+
+    def compare(self, after: Profile) -> Comparison:
+        """What changed from this profile to a later one of the same job."""
+        return compare_sides(self.side, after.side)
 
     def slice(
         self, *, steps: Span | None = None, time_ns: Span | None = None, min_dur_ns: int | None = None

@@ -58,7 +58,7 @@ class Layers:
 
 
 @dataclass(frozen=True)
-class _Paths:
+class Paths:
     """Per slice, the number of its layer in ``names`` (-1: none) and whether it is part of the backward pass."""
 
     layer: I32
@@ -71,7 +71,7 @@ def layer_costs(trace: Trace, activities: list[DeviceActivity], windows: tuple[W
 
     ``windows`` are the used steps on the host and on each device.
     """
-    paths = _paths(trace)
+    paths = layer_paths(trace)
     if paths is None:
         return []
     if not activities:
@@ -88,7 +88,7 @@ def layer_costs(trace: Trace, activities: list[DeviceActivity], windows: tuple[W
     return made
 
 
-def _layers(device: int | None, paths: _Paths, slices: Rows, duration: I64) -> Layers:
+def _layers(device: int | None, paths: Paths, slices: Rows, duration: I64) -> Layers:
     """``slices`` say which layer each duration belongs to; -1 for none."""
     layer = np.where(slices >= 0, paths.layer[slices], -1)
     backward = paths.backward[slices] & (layer >= 0)
@@ -113,7 +113,7 @@ def _layers(device: int | None, paths: _Paths, slices: Rows, duration: I64) -> L
     return Layers(device, tuple(found), int(sums[:2, size].sum()), int(duration.sum()))
 
 
-def _paths(trace: Trace) -> _Paths | None:
+def layer_paths(trace: Trace) -> Paths | None:
     """Scopes that ops were compiled with, else the modules or graph nodes that launched them."""
     compiled = trace.xla_ops
     scoped = compiled.scope >= 0
@@ -127,7 +127,7 @@ def _paths(trace: Trace) -> _Paths | None:
     return _by_module(trace)
 
 
-def _by_text(trace: Trace, slices: Rows | I32, text: I32, scope: Callable[[str], Scope]) -> _Paths:
+def _by_text(trace: Trace, slices: Rows | I32, text: I32, scope: Callable[[str], Scope]) -> Paths:
     count = len(trace.strings)
     used = used_codes(text, count).tolist()
     told = {code: scope(trace.strings[code]) for code in used}
@@ -139,10 +139,10 @@ def _by_text(trace: Trace, slices: Rows | I32, text: I32, scope: Callable[[str],
     backward = np.full(len(trace.slices), -1, np.int32)
     layer[slices], backward[slices] = layer_of[text], back_of[text]
     parent = trace.slices.parent
-    return _Paths(inherit(layer, parent), inherit(backward, parent) == 1, tuple(number))
+    return Paths(inherit(layer, parent), inherit(backward, parent) == 1, tuple(number))
 
 
-def _by_module(trace: Trace) -> _Paths | None:
+def _by_module(trace: Trace) -> Paths | None:
     slices = trace.slices
     is_module = (slices.kind == Kind.MODULE) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
     rows = np.flatnonzero(is_module)
@@ -158,7 +158,7 @@ def _by_module(trace: Trace) -> _Paths | None:
     forward = forward_of(trace)
     behind = np.where(forward >= 0, of_slice[forward], -1)
     linked = (of_slice < 0) & (behind >= 0)
-    return _Paths(np.where(linked, behind, of_slice).astype(np.int32), linked, names)
+    return Paths(np.where(linked, behind, of_slice).astype(np.int32), linked, names)
 
 
 def _chains(trace: Trace, name: I32, parent: I32) -> tuple[I32, tuple[str, ...]]:

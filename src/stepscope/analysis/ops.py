@@ -225,34 +225,34 @@ def _compiled_calls(
     trace: Trace, activities: list[DeviceActivity], windows: list[Windows], first: int
 ) -> tuple[_Calls, tuple[str, ...]]:
     """Instructions that ran on devices; their types are numbered from ``first``."""
-    compiled = trace.xla_ops
-    row_of = np.full(len(trace.slices), -1, np.int64)
-    row_of[compiled.slice] = np.arange(len(compiled))
     inside = [a.slice[within(window, a.start)] for a, window in zip(activities, windows, strict=True)]
     slices = np.concatenate([np.empty(0, np.int32), *inside]).astype(np.intp)
-    slices = slices[row_of[slices] >= 0]
-    slices = slices[compiled.op[row_of[slices]] >= 0]
-    row = row_of[slices]
-    duration = trace.slices.dur_ns[slices]
-    told = _typed(
-        trace,
-        slices,
-        np.where(compiled.category[row] >= 0, compiled.category[row], compiled.op[row]),
-        compiled.op[row],
-        _opcode,
-    )
+    told = compiled_ops(trace, slices)[1]
+    duration = trace.slices.dur_ns[told.slice]
     made = _Calls(
-        slice=slices,
+        slice=told.slice,
         kind=told.kind + np.int32(first),
         node=told.node,
-        on_device=np.ones(slices.size, np.bool_),
+        on_device=np.ones(duration.size, np.bool_),
         total=duration,
         self_=duration,
-        device_ops=np.ones(slices.size, np.int64),
+        device_ops=np.ones(duration.size, np.int64),
         device=duration,
         device_self=duration,
     )
     return made, told.kinds
+
+
+def compiled_ops(trace: Trace, slices: Rows) -> tuple[Rows, Ops]:
+    """Which of some slices are instructions that XLA compiled, and these as ops: by category, else by opcode."""
+    compiled = trace.xla_ops
+    row_of = np.full(len(trace.slices), -1, np.int64)
+    row_of[compiled.slice] = np.arange(len(compiled))
+    kept = np.flatnonzero(row_of[slices] >= 0)
+    kept = kept[compiled.op[row_of[slices[kept]]] >= 0]
+    row = row_of[slices[kept]]
+    text = np.where(compiled.category[row] >= 0, compiled.category[row], compiled.op[row])
+    return kept, _typed(trace, slices[kept], text, compiled.op[row], _opcode)
 
 
 def _opcode(instruction: str) -> str:

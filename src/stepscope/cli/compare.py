@@ -1,0 +1,56 @@
+"""``stepscope compare``: what changed between two profiles, with noise taken into account."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from stepscope.cli.progress import ProgressBar
+from stepscope.cli.streams import say
+from stepscope.errors import Exit
+
+
+@click.command()
+@click.argument("before", metavar="BEFORE")
+@click.argument("after", metavar="AFTER")
+@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
+@click.option(
+    "--fail-if", "conditions", metavar="CONDITION", multiple=True,
+    help="Exit with status 4 where it holds: 'step_time > +3%' (a change), 'device_busy < 80%', 'input > 2ms'. May be "
+    "given several times; without it those of [tool.stepscope] in pyproject.toml hold.",
+)  # fmt: skip
+def compare(before: str, after: str, form: str, out: str | None, conditions: tuple[str, ...]) -> int:
+    """Say what changed from one profile to another, and whether it is more than noise.
+
+    The noise is that of the steps themselves: a difference is one where the interval that holds it with 95 %
+    certainty leaves out zero, and it is more than runs of the same code differ by.
+
+    Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged, 4 a --fail-if fired.
+    """
+    from stepscope import pipeline
+    from stepscope.comparison import budgets
+    from stepscope.report import comparison as report
+
+    chosen = [budgets.parse(text) for text in conditions] or budgets.of_project(Path.cwd())
+    with ProgressBar() as progress:
+        profiles = [pipeline.open(path, progress=progress) for path in (before, after)]
+        sides = [profile.side for profile in profiles]
+    found = profiles[0].compare(profiles[1])
+    document = report.make(found, sides, (before, after))
+    outcomes = [budgets.check(budget, sides[1], found) for budget in chosen]
+    document["budgets"] = [{"condition": one.budget.text, "fired": one.fired, "text": one.sentence} for one in outcomes]
+    render = {"text": report.text, "markdown": report.markdown, "json": report.json_}
+    made = render[form](document)
+    if out is not None:
+        Path(out).write_text(made, encoding="utf-8", errors="backslashreplace")
+    else:
+        sys.stdout.write(made)
+    for one in outcomes:
+        if one.fired:
+            say(f"--fail-if {one.sentence}")
+    if any(one.fired for one in outcomes):
+        return Exit.FAIL_IF
+    return max(profile.exit_status for profile in profiles)

@@ -1,0 +1,235 @@
+"""A comparison as a neutral document ``stepscope.comparison/1``, and as text and Markdown."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from stepscope import _version
+from stepscope.comparison.compare import Comparison, Side
+from stepscope.comparison.found import FindingChange
+from stepscope.comparison.items import ItemChange
+from stepscope.comparison.noise import Difference
+from stepscope.diagnosis.finding import Finding
+from stepscope.report.labels import CATEGORIES
+from stepscope.report.names import shorten, visible
+from stepscope.units import format_ns, format_share
+
+SCHEMA = "stepscope.comparison/1"
+_LISTED = 50
+"""Rows of a table in the document."""
+_WIDTH = 100
+_SHOWN = 8
+"""Rows of a table in text and Markdown."""
+
+Document = dict[str, Any]
+
+
+def make(comparison: Comparison, sides: Sequence[Side], paths: Sequence[str]) -> Document:
+    """Everything as one JSON-ready dict; times in ns per step."""
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "stepscope", "version": _version.__version__},
+        "changed": comparison.changed,
+        "not_determined": comparison.not_determined,
+        "before": _side(sides[0], paths[0]),
+        "after": _side(sides[1], paths[1]),
+        "step_time": _difference(comparison.step),
+        "differences": list(comparison.differences),
+        "parts": [
+            {
+                "category": str(part.category),
+                "label": CATEGORIES[part.category].words,
+                "told": part.told,
+                **_difference(part.difference),
+            }
+            for part in comparison.parts
+        ],
+        "kernels": [_item(change) for change in comparison.kernels[:_LISTED]],
+        "ops": [_item(change) for change in comparison.ops[:_LISTED]],
+        "layers": [_item(change) for change in comparison.layers[:_LISTED]],
+        "findings": [_finding(change) for change in comparison.findings],
+        "achieved": None if comparison.achieved is None else {
+            **dataclasses.asdict(comparison.achieved),
+            "gone": list(comparison.achieved.gone),
+            "measured_step_ns": round(comparison.achieved.measured_step_ns),
+            "off_share": comparison.achieved.off_share,
+        },
+    }  # fmt: skip
+
+
+def _side(side: Side, path: str) -> Document:
+    facts = side.facts
+    return {
+        "path": path,
+        "steps_used": len(facts.used),
+        "step_ns": [int(ns) for ns in side.step_ns],
+        "mean_step_ns": facts.mean_step_ns,
+        "median_step_ns": facts.median_step_ns,
+        "verdict": side.diagnosis.verdict,
+    }
+
+
+def _difference(change: Difference) -> Document:
+    return {
+        "before_ns": round(change.before_ns),
+        "after_ns": round(change.after_ns),
+        "difference_ns": round(change.ns),
+        "share": change.share,
+        "low_ns": None if change.low_ns is None else round(change.low_ns),
+        "high_ns": None if change.high_ns is None else round(change.high_ns),
+    }
+
+
+def _item(change: ItemChange) -> Document:
+    made = {"name": change.name, "renamed": change.renamed, "op": change.op}
+    counts = {"count_before": change.count_before, "count_after": change.count_after}
+    return {**made, **counts, **_difference(change.difference)}
+
+
+def _finding(change: FindingChange) -> Document:
+    finding = change.before or change.after
+    assert finding is not None
+    return {
+        "state": change.state,
+        "rule": finding.rule,
+        "title": finding.title,
+        "before": _cost(change.before),
+        "after": _cost(change.after),
+    }
+
+
+def _cost(finding: Finding | None) -> Document | None:
+    if finding is None:
+        return None
+    return {
+        "id": finding.id,
+        "cost_ns_per_step": finding.cost_ns_per_step,
+        "saving_ns_per_step": finding.saving_ns_per_step,
+    }
+
+
+# --- text ---------------------------------------------------------------------------------------------------------
+
+
+def json_(document: Document) -> str:
+    """The document itself."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def text(document: Document) -> str:
+    """For a terminal; at most 100 cells wide but for paths."""
+    return "\n".join(line.rstrip() for line in _lines(document)) + "\n"
+
+
+def sentence(document: Document) -> str:
+    """What became of the step time."""
+    step = document["step_time"]
+    one, two = format_ns(step["before_ns"]), format_ns(step["after_ns"])
+    if document["not_determined"]:
+        return f"Whether the step time changed is not determined ({one}, then {two}): {document['not_determined']}."
+    if not document["changed"]:
+        return f"The step time did not change: {one}, then {two}, {_noise(step)}."
+    faster = step["difference_ns"] < 0
+    share = format_share(abs(step["share"])) if step["share"] is not None else ""
+    amount = format_ns(abs(step["difference_ns"]))
+    return f"A step is {amount} ({share}) {'faster' if faster else 'slower'}: {one}, then {two}, {_noise(step)}."
+
+
+def _wrapped(said: str, indent: str) -> list[str]:
+    return textwrap.wrap(visible(said), _WIDTH, initial_indent=indent, subsequent_indent=indent or "  ")
+
+
+def _noise(step: Document) -> str:
+    return f"difference {_signed(step['low_ns'])} to {_signed(step['high_ns'])} (95 %)"
+
+
+def _lines(document: Document) -> Iterator[str]:
+    for which in ("before", "after"):
+        side = document[which]
+        yield f"{which:<7} {visible(side['path'])} · {side['steps_used']} steps"
+        yield from _wrapped(side["verdict"], " " * 8)
+    yield ""
+    yield from _wrapped(sentence(document), "")
+    for said in document["differences"]:
+        yield from _wrapped(f"! {said}", "")
+    for title, rows in _tables(document):
+        yield ""
+        yield f"{title:<60} {'before':>9} {'after':>9}  difference"
+        yield from (f"  {name:<58} {before:>9} {after:>9}  {change}" for name, before, after, change in rows)
+    found = list(_finding_lines(document))
+    if found:
+        yield ""
+        yield "Findings"
+        yield from (f"  {line}" for line in found)
+
+
+def _tables(document: Document) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
+    parts = [{**part, "name": part["label"]} for part in document["parts"] if part["told"]]
+    tables = (("Time per step", parts), *((name.capitalize(), document[name]) for name in ("kernels", "ops", "layers")))
+    for title, items in tables:
+        if items:
+            more = [(f"… {len(items) - _SHOWN} more", "", "", "")] if len(items) > _SHOWN else []
+            yield title, [_row(item) for item in items[:_SHOWN]] + more
+
+
+def _row(item: Document) -> tuple[str, str, str, str]:
+    name = shorten(visible(item["name"]), 58)
+    if item.get("renamed"):
+        name = f"{shorten(visible(item['name']), 27)} → {shorten(visible(item['renamed']), 28)}"
+    share = f" ({'+' if item['share'] > 0 else '−'}{format_share(abs(item['share']))})" if item["share"] else ""
+    return name, format_ns(item["before_ns"]), format_ns(item["after_ns"]), f"{_signed(item['difference_ns'])}{share}"
+
+
+def _finding_lines(document: Document) -> Iterator[str]:
+    for change in document["findings"]:
+        costs = [side["cost_ns_per_step"] if side else None for side in (change["before"], change["after"])]
+        one, two = (format_ns(cost) for cost in costs)
+        said = {
+            "gone": f"gone: {one} before",
+            "new": f"new: {two}",
+            "stays": f"stays: {two}",
+            "less": f"less: {one}, then {two}",
+            "more": f"more: {one}, then {two}",
+        }[change["state"]]
+        yield f"{visible(change['title']).replace('`', '')} ({said})"
+    if achieved := document["achieved"]:
+        off = format_share(abs(achieved["off_share"]))
+        predicted, measured = (format_ns(achieved[f"{which}_step_ns"]) for which in ("predicted", "measured"))
+        gone = ", ".join(achieved["gone"])
+        yield f"Without {gone} a step was predicted to take {predicted}; it takes {measured} ({off} off)."
+
+
+def _signed(ns: int) -> str:
+    return f"{'+' if ns > 0 else '−' if ns < 0 else ''}{format_ns(abs(ns))}"
+
+
+# --- Markdown -----------------------------------------------------------------------------------------------------
+
+
+def markdown(document: Document) -> str:
+    """For a pull request's comment."""
+    return "\n".join(_markdown_lines(document)) + "\n"
+
+
+def _markdown_lines(document: Document) -> Iterator[str]:
+    yield f"**{sentence(document)}**"
+    for text in document["differences"]:
+        yield ""
+        yield f"⚠ {text}"
+    for title, rows in _tables(document):
+        yield ""
+        yield f"| {title} | before | after | difference |"
+        yield "|---|--:|--:|--:|"
+        yield from (f"| {_cell(name)} | {before} | {after} | {change} |" for name, before, after, change in rows)
+    found = list(_finding_lines(document))
+    if found:
+        yield ""
+        yield from (f"- {line}" for line in found)
+
+
+def _cell(name: str) -> str:
+    return name if name.startswith("… ") else "`" + name.replace("`", "'").replace("|", "\\|") + "`"
