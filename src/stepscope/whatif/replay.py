@@ -86,6 +86,10 @@ def _kept(gone: iv.Intervals, start: I64, end: I64) -> I64:
     return end - start - iv.covered_between(gone, start, end)
 
 
+_LONG_AGO = np.iinfo(np.int64).min // 4
+_WAIT_END, _MARK, _LAUNCH, _OP = (int(kind) for kind in (Instant.WAIT_END, Instant.MARK, Instant.LAUNCH, Instant.OP))
+
+
 @kernel
 def _run(
     records: tuple[U8, I32, I32],
@@ -100,16 +104,15 @@ def _run(
     elapsed, since_main, anchored = host
     own, back, wait_op, for_start, gone = waits
     stream, call, latency, pause, awaits, residual, floor, duration = ops
-    long_ago = np.iinfo(np.int64).min // 4
-    start = np.full(stream.size, long_ago, np.int64)
-    end = np.full(stream.size, long_ago, np.int64)
-    launch = np.full(counts[0], long_ago, np.int64)
+    start = np.full(stream.size, _LONG_AGO, np.int64)
+    end = np.full(stream.size, _LONG_AGO, np.int64)
+    launch = np.full(counts[0], _LONG_AGO, np.int64)
     marks = np.zeros(counts[1], np.int64)
     begun = np.zeros(own.size, np.int64)
-    free = np.full(stream.max() + 1, long_ago, np.int64)
+    free = np.full(stream.max() + 1, _LONG_AGO, np.int64)
     for r in range(kind.size):
         at, of = ref[r], line[r]
-        if kind[r] == 4:
+        if kind[r] == _OP:
             ready = max(floor[at], free[stream[at]] + pause[at])
             if call[at] >= 0:
                 ready = max(ready, launch[call[at]] + latency[at])
@@ -122,7 +125,7 @@ def _run(
             end[at] = start[at] + duration[at]
             free[stream[at]] = max(free[stream[at]], end[at])
             continue
-        if kind[r] == 0:
+        if kind[r] == _WAIT_END:
             until = begun[at] + own[at]
             if wait_op[at] >= 0:
                 awaited = start[wait_op[at]] if for_start[at] else end[wait_op[at]]
@@ -133,9 +136,9 @@ def _run(
             clock[of] = max(clock[of], clock[0] + since_main[r])
         else:
             clock[of] += elapsed[r]
-        if kind[r] == 1:
+        if kind[r] == _MARK:
             marks[at] = clock[of]
-        elif kind[r] == 2:
+        elif kind[r] == _LAUNCH:
             launch[at] = clock[of]
         else:
             begun[at] = clock[of]
