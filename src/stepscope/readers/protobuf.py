@@ -15,8 +15,7 @@ import numpy as np
 
 from stepscope.compiled import inlined, kernel
 from stepscope.trace.tables import I64, NULL, U8
-
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+from stepscope.wire import BYTES, FIXED32, FIXED64, VARINT
 
 
 @dataclass(frozen=True, slots=True)

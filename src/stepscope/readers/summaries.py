@@ -17,10 +17,10 @@ from typing import BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
-from stepscope.readers.small_message import fields
 from stepscope.trace import tables as t
 from stepscope.trace.check import check
 from stepscope.trace.trace import Trace
+from stepscope.wire import fields
 
 PATTERN = "events.out.tfevents.*"
 QUEUE_TAG = re.compile(r"(?:^|/)fraction_(?:of|over_\d+_of)_\d+_full(?:_\d+)?$")

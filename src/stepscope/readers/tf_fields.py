@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stepscope.readers.small_message import fields
+from stepscope.wire import fields
 
 Names = Mapping[int, tuple[str, Any]]
 """Per field its name and what it is: int, str, or the names of a message; in a list where it may be repeated."""

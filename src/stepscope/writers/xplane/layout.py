@@ -18,11 +18,12 @@ from stepscope.readers.restated import OwnDevice, OwnSpace, programs_of
 from stepscope.readers.xplane.stats import DERIVED, KIND, RUN
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Device, Trace
+from stepscope.wire import field
 from stepscope.writers.replacing import replacing
 from stepscope.writers.xplane.facts import Fact, facts_of, host_steps, producer_types
 from stepscope.writers.xplane.names import EventNames
 from stepscope.writers.xplane.plane import Plane, Value
-from stepscope.writers.xplane.wire import REFERENCE, SIGNED, StatColumn, encode_events, field, number_field
+from stepscope.writers.xplane.wire import REFERENCE, SIGNED, StatColumn, encode_events, number_field
 
 HOST, _GPU = "/host:CPU", "/device:GPU:"
 _WARNINGS, _HOSTNAMES = 3, 4

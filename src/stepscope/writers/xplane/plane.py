@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from stepscope.trace.tables import I32, I64, U8
-from stepscope.writers.xplane.wire import TEXT, field, number_field, prefix
+from stepscope.wire import field, prefix
+from stepscope.writers.xplane.wire import TEXT, number_field
 
 Value = int | str
 _PLANES, _LINES, _EVENT_NAMES, _STAT_NAMES, _STATS = 1, 3, 4, 5, 6

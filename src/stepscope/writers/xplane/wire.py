@@ -1,4 +1,4 @@
-"""Protocol-buffer bytes of XPlane messages; events, of which there are millions, in compiled loops."""
+"""Protocol-buffer bytes of XPlane's events, of which there are millions, in compiled loops."""
 
 from __future__ import annotations
 
@@ -32,30 +32,6 @@ class StatColumn:
     rows: I64
     """Events that have it, rising."""
     values: I64
-
-
-def varint(value: int) -> bytes:
-    """A whole number; negative ones as their 64-bit complement."""
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def field(number: int, value: int | str | bytes) -> bytes:
-    """One field: a number as varint, text and messages with their length."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value.encode("utf-8", "replace") if isinstance(value, str) else value
-    return prefix(number, len(data)) + data
-
-
-def prefix(number: int, size: int) -> bytes:
-    """What stands before the bytes of a text or message."""
-    return varint(number << 3 | 2) + varint(size)
 
 
 def number_field(stat: str) -> int:
