@@ -243,6 +243,18 @@ temperature, where memory lies. Our judgement; gates of single projects choose t
 COMPARED_ITEM_SHARE: Final = 0.005
 """A kernel, op, layer or cause is listed where its time changed by this share of a step and by more than noise."""
 
+# --- capturing from running jobs ----------------------------------------------------------------------------------
+
+CAPTURE_BYTES: Final = 1 << 30
+"""A profile of more bytes is not received: it is held in memory once, and gRPC itself ends at 2 GiB. Two seconds of
+eight busy devices take some 100 MB."""
+
+CAPTURE_LONGEST_S: Final = 3600.0
+"""No capture is longer: profiles grow by tens of MB a second."""
+
+CAPTURE_WAIT_S: Final = 60.0
+"""A profile is waited for so long once its recording is over, as TensorFlow's own client does."""
+
 # --- machine code -------------------------------------------------------------------------------------------------
 
 KERNELS_KEPT_S: Final = 30 * 86_400
