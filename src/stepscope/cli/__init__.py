@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import click
 
 from stepscope._version import __version__
+from stepscope.cli.capture import capture
 from stepscope.cli.compare import compare
 from stepscope.cli.convert import convert
 from stepscope.cli.diagnose import diagnose
@@ -22,7 +23,9 @@ from stepscope.cli.streams import prepare_streams, say, silence_stdout
 from stepscope.cli.what_if import what_if
 from stepscope.errors import Exit, StepscopeError
 
-COMMANDS: tuple[click.Command, ...] = (diagnose, run, compare, what_if, convert, slice_, query, formats, doctor)
+COMMANDS: tuple[click.Command, ...] = (
+    diagnose, run, capture, compare, what_if, convert, slice_, query, formats, doctor,
+)  # fmt: skip
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
