@@ -31,6 +31,8 @@ from stepscope.trace.tables import TABLES
 from stepscope.trace.trace import Trace
 from stepscope.trace.views import numbered
 from stepscope.units import format_ns
+from stepscope.web.assemble import Run, html_file
+from stepscope.web.pack import pack
 from stepscope.writers import saved
 
 Progress = Callable[[str, int, int], None]
@@ -179,6 +181,14 @@ class Profile:
     def _document(self) -> dict[str, Any]:
         file = document.File(str(self.source.path), self.source.size, self.trace.completeness.events)
         return document.make(self.facts, self.diagnosis, [file])
+
+    def run(self) -> Run:
+        """What pages show of this profile: the report and the trace, packed for a browser."""
+        return Run(self.source.path.name, self.document(), pack(self))
+
+    def html(self) -> str:
+        """The report as one HTML page that needs nothing else: pages, trace viewer and data."""
+        return html_file([self.run()])
 
     @property
     def exit_status(self) -> Exit:

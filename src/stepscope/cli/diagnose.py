@@ -25,8 +25,8 @@ _FILE_WIDTH = 100
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True,
-    help="How to write the diagnosis; json always holds everything.",
+    "--format", "form", type=click.Choice(["text", "json", "markdown", "html"]), default="text", show_default=True,
+    help="How to write the diagnosis; json always holds everything, html shows it, with the trace, in one file.",
 )  # fmt: skip
 @click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the evidence and every table behind the diagnosis.")
@@ -40,8 +40,12 @@ def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged and the report
     covers what was left of it.
     """
-    render = _renderer(form, verbose=verbose, to_file=out is not None)
+    if form == "html" and out is None:
+        raise UsageError("--format html writes a file: name it with -o report.html")
     sources, statuses = _found(paths, verbose=verbose)
+    if form == "html":
+        return _html(sources, statuses, Path(str(out)))
+    render = _renderer(form, verbose=verbose, to_file=out is not None)
     if form == "json" and (len(paths) > 1 or len(sources) > 1):
         raise UsageError("--format json is one document of one profile; several ranks cannot be combined yet")
     names = Counter(source.path.name for source in sources)
@@ -63,6 +67,28 @@ def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) 
             sys.stdout.write(("\n" if len(reports) > 1 else "") + reports[-1])
     if out is not None and reports:
         Path(out).write_text("\n".join(reports), encoding="utf-8", errors="backslashreplace")
+    return min((status for status in statuses if status), default=Exit.OK)
+
+
+def _html(sources: list[Source], statuses: list[Exit], out: Path) -> int:
+    """Write one page of all profiles."""
+    from stepscope import pipeline
+    from stepscope.web.assemble import html_file
+
+    runs = []
+    for source in sources:
+        try:
+            with ProgressBar() as progress:
+                profile = pipeline.read(source, progress=progress)
+                runs.append(profile.run())
+                statuses.append(profile.exit_status)
+        except StepscopeError as error:
+            if len(sources) == 1:
+                raise
+            say(error.sentence, *error.details)
+            statuses.append(error.status)
+    if runs:
+        out.write_text(html_file(runs), encoding="utf-8", errors="backslashreplace")
     return min((status for status in statuses if status), default=Exit.OK)
 
 

@@ -1,0 +1,95 @@
+"""Reports as one HTML file: pages, trace viewer and data inside, no network and no server."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from stepscope.report.phrases import Document
+from stepscope.web.bundle import bundle, static
+from stepscope.web.words import words
+
+PAGE, WORKER = "main.js", "trace/worker.js"
+STYLES = ("style.css", "trace/trace.css")
+
+_CHUNK_BYTES = 3 << 20
+"""Of a pack per element: browsers limit the length of a string."""
+_END_OF_SCRIPT = re.compile(r"</script|<!--", re.IGNORECASE)
+_SLOT = re.compile(r"[ \t]*<!-- (?P<name>[a-z]+) -->\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A diagnosed profile as pages show it; without a pack there is no trace to look at, and ``no_pack`` says why."""
+
+    title: str
+    document: Document
+    pack: bytes | None
+    no_pack: str | None = None
+
+    def data(self) -> dict[str, Any]:
+        """What pages read first: the report and its sentences."""
+        return {"title": self.title, "report": self.document, "words": words(self.document), "no_pack": self.no_pack}
+
+
+def html_file(runs: Sequence[Run]) -> str:
+    """One page that holds everything it shows."""
+    code, style = script(PAGE), styles()
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_digest(code)}'; style-src 'sha256-{_digest(style)}'; "
+        "img-src data: blob:; worker-src blob:; base-uri 'none'; form-action 'none'"
+    )
+    head = (
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f"<style>{style}</style>\n"
+    )
+    title = runs[0].title if len(runs) == 1 else f"{len(runs)} profiles"
+    return page(title, head, f"{''.join(_data(runs))}<script>{code}</script>\n")
+
+
+def page(title: str, head: str, body: str) -> str:
+    """The pages' HTML with a title, elements for its head, and elements behind its body."""
+    slots = {"title": f"<title>{html.escape(title)} · stepscope</title>\n", "head": head, "body": body}
+    return _SLOT.sub(lambda found: slots[found["name"]], static("index.html"))
+
+
+@cache
+def script(entry: str) -> str:
+    """A bundled script that may stand inside an element of a page."""
+    text = bundle(entry)
+    if _END_OF_SCRIPT.search(text):
+        raise ValueError(f"{entry}: holds what would end its element")
+    return text
+
+
+@cache
+def styles() -> str:
+    """The style sheet."""
+    return "".join(map(static, STYLES))
+
+
+def json_text(value: object) -> str:
+    """JSON that may stand inside an element: nothing in it can end it. ASCII, as `report.json_` writes it."""
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _data(runs: Sequence[Run]) -> Iterator[str]:
+    """The reports first and the packs last, so that the page shows before the trace is read."""
+    for run in runs:
+        yield f'<script type="application/json" class="run">{json_text(run.data())}</script>\n'
+    yield f'<script type="text/plain" id="worker">{script(WORKER)}</script>\n'
+    for at, run in enumerate(runs):
+        for start in range(0, len(run.pack or b""), _CHUNK_BYTES):
+            chunk = base64.b64encode((run.pack or b"")[start : start + _CHUNK_BYTES]).decode("ascii")
+            yield f'<script type="application/octet-stream" class="pack" data-run="{at}">{chunk}</script>\n'
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

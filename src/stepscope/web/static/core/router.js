@@ -1,0 +1,68 @@
+/** Where the reader is: page, run, steps and what a page was asked to show; in the URL's hash, where there is one. */
+
+/** @typedef {import('./types.js').Place} Place */
+
+/**
+ * The place a hash means: `#/ops?run=1&steps=3-7&device=0`. What it does not say is the default.
+ * @param {string} hash
+ * @returns {Place}
+ */
+export function parsed(hash) {
+  const found = /^#\/([a-z]+)(?:\?(.*))?$/s.exec(hash);
+  const params = Object.fromEntries(new URLSearchParams(found?.[2] ?? ''));
+  const { run, steps, ...rest } = params;
+  const range = /^(\d{1,9})-(\d{1,9})$/.exec(steps ?? '');
+  return {
+    page: found?.[1] ?? 'overview',
+    run: /^\d{1,4}$/.test(run ?? '') ? Number(run) : 0,
+    steps: range ? [Number(range[1]), Number(range[2])] : null,
+    params: rest,
+  };
+}
+
+/**
+ * The hash of a place; `parsed` gives the place back.
+ * @param {Place} place
+ */
+export function written({ page, run, steps, params }) {
+  const query = new URLSearchParams(params);
+  if (run) query.set('run', String(run));
+  if (steps) query.set('steps', `${steps[0]}-${steps[1]}`);
+  const text = query.toString();
+  return `#/${page}${text ? `?${text}` : ''}`;
+}
+
+/**
+ * Remembers the place, and says when it changed. Frames without an address of their own keep it in memory only.
+ * @param {(place: Place) => void} changed
+ */
+export function router(changed) {
+  let hash = location.hash;
+  addEventListener('hashchange', () => {
+    if (location.hash === hash) return;
+    hash = location.hash;
+    changed(parsed(hash));
+  });
+  /**
+   * Be at a place. With `replace` no way back is kept; a `silent` change is not told.
+   * @param {Place} place
+   * @param {boolean} [replace]
+   * @param {boolean} [silent]
+   */
+  const go = (place, replace = false, silent = false) => {
+    hash = written(place);
+    try {
+      if (replace) history.replaceState(null, '', hash);
+      else history.pushState(null, '', hash);
+    } catch {
+      // about:srcdoc has no address to write to.
+    }
+    if (!silent) changed(place);
+  };
+  addEventListener('popstate', () => {
+    if (location.hash === hash) return;
+    hash = location.hash;
+    changed(parsed(hash));
+  });
+  return { place: () => parsed(hash), go };
+}

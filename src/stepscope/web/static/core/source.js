@@ -1,0 +1,89 @@
+/** Where the data comes from: the page itself (a report file, a notebook) or the server behind it. */
+
+/** @typedef {import('./types.js').Source} Source */
+/** @typedef {import('./types.js').Run} Run */
+
+/** @returns {Source} */
+export function source() {
+  return document.querySelector('script.run') ? inline() : served();
+}
+
+/** @returns {Source} */
+function inline() {
+  const runs = [...document.querySelectorAll('script.run')].map(
+    (script) => /** @type {Run} */ (JSON.parse(script.textContent ?? '')),
+  );
+  /** @type {string|null} */
+  let workerUrl = null;
+  return {
+    titles: runs.map((run) => run.title),
+    run: async (at) => runs[at],
+    pack: async (at) => {
+      const chunks = [...document.querySelectorAll('script.pack')].filter(
+        (script) => /** @type {HTMLElement} */ (script).dataset.run === String(at),
+      );
+      return chunks.length ? joined(chunks.map((chunk) => bytes(chunk.textContent ?? ''))) : null;
+    },
+    workerUrl: () => {
+      const text = document.getElementById('worker')?.textContent;
+      if (!text) return null;
+      workerUrl ??= URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+      return workerUrl;
+    },
+  };
+}
+
+/**
+ * @param {string} base64
+ * @returns {Uint8Array}
+ */
+export function bytes(base64) {
+  const own = /** @type {{fromBase64?: (text: string) => Uint8Array}} */ (/** @type {unknown} */ (Uint8Array));
+  if (own.fromBase64) return own.fromBase64(base64);
+  const text = atob(base64);
+  const out = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) out[at] = text.charCodeAt(at);
+  return out;
+}
+
+/**
+ * @param {Uint8Array[]} parts
+ * @returns {ArrayBuffer}
+ */
+function joined(parts) {
+  const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    out.set(part, at);
+    at += part.length;
+  }
+  return out.buffer;
+}
+
+/** @returns {Source} */
+function served() {
+  const titles = /** @type {string[]} */ (JSON.parse(document.getElementById('titles')?.textContent ?? '[]'));
+  /** @type {Map<number, Promise<Run>>} */
+  const runs = new Map();
+  return {
+    titles,
+    run: (at) => {
+      const known = runs.get(at) ?? answer(`api/${at}/report`).then((response) => response.json());
+      runs.set(at, known);
+      known.catch(() => runs.delete(at));
+      return known;
+    },
+    pack: (at) => answer(`api/${at}/pack`).then((response) => response.arrayBuffer()),
+    workerUrl: () => 'worker.js',
+  };
+}
+
+/**
+ * @param {string} path
+ * @returns {Promise<Response>}
+ */
+async function answer(path) {
+  const response = await fetch(path);
+  if (response.ok) return response;
+  throw new Error((await response.text()) || `${response.status} ${response.statusText}`);
+}

@@ -1,0 +1,65 @@
+/**
+ * What pages read: the report (`stepscope.report/1`, whose schema describes every key) and its sentences
+ * (`stepscope.web.words`).
+ *
+ * @typedef {{file: string|null, line: number|null, function: string|null, op: string|null, module: string|null,
+ *   annotation: string|null}} Where
+ * @typedef {{name: string, start_ns: number, dur_ns: number, track: string|null, device: number|null,
+ *   step: number|null}} Evidence
+ * @typedef {{id: string, rule: string, title: string, why: string, fix: string|null, cost_ns_per_step: number|null,
+ *   saving_ns_per_step: number|null, predicted_step_ns: number|null, confidence: string, basis: string,
+ *   device: number|null, where: Where[], evidence: Evidence[], not_determined: string|null}} Finding
+ * @typedef {{rank: number|null, index: number, number: number|null, start_ns: number, dur_ns: number,
+ *   host_dur_ns: number, basis: string, inferred: boolean, complete: boolean, slow: boolean}} Step
+ * @typedef {{rank: number|null, device: number|null, step: number|null, phase: string, start_ns: number,
+ *   dur_ns: number, parts: Record<string, number>}} AccountRow
+ * @typedef {{category: string, busy: boolean, ns_per_step: number, share: number}} BreakdownPart
+ * @typedef {{rank: number|null, device: number|null, steps: number, unused: boolean, step_ns: number,
+ *   parts: BreakdownPart[]}} Breakdown
+ * @typedef {{id: number, name: string|null, kind: string|null, memory_bytes: number|null}} Device
+ * @typedef {{
+ *   schema: string,
+ *   tool: {name: string, version: string},
+ *   profile: {format: string, framework: string|null, files: {path: string, bytes: number|null,
+ *     events: number|null}[], ranks: (number|null)[], world_size: number|null, devices: Device[], host: string|null,
+ *     epoch_ns: number|null, complete: boolean, notices: {code: string, text: string, count: number|null}[]},
+ *   steps: Step[],
+ *   accounting: AccountRow[],
+ *   summary: Record<string, any>,
+ *   findings: Finding[],
+ *   plan: string[],
+ *   whatif: Record<string, any>,
+ *   analyses: Record<string, any> & {breakdown?: Breakdown[]},
+ * }} Report
+ *
+ * @typedef {{saving: string, trust: string, places: string[], sites: string[]}} FindingWords
+ * @typedef {{
+ *   header: string[], damage: string|null, step_time: string, headlines: [string, string][], partial: boolean,
+ *   healthy: boolean, told: string[], without_findings: string|null, findings: Record<string, FindingWords>,
+ *   plan: string, replayed: string, notices: string[], steps: Record<string, string>,
+ *   categories: Record<string, {words: string, busy: boolean}>, phases: Record<string, string>,
+ *   memory: Record<string, string>, capture: [string, string][], files: string[],
+ *   missing: Record<string, string>,
+ * }} Words
+ *
+ * @typedef {{title: string, report: Report, words: Words}} Run
+ * @typedef {{
+ *   titles: string[],
+ *   run: (at: number) => Promise<Run>,
+ *   pack: (at: number) => Promise<ArrayBuffer|null>,
+ *   workerUrl: () => string|null,
+ * }} Source
+ *
+ * @typedef {{page: string, run: number, steps: [number, number]|null, params: Record<string, string>}} Place
+ * @typedef {{
+ *   run: Run, report: Report, words: Words, place: Place,
+ *   go: (page: string, params?: Record<string, string>) => void,
+ *   inSteps: (step: number|null) => boolean,
+ *   scope: () => string,
+ *   announce: (text: string) => void,
+ * }} Context
+ * @typedef {{id: string, key: string, title: string, render: (context: Context) => Node}} Page
+ */
+
+/** Tables and columns of the report that pages name alike. */
+export const REPORT_SCHEMA = 'stepscope.report/1';

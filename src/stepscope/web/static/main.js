@@ -1,0 +1,209 @@
+/** The shell around the pages: navigation, run and step choice, theme, help; it draws the page that the place names. */
+
+import { h, put } from './core/dom.js';
+import { router } from './core/router.js';
+import { source } from './core/source.js';
+import { visible } from './core/text.js';
+import { chooseTheme, chosenTheme, shownTheme, THEMES } from './core/theme.js';
+import { PAGES } from './pages/pages.js';
+import { tracePage } from './pages/trace.js';
+import { help } from './widgets/help.js';
+import { strip } from './widgets/strip.js';
+import { hideTip } from './widgets/tip.js';
+
+/** @typedef {import('./core/types.js').Context} Context */
+/** @typedef {import('./core/types.js').Place} Place */
+/** @typedef {import('./core/types.js').Run} Run */
+
+const data = source();
+const live = h('div', { class: 'sr', role: 'status', 'aria-live': 'polite' });
+const main = h('main', { id: 'main', tabindex: -1 });
+const stripSlot = h('div', { class: 'strip-slot' });
+const chip = h('span', { class: 'chip', hidden: true });
+const { go, place } = router((to) => void draw(to));
+const trace = tracePage(data, theme, (params) => {
+  // The viewer moved by itself: the address follows, nothing is drawn.
+  if (place().page === 'trace') remember({ ...place(), params });
+});
+const pages = [...PAGES, trace.page];
+const links = pages.map((page) =>
+  h(
+    'a',
+    { href: `#/${page.id}`, onclick: (/** @type {MouseEvent} */ event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault(); // In a frame without an address a fragment would leave the page.
+      open(page.id);
+    } },
+    page.title,
+    h('kbd', { 'aria-hidden': 'true' }, `g ${page.key}`),
+  ),
+);
+const themeChoice = h('select', { 'aria-label': 'Theme', onchange: () => {
+  chooseTheme(THEMES[themeChoice.selectedIndex]);
+  trace.setTheme();
+} }, THEMES.map((one) => h('option', { value: one, selected: one === chosenTheme() },
+  { auto: 'System theme', light: 'Light', dark: 'Dark', contrast: 'High contrast' }[one])));
+const runChoice = h('select', { 'aria-label': 'Profile', onchange: () => {
+  go({ ...place(), run: runChoice.selectedIndex, steps: null, params: {} });
+} }, data.titles.map((title) => h('option', null, visible(title))));
+const helpDialog = help(pages);
+
+/** @type {{page: string, run: number}|null} */
+let drawn = null;
+let drawing = 0;
+
+function theme() {
+  const shown = document.documentElement.dataset.theme;
+  return shown === 'dark' || shown === 'contrast' ? shown : 'light';
+}
+
+/** @param {string} page @param {Record<string, string>} [params] */
+function open(page, params = {}) {
+  go({ ...place(), page, params });
+}
+
+/** @param {Place} to */
+function remember(to) {
+  go(to, true, true);
+}
+
+/** @param {Place} to */
+async function draw(to) {
+  const turn = ++drawing;
+  hideTip();
+  const page = pages.find((one) => one.id === to.page) ?? pages[0];
+  const at = to.run < data.titles.length ? to.run : 0;
+  links.forEach((link, index) => {
+    if (pages[index] === page) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  });
+  runChoice.selectedIndex = at;
+  const moved = drawn?.page !== page.id || drawn?.run !== at;
+  if (drawn?.run !== at) put(main, h('p', { class: 'loading', role: 'status' }, 'Reading the report …'));
+  try {
+    const run = await data.run(at);
+    if (turn !== drawing) return; // The reader has gone on.
+    show(page, run, { ...to, run: at }, moved);
+    drawn = { page: page.id, run: at };
+  } catch (error) {
+    const text = `This cannot be shown: ${/** @type {Error} */ (error).message}`;
+    put(main, h('p', { class: 'damage', role: 'alert' }, text));
+  }
+}
+
+/**
+ * @param {import('./core/types.js').Page} page
+ * @param {Run} run
+ * @param {Place} to
+ * @param {boolean} moved whether this is another page than before
+ */
+function show(page, run, to, moved) {
+  const context = contextOf(run, to);
+  const { steps } = run.report;
+  document.title = `${page.title} · ${run.title} · stepscope`;
+  chip.hidden = run.report.profile.complete;
+  chip.textContent = 'damaged: partly read';
+  const last = steps.length - 1;
+  const chosen = /** @type {[number, number]|null} */ (to.steps && to.steps[0] <= last
+    ? [to.steps[0], Math.min(to.steps[1], last)] : null);
+  const focused = document.activeElement?.classList.contains('strip-area');
+  put(stripSlot, steps.length > 1 ? strip(steps, run.words.steps, chosen, (range) => {
+    go({ ...place(), steps: range }, true);
+  }) : null);
+  if (focused) /** @type {HTMLElement|null} */ (stripSlot.querySelector('.strip-area'))?.focus();
+  main.classList.toggle('wide', page.id === 'trace');
+  const top = main.scrollTop;
+  put(main, h('h1', { class: page.id === 'trace' ? 'sr' : '' }, page.title), page.render(context));
+  main.scrollTop = moved ? 0 : top;
+  if (moved && drawn) main.focus({ preventScroll: true });
+  if (to.params.finding) openFinding(to.params.finding);
+}
+
+/** @param {Run} run @param {Place} to @returns {Context} */
+function contextOf(run, to) {
+  const { steps } = to;
+  return {
+    run,
+    report: run.report,
+    words: run.words,
+    place: to,
+    go: open,
+    inSteps: (step) => steps === null || (step !== null && step >= steps[0] && step <= steps[1]),
+    scope: () => {
+      if (steps === null) return 'all steps';
+      const [a, b] = steps.map((step) => run.words.steps[String(step)] ?? step);
+      return steps[0] === steps[1] ? `step ${a}` : `steps ${a} to ${b}`;
+    },
+    announce: (text) => { live.textContent = text; },
+  };
+}
+
+/** @param {string} id */
+function openFinding(id) {
+  const card = /** @type {HTMLDetailsElement|null} */ (document.getElementById(`finding-${id}`));
+  if (!card) return;
+  card.open = true;
+  card.scrollIntoView();
+  card.querySelector('summary')?.focus();
+}
+
+let leader = false;
+
+/** @param {KeyboardEvent} event */
+function onKey(event) {
+  const target = /** @type {Element} */ (event.target);
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (target.matches('input, select, textarea') || helpDialog.open) return;
+  if (leader) {
+    leader = false;
+    const page = pages.find((one) => one.key === event.key);
+    if (page) {
+      event.preventDefault();
+      open(page.id);
+    }
+  } else if (event.key === 'g') {
+    leader = true;
+    setTimeout(() => { leader = false; }, 1500);
+  } else if (event.key === '?') {
+    helpDialog.showModal();
+  } else if (event.key === '/') {
+    const filter = /** @type {HTMLElement|null} */ (main.querySelector('input[type=search]'));
+    if (filter) event.preventDefault();
+    filter?.focus();
+  }
+}
+
+chooseTheme(chosenTheme());
+document.body.append(live, helpDialog);
+put(
+  /** @type {HTMLElement} */ (document.getElementById('app')),
+  h('a', { class: 'skip', href: '#main', onclick: (/** @type {Event} */ event) => {
+    event.preventDefault();
+    main.focus();
+  } }, 'Skip to the page'),
+  h(
+    'header',
+    { class: 'top' },
+    h('span', { class: 'brand' }, 'stepscope'),
+    data.titles.length > 1 ? runChoice : h('bdi', { class: 'title' }, visible(data.titles[0] ?? '')),
+    chip,
+    h('span', { class: 'grow' }),
+    themeChoice,
+    h('button', { type: 'button', onclick: () => helpDialog.showModal() }, 'Keys ', h('kbd', null, '?')),
+  ),
+  h('nav', { class: 'side', 'aria-label': 'Pages' }, links),
+  h('div', { class: 'content' }, stripSlot, main),
+);
+document.addEventListener('keydown', onKey);
+document.addEventListener('stepscope:go', (event) => {
+  const { page, ...params } = /** @type {CustomEvent} */ (event).detail;
+  open(page, Object.fromEntries(Object.entries(params).map(([key, value]) => [key, String(value)])));
+});
+for (const query of ['(prefers-color-scheme: dark)', '(prefers-contrast: more)']) {
+  matchMedia(query).addEventListener('change', () => {
+    if (chosenTheme() !== 'auto') return;
+    document.documentElement.dataset.theme = shownTheme();
+    trace.setTheme();
+  });
+}
+void draw(place());

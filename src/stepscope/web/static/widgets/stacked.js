@@ -1,0 +1,146 @@
+/** Bars of stacked parts, one per step: hover and arrow keys tell values, Enter opens the step. */
+
+import { h, s } from '../core/dom.js';
+import { hideTip, showTip } from './tip.js';
+import { barAt, ticks } from './scale.js';
+
+/**
+ * @typedef {{label: string, parts: number[], marked?: boolean}} Bar
+ * @typedef {{name: string, swatch: string, waits?: boolean}} Series `swatch` is the class that colours it.
+ */
+
+const WIDTH = 1000;
+const HEIGHT = 190;
+
+/**
+ * @param {{
+ *   label: string,
+ *   series: Series[],
+ *   bars: Bar[],
+ *   format: (value: number) => string,
+ *   tell: (bar: number) => (Node|string)[],
+ *   say: (bar: number) => void,
+ *   open?: (bar: number) => void,
+ *   cap?: number,
+ * }} given `cap` is a value worth a line across.
+ */
+export function stackedBars(given) {
+  const { bars, series } = given;
+  const high = Math.max(1, ...bars.map((bar) => bar.parts.reduce((sum, part) => sum + part, 0)));
+  const unit = WIDTH / bars.length;
+  const gap = unit > 6 ? Math.min(unit * 0.15, 4) : 0;
+  const paths = series.map((one) => s('path', { class: `fill ${one.swatch}`, d: '' }));
+  const outlines = series.map(() => '');
+  bars.forEach((bar, index) => {
+    let below = 0;
+    bar.parts.forEach((part, at) => {
+      if (part > 0) outlines[at] += block(index * unit + gap / 2, unit - gap, below / high, part / high);
+      below += part;
+    });
+  });
+  paths.forEach((path, at) => path.setAttribute('d', outlines[at]));
+  const hatched = series.flatMap((one, at) => (one.waits ? [s('path', { class: 'hatch', d: outlines[at] })] : []));
+  const cursor = s('rect', { class: 'cursor', y: 0, width: unit, height: HEIGHT, visibility: 'hidden' });
+  const svg = s(
+    'svg',
+    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', class: 'bars', 'aria-hidden': 'true' },
+    s('defs', null, hatch()),
+    paths,
+    hatched,
+    cursor,
+  );
+  const axis = ticks(0, high, 4).map((value) =>
+    h('span', { class: 'tick', style: { bottom: `${(value / high) * 100}%` } }, given.format(value)),
+  );
+  return interactive(given, svg, cursor, unit, axis);
+}
+
+/**
+ * @param {Parameters<typeof stackedBars>[0]} given
+ * @param {SVGElement} svg
+ * @param {SVGElement} cursor
+ * @param {number} unit
+ * @param {Node[]} axis
+ */
+function interactive(given, svg, cursor, unit, axis) {
+  const { bars } = given;
+  let at = -1;
+  /** @param {number} bar @param {{x: number, y: number}|null} pointer */
+  const point = (bar, pointer) => {
+    at = bar;
+    cursor.setAttribute('x', String(bar * unit));
+    cursor.setAttribute('visibility', 'visible');
+    const area = svg.getBoundingClientRect();
+    const { x, y } = pointer ?? { x: area.left + ((bar + 0.5) / bars.length) * area.width, y: area.top + 20 };
+    showTip(given.tell(bar), x, y);
+  };
+  const leave = () => {
+    cursor.setAttribute('visibility', 'hidden');
+    hideTip();
+  };
+  const keys = /** @type {Record<string, () => number>} */ ({
+    ArrowRight: () => at + 1,
+    ArrowLeft: () => at - 1,
+    Home: () => 0,
+    End: () => bars.length - 1,
+  });
+  const plot = h(
+    'div',
+    {
+      class: 'plot',
+      tabindex: 0,
+      role: 'application',
+      'aria-roledescription': 'chart',
+      'aria-label': `${given.label}. Arrow keys move between bars${given.open ? ', Enter opens one' : ''}.`,
+      onpointermove: (/** @type {PointerEvent} */ event) => {
+        const area = svg.getBoundingClientRect();
+        point(barAt(event.clientX - area.left, area.width, bars.length), { x: event.clientX, y: event.clientY });
+      },
+      onpointerleave: leave,
+      onblur: leave,
+      onclick: () => at >= 0 && given.open?.(at),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => {
+        if (event.key === 'Enter' && at >= 0 && given.open) given.open(at);
+        else if (event.key === 'Escape') leave();
+        else if (keys[event.key]) {
+          point(Math.max(0, Math.min(bars.length - 1, keys[event.key]())), null);
+          given.say(at);
+        } else return;
+        event.preventDefault();
+      },
+    },
+    svg,
+  );
+  const few = bars.length <= 40 ? bars.map((bar) => h('span', { class: bar.marked ? 'marked' : '' }, bar.label)) : [
+    h('span', null, bars[0].label), h('span', null, bars[bars.length - 1].label),
+  ];
+  return h(
+    'div',
+    { class: 'chart' },
+    h('div', { class: 'axis' }, axis),
+    plot,
+    h('div', { class: bars.length <= 40 ? 'labels even' : 'labels' }, few),
+  );
+}
+
+/**
+ * A rectangle as a path; shares of the height count from the bottom.
+ * @param {number} x
+ * @param {number} width
+ * @param {number} below
+ * @param {number} height
+ */
+function block(x, width, below, height) {
+  const top = (1 - below - height) * HEIGHT;
+  const [w, tall] = [width.toFixed(2), (height * HEIGHT).toFixed(2)];
+  return `M${x.toFixed(2)} ${top.toFixed(2)}h${w}v${tall}h-${w}z`;
+}
+
+/** Lines across what waits, so that it differs from work by more than its colour. */
+export function hatch() {
+  return s(
+    'pattern',
+    { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
+    s('rect', { class: 'hatch-line', width: 2.4, height: 6 }),
+  );
+}

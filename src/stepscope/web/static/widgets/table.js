@@ -1,0 +1,189 @@
+/** A table that sorts, filters and copies as CSV. */
+
+import { copyText, h, put } from '../core/dom.js';
+import { ABSENT } from '../core/units.js';
+import { shorten } from '../core/text.js';
+
+const FIRST_ROWS = 100;
+
+/**
+ * @template R
+ * @typedef {{
+ *   title: string,
+ *   value: (row: R) => string|number|boolean|null|undefined,
+ *   show?: (row: R) => Node|string,
+ *   numeric?: boolean,
+ *   wide?: boolean,
+ * }} Column `value` is what sorts, filters and is copied; `show` what is seen.
+ */
+
+/**
+ * @template R
+ * @param {{
+ *   label: string,
+ *   columns: Column<R>[],
+ *   rows: R[],
+ *   note?: string|null,
+ *   filter?: boolean,
+ *   onRow?: (row: R) => void,
+ *   rowLabel?: string,
+ * }} given
+ */
+export function table(given) {
+  const { label, rows, onRow } = given;
+  const columns = told(given.columns, rows);
+  const state = { sort: -1, down: true, filter: '', all: false };
+  const body = h('tbody', null);
+  const count = h('span', { class: 'dim', role: 'status' });
+  const more = h('button', { type: 'button', class: 'more', onclick: () => { state.all = true; draw(); } });
+  const heads = columns.map((column, at) => head(column, () => sortBy(at)));
+
+  const chosen = () => {
+    const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
+    const kept = words.length ? rows.filter((row) => matches(columns, row, words)) : rows;
+    return state.sort < 0 ? kept : sorted(kept, columns[state.sort], state.down);
+  };
+  /** @param {number} at */
+  const sortBy = (at) => {
+    state.down = state.sort === at ? !state.down : Boolean(columns[at].numeric);
+    state.sort = at;
+    heads.forEach((one, index) => {
+      one.setAttribute('aria-sort', index !== at ? 'none' : state.down ? 'descending' : 'ascending');
+    });
+    draw();
+  };
+  const draw = () => {
+    const kept = chosen();
+    const shown = state.all ? kept : kept.slice(0, FIRST_ROWS);
+    put(body, shown.map((row) => line(columns, row, onRow, given.rowLabel)));
+    count.textContent = kept.length === rows.length ? '' : `${kept.length} of ${rows.length} rows`;
+    more.hidden = shown.length === kept.length;
+    more.textContent = `Show all ${kept.length} rows`;
+  };
+  const copy = h('button', { type: 'button', onclick: async () => {
+    const done = await copyText(csv(columns, chosen()));
+    copy.textContent = done ? 'Copied' : 'Not allowed here';
+    setTimeout(() => { copy.textContent = 'Copy CSV'; }, 1500);
+  } }, 'Copy CSV');
+  const filter = h('input', {
+    type: 'search',
+    class: 'filter',
+    placeholder: 'Filter',
+    'aria-label': `Filter ${label}`,
+    oninput: () => { state.filter = filter.value; draw(); },
+  });
+  draw();
+  return h(
+    'div',
+    { class: 'tabled' },
+    h('div', { class: 'tools' }, given.filter === false || rows.length < 6 ? null : filter, count, copy),
+    given.note ? h('p', { class: 'note' }, given.note) : null,
+    h(
+      'div',
+      { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': label },
+      h('table', { 'aria-label': label }, h('thead', null, h('tr', null, heads, onRow ? h('th', null) : null)), body),
+    ),
+    more,
+  );
+}
+
+/**
+ * Columns that some row has a value for.
+ * @template R
+ * @param {Column<R>[]} columns
+ * @param {R[]} rows
+ */
+function told(columns, rows) {
+  return columns.filter((column) => rows.some((row) => !absent(column.value(row))));
+}
+
+/** @param {unknown} value */
+function absent(value) {
+  return value === null || value === undefined || value === '';
+}
+
+/**
+ * @template R
+ * @param {Column<R>} column
+ * @param {() => void} sort
+ */
+function head(column, sort) {
+  const button = h('button', { type: 'button', onclick: sort }, column.title);
+  return h('th', { scope: 'col', class: column.numeric ? 'num' : '', 'aria-sort': 'none' }, button);
+}
+
+/**
+ * @template R
+ * @param {Column<R>[]} columns
+ * @param {R} row
+ * @param {((row: R) => void)|undefined} onRow
+ * @param {string|undefined} rowLabel
+ */
+function line(columns, row, onRow, rowLabel) {
+  return h(
+    'tr',
+    null,
+    columns.map((column) => {
+      const value = column.value(row);
+      const content = column.show ? column.show(row) : absent(value) ? ABSENT : shorten(String(value));
+      return h('td', { class: `${column.numeric ? 'num' : ''} ${column.wide ? 'wide' : ''}` }, content);
+    }),
+    onRow
+      ? h('td', { class: 'act' }, h('button', { type: 'button', onclick: () => onRow(row) }, rowLabel ?? 'Open'))
+      : null,
+  );
+}
+
+/**
+ * @template R
+ * @param {Column<R>[]} columns
+ * @param {R} row
+ * @param {string[]} words all of which some cell must hold
+ */
+function matches(columns, row, words) {
+  const text = columns.map((column) => String(column.value(row) ?? '').slice(0, 4096)).join('\u0000').toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+/**
+ * Rows in the order of a column, absent values last.
+ * @template R
+ * @param {R[]} rows
+ * @param {Column<R>} column
+ * @param {boolean} down
+ */
+export function sorted(rows, column, down) {
+  const keyed = rows.map((row) => ({ row, value: column.value(row) }));
+  keyed.sort((a, b) => {
+    if (absent(a.value) || absent(b.value)) return Number(absent(a.value)) - Number(absent(b.value));
+    const order = compare(a.value, b.value);
+    return down ? -order : order;
+  });
+  return keyed.map(({ row }) => row);
+}
+
+/** @param {unknown} a @param {unknown} b */
+function compare(a, b) {
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  return String(a).localeCompare(String(b), 'en', { numeric: true });
+}
+
+/**
+ * Rows as CSV (RFC 4180), values unrounded. Text that a spreadsheet would run as a formula gets a quote before it.
+ * @template R
+ * @param {Column<R>[]} columns
+ * @param {R[]} rows
+ */
+export function csv(columns, rows) {
+  const lines = [columns.map((column) => field(column.title))];
+  for (const row of rows) lines.push(columns.map((column) => field(column.value(row))));
+  return lines.map((cells) => `${cells.join(',')}\r\n`).join('');
+}
+
+/** @param {unknown} value */
+function field(value) {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'number') return String(value);
+  const text = /^[=+\-@\t\r]/.test(String(value)) ? `'${value}` : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

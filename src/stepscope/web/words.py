@@ -1,0 +1,98 @@
+"""The sentences and labels that pages show beside the report's figures: the terminal's, so that both say the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture.results import Recording, recordings
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
+from stepscope.report import labels, phrases
+from stepscope.report.memory_sections import CATEGORIES as MEMORY
+from stepscope.report.phrases import Document
+from stepscope.units import format_ns
+
+_DEVICE: Remedies = {
+    PYTORCH: "Record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]` on a machine with a GPU.",
+    JAX: "Record on a machine whose device JAX uses: `jax.profiler.trace(folder)` then writes its activity.",
+    TENSORFLOW: "Record on a machine whose device TensorFlow uses: `tf.profiler.experimental.start(folder)`.",
+    TORCH_XLA: "Record on a machine with the device: `xp.trace` writes its activity.",
+    None: "Record the device's activity too.",
+}
+_OPS: Remedies = {
+    PYTORCH: "Record `activities=[ProfilerActivity.CPU, …]`; with `record_shapes=True, with_stack=True, "
+    "with_modules=True` ops have shapes, lines and modules.",
+    JAX: "`jax.profiler.trace` records ops on its devices; `jax.named_scope` names layers.",
+    None: "Record the framework's ops.",
+}
+_INPUT: Remedies = {
+    PYTORCH: "Iterate a `DataLoader` inside the profile; what its workers do is not recorded by PyTorch.",
+    JAX: "Stages of `tf.data` are recorded where the host tracer is on; mark other loading with "
+    "`jax.profiler.TraceAnnotation` or `stepscope.annotate`.",
+    TENSORFLOW: "Stages of `tf.data` are recorded where the host tracer is on.",
+    None: "Mark where batches are loaded with `stepscope.annotate`.",
+}
+
+
+def words(document: Document) -> dict[str, Any]:
+    """Every sentence and label the pages show for one report."""
+    told, _ = phrases.told_and_untold(document)
+    framework = document["profile"]["framework"]
+    findings = document["findings"] + document["analyses"].get("minor_findings", [])
+    return {
+        "header": phrases.header(document),
+        "damage": phrases.damage(document),
+        "step_time": phrases.step_time(document["summary"]),
+        "headlines": phrases.headlines(document["summary"]),
+        "partial": phrases.is_partial(document["summary"]),
+        "healthy": phrases.is_healthy(document["summary"]),
+        "told": [finding["id"] for finding in told],
+        "without_findings": None if told else phrases.without_findings(document["summary"]),
+        "findings": {finding["id"]: _finding(finding, document) for finding in findings},
+        "plan": phrases.plan(document),
+        "replayed": phrases.replayed(document["whatif"]),
+        "notices": [phrases.notice(item) for item in document["profile"]["notices"]],
+        "steps": phrases.step_names(document),
+        "categories": {name: {"words": one.words, "busy": one.busy} for name, one in labels.CATEGORIES.items()},
+        "phases": labels.PHASES,
+        "memory": MEMORY,
+        "files": [phrases.file_line(file) for file in document["profile"]["files"]],
+        "capture": _capture(document),
+        "missing": {
+            "device": remedy(_DEVICE, framework),
+            "ops": remedy(_OPS, framework),
+            "input": remedy(_INPUT, framework),
+        },
+    }
+
+
+def _finding(finding: dict[str, Any], document: Document) -> dict[str, Any]:
+    return {
+        "saving": phrases.saving(finding, document["summary"]),
+        "trust": phrases.trust(finding),
+        "places": [line for line in map(phrases.where, finding["where"]) if line],
+        "sites": phrases.fix_set(finding),
+    }
+
+
+def _capture(document: Document) -> list[tuple[str, str]]:
+    """What the manifest beside the profile says of its capture, where `stepscope run` or `profile` wrote one."""
+    path = Path(document["profile"]["files"][0]["path"])
+    found = [each for each in recordings(path.parent, 0) if path in each.profiles]
+    return _captured(found[0]) if found else [("capture overhead", "not recorded: no capture manifest beside the file")]
+
+
+def _captured(each: Recording) -> list[tuple[str, str]]:
+    window, times = each.facts.get("window") or {}, each.facts.get("step_ns") or {}
+    first, steps = window.get("first_step"), window.get("steps")
+    overhead = each.facts.get("overhead")
+    cost = "not recorded: too few steps ran without recording"
+    if overhead and times.get("recorded") is not None and times.get("unrecorded") is not None:
+        recorded, otherwise = format_ns(times["recorded"]), format_ns(times["unrecorded"])
+        cost = f"a step took {recorded} while recorded and {otherwise} otherwise ({overhead:.2f} ×)"
+    made = [("capture overhead", cost)]
+    if steps and first is not None:
+        made.append(("steps recorded", f"{first} to {first + steps - 1}"))
+    if each.facts.get("command"):
+        made.append(("command", " ".join(map(str, each.facts["command"]))))
+    return made
