@@ -1,9 +1,10 @@
-"""Settings of hypothesis: quick by default, thorough with HYPOTHESIS_PROFILE=thorough."""
+"""Settings of hypothesis (quick by default, thorough with HYPOTHESIS_PROFILE=thorough) and of every test."""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -11,3 +12,9 @@ settings.register_profile(
 )
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True)
+def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is printed must not depend on the width of whoever runs the tests."""
+    monkeypatch.delenv("COLUMNS", raising=False)
