@@ -15,7 +15,8 @@ from stepscope import limits
 from stepscope.diagnosis import remedies as remedies_module
 from stepscope.diagnosis import verdict
 from stepscope.diagnosis.finding import paragraphs
-from stepscope.diagnosis.rules import RULES, efficiency, memory, profile, recorded
+from stepscope.diagnosis.notices import NOTICES
+from stepscope.diagnosis.rules import RULES
 from stepscope.names import sync_hints
 from stepscope.readers import kineto, sorting, step_stats, tf_devices, tf_graph, timeline
 from stepscope.readers.chrome import xla
@@ -108,7 +109,7 @@ def rule_section(module: ModuleType) -> str:
 
 def titles_of(module: ModuleType) -> Iterator[str]:
     """The titles a rule can give."""
-    for call in source.calls(module, "Finding", "_finding", "host_finding", "matrix_finding"):
+    for call in source.calls(module, "Finding", "_finding", "host_finding", "matrix_finding", "Cause"):
         title = source.keyword(call, "title")
         if isinstance(title, ast.Constant | ast.JoinedStr):  # else handed on from a caller, which says it
             yield source.text(title, module)
@@ -161,7 +162,7 @@ def hints() -> Iterator[tuple[str, str, str]]:
 
 def notices() -> Iterator[tuple[str, str, str]]:
     """Every notice: about the profile, about its events, about the file."""
-    for module in (profile, recorded, efficiency, memory):
+    for module in dict.fromkeys(sys.modules[notice.__module__] for notice in NOTICES):
         for call in source.calls(module, "Notice"):
             code, text = call.args[:2]
             if isinstance(code, ast.Constant):

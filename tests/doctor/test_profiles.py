@@ -98,11 +98,12 @@ def test_a_profile_that_ends_at_a_tools_cap_is_suspected(written, cap):
 
 
 def test_every_cure_is_for_a_notice_that_exists():
-    from stepscope.diagnosis.rules.profile import notices
+    from stepscope.diagnosis.notices import notices
 
     # The codes of notices are the rules' and "profile_" before a loss's: a lost code here would go unnoticed.
     known = {"nsight_message", "graphs_whole", "other_processes", "event_cap", "ops_unplaced"}
-    source = Path(notices.__code__.co_filename).read_text(encoding="utf-8")
+    folder = Path(notices.__code__.co_filename).parent
+    source = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     for code in profiles.CURES:
         assert f'"{code}"' in source or code.removeprefix("profile_") in known
     assert Loss("nsight_message", 1, "").lost_events == 0

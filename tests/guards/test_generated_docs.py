@@ -101,8 +101,8 @@ def test_the_rules_page_has_every_limit_and_notice(pages: dict[str, str]) -> Non
     named = Counter(firsts(pages["rules.md"]))
     assert [name for name in vars(limits) if name.isupper() and not named[name]] == []
     codes = {code for code in named if code.startswith(("profile_", "damaged_")) or code == "host_ran_ahead"}
-    source = (DOCS.parent / "src/stepscope/diagnosis/rules/profile.py").read_text(encoding="utf-8")
-    assert set(re.findall(r'Notice\(\s*"(profile_\w+)"', source)) <= codes
+    for file in (DOCS.parent / "src/stepscope/diagnosis/notices").glob("*.py"):
+        assert set(re.findall(r'Notice\(\s*"(profile_\w+)"', file.read_text(encoding="utf-8"))) <= codes
     for case in CASES:
         assert set(case.notices) <= codes, case.what
 

@@ -11,7 +11,8 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.chains import completed
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding, Notice
-from stepscope.diagnosis.rules import RULES, profile
+from stepscope.diagnosis.notices import notices
+from stepscope.diagnosis.rules import RULES
 from stepscope.diagnosis.verdict import verdict
 from stepscope.limits import FINDING_NS, FINDING_SHARE, SAVING_SHARE
 from stepscope.whatif.predictor import Predictor, predictor
@@ -61,10 +62,11 @@ def diagnose(facts: Facts) -> Diagnosis:
     worth = tuple(finding for finding, tells in zip(found, telling, strict=True) if tells)
     minor = tuple(finding for finding, tells in zip(found, telling, strict=True) if not tells)
     sentence, bottleneck = verdict(facts)
-    notices = tuple(profile.notices(facts))
     planned = sorted((f for f in worth if f.saving_ns_per_step is not None), key=lambda f: place[f.rule])
     plan = tuple(finding.id for finding in planned)
-    return Diagnosis(worth, minor, notices, sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan)
+    return Diagnosis(
+        worth, minor, tuple(notices(facts)), sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan
+    )
 
 
 def _is_worth_telling(facts: Facts, replayed: Predictor | str, finding: Finding) -> bool:

@@ -18,7 +18,7 @@ from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import Remedies, remedy
-from stepscope.limits import DISPATCH_GAP_NS, RECURS_SHARE
+from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.forest import holding, innermost_at
 from stepscope.trace.tables import F64, I32, I64, Bools, Kind
@@ -226,19 +226,19 @@ def _covering(facts: Facts, track: I32, start: I64, end: I64) -> I32:
         found[small] = slices.parent[found[small]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """What a rule says of host work of one cause."""
 
     title: str
     doing: str
     """What the host does; follows "the device waits while"."""
-    fixes: Remedies
+    fix: Remedies
     holds: Callable[[Facts, HostWork], bool] = lambda facts, work: True
     """Whether it is a finding."""
 
 
-def cause_findings(facts: Facts, rule: str, causes: Mapping[Category, Cause]) -> list[Finding]:
+def cause_findings(facts: Facts, causes: Mapping[Category, Cause], *, rule: str) -> list[Finding]:
     """One finding per device and cause."""
     return [
         host_finding(
@@ -247,7 +247,7 @@ def cause_findings(facts: Facts, rule: str, causes: Mapping[Category, Cause]) ->
             rule=rule,
             title=cause.title,
             why=in_words(facts, work, cause.doing),
-            fix=remedy(cause.fixes, facts.trace.info.framework),
+            fix=remedy(cause.fix, facts.trace.info.framework),
         )
         for account in facts.working
         for category, cause in causes.items()
@@ -275,7 +275,7 @@ def host_finding(
     )
 
 
-def recurs(facts: Facts, work: HostWork) -> bool:
-    """Whether at least ``RECURS_SHARE`` of the used steps hold some of it, and more than one does."""
-    return work.steps >= max(2, RECURS_SHARE * len(facts.used))
+def often_enough(facts: Facts, work: HostWork, share: float) -> bool:
+    """Whether at least a share of the used steps hold some of it, and more than one does."""
+    return work.steps >= max(2, share * len(facts.used))
 

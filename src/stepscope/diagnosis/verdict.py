@@ -7,7 +7,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.evidence import has_python
-from stepscope.diagnosis.rules import profile
+from stepscope.diagnosis.notices.steps import start_up_call
 from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.units import format_ns, format_share
 
@@ -80,7 +80,7 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
     where = ""
     if not whole and 2 * few <= len(facts.used):
         window, where = "of the steps' time", f", most of it in {few} of {len(facts.used)} steps,"
-    words, start_up = _GROUPS[worst][1], profile.start_up_call(facts)
+    words, start_up = _GROUPS[worst][1], start_up_call(facts)
     if worst == "launch" and start_up is not None:
         worst, words = "start_up", f"waits for start-up work of the host ({facts.trace.name_of(start_up)})"
     if worst == "unknown" and 2 * _before_first_op(facts) >= lost * len(facts.used):

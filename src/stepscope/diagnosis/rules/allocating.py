@@ -6,18 +6,21 @@ Statement: the accounting books idle time to ``allocator`` (cudaMalloc, cudaFree
 
 from __future__ import annotations
 
+from functools import partial
+
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.host_work import Cause, cause_findings, recurs
+from stepscope.diagnosis.host_work import Cause, cause_findings, often_enough
 from stepscope.diagnosis.remedies import ALLOCATIONS
+from stepscope.limits import RECURS_SHARE
 
 _CAUSES = {
     Category.ALLOCATOR: Cause(
-        "Memory is allocated anew in every step",
-        "the host takes memory from the driver or gives it back",
-        ALLOCATIONS,
-        recurs,
+        title="Memory is allocated anew in every step",
+        doing="the host takes memory from the driver or gives it back",
+        fix=ALLOCATIONS,
+        holds=partial(often_enough, share=RECURS_SHARE),
     )
 }
 
@@ -26,4 +29,4 @@ def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
     if facts.allocator_calls is not None and facts.allocator_calls.recur:
         return []  # memory runs out: ``allocator_retries`` says so
-    return cause_findings(facts, "allocator_bound", _CAUSES)
+    return cause_findings(facts, _CAUSES, rule="allocator_bound")

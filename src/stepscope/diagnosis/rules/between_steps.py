@@ -24,16 +24,20 @@ def _is_told(facts: Facts, work: HostWork) -> bool:
 
 _CAUSES = {
     Category.PYTHON: Cause(
-        "Steps wait for Python code that launches nothing",
-        "Python code runs that launches nothing",
-        HOST_WORK,
-        _is_told,
+        title="Steps wait for Python code that launches nothing",
+        doing="Python code runs that launches nothing",
+        fix=HOST_WORK,
+        holds=_is_told,
     ),
-    Category.GC: Cause("Steps wait for Python's garbage collector", "Python collects garbage", GARBAGE),
-    Category.CHECKPOINT_IO: Cause("Steps wait for checkpoints", "a checkpoint is read or written", CHECKPOINTS),
+    Category.GC: Cause(
+        title="Steps wait for Python's garbage collector", doing="Python collects garbage", fix=GARBAGE
+    ),
+    Category.CHECKPOINT_IO: Cause(
+        title="Steps wait for checkpoints", doing="a checkpoint is read or written", fix=CHECKPOINTS
+    ),
 }
 
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
-    return cause_findings(facts, "between_steps", _CAUSES)
+    return cause_findings(facts, _CAUSES, rule="between_steps")

@@ -8,17 +8,22 @@ graph again is ``recompilation``.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.host_work import Cause, cause_findings, recurs
+from stepscope.diagnosis.host_work import Cause, cause_findings, often_enough
 from stepscope.diagnosis.remedies import JAX, LAZY_GRAPH, TENSORFLOW
+from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_share
 
 _CAUSES = {
     Category.GRAPH_BUILD: Cause(
-        "Building the graph holds up the device", "the host builds the graph of the step", LAZY_GRAPH, recurs
+        title="Building the graph holds up the device",
+        doing="the host builds the graph of the step",
+        fix=LAZY_GRAPH,
+        holds=partial(often_enough, share=RECURS_SHARE),
     )
 }
 
@@ -28,7 +33,7 @@ def find(facts: Facts) -> list[Finding]:
     if facts.trace.info.framework in (JAX, TENSORFLOW):
         return []
     hidden = _hidden(facts)
-    return [replace(found, why=found.why + hidden) for found in cause_findings(facts, "graph_building", _CAUSES)]
+    return [replace(found, why=found.why + hidden) for found in cause_findings(facts, _CAUSES, rule="graph_building")]
 
 
 def _hidden(facts: Facts) -> str:

@@ -16,8 +16,9 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.xla import Compilation
 from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.host_work import HostWork, host_finding, host_work, in_words, recurs
+from stepscope.diagnosis.host_work import HostWork, host_finding, host_work, in_words, often_enough
 from stepscope.diagnosis.remedies import JAX, RECOMPILED, TENSORFLOW, remedy
+from stepscope.limits import RECURS_SHARE
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -31,7 +32,7 @@ def _found(facts: Facts, account: Account) -> Finding | None:
     if facts.trace.info.framework in (JAX, TENSORFLOW):
         tracing = host_work(facts, account, Category.GRAPH_BUILD)
         works |= {Category.GRAPH_BUILD: tracing} if tracing is not None else {}
-    works = {cause: work for cause, work in works.items() if recurs(facts, work)}
+    works = {cause: work for cause, work in works.items() if often_enough(facts, work, RECURS_SHARE)}
     return _finding(facts, works) if works else None
 
 

@@ -15,12 +15,17 @@ from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import Cause, cause_findings
 from stepscope.diagnosis.remedies import INFEED, TRANSFERS
 
-_HOST = {Category.TRANSFER: Cause("Sending data holds up the device", "the host sends it data", TRANSFERS)}
-_DEVICE = {Category.INFEED: Cause("Infeed data come late", "its next batch is fed in", INFEED)}
+_CAUSES = {
+    Category.TRANSFER: Cause(
+        title="Sending data holds up the device", doing="the host sends it data", fix=TRANSFERS
+    ),
+    Category.INFEED: Cause(title="Infeed data come late", doing="its next batch is fed in", fix=INFEED),
+}
 
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
+    found = cause_findings(facts, _CAUSES, rule="transfer_bound")
     # What the device itself waits for is no time of a host thread that a replay could leave out.
-    fed = (replace(found, change=None) for found in cause_findings(facts, "transfer_bound", _DEVICE))
-    return [*cause_findings(facts, "transfer_bound", _HOST), *fed]
+    infeed = _CAUSES[Category.INFEED].title
+    return [replace(one, change=None) if one.title == infeed else one for one in found]

@@ -1,0 +1,67 @@
+"""The one list of notices: what about the profile itself a reader must know. They are never findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.notices import capture, devices, efficiency, memory, misread, recorded, steps, xla
+from stepscope.trace.trace import Loss
+
+NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
+    steps.inferred,
+    steps.few_steps,
+    steps.warm_up,
+    steps.start_up,
+    devices.missing,
+    capture.sampled,
+    devices.launches_unnumbered,
+    devices.launched_before,
+    devices.unused,
+    steps.host_ran_ahead,
+    recorded.host_unrecorded,
+    recorded.no_lines,
+    capture.slows_host,
+    capture.overhead,
+    devices.no_collectives,
+    misread.meter,
+    xla.lazy_phases,
+    xla.no_scopes,
+    xla.recompiled,
+    efficiency.small_grids,
+    efficiency.softmax_in_fp16,
+    memory.growth,
+    memory.fragmentation,
+    memory.headroom,
+)
+
+
+def notices(facts: Facts) -> list[Notice]:
+    """All notices, in the order in which one should read them."""
+    found = [
+        Notice(_code(loss.code, loss.damaged), _sentence(loss), loss.count)
+        for loss in facts.trace.completeness.losses
+        if loss.damaged or loss.lost_events or not (loss.code == "flow_open" or _closes_the_list(loss))
+    ]
+    partial = facts.trace.completeness.nameless or facts.device_lost
+    for rule in (steps.inferred, devices.missing_in_a_part) if partial else NOTICES:
+        notice = rule(facts)
+        if notice is not None:
+            found.append(notice)
+    return found
+
+
+def _closes_the_list(loss: Loss) -> bool:
+    """One empty event: so XLA's exporter ends its list."""
+    return loss.code == "event_empty" and loss.count == 1
+
+
+def _code(code: str, damaged: bool) -> str:
+    return f"damaged_{code}" if damaged else f"profile_{code}"
+
+
+def _sentence(loss: Loss) -> str:
+    lost = loss.damaged or loss.lost_events
+    place = f", first at byte {loss.first_offset:,}" if loss.first_offset is not None and lost else ""
+    return f"{loss.text[:1].upper()}{loss.text[1:]}{place}."

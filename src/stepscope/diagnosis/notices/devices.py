@@ -1,0 +1,122 @@
+"""Notices on the devices of a profile: whether they were recorded, and which of them work."""
+
+from __future__ import annotations
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.functions import only_functions
+from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.remedies import PYTORCH, Remedies, remedy
+from stepscope.hardware.devices import lookup
+from stepscope.limits import UNMATCHED_SHARE
+from stepscope.trace.tables import Kind
+from stepscope.trace.trace import Device
+from stepscope.units import format_share
+
+DEVICE_ADVICE: Remedies = {
+    PYTORCH: "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`.",
+    None: "If the job uses a GPU or TPU, `stepscope doctor` says why it may be missing.",
+}
+
+
+def missing(facts: Facts) -> Notice | None:
+    """No device activity was recorded."""
+    if facts.activities:
+        return None
+    slices = facts.trace.slices
+    launched = int(((slices.kind == Kind.RUNTIME_CALL) & (slices.correlation >= 0)).sum())
+    if launched:
+        return Notice(
+            "profile_device_missing",
+            "Device calls were recorded but no device activity: the device side of "
+            "this profile is missing. On NVIDIA check CUPTI's permissions (NVreg_RestrictProfilingToAdminUsers) "
+            "and that no other profiler is attached.",
+            launched,
+        )
+    if only_functions(facts.trace):
+        return Notice(
+            "profile_functions_only",
+            "Only functions and named ranges were recorded: no device, and nothing of what they compute with or wait "
+            "for. `-v` lists them by the time spent in their own code.",
+        )
+    return Notice(
+        "profile_no_device",
+        f"No device activity was recorded: times are the host's. {remedy(DEVICE_ADVICE, facts.trace.info.framework)}",
+    )
+
+
+def missing_in_a_part(facts: Facts) -> Notice | None:
+    """No device activity is in what is left of a file."""
+    if facts.activities:
+        return None
+    text = "No device activity is in the part that could be read: it may have stood behind the cut."
+    return Notice("profile_device_missing", text)
+
+
+def launches_unnumbered(facts: Facts) -> Notice | None:
+    """Device ops without the number of their launch."""
+    share = facts.sampling.launches_unnumbered
+    if share <= UNMATCHED_SHARE:
+        return None
+    return Notice(
+        "launches_not_recorded",
+        f"The profiler did not record which call launched {format_share(share)} of the device's ops: they count to the "
+        "step in which they ran, and why the device idled before them is known in part only.",
+    )
+
+
+def launched_before(facts: Facts) -> Notice | None:
+    """Device ops of before the profile."""
+    count = sum(int(activity.before_profile.sum()) for activity in facts.activities)
+    if not count:
+        return None
+    return Notice(
+        "profile_launched_before",
+        "Device ops were launched before the profile began; no step is charged for them.",
+        count,
+    )
+
+
+def unused(facts: Facts) -> Notice | None:
+    """Devices that computed nothing."""
+    if not facts.unused:
+        return None
+    devices = [device for device in facts.trace.info.devices if device.id in facts.unused]
+    numbers = ", ".join(map(str, sorted(facts.unused)))
+    variables = " or ".join(dict.fromkeys(f"`{name}`" for device in devices for name in _hiding(device)))
+    hide = f"hide them from the program ({variables})" if variables else "leave them out of the program"
+    return Notice(
+        "devices_unused",
+        f"{len(facts.unused)} of {len(facts.activities)} devices computed nothing in these steps (number {numbers}): "
+        "step times, means and findings are of the others. Spread the work over them, or create the data on the "
+        f"devices that compute and {hide}.",
+        len(facts.unused),
+    )
+
+
+_HIDING = {"NVIDIA": "CUDA_VISIBLE_DEVICES", "AMD": "HIP_VISIBLE_DEVICES", "Google": "TPU_VISIBLE_CHIPS"}
+"""The environment variable that says which devices of a vendor a program sees."""
+
+
+def _hiding(device: Device) -> tuple[str, ...]:
+    """The variables for a device; of a GPU of unknown make, for all GPUs."""
+    known, name = lookup(device.name or ""), device.name or ""
+    vendor = known.vendor if known else next((vendor for vendor in _HIDING if vendor in name), None)
+    if vendor is None and device.kind == "gpu":
+        return _HIDING["NVIDIA"], _HIDING["AMD"]
+    vendor = "Google" if device.kind == "tpu" else vendor
+    return (_HIDING[vendor],) if vendor in _HIDING else ()
+
+
+def no_collectives(facts: Facts) -> Notice | None:
+    """A job of many ranks without collectives."""
+    world = facts.trace.info.world_size
+    if world is None or world < 2 or not facts.activities:
+        return None
+    if any((activity.category == Category.COLLECTIVE.code).any() for activity in facts.activities):
+        return None
+    return Notice(
+        "profile_no_collectives",
+        f"The job has {world} ranks but no collective was recognised on the device: "
+        "communication is not told apart here.",
+    )

@@ -1,0 +1,126 @@
+"""Notices on the steps of a profile: whether it has any, and whether they are usual ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.host import NO_CAUSE
+from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
+from stepscope.limits import AHEAD_SHARE, FEW_STEPS, START_UP_SHARE, WARM_UP_FACTOR
+from stepscope.trace.tables import Kind
+from stepscope.units import format_ns
+
+STEP_ADVICE: Remedies = {
+    PYTORCH: "Call `prof.step()` once per iteration to have steps.",
+    JAX: "Run each iteration inside `with jax.profiler.StepTraceAnnotation('train', step_num=i):`.",
+    TENSORFLOW: "Run each iteration inside `with tf.profiler.experimental.Trace('train', step_num=i, _r=1):`.",
+    TORCH_XLA: "Run each iteration inside `with xp.StepTrace('train', step_num=i):`.",
+    None: "Mark each iteration in the program to have steps.",
+}
+
+
+def inferred(facts: Facts) -> Notice | None:
+    """No step was marked."""
+    if not facts.markers.inferred:
+        return None
+    if facts.markers.source == "whole profile" and len(facts.trace.nodes):
+        return None  # a profile of TensorFlow 1 is one run of a session
+    if any(loss.damaged for loss in facts.trace.completeness.losses):
+        return _inferred_of_a_part(facts)
+    if facts.markers.source == "whole profile":
+        return Notice(
+            "profile_no_steps",
+            "No step markers: the whole profile is treated as one step. "
+            f"{remedy(STEP_ADVICE, facts.trace.info.framework)}",
+        )
+    return Notice("profile_steps_inferred", f"No step markers: steps are inferred from {facts.markers.source}.")
+
+
+def _inferred_of_a_part(facts: Facts) -> Notice | None:
+    """Markers may have been in what was lost: no advice to write some."""
+    if facts.markers.source != "whole profile":
+        return None
+    text = "No step markers are in the part that could be read: it is treated as one step."
+    return Notice("profile_no_steps", text)
+
+
+def few_steps(facts: Facts) -> Notice | None:
+    """Too few steps to tell how much they vary."""
+    if facts.markers.source == "whole profile" or len(facts.used) >= FEW_STEPS:
+        return None
+    count = len(facts.used)
+    return Notice(
+        "profile_few_steps",
+        f"Only {count} complete {'step' if count == 1 else 'steps'}: how much steps vary "
+        "is not known. Record five or more.",
+    )
+
+
+def warm_up(facts: Facts) -> Notice | None:
+    """The first step is no usual one."""
+    whole = [k for k, complete in enumerate(facts.complete) if complete]
+    if len(whole) < FEW_STEPS:
+        return None
+    first, rest = int(facts.step_ns[whole[0]]), float(np.median(facts.step_ns[whole[1:]]))
+    if first < WARM_UP_FACTOR * rest:
+        return None
+    return Notice(
+        "profile_warm_up",
+        f"The first step took {format_ns(first)}, the others about {format_ns(round(rest))}: "
+        "it looks like warm-up. Let the profiler wait a few steps longer.",
+    )
+
+
+def start_up(facts: Facts) -> Notice | None:
+    """A call that is made once takes much of the steps."""
+    call = start_up_call(facts)
+    if call is None:
+        return None
+    duration = format_ns(int(facts.trace.slices.dur_ns[call]))
+    return Notice(
+        "profile_start_up",
+        f"`{facts.trace.name_of(call)}` alone takes {duration}: start-up is inside this "
+        "profile. Begin recording after a few steps.",
+    )
+
+
+def start_up_call(facts: Facts) -> int | None:
+    """The longest call that takes a large part of the used steps and neither waits nor launches: initialisation."""
+    slices = facts.trace.slices
+    if not facts.used or not facts.activities or facts.xla is not None:
+        return None  # calls of XLA that run a program on the host's own threads are no start-up
+    low, high = int(facts.markers.start[facts.used[0]]), int(facts.markers.end[facts.used[-1]])
+    # Frees that are no allocator's work create the device's context.
+    frees = (slices.kind == Kind.ALLOCATION) & (facts.host.causes == NO_CAUSE)
+    inside = ((slices.kind == Kind.RUNTIME_CALL) | frees) & (slices.start_ns >= low) & (slices.start_ns < high)
+    calls = np.flatnonzero(inside & (slices.dur_ns >= START_UP_SHARE * facts.used_ns))
+    calls = np.setdiff1d(calls, facts.trace.launches.call)
+    return int(calls[slices.dur_ns[calls].argmax()]) if calls.size else None
+
+
+def host_ran_ahead(facts: Facts) -> Notice | None:
+    """The device still has much to do when the host has launched the last step: host times are queue filling."""
+    median, markers = facts.median_step_ns, facts.markers
+    # Nothing says when the host was done with a last step that was inferred: the one before ended where it began.
+    step = len(markers) - 1 - (markers.inferred and len(markers) > 1)
+    until = int(markers.end[step])
+    backlog = 0
+    for activity, account in facts.devices:
+        if activity.device in facts.unused:
+            continue
+        last = account.step_row(step)
+        if last is not None and activity.launched.any():
+            inside = activity.launched & (activity.launch < until)
+            end = int(activity.launch_end[inside].max(initial=0))
+            # Until the markers end the host may well be waiting for this very work.
+            reached = max(end, until)
+            backlog = max(backlog, int(account.rows.bounds[last + 1]) - reached)
+    if median is None or not facts.activities or backlog < AHEAD_SHARE * median:
+        return None
+    return Notice(
+        "host_ran_ahead",
+        f"The host runs ahead of the device: at the end of the steps {format_ns(backlog)} of "
+        "work was still queued. Host time per step is then not the step's time.",
+    )
