@@ -261,6 +261,41 @@ KERNELS_KEPT_S: Final = 30 * 86_400
 """Machine code of another version is removed when no process has asked for it for so long: a version takes a few MB,
 and compiling it again less than a minute."""
 
+# --- many ranks ---------------------------------------------------------------------------------------------------
+
+COLLECTIVES_KEPT: Final = 4_096
+"""Collectives kept of one rank, in whole steps from the first: what is kept of a rank must stay a few hundred kB."""
+
+ROWS_KEPT: Final = 512
+"""Rows of the accounting kept of one rank, for the same reason."""
+
+EXPOSED_KEPT: Final = 2_048
+"""Stretches of exposed collective time kept of one rank, the longest; the rest stays undivided."""
+
+KERNEL_NAMES_KEPT: Final = 24
+"""Kernels compared between ranks: those that take most of the time."""
+
+SAME_HOST_CLOCK_NS: Final = 50_000
+"""Clocks of processes of one host are taken to agree to this: profilers read the system's clock, and devices' clocks are
+brought to it within tens of microseconds."""
+
+CLOCK_SHARE: Final = 0.25
+"""A collective is divided into waiting and transfer where clocks are known to this share of its longest duration."""
+
+DRIFT_SIGNIFICANCE: Final = 4.0
+"""Clocks drift where the slope is this many times its standard error; and the least collectives that show it."""
+DRIFT_COLLECTIVES: Final = 8
+
+STRAGGLER_SIGNIFICANCE: Final = 0.01
+"""A rank is a straggler where chance makes one rank of the job as late as this rarely (all ranks tried, one-sided t)."""
+
+CAUSE_SHARE: Final = 0.5
+"""A late rank's cause is named where one category explains this share of how late it is."""
+
+SAME_GPU_SHARE: Final = 0.5
+"""A device is slow, and its work no larger, where nine tenths of its kernel time is slower by this share of the whole
+slowdown at least; work that is uneven slows some kernels alone."""
+
 # --- machine code -------------------------------------------------------------------------------------------------
 
 KERNELS_KEPT_S: Final = 30 * 86_400

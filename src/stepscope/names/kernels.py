@@ -54,6 +54,9 @@ class Collective(StrEnum):
     ALL_TO_ALL = "all_to_all"
     SEND_RECV = "send_recv"
     REDUCE = "reduce"
+    GATHER = "gather"
+    SCATTER = "scatter"
+    BARRIER = "barrier"
     GENERIC = "generic"
 
 

@@ -1,0 +1,211 @@
+"""How far the clocks of ranks are apart, from the collectives they took part in.
+
+Two facts bound the offset between two clocks. A collective cannot end on one rank before it began on another: a hard
+bound. And where it ends on all ranks at nearly the same time, as on devices it does, the ends are the estimate, as exact
+as they scatter; elsewhere it is the middle between the bounds. Clocks also drift against each other (quartz: tens of
+microseconds per second); a slope is taken where the ends show one. Processes of one host share its clock, unless the
+bounds say otherwise. Where no bound can be met, collectives were not what they seemed, or a clock jumped: the
+uncertainty says by how much.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.cluster.matching import Matched
+from stepscope.cluster.partial import Partial
+from stepscope.limits import DRIFT_COLLECTIVES, DRIFT_SIGNIFICANCE, SAME_HOST_CLOCK_NS
+from stepscope.trace.tables import F64, I64, NULL
+
+_NAMELESS = ("localhost", "localhost.localdomain", "")
+_ROUNDS = 30
+_STEEPEST = 1e-3
+"""No clock is off by more than a second in a thousand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What to add to a process's clock to have the reference's: ``offset + drift x (time - at)``."""
+
+    offset_ns: float
+    drift: float
+    at_ns: int
+    """The moment, on its own clock, that the offset holds for."""
+    uncertainty_ns: float
+    collectives: int
+    """Collectives the estimate rests on."""
+
+    def to_reference(self, time: I64) -> I64:
+        """Times on this clock as the reference's clock would have shown them."""
+        moved = self.offset_ns + self.drift * (time - self.at_ns)
+        return np.asarray(time + np.rint(moved).astype(np.int64))
+
+
+SAME = Clock(0.0, 0.0, 0, 0.0, 0)
+
+
+def clocks_of(partials: Sequence[Partial], matched: Sequence[Matched]) -> list[Clock | None]:
+    """A clock per partial result, None where no chain of collectives leads to the reference: the first of the largest
+    set of ranks that is connected."""
+    edges: dict[int, list[tuple[int, Clock, bool]]] = defaultdict(list)
+    for found in matched:
+        for hub, other, clock in _of_group(partials, found):
+            edges[hub].append((other, clock, True))
+            edges[other].append((hub, clock, False))
+    best: list[Clock | None] = [None] * len(partials)
+    seen: set[int] = set()
+    for root in range(len(partials)):
+        if root in seen:
+            continue
+        reached = _spread(root, edges)
+        seen |= reached.keys()
+        if len(reached) > sum(clock is not None for clock in best):
+            best = [reached.get(number) for number in range(len(partials))]
+    return best
+
+
+def _spread(root: int, edges: dict[int, list[tuple[int, Clock, bool]]]) -> dict[int, Clock]:
+    """Clocks of all that can be reached from a root, each by the way with the least uncertainty."""
+    found: dict[int, Clock] = {}
+    queue: list[tuple[float, int, int, Clock]] = [(0.0, 0, root, SAME)]
+    count = 0
+    while queue:
+        _, _, node, clock = heapq.heappop(queue)
+        if node in found:
+            continue
+        found[node] = clock
+        for other, edge, forward in edges[node]:
+            if other not in found:
+                count += 1
+                through = _through(clock, edge, forward)
+                heapq.heappush(queue, (through.uncertainty_ns, count, other, through))
+    return found
+
+
+def _through(hub: Clock, edge: Clock, forward: bool) -> Clock:
+    """The clock behind an edge; ``forward`` where the edge turns the other's times into the hub's."""
+    offset, at = (edge.offset_ns, edge.at_ns) if forward else (-edge.offset_ns, round(edge.at_ns + edge.offset_ns))
+    drift = edge.drift if forward else -edge.drift
+    at_hub = at + offset
+    return Clock(
+        offset + hub.offset_ns + hub.drift * (at_hub - hub.at_ns),
+        drift + hub.drift,
+        at,
+        edge.uncertainty_ns + hub.uncertainty_ns,
+        edge.collectives,
+    )
+
+
+def _share_clock(one: Partial, other: Partial) -> bool:
+    known = None not in (one.host, one.epoch_ns, other.epoch_ns) and one.host not in _NAMELESS
+    return known and one.host == other.host
+
+
+def _of_group(partials: Sequence[Partial], found: Matched) -> list[tuple[int, int, Clock]]:
+    """Clocks of a group's processes against the one that took part in most; devices of one process share a clock."""
+    chosen = found.synchronises & (found.present.sum(axis=0) > 1)
+    numbers = sorted({lane.partial for lane in found.lanes})
+    if len(numbers) < 2 or not chosen.any():
+        return []
+    rows = [[row for row, lane in enumerate(found.lanes) if lane.partial == number] for number in numbers]
+    present = found.present[:, chosen]
+    start = np.where(present, found.start[:, chosen], np.iinfo(np.int64).min)
+    end = np.where(present, found.end[:, chosen], np.iinfo(np.int64).max)
+    begins = np.stack([start[of].max(axis=0) for of in rows])
+    ends = np.stack([end[of].min(axis=0) for of in rows])
+    there = np.stack([present[of].any(axis=0) for of in rows])
+    lasted = np.where(present, end - start, np.iinfo(np.int64).max).min(axis=0)
+    hub = int(np.argmax(there.sum(axis=1)))
+    clocks = []
+    for other in range(len(numbers)):
+        both = there[hub] & there[other]
+        if other != hub and both.any():
+            spans = (begins[hub, both], ends[hub, both]), (begins[other, both], ends[other, both])
+            share = _share_clock(partials[numbers[hub]], partials[numbers[other]])
+            clock = estimate(*spans, lasted[both], same_host=share)
+            clocks.append((numbers[hub], numbers[other], clock))
+    return clocks
+
+
+def estimate(hub: tuple[I64, I64], other: tuple[I64, I64], shortest: I64, *, same_host: bool = False) -> Clock:
+    """The clock of a process from starts and ends of collectives on a hub's clock and its own.
+
+    ``shortest`` is each collective's shortest duration on any rank.
+    """
+    at = int(np.median(other[1]))
+    time = (other[1] - at).astype(np.float64)
+    apart = (hub[1] - other[1]).astype(np.float64)
+    middle, drift = _line(time, apart, np.maximum(shortest, 1).astype(np.float64))
+    if same_host and _bounds(hub, other, 0.0 * time, SAME_HOST_CLOCK_NS) is not None:
+        return Clock(0.0, 0.0, at, SAME_HOST_CLOCK_NS, len(time))
+    found = _bounds(hub, other, drift * time, math.inf)
+    assert found is not None
+    lowest, highest = found
+    half = (highest - lowest) / 2
+    offset = min(max(middle, lowest), highest)
+    residual = np.abs(apart - offset - drift * time)
+    scatter = max(float((shortest + residual).min()), float(np.quantile(residual, 0.9)))
+    if half < 0 or scatter >= half:
+        return Clock(lowest + half, drift, at, max(abs(half) * (2 if half < 0 else 1), 1.0), len(time))
+    return Clock(offset, drift, at, max(scatter, 1.0), len(time))
+
+
+def _bounds(hub: tuple[I64, I64], other: tuple[I64, I64], drift: F64, slack_ns: float) -> tuple[float, float] | None:
+    """The least and largest offset with which no collective ends on one clock before it began on the other; None where
+    0 lies outside by more than so much."""
+    lowest = float((hub[0] - other[1] - drift).max())
+    highest = float((hub[1] - other[0] - drift).min())
+    return (lowest, highest) if lowest - slack_ns <= 0 <= highest + slack_ns else None
+
+
+def _line(time: F64, apart: F64, spread: F64) -> tuple[float, float]:
+    """The level and slope of the differences by least absolute deviations, weighted by how exact each can be."""
+    weight = 1.0 / spread
+    level = _weighted_median(apart, weight)
+    if time.size < DRIFT_COLLECTIVES or np.ptp(time) <= 0:
+        return level, 0.0
+    offset, slope = _fit(time, apart, weight)
+    residual = apart - offset - slope * time
+    noise = 1.4826 * float(np.median(np.abs(residual))) + 1.0
+    error = noise / (np.sqrt(time.size) * float(np.std(time)))
+    drifts = abs(slope) > DRIFT_SIGNIFICANCE * error and abs(slope) < _STEEPEST
+    return (offset, slope) if drifts else (level, 0.0)
+
+
+def _fit(time: F64, apart: F64, weight: F64) -> tuple[float, float]:
+    """Level and slope by iteratively reweighted least squares."""
+    factor, offset, slope = weight / weight.max(), 0.0, 0.0
+    scale = float(np.abs(time).max())
+    x = time / scale
+    used = factor
+    for _ in range(_ROUNDS):
+        total = used.sum()
+        mx, my = (used * x).sum() / total, (used * apart).sum() / total
+        across = (used * (x - mx) ** 2).sum()
+        slope = float((used * (x - mx) * (apart - my)).sum() / across) if across > 0 else 0.0
+        offset = float(my - slope * mx)
+        used = factor / np.maximum(np.abs(apart - offset - slope * x), 1.0)
+    return offset, slope / scale
+
+
+def _weighted_median(values: F64, weight: F64) -> float:
+    order = np.argsort(values, kind="stable")
+    reach = np.cumsum(weight[order])
+    return float(values[order[int(np.searchsorted(reach, reach[-1] / 2))]])
+
+
+def aligned(found: Matched, clocks: Sequence[Clock | None]) -> tuple[I64, I64]:
+    """Starts and ends of a group's collectives on the reference's clock; NULL where absent or no clock is known."""
+    start, end = np.full_like(found.start, NULL), np.full_like(found.end, NULL)
+    for row, lane in enumerate(found.lanes):
+        clock, there = clocks[lane.partial], found.present[row]
+        if clock is not None:
+            start[row, there] = clock.to_reference(found.start[row, there])
+            end[row, there] = clock.to_reference(found.end[row, there])
+    return start, end

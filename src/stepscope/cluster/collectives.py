@@ -1,0 +1,289 @@
+"""One rank's collectives in columns: what exchanged data with whom, when, how much, and in which step.
+
+What a collective is has several signals, tried from the one that says most: the recorded argument or opcode, the range
+around its launch (a kernel called ``SendRecv`` may be an all-to-all), the kernel's name. On the host, a range of a
+library that communicates there (gloo, MPI, UCC) is one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.facts import Facts
+from stepscope.limits import COLLECTIVES_KEPT
+from stepscope.names import kernels
+from stepscope.names.collectives import Collective, called, host_collective, is_dispatch, message_bytes
+from stepscope.trace.codes import mapped
+from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, TrackKind
+from stepscope.trace.trace import Trace
+
+KINDS = tuple(Collective)
+HOST = -1
+"""Device number of what the host carried out itself."""
+_DEPTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The ranks that exchange data, as far as one rank's profile names them."""
+
+    name: str
+    ranks: tuple[int, ...] | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collectives:
+    """One value per collective of one rank, by device and start; times from the trace's origin."""
+
+    device: I32
+    group: I32
+    """Index into ``groups``."""
+    kind: I32
+    """Index into ``KINDS``."""
+    step: I32
+    """Index of the step that launched it, -1 for none."""
+    start: I64
+    end: I64
+    bytes: I64
+    """Bytes that this rank puts in."""
+    groups: tuple[Group, ...]
+    left_out: int = 0
+    """Later collectives that are not kept."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def where(self, chosen: Bools) -> Collectives:
+        """The chosen ones."""
+        columns = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name not in ("groups", "left_out")}
+        return Collectives(**columns, groups=self.groups, left_out=self.left_out)
+
+
+def collectives_of(facts: Facts) -> Collectives:
+    """Every collective of a trace; of very many those of the first whole steps (``COLLECTIVES_KEPT``)."""
+    parts = [_on_device(facts, activity) for activity in facts.activities]
+    parts.append(_on_host(facts))
+    names = list(dict.fromkeys(group for _, groups in parts for group in groups))
+    numbers = {group: at for at, group in enumerate(names)}
+    group = [numbers[one] for _, groups in parts for one in groups]
+    table = {name: np.concatenate([columns[name] for columns, _ in parts]) for name in parts[0][0]}
+    found = Collectives(
+        device=table["device"].astype(np.int32),
+        group=np.array(group, np.int32),
+        kind=table["kind"].astype(np.int32),
+        step=table["step"].astype(np.int32),
+        start=table["start"],
+        end=table["end"],
+        bytes=table["bytes"],
+        groups=tuple(names),
+    )
+    return _kept(found)
+
+
+def _kept(found: Collectives) -> Collectives:
+    """No more than so many: every rank must keep the same, so those of whole steps from the first."""
+    if len(found) <= COLLECTIVES_KEPT:
+        return found
+    per_step = np.bincount(found.step + 1)
+    last = int(np.searchsorted(np.cumsum(per_step), COLLECTIVES_KEPT, "right"))
+    kept = found.where(found.step + 1 < last)
+    columns = {f.name: getattr(kept, f.name) for f in fields(kept)}
+    return Collectives(**(columns | {"left_out": len(found) - len(kept)}))
+
+
+_Part = tuple[dict[str, I64], list[Group]]
+
+
+def _on_device(facts: Facts, activity: DeviceActivity) -> _Part:
+    trace = facts.trace
+    at = np.flatnonzero(activity.category == Category.COLLECTIVE.code)
+    at = at[np.argsort(activity.start[at], kind="stable")]
+    rows, calls, slices = activity.row[at], activity.call[at], activity.slice[at]
+    ops = trace.device_ops
+    dispatch = _dispatches(trace, calls)
+    bytes_ = _bytes(trace, ops.message_elements[rows], ops.dtype[rows], dispatch)
+    kind = _kinds(trace, slices, ops.collective[rows], dispatch)
+    columns = {
+        "device": np.full(at.size, activity.device, np.int64),
+        "kind": kind,
+        "step": _steps(facts, activity, at),
+        "start": activity.start[at],
+        "end": activity.end[at],
+        "bytes": bytes_,
+    }
+    return columns, _groups(trace, rows, slices)
+
+
+def _on_host(facts: Facts) -> _Part:
+    """What libraries carry out on host threads; their ranges carry neither group nor size, the dispatcher's ops do."""
+    trace, slices = facts.trace, facts.trace.slices
+    on_host = (slices.kind == Kind.ANNOTATION) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    rows = np.flatnonzero(on_host)
+    kinds = mapped(slices.name[rows], trace.strings, _host_kind, np.int64)
+    rows, kinds = rows[kinds >= 0], kinds[kinds >= 0]
+    order = np.argsort(slices.start_ns[rows], kind="stable")
+    rows, kinds = rows[order], kinds[order]
+    start = slices.start_ns[rows]
+    step = np.searchsorted(facts.markers.start, start, "right") - 1
+    step[(step < 0) | (start >= facts.markers.end[step])] = -1
+    columns = {
+        "device": np.full(rows.size, HOST, np.int64),
+        "kind": kinds,
+        "step": step.astype(np.int64),
+        "start": start,
+        "end": start + slices.dur_ns[rows],
+        "bytes": _host_bytes(trace, kinds),
+    }
+    libraries = [trace.name_of(row).split(":")[0] for row in rows.tolist()]
+    return columns, [_named(trace, library) for library in libraries]
+
+
+def _named(trace: Trace, library: str) -> Group:
+    """The group of a library that does not name it: all ranks, where no other group was made."""
+    world, made = trace.info.world_size, trace.info.process_groups
+    alone = len(made) < 2 and world is not None
+    return Group(library, tuple(range(world)) if alone and world is not None else None, world if alone else None)
+
+
+def _host_kind(name: str) -> int:
+    kind = host_collective(name)
+    return -1 if kind is None else KINDS.index(kind)
+
+
+def _host_bytes(trace: Trace, kinds: I64) -> I64:
+    """Message sizes: the k-th range of a kind carries out the k-th dispatcher's op of that kind."""
+    found = np.full(kinds.size, NULL, np.int64)
+    ops, names = trace.host_ops, trace.slices.name
+    is_op = mapped(names[ops.slice], trace.strings, lambda name: name.startswith("c10d::"), np.bool_)
+    at = np.flatnonzero(is_op & (ops.input_dims >= 0))
+    at = at[np.argsort(trace.slices.start_ns[ops.slice[at]], kind="stable")]
+    kind_of = [called(trace.name_of(int(ops.slice[row]))) for row in at.tolist()]
+    for kind in np.unique(kinds).tolist():
+        rows = [row for row, one in zip(at.tolist(), kind_of, strict=True) if one == KINDS[kind]]
+        mine = np.flatnonzero(kinds == kind)
+        if len(rows) == mine.size:
+            found[mine] = [_recorded_bytes(trace, row) or NULL for row in rows]
+    return found
+
+
+def _steps(facts: Facts, activity: DeviceActivity, at: I64) -> I64:
+    """The step whose marker holds the launch; without a launch, the one in whose window the op ends."""
+    markers, launch = facts.markers, activity.launch[at]
+    by_launch = np.searchsorted(markers.start, launch, "right") - 1
+    account = next(a for a in facts.accounts if a.rows.device == activity.device)
+    row = np.clip(np.searchsorted(account.rows.bounds, activity.end[at], "left") - 1, 0, len(account.rows.steps) - 1)
+    of_row = np.array([-1 if step is None else step for step in account.rows.steps], np.int64)
+    by_time = of_row[row]
+    known = (launch != NULL) & (not markers.on_device)
+    early = activity.before_profile[at]
+    return np.where(early, -1, np.where(known, by_launch, by_time))
+
+
+def _dispatches(trace: Trace, calls: I32) -> list[I64]:
+    """Per depth around each launch, innermost first, the slices that make a collective (-1 elsewhere)."""
+    slices = trace.slices
+    found, current = [], calls.astype(np.int64)
+    for _ in range(_DEPTH):
+        current = np.where(current >= 0, slices.parent[current], -1)
+        known = current >= 0
+        if not known.any():
+            break
+        named = np.zeros(current.size, np.bool_)
+        named[known] = mapped(slices.name[current[known]], trace.strings, is_dispatch, np.bool_)
+        if named.any():
+            found.append(np.where(named, current, -1))
+    return found
+
+
+def _kinds(trace: Trace, slices: I32, recorded: I32, dispatch: list[I64]) -> I64:
+    kinds = np.full(slices.size, -1, np.int64)
+    signals = [recorded, *(np.where(rows >= 0, trace.slices.name[rows], -1) for rows in dispatch)]
+    for codes in signals:
+        open_ = (kinds < 0) & (codes >= 0)
+        if open_.any():
+            kinds[open_] = mapped(codes[open_].astype(np.int32), trace.strings, _called, np.int64)
+    open_ = kinds < 0
+    if open_.any():
+        kinds[open_] = mapped(trace.slices.name[slices[open_]], trace.strings, _kernel_kind, np.int64)
+    return kinds
+
+
+def _called(name: str) -> int:
+    kind = called(name)
+    return -1 if kind is None else KINDS.index(kind)
+
+
+def _kernel_kind(name: str) -> int:
+    return KINDS.index(kernels.describe(name).collective or Collective.GENERIC)
+
+
+def _bytes(trace: Trace, elements: I64, dtype: I32, dispatch: list[I64]) -> I64:
+    found = np.full(elements.size, NULL, np.int64)
+    for at in np.flatnonzero((elements != NULL) & (dtype >= 0)).tolist():
+        found[at] = message_bytes(int(elements[at]), trace.strings[int(dtype[at])]) or NULL
+    row_of = {int(slice_): row for row, slice_ in enumerate(trace.host_ops.slice.tolist())} if dispatch else {}
+    for rows in dispatch:
+        for at in np.flatnonzero((found == NULL) & (rows >= 0)).tolist():
+            row = row_of.get(int(rows[at]))
+            found[at] = NULL if row is None else _recorded_bytes(trace, row) or NULL
+    return found
+
+
+def _recorded_bytes(trace: Trace, row: int) -> int | None:
+    """Bytes of the tensors a host op took in, from its shapes; None where shapes or types are not recorded.
+
+    An op that takes an output and an input (``_allgather_base_``) has the input last; lists of tensors have no type.
+    """
+    dims, types = trace.host_ops.input_dims[row], trace.host_ops.input_types[row]
+    if dims < 0 or types < 0:
+        return None
+    try:
+        shapes, kinds = json.loads(trace.strings[int(dims)]), json.loads(trace.strings[int(types)])
+        sizes = [
+            message_bytes(int(np.prod(shape, dtype=np.int64)), kind)
+            for shape, kind in zip(shapes, kinds, strict=True)
+            if shape and all(type(n) is int for n in shape)
+        ]
+    except (ValueError, TypeError, RecursionError, OverflowError):
+        return None
+    tensors = [size for size in sizes if size]
+    return tensors[-1] if tensors else None
+
+
+def _groups(trace: Trace, rows: I32, slices: I32) -> list[Group]:
+    """The group of each collective: as named, as XLA lists its replicas, else by the stream it ran on."""
+    ops = trace.device_ops
+    made = {str(group.get("pg_name")): group.get("ranks") for group in trace.info.process_groups}
+    replicas = dict(zip(trace.xla_ops.slice.tolist(), trace.xla_ops.replica_groups.tolist(), strict=True))
+    compiled = dict(zip(trace.xla_ops.slice.tolist(), trace.xla_ops.module.tolist(), strict=True))
+    known: dict[tuple[int, ...], Group] = {}
+    found = []
+    for row, slice_ in zip(rows.tolist(), slices.tolist(), strict=True):
+        size = int(ops.group_size[row])
+        key = (int(ops.process_group[row]), size, replicas.get(slice_, -1), compiled.get(slice_, -1), int(ops.stream[row]))
+        if key[0] >= 0 or key[3] >= 0:
+            key = (*key[:4], 0)
+        if key not in known:
+            known[key] = _group(trace, key, made)
+        found.append(known[key])
+    return found
+
+
+def _group(trace: Trace, key: tuple[int, ...], made: dict[str, object]) -> Group:
+    code, size, replicas, module, stream = key
+    count = None if size == NULL else size
+    if code >= 0:
+        name = trace.strings[code]
+        ranks = made.get(name)
+        listed = isinstance(ranks, list) and all(type(rank) is int for rank in ranks) and len(ranks) > 0
+        known = tuple(ranks) if listed and isinstance(ranks, list) else None
+        return Group(name, known, count or (len(known) if known else None))
+    if module >= 0:
+        return Group(f"{trace.strings[module]} {trace.strings[replicas] if replicas >= 0 else ''}".strip(), None, count)
+    return Group(f"stream {stream}", None, count)

@@ -1,0 +1,127 @@
+"""A job: the partial results of its ranks on one clock, with every collective matched, divided and blamed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stepscope.analysis.categories import CATEGORIES, Category
+from stepscope.cluster.blame import Blame, blame
+from stepscope.cluster.cause import OwnCause, mean_parts, own_cause, step_numbers
+from stepscope.cluster.clocks import Clock, clocks_of
+from stepscope.cluster.matching import Lane, Matched, match
+from stepscope.cluster.partial import Partial
+from stepscope.cluster.waits import Arrivals, arrivals, divided
+from stepscope.trace.tables import F64, I64
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A rank's file that could not be read."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class JobFacts:
+    """Everything that is known of a job; lists run parallel to ``partials``, which are in order of rank."""
+
+    partials: tuple[Partial, ...]
+    clocks: tuple[Clock | None, ...]
+    groups: tuple[Arrivals, ...]
+    parts: tuple[I64, ...]
+    """Rows' parts with collectives divided."""
+    blame: Blame | None
+    failed: tuple[Failed, ...] = ()
+    duplicates: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    """Ranks of which more than one profile was found, with those that were left out."""
+
+    @property
+    def world_size(self) -> int | None:
+        """Ranks of the job, where the profiles agree on it."""
+        said = Counter(p.world_size for p in self.partials if p.world_size is not None)
+        return said.most_common(1)[0][0] if said else None
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks that were read."""
+        return [at if partial.rank is None else partial.rank for at, partial in enumerate(self.partials)]
+
+    @property
+    def missing(self) -> list[int]:
+        """Ranks of the job without a profile; none where its size is not known."""
+        world = self.world_size
+        present = set(self.ranks)
+        return [] if world is None else [rank for rank in range(min(world, 1 << 20)) if rank not in present]
+
+    @property
+    def sampled(self) -> bool:
+        """Whether any rank's profile was sampled: what a step costs cannot be told then."""
+        return any(partial.sampled for partial in self.partials)
+
+    @cached_property
+    def used_steps(self) -> tuple[int, ...]:
+        """Numbers of the steps that at least half of the ranks count."""
+        counts: Counter[int] = Counter()
+        for partial in self.partials:
+            counts.update(step_numbers(partial)[partial.steps.used].tolist())
+        return tuple(sorted(number for number, count in counts.items() if 2 * count >= len(self.partials)))
+
+    @cached_property
+    def means(self) -> dict[Lane, F64]:
+        """Mean ns per category and step of each lane."""
+        return mean_parts(self.partials, self.parts, self.used_steps)
+
+    @cached_property
+    def step_ns(self) -> dict[int, int]:
+        """The duration of each step that counts: the mean over ranks, whose windows tile their time alike."""
+        found: dict[int, list[int]] = {number: [] for number in self.used_steps}
+        for partial in self.partials:
+            for number, ns in zip(step_numbers(partial).tolist(), partial.steps.dur.tolist(), strict=True):
+                if number in found:
+                    found[number].append(ns)
+        return {number: round(sum(of) / len(of)) for number, of in found.items() if of}
+
+    @property
+    def mean_step_ns(self) -> int | None:
+        """Mean duration of the steps that count."""
+        return round(sum(self.step_ns.values()) / len(self.step_ns)) if self.step_ns else None
+
+    @cached_property
+    def mean_parts(self) -> dict[Category, float]:
+        """Mean ns per category over lanes and steps."""
+        if not self.means:
+            return {}
+        mean = np.mean(list(self.means.values()), axis=0)
+        return {CATEGORIES[code]: float(mean[code]) for code in np.flatnonzero(mean).tolist()}
+
+    def cause_of(self, lane: Lane, late_ns: float, numbers: Sequence[int] | None = None) -> OwnCause:
+        """Why a lane is late by so much, in all steps that count or in some."""
+        means = self.means if numbers is None else mean_parts(self.partials, self.parts, numbers)
+        return own_cause(self.partials, means, lane, late_ns)
+
+    def name(self, lane: Lane) -> str:
+        """A lane as people know it."""
+        rank = f"rank {self.ranks[lane.partial]}"
+        devices = {one.device for one in self.means if one.partial == lane.partial}
+        return rank if len(devices) < 2 or lane.device < 0 else f"{rank}, device {lane.device}"
+
+
+def combine(
+    partials: Sequence[Partial],
+    failed: Sequence[Failed] = (),
+    duplicates: Sequence[tuple[int, tuple[str, ...]]] = (),
+) -> JobFacts:
+    """Put the ranks of a job together."""
+    ordered = tuple(sorted(partials, key=lambda partial: (partial.rank is None, partial.rank or 0, partial.path)))
+    matched: list[Matched] = match(ordered)
+    clocks = clocks_of(ordered, matched)
+    groups = tuple(arrivals(ordered, clocks, found) for found in matched)
+    facts = JobFacts(ordered, tuple(clocks), groups, tuple(divided(ordered, groups)), None, tuple(failed), tuple(duplicates))
+    held = blame(groups, frozenset(facts.used_steps))
+    return JobFacts(ordered, facts.clocks, groups, facts.parts, held, facts.failed, facts.duplicates)

@@ -1,0 +1,216 @@
+"""Which collective of one rank is which of another: by process group, step and place in the step.
+
+Ranks may be missing, and windows may be shifted: where steps are numbered a collective is the k-th of its kind in its
+group and numbered step, on every rank that has as many of them there; elsewhere sequences are laid over each other
+where sizes agree and ends lie most evenly apart.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.cluster.collectives import KINDS, Collectives, Group
+from stepscope.cluster.partial import Partial
+from stepscope.names.collectives import SYNCHRONISING, Collective
+from stepscope.trace.tables import I32, I64, NULL, Bools
+
+_WIDEST_SHIFT = 512
+_AGREES = 0.9
+_NUMBER_LIMIT = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One participant: a device of one of the partial results (or its host)."""
+
+    partial: int
+    device: int
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The collectives of one group: a row per lane, a column per collective, in order of time.
+
+    ``start`` and ``end`` are on each process's own clock, in ns from ``Job.base_ns`` (unix time) where the profile
+    tells it; NULL where the lane has no part in it.
+    """
+
+    group: Group
+    lanes: tuple[Lane, ...]
+    at: I32
+    """Row of the partial result's collectives, -1 for none."""
+    start: I64
+    end: I64
+    kind: I32
+    bytes: I64
+    """Bytes one rank puts in: the median over ranks."""
+    step: I64
+    """The step's number, or where none is numbered its index on the first lane; NULL for none."""
+
+    @property
+    def present(self) -> Bools:
+        """Which lanes take part in which collective."""
+        return np.asarray(self.at >= 0)
+
+    @property
+    def whole(self) -> Bools:
+        """Which collectives every member of the group is known of."""
+        members = self.group.size or len(self.lanes)
+        return np.asarray(self.present.sum(axis=0) >= max(members, 2))
+
+    @property
+    def synchronises(self) -> Bools:
+        """Which of them no member leaves before all have entered; a send and its receive are two such members."""
+        kinds = [KINDS.index(kind) for kind in SYNCHRONISING]
+        pair = len(self.lanes) == 2
+        return np.isin(self.kind, [*kinds, KINDS.index(Collective.SEND_RECV)] if pair else kinds)
+
+
+def base_of(partials: Sequence[Partial]) -> int:
+    """The unix time that all clocks are counted from, in ns: nanoseconds since 1970 are more than a float holds."""
+    return min((p.epoch_ns for p in partials if p.epoch_ns is not None), default=0)
+
+
+def match(partials: Sequence[Partial]) -> list[Matched]:
+    """The collectives of every group, matched over ranks; groups of a single lane too."""
+    base = base_of(partials)
+    members: dict[Group, list[tuple[Lane, I64]]] = defaultdict(list)
+    for number, partial in enumerate(partials):
+        table = partial.collectives
+        for device in partial.lanes:
+            for group in np.unique(table.group[table.device == device]).tolist():
+                rows = np.flatnonzero((table.device == device) & (table.group == group) & (table.step >= 0))
+                if rows.size:
+                    members[table.groups[group]].append((Lane(number, device), rows))
+    return [_matched(partials, base, group, found) for group, found in members.items()]
+
+
+def _matched(partials: Sequence[Partial], base: int, group: Group, members: list[tuple[Lane, I64]]) -> Matched:
+    tables = [partials[lane.partial].collectives for lane, _ in members]
+    numbers = [
+        partials[lane.partial].steps.number[np.minimum(table.step[rows], len(partials[lane.partial].steps.number) - 1)]
+        for (lane, rows), table in zip(members, tables, strict=True)
+    ]
+    columns = _by_number(members, tables, numbers) if _numbered(numbers) else None
+    if columns is None:
+        columns = _by_shift(members, tables)
+        numbers = [table.step[rows].astype(np.int64) for (_, rows), table in zip(members, tables, strict=True)]
+    count = max((int(column.max(initial=-1)) + 1 for column in columns), default=0)
+    at = np.full((len(members), count), -1, np.int32)
+    step = np.full(count, NULL, np.int64)
+    for row, ((_, rows), column, number) in reversed(list(enumerate(zip(members, columns, numbers, strict=True)))):
+        known = column >= 0
+        at[row, column[known]] = rows[known]
+        step[column[known]] = number[known]
+    return _filled(partials, base, group, tuple(lane for lane, _ in members), at, step)
+
+
+def _filled(
+    partials: Sequence[Partial], base: int, group: Group, lanes: tuple[Lane, ...], at: I32, step: I64
+) -> Matched:
+    start, end, bytes_ = (np.full(at.shape, NULL, np.int64) for _ in range(3))
+    kind = np.full(at.shape[1], -1, np.int32)
+    for row, lane in enumerate(lanes):
+        partial = partials[lane.partial]
+        table, known = partial.collectives, at[row] >= 0
+        shift = 0 if partial.epoch_ns is None else partial.epoch_ns - base
+        start[row, known] = table.start[at[row, known]] + shift
+        end[row, known] = table.end[at[row, known]] + shift
+        bytes_[row, known] = table.bytes[at[row, known]]
+        kind[known] = table.kind[at[row, known]]
+    used = kind >= 0
+    first = np.where(at >= 0, start, np.iinfo(np.int64).max).min(axis=0, initial=np.iinfo(np.int64).max)
+    order = np.flatnonzero(used)[np.argsort(first[used], kind="stable")]
+    return Matched(
+        group, lanes, at[:, order], start[:, order], end[:, order], kind[order], _median_known(bytes_[:, order]),
+        step[order],
+    )  # fmt: skip
+
+
+def _median_known(values: I64) -> I64:
+    """The median of each column's known values, NULL where there is none."""
+    known = values != NULL
+    filled = np.where(known, values, np.iinfo(np.int64).max)
+    middle = np.maximum(known.sum(axis=0) - 1, 0) // 2
+    median = np.sort(filled, axis=0)[middle, np.arange(values.shape[1])] if values.size else values.sum(axis=0)
+    return np.where(known.any(axis=0), median, NULL)
+
+
+def _numbered(numbers: list[I64]) -> bool:
+    """Whether every rank numbers its steps, and some of them like another."""
+    if any((of == NULL).any() or (np.abs(of) > _NUMBER_LIMIT).any() for of in numbers):
+        return False
+    distinct = np.concatenate([np.unique(of) for of in numbers])
+    return len(numbers) < 2 or np.unique(distinct).size < distinct.size
+
+
+def _by_number(members: list[tuple[Lane, I64]], tables: list[Collectives], numbers: list[I64]) -> list[I64]:
+    """Per lane, the column of each of its collectives; -1 where it has more or fewer of a kind than most."""
+    kinds = [table.kind[rows] for (_, rows), table in zip(members, tables, strict=True)]
+    keys = [number * len(KINDS) + kind for number, kind in zip(numbers, kinds, strict=True)]
+    codes, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    code_of = np.split(inverse, np.cumsum([len(key) for key in keys])[:-1])
+    counts = np.stack([np.bincount(code, minlength=codes.size) for code in code_of])
+    usual = np.array([_most_common(counts[:, c][counts[:, c] > 0]) for c in range(codes.size)], np.int64)
+    offset = np.concatenate(([0], np.cumsum(usual)))[:-1]
+    return [
+        np.where((counts[lane] == usual)[code], offset[code] + _ordinal(code), -1)
+        for lane, code in enumerate(code_of)
+    ]
+
+
+def _most_common(values: I64) -> int:
+    found, counts = np.unique(values, return_counts=True)
+    return int(found[counts == counts.max()].max())
+
+
+def _ordinal(codes: I64) -> I64:
+    """The how-manieth of its code each one is, from 0."""
+    order = np.argsort(codes, kind="stable")
+    ranked = codes[order]
+    first = np.concatenate(([0], np.flatnonzero(np.diff(ranked)) + 1))
+    place = np.arange(codes.size) - np.repeat(first, np.diff(np.append(first, codes.size)))
+    made = np.empty(codes.size, np.int64)
+    made[order] = place
+    return made
+
+
+def _by_shift(members: list[tuple[Lane, I64]], tables: list[Collectives]) -> list[I64]:
+    """Per lane, its collectives' places in the longest sequence of the group; -1 for all where none fits."""
+    longest = max(range(len(members)), key=lambda lane: len(members[lane][1]))
+    signs = [
+        table.kind[rows].astype(np.int64) * _NUMBER_LIMIT + np.minimum(table.bytes[rows], _NUMBER_LIMIT - 1)
+        for (_, rows), table in zip(members, tables, strict=True)
+    ]
+    ends = [table.end[rows] for (_, rows), table in zip(members, tables, strict=True)]
+    columns = []
+    for lane in range(len(members)):
+        shift = 0 if lane == longest else _shift((signs[longest], ends[longest]), (signs[lane], ends[lane]))
+        place = np.arange(len(signs[lane]))
+        columns.append(np.full(place.size, -1) if shift is None else place + shift)
+    lowest = min((int(column.min()) for column in columns if column.size and column.max() >= 0), default=0)
+    return [np.where(column >= lowest, column - lowest, -1) if column.max(initial=-1) >= 0 else column
+            for column in columns]
+
+
+def _shift(reference: tuple[I64, I64], other: tuple[I64, I64]) -> int | None:
+    """How many places later a sequence begins in another: where all sizes agree, ends lie most evenly apart there."""
+    (signs, ends), (own, own_ends) = reference, other
+    need = max(1, min(len(signs), len(own)) // 2)
+    best: tuple[float, int] | None = None
+    for shift in range(-min(_WIDEST_SHIFT, len(own) - 1), min(_WIDEST_SHIFT, len(signs) - 1) + 1):
+        low, high = max(0, shift), min(len(signs), len(own) + shift)
+        if high - low < need:
+            continue
+        agreeing = float((signs[low:high] == own[low - shift : high - shift]).mean())
+        if agreeing < _AGREES:
+            continue
+        apart = ends[low:high] - own_ends[low - shift : high - shift]
+        spread = float(np.median(np.abs(apart - np.median(apart)))) / (high - low)
+        if best is None or spread < best[0]:
+            best = spread, shift
+    return None if best is None else best[1]

@@ -1,0 +1,235 @@
+"""What is kept of one rank: a few kB to a few hundred kB, whatever the size of its profile.
+
+Everything that is compared between ranks, on the rank's own clock. A ``Partial`` crosses process boundaries, so it
+holds plain values and arrays only, and nothing of the trace itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stepscope.analysis import summary
+from stepscope.analysis.accounting import Account, host_time
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.cluster.collectives import HOST, Collectives, collectives_of
+from stepscope.diagnosis.engine import Diagnosis
+from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.limits import EXPOSED_KEPT, KERNEL_NAMES_KEPT, ROWS_KEPT
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I32, I64, NULL, Bools
+from stepscope.trace.trace import Device
+from stepscope.whatif.change import Change
+
+_NAME = 200
+_EVIDENCE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """One value per step; times in ns from the trace's origin."""
+
+    number: I64
+    """NULL where the profile numbers none."""
+    start: I64
+    dur: I64
+    host_dur: I64
+    complete: Bools
+    used: Bools
+    slow: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The accounting: one value per row, by device and time; the rows of a device tile."""
+
+    device: I32
+    """``HOST`` for the host's."""
+    step: I32
+    """Index of the step, -1 for none."""
+    phase: tuple[str, ...]
+    start: I64
+    dur: I64
+    parts: I64
+    """One column per category."""
+    used: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """The longest stretches in which collectives were all that a device did, by device and time."""
+
+    device: I32
+    start: I64
+    end: I64
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel in the used steps: time and launches per step, over all devices."""
+
+    name: str
+    ns: float
+    count: float
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """One rank's profile, reduced."""
+
+    path: str
+    bytes: int | None
+    events: int
+    rank: int | None
+    world_size: int | None
+    host: str | None
+    format: str
+    framework: str | None
+    devices: tuple[Device, ...]
+    unused: frozenset[int]
+    epoch_ns: int | None
+    complete: bool
+    lost_events: int
+    lost_bytes: int
+    sampled: bool
+    inferred: bool
+    step_source: str
+    basis: str
+    verdict: str
+    bottleneck: str
+    busy_share: float | None
+    replay_error: float | None
+    steps: Steps
+    rows: Rows
+    collectives: Collectives
+    exposed: Exposed
+    kernels: tuple[Kernel, ...]
+    findings: tuple[Finding, ...]
+    minor: tuple[Finding, ...]
+    notices: tuple[Notice, ...]
+
+    @property
+    def lanes(self) -> list[int]:
+        """The devices that carried out collectives (``HOST`` among them)."""
+        return [int(device) for device in np.unique(self.collectives.device)]
+
+
+def reduce(facts: Facts, diagnosis: Diagnosis, path: str, size: int | None) -> Partial:
+    """What is kept of a rank's facts and diagnosis."""
+    info, completeness = facts.trace.info, facts.trace.completeness
+    return Partial(
+        path=path,
+        bytes=size,
+        events=completeness.events,
+        rank=info.rank,
+        world_size=info.world_size,
+        host=info.host,
+        format=info.format,
+        framework=info.framework,
+        devices=info.devices,
+        unused=facts.unused,
+        epoch_ns=info.origin_epoch_ns,
+        complete=completeness.complete,
+        lost_events=sum(loss.lost_events for loss in completeness.losses),
+        lost_bytes=sum(loss.lost_bytes for loss in completeness.losses),
+        sampled=facts.sampling.sampled,
+        inferred=facts.markers.inferred,
+        step_source=facts.markers.source,
+        basis=facts.basis,
+        verdict=diagnosis.verdict,
+        bottleneck=diagnosis.bottleneck,
+        busy_share=summary.busy_share(facts, collectives=True),
+        replay_error=diagnosis.whatif.replay_error,
+        steps=_steps(facts),
+        rows=_rows(facts),
+        collectives=collectives_of(facts),
+        exposed=_exposed(facts),
+        kernels=_kernels(facts),
+        findings=tuple(map(_plain, diagnosis.findings)),
+        minor=tuple(map(_plain, diagnosis.minor)),
+        notices=diagnosis.notices,
+    )
+
+
+def _plain(finding: Finding) -> Finding:
+    """A finding without what only a replay of its own trace can use."""
+    parts = tuple(replace(part, change=Change()) for part in finding.fix_set)
+    return replace(finding, change=None, next_waits=(), fix_set=parts, evidence=finding.evidence[:_EVIDENCE])
+
+
+def _steps(facts: Facts) -> Steps:
+    markers, count = facts.markers, len(facts.markers)
+    used, slow = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    used[list(facts.used)] = True
+    slow[[found.step for found in facts.slow]] = True
+    return Steps(
+        number=np.array([NULL if number is None else number for number in markers.numbers], np.int64)[:ROWS_KEPT],
+        start=markers.start[:ROWS_KEPT],
+        dur=facts.step_ns[:ROWS_KEPT],
+        host_dur=facts.host_step_ns[:ROWS_KEPT],
+        complete=np.array(facts.complete, np.bool_)[:ROWS_KEPT],
+        used=used[:ROWS_KEPT],
+        slow=slow[:ROWS_KEPT],
+    )
+
+
+def _rows(facts: Facts) -> Rows:
+    kept = max(1, ROWS_KEPT // max(len(facts.accounts), 1))
+    accounts = facts.accounts
+    device = [np.full(len(a.rows.steps[:kept]), _device(a), np.int32) for a in accounts]
+    step = [np.array([-1 if s is None else s for s in a.rows.steps[:kept]], np.int32) for a in accounts]
+    used = [np.isin(of, facts.used) for of in step]
+    width = len(Category)
+    return Rows(
+        device=_joined(device, np.int32),
+        step=_joined(step, np.int32),
+        phase=tuple(phase for a in accounts for phase in a.rows.phases[:kept]),
+        start=_joined([a.rows.bounds[:-1][:kept] for a in accounts], np.int64),
+        dur=_joined([a.duration_ns[:kept] for a in accounts], np.int64),
+        parts=np.concatenate([np.zeros((0, width), np.int64), *(a.parts[:kept] for a in accounts)]),
+        used=_joined(used, np.bool_),
+    )
+
+
+def _device(account: Account) -> int:
+    return HOST if account.rows.device is None else account.rows.device
+
+
+def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:  # type: ignore[type-arg]
+    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
+
+
+def _exposed(facts: Facts) -> Exposed:
+    spans = [(_device(account), _talking(facts, at, account)) for at, account in enumerate(facts.accounts)]
+    device = _joined([np.full(len(start), number, np.int32) for number, (start, _) in spans], np.int32)
+    start = _joined([start for _, (start, _) in spans], np.int64)
+    end = _joined([end for _, (_, end) in spans], np.int64)
+    if len(start) > EXPOSED_KEPT:
+        kept = np.sort(np.argpartition(start - end, EXPOSED_KEPT)[:EXPOSED_KEPT])
+        device, start, end = device[kept], start[kept], end[kept]
+    return Exposed(device, start, end)
+
+
+def _talking(facts: Facts, at: int, account: Account) -> iv.Intervals:
+    """When collectives were all that the account's device, or the host, did."""
+    bounds = account.rows.bounds
+    if account.rows.device is None:
+        return host_time(facts.trace, facts.host, Category.COLLECTIVE, (bounds[:1], bounds[-1:]))
+    start, end, codes = facts.activities[at].busy_pieces
+    chosen = codes == Category.COLLECTIVE.code
+    return iv.clip((start[chosen], end[chosen]), int(bounds[0]), int(bounds[-1]))
+
+
+def _kernels(facts: Facts) -> tuple[Kernel, ...]:
+    """The kernels that take most of the used steps' time."""
+    steps = max(len(facts.used), 1)
+    ns: dict[str, float] = defaultdict(float)
+    count: dict[str, float] = defaultdict(float)
+    for use in facts.kernels.uses:
+        ns[use.name[:_NAME]] += use.total_ns / steps
+        count[use.name[:_NAME]] += use.count / steps
+    longest = sorted(ns, key=lambda name: -ns[name])[:KERNEL_NAMES_KEPT]
+    return tuple(Kernel(name, ns[name], count[name]) for name in longest)

@@ -1,0 +1,85 @@
+"""Collectives by every name they go by: what exchanges data, whatever wrote the profile.
+
+One collective has up to four names in a profile: the kernel's (``ncclDevKernel_AllReduce_…``, which ``names.kernels``
+reads), that of the range around its launch (``nccl:all_reduce``, ``gloo:all_reduce``), that of the dispatcher's op
+(``c10d::allreduce_``, ``c10d::_allgather_base_``) and the argument ``Collective name`` (``allreduce``,
+``_allgather_base``); XLA's has its opcode. The kernel's says least: all point-to-point patterns are ``SendRecv``.
+
+Sources: torch/csrc/distributed/c10d (Ops.cpp, ProcessGroupNCCL.cpp, ProcessGroupGloo.cpp, ParamCommsUtils.hpp),
+xla/hlo/ir/hlo_opcode.h.
+"""
+
+from __future__ import annotations
+
+import re
+
+from stepscope.names.kernels import Collective
+
+__all__ = ["SYNCHRONISING", "Collective", "called", "host_collective", "is_dispatch", "message_bytes"]
+
+SYNCHRONISING = frozenset(
+    {
+        Collective.ALL_REDUCE,
+        Collective.ALL_GATHER,
+        Collective.REDUCE_SCATTER,
+        Collective.ALL_TO_ALL,
+        Collective.BARRIER,
+    }
+)
+"""Those that no rank leaves before every rank has entered: each needs data of all others."""
+
+_LIBRARY = re.compile(r"^(?:nccl|rccl|gloo|mpi|ucc|xccl|ccl|hccl|c10d(?:_functional)?|_c10d_functional)::?", re.I)
+_ON_HOST = re.compile(r"^(?:gloo|mpi|ucc):")
+_KINDS = (
+    (Collective.REDUCE_SCATTER, ("reducescatter", "sumscatter")),
+    (Collective.ALL_REDUCE, ("allreduce", "crossreplicasum")),
+    (Collective.ALL_GATHER, ("allgather", "gatherintotensor")),
+    (Collective.ALL_TO_ALL, ("alltoall",)),
+    (Collective.BARRIER, ("barrier",)),
+    (Collective.BROADCAST, ("broadcast",)),
+    (Collective.SEND_RECV, ("sendrecv", "send", "recv", "isend", "irecv", "collectivepermute", "batchisendirecv")),
+    (Collective.REDUCE, ("reduce",)),
+    (Collective.GATHER, ("gather",)),
+    (Collective.SCATTER, ("scatter",)),
+)
+_BYTES = {
+    "float": 4, "float32": 4, "int": 4, "int32": 4, "double": 8, "float64": 8, "long": 8, "int64": 8, "longint": 8,
+    "half": 2, "float16": 2, "bfloat16": 2, "short": 2, "shortint": 2, "int16": 2, "char": 1, "byte": 1, "bool": 1,
+    "int8": 1, "uint8": 1, "signedchar": 1, "unsignedchar": 1, "float8e4m3fn": 1, "float8e5m2": 1,
+    "float8e4m3fnuz": 1, "float8e5m2fnuz": 1, "uint16": 2, "uint32": 4, "uint64": 8, "complexfloat": 8,
+}  # fmt: skip
+"""Bytes of an element by the names PyTorch gives its types (c10/core/ScalarType.h; C++ names in older profiles)."""
+
+
+def called(name: str) -> Collective | None:
+    """What a range, a dispatcher's op, an argument ``Collective name`` or an XLA opcode calls a collective.
+
+    >>> called("_allgather_base"), called("c10d::alltoall_base_"), called("gloo:all_reduce"), called("all-reduce-start")
+    (<Collective.ALL_GATHER: 'all_gather'>, <Collective.ALL_TO_ALL: 'all_to_all'>, <Collective.ALL_REDUCE: 'all_reduce'>, <Collective.ALL_REDUCE: 'all_reduce'>)
+    """
+    plain = re.sub(r"[^a-z0-9]", "", _LIBRARY.sub("", name[:100]).lower())
+    return next((kind for kind, words in _KINDS if plain.startswith(words)), None)
+
+
+def is_dispatch(name: str) -> bool:
+    """Whether a host range is the making of a collective: the communication library's range or the dispatcher's op."""
+    return name == "record_param_comms" or bool(_LIBRARY.match(name))
+
+
+def host_collective(name: str) -> Collective | None:
+    """The collective that the host itself carries out in a range of this name; None for any other range.
+
+    >>> host_collective("gloo:all_reduce"), host_collective("nccl:all_reduce")
+    (<Collective.ALL_REDUCE: 'all_reduce'>, None)
+    """
+    return called(name) or Collective.GENERIC if _ON_HOST.match(name) else None
+
+
+def message_bytes(elements: int, dtype: str) -> int | None:
+    """Bytes of a message; None where the type is not known.
+
+    >>> message_bytes(1024, "BFloat16"), message_bytes(10, "c10::Half"), message_bytes(1, "?")
+    (2048, 20, None)
+    """
+    size = _BYTES.get(re.sub(r"[^a-z0-9]", "", dtype[:50].removeprefix("c10::").lower()))
+    return None if size is None else elements * size
