@@ -3,6 +3,8 @@
 
 PYTHON  ?=
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
+# Files of tests are spread over processes; PARALLEL= runs them in one.
+PARALLEL ?= -n auto --maxprocesses 4 --dist loadfile
 PROFILE ?= examples/profiles/cpu_input_bound.json.gz
 
 VENV := .venv
@@ -22,7 +24,7 @@ demo: setup  ## diagnose the profile in examples/
 	@$(BIN)/stepscope diagnose $(PROFILE)
 
 test: setup  ## run the tests
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m pytest -m "not slow" $(PARALLEL)
 
 check: lint types imports  ## run every linter
 
