@@ -28,7 +28,7 @@ def script(out: Path, framework: str, name: str) -> Ran:
     ("framework", "name", "source"),
     [
         ("jax", "jax_loop.py", "repeated calls"),
-        ("tensorflow", "keras_fit.py", "repeated calls"),
+        ("tensorflow", "keras_fit.py", "Keras batches"),
         ("torch_xla", "torch_xla_loop.py", "optimizer steps"),
     ],
 )

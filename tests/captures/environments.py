@@ -29,6 +29,8 @@ class Framework:
 
     variable: str
     requirements: tuple[tuple[str, ...], ...]
+    over: str | None = None
+    """The framework whose packages are seen too."""
 
 
 FRAMEWORKS = {
@@ -41,6 +43,11 @@ FRAMEWORKS = {
             ("torch==2.13.0+cpu", "numpy"),
             ("torch==2.13.0+cpu", "numpy", "--extra-index-url", "https://download.pytorch.org/whl/cpu"),
         ),
+    ),
+    "integrations": Framework(
+        "STEPSCOPE_INTEGRATIONS_PYTHON",
+        (("lightning==2.6.6", "transformers==5.23.0", "accelerate==1.15.0", "keras==3.15.1"),),
+        over="torch",
     ),
     "viztracer": Framework("STEPSCOPE_VIZTRACER_PYTHON", (("viztracer==1.1.1",),)),
     # 7 GB from the package index: only where somebody has it.
@@ -69,11 +76,20 @@ def _environment(name: str) -> Path | str:
     made = folder / "made"
     if not made.exists():
         venv.create(folder, clear=True, with_pip=True)
+        if framework.over:
+            below = site_packages(framework_python(framework.over))
+            (site_packages(python) / "below.pth").write_text(f"{below}\n", encoding="utf-8")
         complaint = _install(python, framework)
         if complaint:
             return complaint
         made.touch()
     return python
+
+
+def site_packages(python: Path) -> Path:
+    """Where an interpreter's packages are."""
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    return Path(subprocess.check_output([python, "-c", code], text=True).strip())
 
 
 def _install(python: Path, framework: Framework) -> str:

@@ -26,4 +26,14 @@ def make_backend(options: Options, framework: str | None = None) -> Backend:
     name = framework or next((name for name in BACKENDS if name in sys.modules), None)
     if name is None:
         raise Declined("no framework is imported that can be recorded: torch, jax, tensorflow or torch_xla")
+    if name not in BACKENDS:
+        raise Declined(f"there is no framework {name!r} to record: {', '.join(BACKENDS)}")
+    if framework is None and name == "tensorflow" and not _eager():
+        name = "tensorflow_session"
     return BACKENDS[name](options)
+
+
+def _eager() -> bool:
+    """Whether TensorFlow computes as it is called; without, ops run in sessions."""
+    context = sys.modules.get("tensorflow.python.eager.context")
+    return context is None or bool(context.executing_eagerly())

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from .recorder import Recorder
-from .steps import CALL, OPTIMIZER
+from .steps import BATCH, CALL, OPTIMIZER
 
 MOST_HOOKS = 16
 """Models that are watched for repeated calls."""
@@ -151,12 +151,17 @@ def into_tensorflow(recorder: Recorder, _: Any) -> None:
         return calls(self, *arguments, **named)
 
     _replace(recorder, function, "__call__", calling)
-    _watch_sessions(recorder)
+    trace_sessions(
+        recorder,
+        lambda: recorder.backend,
+        lambda fetches: recorder.call(CALL, ("tensorflow_session", _identity(fetches))),
+    )
     make_way(recorder, "tensorflow")
     _duration(recorder, "tensorflow")
 
 
-def _watch_sessions(recorder: Recorder) -> None:
+def trace_sessions(giving: Giving, backend: Callable[[], Any], called: Callable[[Any], None] | None = None) -> None:
+    """Have ``Session.run`` fill a RunMetadata while a session backend records; ``called`` gets what a run fetches."""
     from .session_backend import SessionBackend
 
     session: Any = import_module("tensorflow.python.client.session").BaseSession
@@ -164,13 +169,20 @@ def _watch_sessions(recorder: Recorder) -> None:
 
     @functools.wraps(runs)
     def running(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        recorder.call(CALL, ("tensorflow_session", _identity(fetches)))
-        backend = recorder.backend
-        if isinstance(backend, SessionBackend) and backend.active and options is None and run_metadata is None:
-            options, run_metadata = backend.traced()
-        return runs(self, fetches, feed_dict, options, run_metadata)
+        if called is not None:
+            called(fetches)
+        recording = backend()
+        # Hooked sessions pass options with every run. Who traces by himself is left alone.
+        by_himself = options is not None and options.trace_level
+        if not isinstance(recording, SessionBackend) or not recording.active or by_himself:
+            return runs(self, fetches, feed_dict, options, run_metadata)
+        traced, metadata = recording.traced(options)
+        result = runs(self, fetches, feed_dict, traced, metadata)
+        if run_metadata is not None:
+            run_metadata.CopyFrom(metadata)
+        return result
 
-    _replace(recorder, session, "run", running)
+    _replace(giving, session, "run", running)
 
 
 def _identity(fetches: Any) -> Hashable:
@@ -178,6 +190,23 @@ def _identity(fetches: Any) -> Hashable:
     if isinstance(fetches, dict):
         return tuple(map(id, fetches.values()))
     return tuple(map(id, fetches)) if isinstance(fetches, (list, tuple)) else id(fetches)
+
+
+# --- Keras ------------------------------------------------------------------------------------------------------------
+
+
+def into_keras(recorder: Recorder, keras: Any) -> None:
+    """The ends of ``fit``'s batches, on every backend: with ``steps_per_execution`` several end together."""
+    lists: Any = keras.callbacks.CallbackList
+    ends = lists.on_train_batch_end
+    key = (keras.backend.backend(), "batch")
+
+    @functools.wraps(ends)
+    def ending(self: Any, *arguments: Any, **named: Any) -> None:
+        ends(self, *arguments, **named)
+        recorder.call(BATCH, key)
+
+    _replace(recorder, lists, "on_train_batch_end", ending)
 
 
 # --- all --------------------------------------------------------------------------------------------------------------
@@ -247,5 +276,6 @@ INTO: dict[str, Callable[[Recorder, ModuleType], None]] = {
     "jax": into_jax,
     "tensorflow": into_tensorflow,
     "torch_xla": into_torch_xla,
+    "keras": into_keras,
 }
 """Module -> what puts hooks into it once it was imported."""

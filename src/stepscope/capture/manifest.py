@@ -34,7 +34,7 @@ class Manifest:
 
     def wrote(self, paths: list[str]) -> None:
         """Note finished files."""
-        self.files += [{"path": os.path.basename(path), "bytes": os.path.getsize(path)} for path in paths]
+        self.files += [{"path": os.path.relpath(path, self.folder), "bytes": os.path.getsize(path)} for path in paths]
 
     def write(self, options: Options | None, **facts: Any) -> str:
         """Write the file, in one step; its path. Raises OSError where the disk does."""

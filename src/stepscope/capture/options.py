@@ -29,6 +29,8 @@ class Options:
     stacks: bool = True
     shapes: bool = False
     memory: bool = False
+    tensorboard: bool = False
+    """XPlane files go where TensorBoard looks for them."""
     max_seconds: float = 60.0
     """A window that lasts this long ends at the next step, or at once after ``HARD`` times as long."""
     max_bytes: int = 2 << 30

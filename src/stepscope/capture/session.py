@@ -57,13 +57,15 @@ class profile:
     """Record a part of a loop: ``with stepscope.profile("profiles", schedule=...):``, and ``stepscope.step()`` in it.
 
     Writes a profile per cycle, and a manifest, into the folder ``out``: Kineto JSON from PyTorch, XPlane from the
-    others, whichever is imported. Without a schedule everything is recorded, a step per ``step`` call. ``stacks``,
-    ``shapes`` and ``memory`` make profiles say more and steps slower. ``on_trace_ready`` gets the path of each finished
-    profile, on a thread of ours. Nothing of this ends the job: what fails is in ``declined`` or the manifest, and said
-    on stderr.
+    others, whichever is imported; ``framework`` (torch, jax, tensorflow, tensorflow_session, torch_xla) says which of
+    several. Without a schedule everything is recorded, a step per ``step`` call; the first has the number ``first``.
+    ``stacks``, ``shapes`` and ``memory`` make profiles say more and steps slower. ``on_trace_ready`` gets the path of
+    each finished profile, on a thread of ours. With ``tensorboard`` XPlane files lie below ``plugins/profile``, where
+    TensorBoard looks for them. Nothing of this ends the job: what fails is in ``declined`` or the manifest, and said on
+    stderr.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  What a person may choose.
         self,
         out: str,
         *,
@@ -72,6 +74,9 @@ class profile:
         shapes: bool = False,
         memory: bool = False,
         on_trace_ready: Callable[[str], object] | None = None,
+        framework: str | None = None,
+        first: int = 0,
+        tensorboard: bool = False,
     ) -> None:
         from .manifest import Manifest
         from .options import Options
@@ -81,7 +86,8 @@ class profile:
         """Why nothing is recorded; None while something is."""
         self.files: list[str] = []
         """Profiles written so far."""
-        self._options = Options(out=str(out), stacks=stacks, shapes=shapes, memory=memory)
+        self._options = Options(out=str(out), stacks=stacks, shapes=shapes, memory=memory, tensorboard=tensorboard)
+        self._framework = framework
         self._manifest = Manifest(self._options.out)
         self._on_trace_ready = on_trace_ready
         self._backend: Any = None
@@ -93,7 +99,7 @@ class profile:
         self.on_done: list[Callable[[], None]] = []
         """Called when the session is left: hooks are taken out."""
         self._index = 0
-        self._number = 0
+        self._number = first
         self._exporting: threading.Thread | None = None
 
     def __enter__(self) -> profile:
@@ -158,12 +164,14 @@ class profile:
 
     def _made(self) -> Any:
         from .frameworks import make_backend
-        from .hooks import make_way
+        from .hooks import make_way, trace_sessions
 
-        backend = make_backend(self._options)
+        backend = make_backend(self._options, self._framework)
         if not self._watching:
             self._watching = True
             make_way(self, backend.framework)
+            if backend.framework == "tensorflow_session":
+                trace_sessions(self, lambda: self._backend)
         if backend.stops_on_export and self._exporting is not None:
             self._exporting.join(WAIT_S)  # The profiler of the last cycle still runs.
         return backend
@@ -180,7 +188,11 @@ class profile:
             backend.stop()
             before = self._exporting
             self._exporting = threading.Thread(target=self._export, args=(backend, before), name="stepscope-export")
-            self._exporting.start()
+            try:
+                self._exporting.start()
+            except RuntimeError:  # The interpreter ends, and starts no threads.
+                self._exporting = None
+                self._export(backend, before)
 
     def _export(self, backend: Any, before: threading.Thread | None) -> None:
         if before is not None:

@@ -35,14 +35,19 @@ class SessionBackend(Backend):
         """Trace none."""
         self.active = False
 
-    def traced(self) -> tuple[Any, Any]:
-        """RunOptions and RunMetadata for one run."""
+    def traced(self, given: Any) -> tuple[Any, Any]:
+        """RunOptions (those given, with tracing) and RunMetadata for one run."""
         config: Any = import_module("tensorflow.core.protobuf.config_pb2")
         metadata = config.RunMetadata()
         self._runs.append(metadata)
-        options = config.RunOptions(trace_level=config.RunOptions.FULL_TRACE)
+        options = config.RunOptions()
+        if given is not None:
+            options.CopyFrom(given)
+        options.trace_level = config.RunOptions.FULL_TRACE
         if self.options.memory:
             options.report_tensor_allocations_upon_oom = True
+        if self.options.shapes:
+            options.output_partition_graphs = True
         return options, metadata
 
     def export(self, folder: str) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-EXPLICIT, OPTIMIZER, CALL = range(3)
-"""Sources of steps, best first: the job says that one ends, an optimizer stepped, which ends one, or a model or
-compiled function is about to be called, which begins one: its device work may begin after it has returned."""
-SOURCES = {EXPLICIT: "stepscope.step", OPTIMIZER: "optimizer steps", CALL: "repeated calls"}
+EXPLICIT, BATCH, OPTIMIZER, CALL = range(4)
+"""Sources of steps, best first: the job says that one ends, a training loop of a library does, an optimizer stepped,
+which ends one, or a model or compiled function is about to be called, which begins one: its device work may begin after
+it has returned."""
+SOURCES = {EXPLICIT: "stepscope.step", BATCH: "Keras batches", OPTIMIZER: "optimizer steps", CALL: "repeated calls"}
 
 REPEATED = 3
 """Calls of one object that make it a candidate: two could be set-up and first step."""
@@ -64,7 +65,7 @@ class StepFinder:
         return key == self.anchor, self.anchor != before
 
     def _best(self) -> Hashable | None:
-        if self.source == EXPLICIT:
+        if self.source in (EXPLICIT, BATCH):
             return next(iter(self._counts), None)
         most = max(self._counts.values(), default=0)
         candidates = [
