@@ -295,9 +295,3 @@ CAUSE_SHARE: Final = 0.5
 SAME_GPU_SHARE: Final = 0.5
 """A device is slow, and its work no larger, where nine tenths of its kernel time is slower by this share of the whole
 slowdown at least; work that is uneven slows some kernels alone."""
-
-# --- machine code -------------------------------------------------------------------------------------------------
-
-KERNELS_KEPT_S: Final = 30 * 86_400
-"""Machine code of another version is removed when no process has asked for it for so long: a version takes a few MB,
-and compiling it again less than a minute."""
