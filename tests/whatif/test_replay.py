@@ -152,3 +152,12 @@ def test_real_profiles_replay_within_one_percent():
     assert set(errors) == set(KINETO_NAMES) - set(TOLD)
     assert float(np.median(list(errors.values()))) <= 0.001
     assert max(errors.values()) <= 0.015, errors
+
+
+@pytest.mark.parametrize("name", ["sync_bound", "sync_chain", "sync_in_three_places"])
+def test_a_copy_to_the_host_comes_behind_what_it_copies(name: str):
+    """Faster copies of 2 µs gain that much: the host still waits for the kernels whose result it reads."""
+    _, facts = solved(name)
+    copied = mean(facts, Change()) - mean(facts, changes.without_copies(facts, Category.COPY_D2H))
+    reads = 3 if name != "sync_bound" else 1
+    assert copied == pytest.approx(2_000 * reads, abs=100)

@@ -90,8 +90,13 @@ def waits_of_copies(facts: Facts, calls: I32) -> Rows:
 
 
 def without_copies(facts: Facts, category: Category) -> Change:
-    """Copies of one direction run beside the kernels, from pinned memory: nothing waits for them."""
+    """Copies of one direction cost nothing. Those to the device run beside the kernels, from pinned memory: the batch
+    is there before, and nothing waits for them. What is copied from a device is the work of the ops before, so such
+    copies take no time but keep their place, and who waits for them waits for those ops: that is ``without_waits``.
+    """
     chosen = np.concatenate([activity.category == category.code for activity in facts.activities])
+    if category is not Category.COPY_H2D:
+        return Change(op_ns=np.where(chosen, 0, _durations(facts)))
     calls = np.concatenate([activity.call for activity in facts.activities])[chosen]
     calls = calls[calls >= 0]
     slices = facts.trace.slices
@@ -102,9 +107,7 @@ def without_copies(facts: Facts, category: Category) -> Change:
         )
         for track in np.unique(slices.track[calls])
     }
-    gone = set(calls.tolist())
-    if category is Category.COPY_H2D:  # what is read back is waited for because the host wants it
-        gone |= set(facts.host.waits.slice[waits_of_copies(facts, calls)].tolist())
+    gone = {*calls.tolist(), *facts.host.waits.slice[waits_of_copies(facts, calls)].tolist()}
     return Change(spans, frozenset(gone), np.where(chosen, GONE, _durations(facts)))
 
 
