@@ -94,7 +94,8 @@ def test_another_kernel_for_the_same_op_is_that_kernel_renamed():
     names = [event.name for event in events if event.cat == "kernel"]
     old = max(set(names), key=names.count)
     slower = tuple(
-        replace(event, name="sm90_other_kernel", dur_ns=event.dur_ns // 2) if event.name == old else event for event in events
+        replace(event, name="sm90_other_kernel", dur_ns=(event.dur_ns or 0) // 2) if event.name == old else event
+        for event in events
     )
     (change,) = compare(side_of(events), side_of(slower)).kernels
     assert (change.name, change.renamed) == (old, "sm90_other_kernel")

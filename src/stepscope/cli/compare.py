@@ -23,7 +23,7 @@ from stepscope.errors import Exit
     "given several times; without it those of [tool.stepscope] in pyproject.toml hold.",
 )  # fmt: skip
 def compare(before: str, after: str, form: str, out: str | None, conditions: tuple[str, ...]) -> int:
-    """Say what changed from one profile to another, and whether it is more than noise.
+    """Say what changed from one profile to another, and whether that is more than noise.
 
     The noise is that of the steps themselves: a difference is one where the interval that holds it with 95 %
     certainty leaves out zero, and it is more than runs of the same code differ by.
@@ -39,9 +39,8 @@ def compare(before: str, after: str, form: str, out: str | None, conditions: tup
         profiles = [pipeline.open(path, progress=progress) for path in (before, after)]
         sides = [profile.side for profile in profiles]
     found = profiles[0].compare(profiles[1])
-    document = report.make(found, sides, (before, after))
     outcomes = [budgets.check(budget, sides[1], found) for budget in chosen]
-    document["budgets"] = [{"condition": one.budget.text, "fired": one.fired, "text": one.sentence} for one in outcomes]
+    document = report.make(found, sides, (before, after), outcomes)
     render = {"text": report.text, "markdown": report.markdown, "json": report.json_}
     made = render[form](document)
     if out is not None:

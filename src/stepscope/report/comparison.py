@@ -9,16 +9,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from stepscope import _version
+from stepscope.comparison.budgets import Outcome
 from stepscope.comparison.compare import Comparison, Side
 from stepscope.comparison.found import FindingChange
 from stepscope.comparison.items import ItemChange
 from stepscope.comparison.noise import Difference
 from stepscope.diagnosis.finding import Finding
 from stepscope.report.labels import CATEGORIES
+from stepscope.report.markdown import code, prose
 from stepscope.report.names import shorten, visible
+from stepscope.report.schema import COMPARISON_SCHEMA
 from stepscope.units import format_ns, format_share
 
-SCHEMA = "stepscope.comparison/1"
 _LISTED = 50
 """Rows of a table in the document."""
 _WIDTH = 100
@@ -28,10 +30,12 @@ _SHOWN = 8
 Document = dict[str, Any]
 
 
-def make(comparison: Comparison, sides: Sequence[Side], paths: Sequence[str]) -> Document:
+def make(
+    comparison: Comparison, sides: Sequence[Side], paths: Sequence[str], outcomes: Sequence[Outcome] = ()
+) -> Document:
     """Everything as one JSON-ready dict; times in ns per step."""
     return {
-        "schema": SCHEMA,
+        "schema": COMPARISON_SCHEMA,
         "tool": {"name": "stepscope", "version": _version.__version__},
         "changed": comparison.changed,
         "not_determined": comparison.not_determined,
@@ -52,6 +56,7 @@ def make(comparison: Comparison, sides: Sequence[Side], paths: Sequence[str]) ->
         "ops": [_item(change) for change in comparison.ops[:_LISTED]],
         "layers": [_item(change) for change in comparison.layers[:_LISTED]],
         "findings": [_finding(change) for change in comparison.findings],
+        "budgets": [{"condition": one.budget.text, "fired": one.fired, "text": one.sentence} for one in outcomes],
         "achieved": None if comparison.achieved is None else {
             **dataclasses.asdict(comparison.achieved),
             "gone": list(comparison.achieved.gone),
@@ -164,7 +169,7 @@ def _lines(document: Document) -> Iterator[str]:
     if found:
         yield ""
         yield "Findings"
-        yield from (f"  {line}" for line in found)
+        yield from (f"  {visible(line).replace('`', '')}" for line in found)
 
 
 def _tables(document: Document) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
@@ -195,7 +200,7 @@ def _finding_lines(document: Document) -> Iterator[str]:
             "less": f"less: {one}, then {two}",
             "more": f"more: {one}, then {two}",
         }[change["state"]]
-        yield f"{visible(change['title']).replace('`', '')} ({said})"
+        yield f"{change['title']} ({said})"
     if achieved := document["achieved"]:
         off = format_share(abs(achieved["off_share"]))
         predicted, measured = (format_ns(achieved[f"{which}_step_ns"]) for which in ("predicted", "measured"))
@@ -216,10 +221,10 @@ def markdown(document: Document) -> str:
 
 
 def _markdown_lines(document: Document) -> Iterator[str]:
-    yield f"**{sentence(document)}**"
-    for text in document["differences"]:
+    yield f"**{prose(sentence(document))}**"
+    for said in document["differences"]:
         yield ""
-        yield f"⚠ {text}"
+        yield f"⚠ {prose(said)}"
     for title, rows in _tables(document):
         yield ""
         yield f"| {title} | before | after | difference |"
@@ -228,8 +233,8 @@ def _markdown_lines(document: Document) -> Iterator[str]:
     found = list(_finding_lines(document))
     if found:
         yield ""
-        yield from (f"- {line}" for line in found)
+        yield from (f"- {prose(line)}" for line in found)
 
 
 def _cell(name: str) -> str:
-    return name if name.startswith("… ") else "`" + name.replace("`", "'").replace("|", "\\|") + "`"
+    return name if name.startswith("… ") else code(name, in_table=True)

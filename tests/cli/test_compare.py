@@ -1,0 +1,104 @@
+"""``stepscope compare`` on the command line: what it prints, writes and exits with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from stepscope import cli
+from stepscope.report.schema import COMPARISON_SCHEMA, load
+from tests.kit.kineto_writer import write_kineto
+from tests.kit.loop import run
+from tests.kit.planted import CASES
+
+HOSTILE = "<img src=x onerror=alert(1)>|`x`\x1b[31m"
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """Before and after the loader was repaired."""
+    folder = tmp_path_factory.mktemp("pair")
+    plan = CASES["input_bound"]().plan
+    for name, one in (("before", plan), ("after", replace(plan, input_us=20))):
+        (folder / name).write_bytes(write_kineto(tuple(run(one).machine.events())))
+    return str(folder / "before"), str(folder / "after")
+
+
+def test_the_step_the_cause_and_the_finding(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["compare", *pair]) == 0
+    out = capsys.readouterr().out
+    assert " faster: " in out
+    assert "waiting for input data" in out
+    assert "(gone: " in out
+    assert "Without input_bound.1 a step was predicted to take " in out
+    assert max(map(len, out.splitlines()[1:])) <= 110
+
+
+def test_json_follows_its_schema(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["compare", *pair, "--format", "json", "--fail-if", "step_time > +3%"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator.check_schema(load(COMPARISON_SCHEMA))
+    jsonschema.validate(made, load(COMPARISON_SCHEMA))
+    assert made["changed"] is True
+    assert made["step_time"]["difference_ns"] < 0
+    assert made["budgets"] == [{"condition": "step_time > +3%", "fired": False, "text": made["budgets"][0]["text"]}]
+
+
+def test_a_run_and_itself(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["compare", pair[0], pair[0], "--format", "json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["changed"] is False
+    assert [change["state"] for change in made["findings"]] == ["stays"] * len(made["findings"])
+
+
+def test_a_condition_that_holds_is_status_4(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]):
+    after, before = pair
+    assert cli.main(["compare", before, after, "--fail-if", "step_time > +3%", "--fail-if", "gc > 1ms"]) == 4
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("stepscope: --fail-if step_time > +3%: step_time changed by +")
+
+
+def test_conditions_of_the_project_hold_where_none_are_given(
+    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "pyproject.toml").write_text('[tool.stepscope]\nfail-if = ["step_time > +3%"]\n')
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["compare", pair[1], pair[0]]) == 4
+    assert cli.main(["compare", pair[1], pair[0], "--fail-if", "step_time > 1s"]) == 0
+
+
+def test_markdown_holds_no_markup_of_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    plan = CASES["input_bound"]().plan
+    events = tuple(run(plan).machine.events())
+    kernels = [event.name for event in events if event.cat == "kernel"]
+    most = max(set(kernels), key=kernels.count)
+    other = tuple(
+        replace(event, name=HOSTILE, dur_ns=(event.dur_ns or 0) * 2) if event.name == most else event
+        for event in events
+    )
+    (tmp_path / "one").write_bytes(write_kineto(events))
+    (tmp_path / "two").write_bytes(write_kineto(other))
+    assert cli.main(["compare", str(tmp_path / "one"), str(tmp_path / "two"), "--format", "markdown"]) == 0
+    out = capsys.readouterr().out
+    row = next(line for line in out.splitlines() if "onerror" in line)
+    assert row.count("|") - row.count("\\|") == 5
+    assert "\x1b" not in out
+    cell = row.split("|")[1].strip()
+    assert cell.startswith("``")
+    assert cell.endswith("``")
+
+
+@pytest.mark.parametrize(("which", "status"), [("missing", 1), ("condition", 2)])
+def test_refusals(pair: tuple[str, str], tmp_path: Path, which: str, status: int):
+    arguments = [pair[0], str(tmp_path / "none")] if which == "missing" else [*pair, "--fail-if", "fast"]
+    assert cli.main(["compare", *arguments]) == status
+
+
+def test_out_is_a_file(pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["compare", *pair, "-o", str(tmp_path / "c.txt")]) == 0
+    assert capsys.readouterr().out == ""
+    assert " faster: " in (tmp_path / "c.txt").read_text(encoding="utf-8")
