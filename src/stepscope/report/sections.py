@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stepscope.report import efficiency_sections, input_pipeline, labels, phrases
+from stepscope.report import efficiency_sections, input_pipeline, labels, phrases, wait_sections, xla_sections
 from stepscope.report.memory_sections import memory
 from stepscope.report.op_sections import layers, ops
 from stepscope.report.phrases import Document
-from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, rate, text, yes
+from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, text, yes
 from stepscope.units import format_bytes, format_count, format_ns, format_share
 
 
@@ -22,13 +22,13 @@ def sections(document: Document) -> list[Section]:
         *[_breakdown(entry, document) for entry in analyses.get("breakdown", [])],
         _outside(document["accounting"]),
         _phases(document["summary"]["phases_ns_per_step"]),
-        *_idle(analyses.get("idle"), phrases.step_names(document)),
-        _syncs(analyses.get("syncs", [])),
-        _copies(analyses.get("copies", [])),
+        *wait_sections.idle(analyses.get("idle"), phrases.step_names(document)),
+        wait_sections.syncs(analyses.get("syncs", [])),
+        wait_sections.copies(analyses.get("copies", [])),
         input_pipeline.table(analyses.get("input")),
-        _launch_delay(analyses.get("launch_delay", [])),
+        wait_sections.launch_delay(analyses.get("launch_delay", [])),
         _precision(analyses.get("precision"), analyses.get("placement")),
-        *_xla(analyses.get("xla"), phrases.step_names(document)),
+        *xla_sections.xla(analyses.get("xla"), phrases.step_names(document)),
         *efficiency_sections.kernels(analyses.get("kernels", [])),
         *efficiency_sections.roofline(analyses.get("roofline")),
         efficiency_sections.mfu(analyses.get("mfu", [])),
@@ -160,128 +160,6 @@ def _phases(phases: dict[str, int] | None) -> Section:
     return Section("Device time by phase", (Column("phase"), number("per step")), rows)
 
 
-def _idle(idle: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Section]:
-    if idle is None:
-        return []
-    totals = [
-        (
-            text(entry["device"]),
-            format_ns(entry["total_ns"]),
-            format_ns(entry["between_steps_ns"]),
-            format_ns(entry["within_steps_ns"]),
-        )
-        for entry in idle["per_device"]
-    ]
-    columns = (number("device"), number("idle in all"), number("before first op"), number("behind first op"))
-    rows, left_out = cut((_gap(gap, steps) for gap in idle["gaps"]), len(idle["gaps"]))
-    crosses = "+ crosses a step boundary" if any(gap["crosses_step"] for gap in idle["gaps"]) else ""
-    gap_columns = (
-        number("device"),
-        number("step"),
-        number("at"),
-        number("idle"),
-        Column("mostly"),
-        name("first op after it"),
-        place("place, or what the host is in"),
-    )
-    note = "; ".join(filter(None, (crosses, left_out)))
-    meaning = "before first op: from the last op of the step before to the first one of the step, on the device"
-    return [Section("Idle time", columns, totals, meaning), Section("Longest idle gaps", gap_columns, rows, note)]
-
-
-def _gap(gap: dict[str, Any], steps: dict[int | None, str]) -> tuple[str, ...]:
-    cause = max(gap["parts"], key=lambda name: gap["parts"][name], default=None)
-    mostly = labels.CATEGORIES[cause].words if cause else ABSENT
-    step = steps.get(gap["step"], ABSENT) + ("+" if gap["crosses_step"] else "")
-    where = phrases.locator(gap["where"]) or gap["blocking"] or gap["launch"] or ABSENT
-    return (
-        text(gap["device"]),
-        step,
-        format_ns(gap["start_ns"]),
-        format_ns(gap["dur_ns"]),
-        mostly,
-        text(gap["op"]),
-        where,
-    )
-
-
-def _syncs(syncs: list[dict[str, Any]]) -> Section:
-    rows, note = cut(
-        (
-            (
-                text(sync["op"] if sync["op"] is not None else sync["call"]),
-                text(sync.get("device")),
-                rate(sync["per_step"]),
-                format_ns(sync["blocked_ns_per_step"]),
-                format_ns(sync["cost_ns_per_step"]),
-                phrases.locator(sync["where"]) or ABSENT,
-            )
-            for sync in syncs
-        ),
-        len(syncs),
-    )
-    columns = (
-        name("host waits in"),
-        number("device"),
-        number("per step"),
-        number("host blocked"),
-        number("device idle for it"),
-        place("where"),
-    )
-    return Section("Waits of the host for the device (synchronisation), per step", columns, rows, note)
-
-
-def _copies(copies: list[dict[str, Any]]) -> Section:
-    rows, note = cut(
-        (
-            (
-                copy["direction"],
-                f"{copy['source_memory']} → {copy['target_memory']}",
-                text(copy["op"]) + (" (nearest)" if copy["launch_link"] == "heuristic" else ""),
-                text(copy.get("device")),
-                rate(copy["per_step"]),
-                format_bytes(copy["bytes_per_step"]),
-                format_ns(copy["exposed_ns_per_step"]),
-                yes(copy["every_step"]),
-            )
-            for copy in copies
-        ),
-        len(copies),
-    )
-    columns = (
-        Column("copy"),
-        Column("memory"),
-        name("from op"),
-        number("device"),
-        number("per step"),
-        number("bytes"),
-        number("exposed"),
-        Column("every step"),
-    )
-    return Section("Copies, per step", columns, rows, note)
-
-
-def _launch_delay(delays: list[dict[str, Any]]) -> Section:
-    rows = [
-        (
-            text(delay["device"]),
-            format_count(delay["count"]),
-            format_ns(delay["median_ns"]),
-            format_ns(delay["p95_ns"]),
-            format_share(delay["waiting_share"]),
-        )
-        for delay in delays
-    ]
-    columns = (
-        number("device"),
-        number("launches"),
-        number("median"),
-        number("p95"),
-        number("step time spent waiting"),
-    )
-    return Section("From launch to start", columns, rows)
-
-
 def _precision(precision: dict[str, Any] | None, placement: dict[str, Any] | None) -> Section:
     rows = []
     if precision is not None:
@@ -297,65 +175,6 @@ def _precision(precision: dict[str, Any] | None, placement: dict[str, Any] | Non
         rows.append(("ops on the host", format_count(placement["host_ops"])))
         rows.append(("ops on the device", format_count(placement["device_ops"])))
     return Section("Precision and placement", (Column("what"), Column("value")), rows)
-
-
-def _xla(xla: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Section]:
-    if xla is None:
-        return []
-    duty = [
-        (
-            text(entry["device"]),
-            ABSENT if entry["executions"] is None else format_count(entry["executions"]),
-            ABSENT if entry["executions"] is None else format_ns(entry["executing_ns_per_step"]),
-            _duty(entry),
-            ABSENT if entry["collective_share"] is None else format_share(entry["collective_share"]),
-        )
-        for entry in xla["duty_cycle"]
-    ]
-    columns = (
-        number("device"),
-        number("executions"),
-        number("executing, per step"),
-        number("duty cycle"),
-        number("in collectives"),
-    )
-    building = xla["graph_building"]
-    note = "" if building is None else (
-        f"the host builds graphs for {format_ns(building['ns_per_step'])} per step, "
-        f"{format_share(building['overlapped_share'])} of it while every device works"
-    )
-    return [Section("Compiled modules (XLA)", columns, duty, note), _compilations(xla["compilations"], steps)]
-
-
-def _duty(entry: dict[str, Any]) -> str:
-    if entry["executions"] is None:
-        return "not recorded"
-    return "unused" if entry["share"] is None else format_share(entry["share"])
-
-
-def _compilations(found: list[dict[str, Any]], steps: dict[int | None, str]) -> Section:
-    rows, note = cut(
-        (
-            (
-                steps.get(entry["step"], ABSENT),
-                format_ns(entry["dur_ns"]),
-                text(entry["module"]),
-                _shapes(entry),
-                phrases.locator(entry["where"]) or ABSENT,
-            )
-            for entry in found
-        ),
-        len(found),
-    )
-    columns = (number("step"), number("time"), name("module"), Column("parameters"), place("where"))
-    return Section("Compilations inside the profile", columns, rows, note)
-
-
-def _shapes(entry: dict[str, Any]) -> str:
-    if entry["changed"] is not None:
-        return str(entry["changed"])
-    now = entry["parameters"] if entry["parameters"] is not None else "not recorded"
-    return f"{now} (compiled again)" if entry["again"] else now
 
 
 def _functions(functions: list[dict[str, Any]]) -> Section:
