@@ -35,7 +35,22 @@ class Giving(Protocol):
 # --- PyTorch ----------------------------------------------------------------------------------------------------------
 
 
+class Counting(Protocol):
+    """Who is told of what may be the edge of two steps."""
+
+    on_done: list[Callable[[], None]]
+
+    def call(self, source: int, key: tuple[str | None, Hashable]) -> None:
+        """An optimizer stepped, or a model is called."""
+
+
 def into_torch(recorder: Recorder, torch: Any) -> None:
+    """Steps, and profilers that the job starts itself."""
+    watch_torch(recorder, torch)
+    make_way(recorder, "torch")
+
+
+def watch_torch(counting: Counting, torch: Any) -> None:
     """Optimizer steps; and calls of models that the job has switched to evaluation, for inference.
 
     Hooks common to all modules would slow every call down and change how torch.compile works, so only modules whose
@@ -43,12 +58,11 @@ def into_torch(recorder: Recorder, torch: Any) -> None:
     """
 
     def stepped(optimizer: Any, *_: Any) -> None:
-        recorder.call(OPTIMIZER, (_owner(optimizer), id(optimizer)))
+        counting.call(OPTIMIZER, (_owner(optimizer), id(optimizer)))
 
     optimizers: Any = import_module("torch.optim.optimizer")
-    recorder.on_done.append(optimizers.register_optimizer_step_post_hook(stepped).remove)
-    make_way(recorder, "torch")
-    _watch_evaluation(recorder, torch)
+    counting.on_done.append(optimizers.register_optimizer_step_post_hook(stepped).remove)
+    _watch_evaluation(counting, torch)
 
 
 def _owner(optimizer: Any) -> str:
@@ -60,23 +74,23 @@ def _owner(optimizer: Any) -> str:
     return "torch_xla" if device == "xla" else "torch"
 
 
-def _watch_evaluation(recorder: Recorder, torch: Any) -> None:
+def _watch_evaluation(counting: Counting, torch: Any) -> None:
     module = torch.nn.Module
     evaluate = module.eval
     watched: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def called(model: Any, *_: Any) -> None:
         if not torch.compiler.is_compiling():
-            recorder.call(CALL, ("torch", id(model)))
+            counting.call(CALL, ("torch", id(model)))
 
     @functools.wraps(evaluate)
     def watching(self: Any) -> Any:
         if self not in watched and len(watched) < MOST_HOOKS:
             watched.add(self)
-            recorder.on_done.append(self.register_forward_pre_hook(called).remove)
+            counting.on_done.append(self.register_forward_pre_hook(called).remove)
         return evaluate(self)
 
-    _replace(recorder, module, "eval", watching)
+    _replace(counting, module, "eval", watching)
 
 
 # --- JAX --------------------------------------------------------------------------------------------------------------
@@ -254,7 +268,7 @@ def _duration(recorder: Recorder, framework: str) -> None:
     recorder.on_done.append(timer.cancel)
 
 
-def _replace(recorder: Giving, owner: Any, name: str, ours: Any) -> None:
+def _replace(recorder: Giving | Counting, owner: Any, name: str, ours: Any) -> None:
     """Put ours in the place of an attribute; taken out when all is done, unless somebody has replaced it since."""
     theirs = getattr(owner, name)
     setattr(owner, name, ours)

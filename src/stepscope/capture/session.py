@@ -253,3 +253,5 @@ def step(number: int | None = None) -> None:
     active = shared.session or shared.recorder
     if active is not None:
         active.step(number)
+    if shared.on_demand is not None:
+        shared.on_demand.step(number)

@@ -11,18 +11,20 @@ from types import ModuleType
 from typing import Any
 
 _NAME = "_stepscope_state"
-_SLOTS = ("recorder", "session")
+_SLOTS = ("recorder", "session", "on_demand")
 
 
 def _shared() -> Any:
     module = sys.modules.get(_NAME)
     if module is None:
         module = sys.modules[_NAME] = ModuleType(_NAME)
-        for slot in _SLOTS:
+    for slot in _SLOTS:
+        if not hasattr(module, slot):
             setattr(module, slot, None)
     return module
 
 
 shared = _shared()
-"""``recorder``: of ``stepscope run``; ``session``: of ``stepscope.profile``. None where there is none."""
+"""``recorder``: of ``stepscope run``; ``session``: of ``stepscope.profile``; ``on_demand``: of
+``stepscope.start_server``. None where there is none."""
 

@@ -48,6 +48,10 @@ class StepFinder:
         """Keep the anchor from now on: a window must not change what it calls a step."""
         self._frozen = True
 
+    def thaw(self) -> None:
+        """Look for a better one again."""
+        self._frozen = False
+
     def is_edge(self, source: int, key: Hashable) -> tuple[bool, bool]:
         """Whether one step ends here and the next begins, and whether the anchor changed, which voids earlier times."""
         if self.source is None or (source < self.source and not self._frozen):

@@ -77,13 +77,27 @@ class TorchBackend(Backend):
 
     def prepare(self, number: int) -> None:
         """Create the profiler and let it warm up."""
+        self._action = import_module("torch.profiler").ProfilerAction.WARMUP
+        self._start(number, lambda step: self._action)
+
+    def begin(self, number: int | None) -> None:
+        """Record from step ``number`` on."""
+        if number is None:
+            self._start(0, None)  # Without a schedule it calls nothing a step.
+            return
+        if self._profile is None:
+            self.prepare(number - 1)
+        self._action = type(self._action).RECORD
+        with _Claimed():
+            self._step(number)
+
+    def _start(self, number: int, schedule: Callable[[int], Any] | None) -> None:
         torch, profiler = sys.modules["torch"], import_module("torch.profiler")
         sessions.follow(torch.autograd.profiler.profile)
         if sessions.active or torch.autograd._profiler_enabled():
             raise Declined("another PyTorch profiler was at work in this process; only one can record at a time")
-        self._action = profiler.ProfilerAction.WARMUP
         self._profile = profiler.profile(
-            schedule=lambda step: self._action,
+            schedule=schedule,
             with_stack=self.options.stacks,
             record_shapes=self.options.shapes,
             profile_memory=self.options.memory,
@@ -92,15 +106,6 @@ class TorchBackend(Backend):
         with _Claimed():
             self._profile.start()
         sessions.ours = id(self._profile.profiler)  # from its warm-up on: two cannot be prepared at once either
-
-    def begin(self, number: int | None) -> None:
-        """Record from step ``number`` on."""
-        number = number or 0
-        if self._profile is None:
-            self.prepare(number - 1)
-        self._action = type(self._action).RECORD
-        with _Claimed():
-            self._step(number)
 
     def mark(self, number: int) -> None:
         """``ProfilerStep#<number>`` begins."""

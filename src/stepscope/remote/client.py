@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stepscope.errors import StepscopeError
@@ -33,7 +33,7 @@ class Answer:
     """What one server answered: a response, or why there is none."""
 
     address: Address
-    response: ProfileResponse = ProfileResponse()
+    response: ProfileResponse = field(default_factory=ProfileResponse)
     failure: StepscopeError | None = None
 
 
@@ -140,8 +140,8 @@ def _connected(grpc: Any, channels: dict[Address, Any]) -> dict[Address, Stepsco
             continue
         ready.cancel()
         failures[address] = StepscopeError(
-            f"{address}: something listens there that is no profiler server (it does not speak gRPC); name the port that "
-            "the job gave to start_server"
+            f"{address}: something listens there that is no profiler server (it does not speak gRPC); name the port "
+            "that the job gave to start_server"
         )
     return failures
 

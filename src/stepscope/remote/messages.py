@@ -138,10 +138,9 @@ def terminated_session(message: bytes) -> str:
 def _tool(message: memoryview) -> tuple[str, memoryview]:
     told = dict(fields(message))
     name, data = told.get(1), told.get(2)
-    if isinstance(name, memoryview) and isinstance(data, memoryview) and bytes(name[:64]).decode("ascii", "replace") in (
-        XPLANE, KINETO,
-    ):  # fmt: skip
-        return bytes(name).decode("ascii"), data
+    for form in (XPLANE, KINETO):
+        if isinstance(name, memoryview) and isinstance(data, memoryview) and name == form.encode():
+            return form, data
     return "", memoryview(b"")
 
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from stepscope.compiled import inlined, kernel
-from stepscope.readers.protobuf import BYTES, read_tag
+from stepscope.readers.protobuf import read_tag
 from stepscope.trace.tables import I32, I64, U8, Rows
+from stepscope.wire import BYTES
 
 SPAN, POINT, DAMAGED, NEGATIVE, OVERFLOW, COUNTED = range(6)
 """What an event is: a stretch of time, an instant (duration 0), or unusable: its bytes make no sense, it ends before
