@@ -7,7 +7,7 @@ from typing import Any
 
 from stepscope.capture.results import Recording, recordings
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
-from stepscope.report import labels, phrases
+from stepscope.report import input_pipeline, labels, phrases
 from stepscope.report.memory_sections import CATEGORIES as MEMORY
 from stepscope.report.phrases import Document
 from stepscope.units import format_ns
@@ -58,6 +58,7 @@ def words(document: Document) -> dict[str, Any]:
         "memory": MEMORY,
         "files": [phrases.file_line(file) for file in document["profile"]["files"]],
         "capture": _capture(document),
+        "input_note": input_pipeline.table(document["analyses"].get("input")).note,
         "missing": {
             "device": remedy(_DEVICE, framework),
             "ops": remedy(_OPS, framework),

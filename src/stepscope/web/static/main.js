@@ -86,6 +86,7 @@ async function draw(to) {
     show(page, run, { ...to, run: at }, moved);
     drawn = { page: page.id, run: at };
   } catch (error) {
+    console.error(error);
     const text = `This cannot be shown: ${/** @type {Error} */ (error).message}`;
     put(main, h('p', { class: 'damage', role: 'alert' }, text));
   }

@@ -39,7 +39,7 @@
  *   plan: string, replayed: string, notices: string[], steps: Record<string, string>,
  *   categories: Record<string, {words: string, busy: boolean}>, phases: Record<string, string>,
  *   memory: Record<string, string>, capture: [string, string][], files: string[],
- *   missing: Record<string, string>,
+ *   missing: Record<string, string>, input_note: string,
  * }} Words
  *
  * @typedef {{title: string, report: Report, words: Words}} Run

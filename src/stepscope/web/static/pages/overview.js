@@ -3,12 +3,11 @@
 import { h } from '../core/dom.js';
 import { prose, visible } from '../core/text.js';
 import { ABSENT, formatBytes, formatNs, formatShare } from '../core/units.js';
-import { findingCard, traceParams } from '../widgets/finding.js';
+import { findingCard } from '../widgets/finding.js';
 import { hbar, swatch } from '../widgets/hbar.js';
-import { charted, missing, panel } from '../widgets/panel.js';
-import { stackedBars } from '../widgets/stacked.js';
-import { table } from '../widgets/table.js';
-import { tipLines } from '../widgets/tip.js';
+import { missing, panel } from '../widgets/panel.js';
+import { apart, tiles } from '../widgets/related.js';
+import { chosenRows, deviceName, stepBars } from '../widgets/steps.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').AccountRow} AccountRow */
@@ -51,40 +50,24 @@ function verdict({ report, words }) {
 function figures({ report, words }) {
   const { summary, analyses } = report;
   const [, time, spread] = /** @type {string[]} */ (/^([\d.]+ \S+|.*?)(?:,? (.*))?$/s.exec(words.step_time));
-  const tiles = [tile('step time', time, spread ?? ''), ...words.headlines.map(([label, value]) => {
-    const [first, rest] = apart(value);
-    return tile(label, first, rest);
-  })];
-  if (summary.launch_wait_share !== null) {
-    tiles.push(tile('waiting for launches', formatShare(summary.launch_wait_share), 'of the step time'));
-  }
-  for (const used of analyses.mfu ?? []) {
-    const where = (analyses.mfu ?? []).length > 1 ? ` of device ${used.device}` : '';
-    tiles.push(used.share === null ? tile(`MFU${where}`, 'not determined', used.reason ?? '')
-      : tile(`MFU${where}`, formatShare(used.share), 'of the peak'));
-  }
+  const waited = summary.launch_wait_share;
   const pool = (analyses.memory?.pools ?? []).find((/** @type {any} */ one) => !one.on_host);
-  tiles.push(pool
-    ? tile('most memory in use', `${pool.basis === 'at_least' ? '≥ ' : ''}${formatBytes(pool.peak.allocated_bytes)}`,
-      pool.headroom ? `${formatBytes(pool.headroom.free_bytes)} free on device` : '')
-    : tile('most memory in use', 'not recorded', ''));
-  return h('dl', { class: 'tiles' }, tiles);
-}
-
-/**
- * The figure at the front of a text, and the rest of it.
- * @param {string} value
- */
-function apart(value) {
-  const found = /^([<≥\d.]+ ?%?)(.*)$/s.exec(value);
-  return found ? [found[1], found[2].trim()] : [value, ''];
-}
-
-/** @param {string} label @param {string} value @param {string} rest */
-function tile(label, value, rest) {
-  const plain = value === 'not recorded' || value === 'not determined';
-  return h('div', null, h('dt', null, label), h('dd', { class: plain ? 'absent' : '' }, value),
-    rest ? h('dd', { class: 'rest' }, rest) : null);
+  const several = (analyses.mfu ?? []).length > 1;
+  return tiles([
+    ['step time', time, spread],
+    ...words.headlines.map(([label, value]) => /** @type {[string, string, string]} */ ([label, ...apart(value)])),
+    waited !== null && ['waiting for launches', formatShare(waited), 'of the step time'],
+    ...(analyses.mfu ?? []).map((/** @type {any} */ used) => {
+      const label = several ? `MFU of device ${used.device}` : 'MFU';
+      return used.share === null ? [label, 'not determined', used.reason ?? '']
+        : [label, formatShare(used.share), 'of the peak'];
+    }),
+    pool ? [
+      'most memory in use',
+      `${pool.basis === 'at_least' ? '≥ ' : ''}${formatBytes(pool.peak.allocated_bytes)}`,
+      pool.headroom ? `${formatBytes(pool.headroom.free_bytes)} free on device` : '',
+    ] : ['most memory in use', 'not recorded'],
+  ]);
 }
 
 /** @param {Context} context */
@@ -100,7 +83,8 @@ function devices(context) {
   const at = Number(context.place.params.device ?? used[0].device ?? -1);
   const entry = used.find((one) => (one.device ?? -1) === at) ?? used[0];
   const choice = used.length > 1 ? deviceChoice(context, used, entry) : null;
-  return [mean(context, entry, choice), perStep(context, entry)].filter((one) => one !== null);
+  const note = 'plain: the device works; hatched: it waits. A click opens the step in the trace.';
+  return [mean(context, entry, choice), stepBars(context, { title: 'Each step', note, device: entry.device })];
 }
 
 /**
@@ -114,13 +98,6 @@ function deviceChoice(context, used, entry) {
   } }, used.map((one) => h('option', { value: String(one.device ?? -1), selected: one === entry },
     deviceName(context, one.device))));
   return choose;
-}
-
-/** @param {Context} context @param {number|null} device */
-function deviceName({ report }, device) {
-  if (device === null) return 'host';
-  const named = report.profile.devices.find((one) => one.id === device)?.name;
-  return visible(named ? `device ${device}, ${named}` : `device ${device}`);
 }
 
 /**
@@ -152,13 +129,6 @@ function mean(context, entry, choice) {
   );
 }
 
-/** @param {Context} context @param {number|null} device */
-function chosenRows(context, device) {
-  return context.report.accounting.filter(
-    (row) => row.phase === 'step' && row.device === device && context.inSteps(row.step),
-  );
-}
-
 /**
  * The parts of some rows of the accounting per row, largest first.
  * @param {AccountRow[]} rows
@@ -178,65 +148,6 @@ function summed(rows) {
 /** @param {number[]} values */
 function sum(values) {
   return values.reduce((total, value) => total + value, 0);
-}
-
-/**
- * @param {Context} context
- * @param {import('../core/types.js').Breakdown} entry
- */
-function perStep(context, entry) {
-  const { report, words } = context;
-  const rows = chosenRows(context, entry.device);
-  if (rows.length < 2) return null;
-  const present = new Set(rows.flatMap((row) => Object.keys(row.parts)));
-  const busyFirst = Object.keys(words.categories).filter((category) => present.has(category))
-    .sort((a, b) => Number(words.categories[b].busy) - Number(words.categories[a].busy));
-  const stepOf = (/** @type {AccountRow} */ row) => words.steps[String(row.step)] ?? String(row.step);
-  const marks = new Map(report.steps.map((step) => [step.index, !step.complete || step.slow]));
-  const chart = () => stackedBars({
-    label: `Time of each step by what it went to, ${deviceName(context, entry.device)}`,
-    series: busyFirst.map((category) => ({
-      name: words.categories[category].words,
-      swatch: `cat-${category}`,
-      waits: !words.categories[category].busy,
-    })),
-    bars: rows.map((row) => ({
-      label: stepOf(row),
-      parts: busyFirst.map((category) => row.parts[category] ?? 0),
-      marked: marks.get(row.step ?? -1) ?? false,
-    })),
-    format: formatNs,
-    tell: (at) => tipLines(`Step ${stepOf(rows[at])}: ${formatNs(rows[at].dur_ns)}`, busyFirst
-      .filter((category) => rows[at].parts[category])
-      .map((category) => ({
-        label: words.categories[category].words,
-        value: formatNs(rows[at].parts[category]),
-        swatch: swatch(category, words.categories[category].busy),
-      }))),
-    say: (at) => context.announce(`Step ${stepOf(rows[at])}: ${formatNs(rows[at].dur_ns)}; ${busyFirst
-      .filter((category) => rows[at].parts[category])
-      .map((category) => `${words.categories[category].words} ${formatNs(rows[at].parts[category])}`).join(', ')}`),
-    open: (at) => context.go('trace', traceParams(rows[at].start_ns, rows[at].dur_ns, null)),
-  });
-  const asTable = () => table({
-    label: 'Time of each step',
-    rows,
-    columns: [
-      { title: 'step', value: (row) => Number(stepOf(row)), show: stepOf, numeric: true },
-      { title: 'start', value: (row) => row.start_ns, show: (row) => formatNs(row.start_ns), numeric: true },
-      { title: 'time', value: (row) => row.dur_ns, show: (row) => formatNs(row.dur_ns), numeric: true },
-      ...busyFirst.map((category) => ({
-        title: words.categories[category].words,
-        value: (/** @type {AccountRow} */ row) => row.parts[category] ?? 0,
-        show: (/** @type {AccountRow} */ row) => formatNs(row.parts[category] ?? 0),
-        numeric: true,
-      })),
-    ],
-    onRow: (row) => context.go('trace', traceParams(row.start_ns, row.dur_ns, null)),
-    rowLabel: 'Trace',
-  });
-  const note = 'plain: the device works; hatched: it waits. A click opens the step in the trace.';
-  return charted('Each step', { note }, chart, asTable);
 }
 
 /** @param {Context} context */

@@ -5,12 +5,19 @@
  * @param {number} low
  * @param {number} high
  * @param {number} [most]
+ * @param {boolean} [binary] whether powers of two are round, as of bytes
  */
-export function ticks(low, high, most = 5) {
+export function ticks(low, high, most = 5, binary = false) {
   if (!(high > low)) return [low];
   const raw = (high - low) / most;
+  if (binary) return multiples(low, high, 2 ** Math.ceil(Math.log2(raw)));
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw) ?? raw;
+  return multiples(low, high, step);
+}
+
+/** @param {number} low @param {number} high @param {number} step */
+function multiples(low, high, step) {
   const out = [];
   for (let at = Math.ceil(low / step); at * step <= high * (1 + 1e-9); at++) out.push(at * step);
   return out;

@@ -24,15 +24,15 @@ const FIRST_ROWS = 100;
  *   columns: Column<R>[],
  *   rows: R[],
  *   note?: string|null,
- *   filter?: boolean,
+ *   filter?: string,
  *   onRow?: (row: R) => void,
  *   rowLabel?: string,
- * }} given
+ * }} given `filter` is what the filter begins with.
  */
 export function table(given) {
   const { label, rows, onRow } = given;
   const columns = told(given.columns, rows);
-  const state = { sort: -1, down: true, filter: '', all: false };
+  const state = { sort: -1, down: true, filter: given.filter ?? '', all: false };
   const body = h('tbody', null);
   const count = h('span', { class: 'dim', role: 'status' });
   const more = h('button', { type: 'button', class: 'more', onclick: () => { state.all = true; draw(); } });
@@ -70,13 +70,14 @@ export function table(given) {
     class: 'filter',
     placeholder: 'Filter',
     'aria-label': `Filter ${label}`,
+    value: state.filter,
     oninput: () => { state.filter = filter.value; draw(); },
   });
   draw();
   return h(
     'div',
     { class: 'tabled' },
-    h('div', { class: 'tools' }, given.filter === false || rows.length < 6 ? null : filter, count, copy),
+    h('div', { class: 'tools' }, rows.length < 6 && !given.filter ? null : filter, count, copy),
     given.note ? h('p', { class: 'note' }, given.note) : null,
     h(
       'div',

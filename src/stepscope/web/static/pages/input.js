@@ -1,0 +1,100 @@
+/** How batches are made, and how long the device or the training thread waits for them. */
+
+import { h } from '../core/dom.js';
+import { prose } from '../core/text.js';
+import { formatCount, formatNs, formatShare } from '../core/units.js';
+import { named, number, share, word } from '../widgets/columns.js';
+import { missing, panel } from '../widgets/panel.js';
+import { related, tiles } from '../widgets/related.js';
+import { stepBars } from '../widgets/steps.js';
+import { table } from '../widgets/table.js';
+
+/** @typedef {import('../core/types.js').Context} Context */
+
+const WAITS = ['input', 'infeed'];
+const RULES = ['input_bound', 'host_contention', 'transfer_bound', 'exposed_copy'];
+
+/** @type {import('../core/types.js').Page} */
+export const input = { id: 'input', key: 'i', title: 'Input', render };
+
+/** @param {Context} context */
+function render(context) {
+  const { report, words } = context;
+  const found = report.analyses.input;
+  const waited = WAITS.some((category) => report.summary.parts_ns_per_step[category]);
+  return h(
+    'div',
+    { class: 'page' },
+    found || waited ? null : panel('Input', null, missing('No loading of input data was recorded.',
+      prose(words.missing.input))),
+    found || waited ? figures(context, found) : null,
+    ...waits(context),
+    found ? stages(found, words.input_note) : null,
+    queues(found),
+    related(context, RULES),
+  );
+}
+
+/** @param {Context} context @param {any} found */
+function figures({ report }, found) {
+  const { parts_ns_per_step: parts, parts_share: shares } = report.summary;
+  const producers = found?.producers;
+  return tiles([
+    ...WAITS.filter((category) => parts[category]).map((category) => /** @type {[string, string, string]} */ ([
+      category === 'input' ? 'waiting for input' : 'waiting for infeed', formatNs(parts[category]),
+      `per step, ${formatShare(shares[category])} of the step time`])),
+    found && ['in the loader', formatNs(found.wait_ns_per_step), 'per step on the training thread'],
+    found && (producers
+      ? ['threads that prepare batches', formatCount(producers.threads), `busy ${formatShare(producers.busy_share)}`]
+      : ['threads that prepare batches', 'not recorded']),
+    producers?.heaviest_stage && ['heaviest stage', producers.heaviest_stage],
+  ]);
+}
+
+/** @param {Context} context */
+function waits(context) {
+  const devices = (context.report.analyses.breakdown ?? []).filter((entry) => !entry.unused);
+  return devices.slice(0, 8).map(({ device }) => stepBars(context, {
+    title: devices.length > 1 ? `Waiting for input in each step, device ${device}` : 'Waiting for input in each step',
+    note: 'A click opens the step in the trace.',
+    device,
+    only: WAITS,
+  }));
+}
+
+/** @param {any} found @param {string} note */
+function stages(found, note) {
+  if (!found.stages.length) return null;
+  const most = Math.max(...found.stages.map((/** @type {any} */ stage) => stage.ns_per_step));
+  return panel('Stages of the pipeline', { note }, table({
+    label: 'Stages',
+    rows: /** @type {Record<string, any>[]} */ (found.stages),
+    columns: [
+      named('stage', (row) => row.name),
+      word('by', (row) => row.side),
+      {
+        title: 'per step',
+        value: (row) => row.ns_per_step,
+        numeric: true,
+        show: (row) => h('span', { class: 'share wide' },
+          h('i', { style: { width: `${(row.ns_per_step / most) * 100}%` } }), formatNs(row.ns_per_step)),
+      },
+      share('device works meanwhile', (row) => row.overlap_share),
+    ],
+  }));
+}
+
+/** @param {any} found */
+function queues(found) {
+  if (!found?.queues?.length) return null;
+  return panel('Fill of queues', { note: 'from the summaries beside the profile' }, table({
+    label: 'Fill of queues',
+    rows: found.queues,
+    columns: [
+      named('queue', (row) => row.name),
+      number('readings', (row) => row.readings),
+      share('mean fill', (row) => row.mean),
+      share('least', (row) => row.least),
+    ],
+  }));
+}

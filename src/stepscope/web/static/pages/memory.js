@@ -1,0 +1,183 @@
+/** Memory in use over time, at its peak, and what of it grows. */
+
+import { h } from '../core/dom.js';
+import { prose, visible } from '../core/text.js';
+import { formatBytes, formatCount, formatNs, formatShare } from '../core/units.js';
+import { stackedArea } from '../widgets/area.js';
+import { named, ns, number, size, where, word } from '../widgets/columns.js';
+import { charted, missing, panel } from '../widgets/panel.js';
+import { related, tiles } from '../widgets/related.js';
+import { table } from '../widgets/table.js';
+import { tipLines } from '../widgets/tip.js';
+
+/** @typedef {import('../core/types.js').Context} Context */
+/** @typedef {Record<string, any>} Row */
+
+const RULES = ['allocator_bound', 'allocator_retries', 'memory_growth', 'fragmentation'];
+const ROOM_NS = 1_000_000;
+
+/** @type {import('../core/types.js').Page} */
+export const memory = { id: 'memory', key: 'm', title: 'Memory', render };
+
+/** @param {Context} context */
+function render(context) {
+  const found = context.report.analyses.memory;
+  if (!found?.pools.length) {
+    return h('div', { class: 'page' }, panel('Memory', null, missing('No allocations were recorded.',
+      prose(found?.not_recorded ?? ''))), related(context, RULES));
+  }
+  const at = Math.min(Number(context.place.params.pool ?? 0) || 0, found.pools.length - 1);
+  const pool = found.pools[at];
+  return h(
+    'div',
+    { class: 'page' },
+    figures(context, pool, found.allocator_calls),
+    timeline(context, pool, choice(context, found.pools, at)),
+    peak(context, pool),
+    places('In use at the peak, by place', context, pool.peak.places),
+    growth(context, pool),
+    related(context, RULES),
+  );
+}
+
+/** @param {Row} pool */
+function poolName(pool) {
+  const at = pool.device === null ? 'the host' : `device ${pool.device}`;
+  return visible(pool.allocator === null ? at : `${at} (${pool.allocator})`);
+}
+
+/** @param {Context} context @param {Row[]} pools @param {number} at */
+function choice(context, pools, at) {
+  if (pools.length < 2) return [];
+  const select = h('select', { 'aria-label': 'Memory of', onchange: () => {
+    context.go('memory', { pool: String(select.selectedIndex) });
+  } }, pools.map((pool, index) => h('option', { selected: index === at }, poolName(pool))));
+  return [select];
+}
+
+/** @param {Context} context @param {Row} pool @param {Row|null} calls */
+function figures({ words }, pool, calls) {
+  const { peak: most, fragmentation: unused, growth: grown, headroom: room } = pool;
+  const step = words.steps[String(most.step)];
+  return tiles([
+    ['most in use', `${pool.basis === 'at_least' ? '≥ ' : ''}${formatBytes(most.allocated_bytes)}`,
+      `at ${formatNs(most.time_ns)}${step ? `, step ${step}` : ''}`],
+    ['held by the allocator', formatBytes(pool.reserved_bytes)],
+    unused ? ['unused of it at the peak', formatShare(unused.share),
+      `${formatBytes(unused.free_bytes)}; took more beside it ${formatCount(unused.taken_beside_free)} times`] : null,
+    room ? ['free on the device', formatBytes(room.free_bytes), `of ${formatBytes(room.capacity_bytes)}`] : null,
+    room?.batch_factor ? ['room for a batch', `${room.batch_factor.toPrecision(3)} ×`, 'as large, at most'] : null,
+    grown ? ['growth per step', formatBytes(grown.mean_bytes), grown.grows ? 'in every step' : 'mean'] : null,
+    calls && ['calls to the driver', `${calls.taken} + ${calls.freed}`, `take and give, ${formatNs(calls.dur_ns)}`],
+  ]);
+}
+
+/** @param {Context} context @param {Row} pool @param {Node[]} actions */
+function timeline(context, pool, actions) {
+  const { timeline: course, peak: most } = pool;
+  const kinds = course.by_category ? Object.keys(course.by_category).filter(
+    (kind) => course.by_category[kind].some((/** @type {number} */ value) => value > 0)) : [];
+  const series = kinds.length ? kinds.map((kind) => ({
+    name: context.words.memory[kind] ?? kind, swatch: `mem-${kind}`, values: course.by_category[kind],
+  })) : [{ name: 'in use', swatch: 'mem-activation', values: course.allocated_bytes }];
+  const lines = course.reserved_bytes
+    ? [{ name: 'held', className: 'held', values: course.reserved_bytes }] : [];
+  const pairs = (/** @type {number} */ at) => [
+    { label: 'in use', value: formatBytes(course.allocated_bytes[at]) },
+    ...series.filter((one) => one.values[at]).map((one) => ({
+      label: one.name, value: formatBytes(one.values[at]), swatch: one.swatch,
+    })),
+    ...lines.map((one) => ({ label: one.name, value: formatBytes(one.values[at]) })),
+  ];
+  const open = (/** @type {number} */ time) => context.go('trace', {
+    start: String(time - ROOM_NS), end: String(time + ROOM_NS),
+  });
+  const keys = () => h(
+    'p',
+    { class: 'keys' },
+    series.map((one) => h('span', null, h('i', { class: `swatch ${one.swatch}` }), one.name)),
+    lines.length ? h('span', null, h('i', { class: 'swatch held-key' }), 'held by the allocator') : null,
+    h('span', null, h('i', { class: 'swatch mark-key' }), 'peak'),
+  );
+  const chart = () => h('div', null, stackedArea({
+    label: `Memory of ${poolName(pool)}`,
+    times: course.time_ns,
+    series,
+    lines,
+    mark: most.time_ns,
+    format: formatBytes,
+    formatTime: formatNs,
+    tell: (at) => tipLines(formatNs(course.time_ns[at]), pairs(at)),
+    say: (at) => context.announce(`${formatNs(course.time_ns[at])}: ${pairs(at)
+      .map((one) => `${one.label} ${one.value}`).join(', ')}`),
+    open: (at) => open(course.time_ns[at]),
+  }), keys());
+  const rows = /** @type {Row[]} */ (course.time_ns.map((/** @type {number} */ time, /** @type {number} */ at) =>
+    ({ time, at })));
+  const asTable = () => table({
+    label: 'Memory over time',
+    rows,
+    columns: [
+      ns('time', (row) => row.time),
+      size('in use', (row) => course.allocated_bytes[row.at]),
+      ...series.map((one) => size(one.name, (row) => one.values[row.at])),
+      ...lines.map((one) => size(one.name, (row) => one.values[row.at])),
+    ],
+    onRow: (row) => open(row.time),
+    rowLabel: 'Trace',
+  });
+  const note = pool.basis === 'at_least' ? '≥: without what was allocated before the profile' : null;
+  return charted(`Memory of ${poolName(pool)}`, { note, actions }, chart, asTable);
+}
+
+/** @param {Context} context @param {Row} pool */
+function peak({ words }, pool) {
+  const held = pool.peak.by_category;
+  if (!held) return null;
+  const total = pool.peak.allocated_bytes;
+  const parts = Object.keys(held).filter((kind) => held[kind]).sort((a, b) => held[b] - held[a]);
+  return panel('In use at the peak, by what it is for', null,
+    h('div', { class: 'hbar', role: 'img', 'aria-label': 'Memory at the peak; the list below has the values' },
+      parts.map((kind) => h('i', {
+        class: `swatch mem-${kind}`,
+        style: { 'flex-grow': String(held[kind] / total) },
+        title: `${words.memory[kind] ?? kind}: ${formatBytes(held[kind])}`,
+      }))),
+    h('div', { class: 'legend' }, h('table', { 'aria-label': 'Memory at the peak' }, parts.map((kind) => h(
+      'tr',
+      null,
+      h('td', null, h('i', { class: `swatch mem-${kind}` }), words.memory[kind] ?? kind),
+      h('td', { class: 'num' }, formatBytes(held[kind])),
+      h('td', { class: 'num' }, formatShare(held[kind] / total)),
+    )))));
+}
+
+/** @param {string} title @param {Context} context @param {Row[]} rows */
+function places(title, { words }, rows) {
+  if (!rows.length) return null;
+  return panel(title, { note: 'what was allocated inside the profile' }, table({
+    label: title,
+    rows,
+    columns: [
+      word('what for', (row) => words.memory[row.category] ?? row.category),
+      size('bytes', (row) => row.bytes),
+      number('blocks', (row) => row.blocks),
+      named('op', (row) => row.where?.op),
+      where('allocated in', (row) => (row.where ? { ...row.where, op: null } : null)),
+      named('module', (row) => row.where?.module),
+    ],
+  }));
+}
+
+/** @param {Context} context @param {Row} pool */
+function growth(context, pool) {
+  const grown = pool.growth;
+  if (!grown) return null;
+  const note = grown.grows ? 'in every step, by blocks that stay' : 'at the end of a step, against the one before';
+  const rows = grown.per_step_bytes.map((/** @type {number} */ bytes, /** @type {number} */ at) => ({ bytes, at }));
+  return h('div', { class: 'two' }, panel('Growth from step to step', { note }, table({
+    label: 'Growth',
+    rows,
+    columns: [number('step pair', (row) => row.at + 1, String), size('growth', (row) => row.bytes)],
+  })), grown.places.length ? places('What grows', context, grown.places) : null);
+}

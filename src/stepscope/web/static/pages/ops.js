@@ -1,0 +1,183 @@
+/** What ops cost, by type, by place, by layer and by shape. */
+
+import { h } from '../core/dom.js';
+import { prose } from '../core/text.js';
+import { formatCount, formatNs, formatShare } from '../core/units.js';
+import { device, named, ns, number, share, where, word, yes } from '../widgets/columns.js';
+import { flame } from '../widgets/flame.js';
+import { charted, missing, panel } from '../widgets/panel.js';
+import { related, tiles } from '../widgets/related.js';
+import { table } from '../widgets/table.js';
+
+/** @typedef {import('../core/types.js').Context} Context */
+/** @typedef {Record<string, any>} Row */
+
+const RULES = ['launch_bound', 'running_eagerly', 'recompilation', 'graph_breaks', 'graph_building', 'graph_cut_early',
+  'repeated_copies', 'sync_bound', 'between_steps'];
+
+/** @type {import('../core/types.js').Page} */
+export const ops = { id: 'ops', key: 'p', title: 'Ops', render };
+
+/** @param {Context} context */
+function render(context) {
+  const { analyses } = context.report;
+  const some = analyses.ops || analyses.layers || analyses.functions;
+  return h(
+    'div',
+    { class: 'page' },
+    some ? null : panel('Ops', null, missing('No ops were recorded.', prose(context.words.missing.ops))),
+    placement(context),
+    ...(analyses.layers ?? []).map((/** @type {Row} */ one) => layers(context, one)),
+    analyses.ops ? byType(context) : null,
+    analyses.ops ? byPlace(context) : null,
+    byShape(context),
+    compilations(context),
+    functions(context),
+    related(context, RULES),
+  );
+}
+
+/** @param {Context} context */
+function placement({ report }) {
+  const found = report.analyses.placement;
+  const shares = report.summary.device_ops_share;
+  if (!found) return null;
+  return tiles([
+    shares.by_time !== null && ['time of ops on the device', formatShare(shares.by_time)],
+    shares.by_count !== null && ['ops on the device', formatShare(shares.by_count), 'by count'],
+    ['placed on the device', `${formatCount(found.device_ops)} ops`, formatNs(found.device_ns)],
+    ['placed on the host', `${formatCount(found.host_ops)} ops`, formatNs(found.host_ns)],
+  ]);
+}
+
+/** @param {Context} context @param {Row} found */
+function layers(context, found) {
+  const what = found.device === null ? 'ops' : 'kernels';
+  const many = context.report.profile.devices.length > 1 ? `, device ${found.device}` : '';
+  const cut = found.layers.length < found.count ? `; the ${found.layers.length} dearest of ${found.count} layers` : '';
+  const [outside, total] = [found.outside_ns_per_step, found.total_ns_per_step].map(formatNs);
+  const note = `${outside} of ${total} per step in no layer${cut}`;
+  return charted(`Layers by the time of their ${what}${many}`, { note }, () => flame({
+    label: 'Layers, forward and backward, per step. Arrow keys move, Enter looks closer, Escape shows the whole',
+    leaves: found.layers.map((/** @type {Row} */ layer) => ({ path: layer.path, value: layer.whole_ns_per_step })),
+    format: (value) => `${formatNs(value)} per step`,
+    announce: context.announce,
+  }), () => table({
+    label: 'Layers',
+    rows: found.layers,
+    columns: [
+      named('layer', (row) => row.path),
+      ns('forward', (row) => row.forward_ns_per_step),
+      ns('backward', (row) => row.backward_ns_per_step),
+      share('share', (row) => row.share),
+      number(`${what} per step`, (row) => row.kernels_per_step, (value) => String(Number(value.toPrecision(4)))),
+      ns('with layers inside', (row) => row.whole_ns_per_step),
+    ],
+  }));
+}
+
+/** The columns that ops of a type and of a place share. */
+const TIMES = [
+  number('count', (row) => row.count),
+  ns('total', (row) => row.total_ns),
+  ns('mean', (row) => row.mean_ns),
+  ns('own', (row) => row.self_ns),
+  ns('on device', (row) => (row.device_ops ? row.device_self_ns : null)),
+];
+
+/** @param {Context} context */
+function byType(context) {
+  const found = context.report.analyses.ops;
+  const side = context.place.params.side ?? '';
+  const rows = found.by_type.filter((/** @type {Row} */ row) => !side || row.side === side);
+  const sides = [...new Set(found.by_type.map((/** @type {Row} */ row) => row.side))];
+  const choice = h('select', { 'aria-label': 'Where ops ran', onchange: () => {
+    context.go('ops', { ...context.place.params, side: choice.value });
+  } }, h('option', { value: '' }, 'host and device'), sides.map((one) =>
+    h('option', { value: String(one), selected: one === side }, `on the ${one}`)));
+  const tiny = found.launch_cost_ns === null ? ''
+    : `; tiny: takes no longer on the device than a launch costs here (${formatNs(found.launch_cost_ns)})`;
+  return panel('Ops by type', { note: `${count(found.by_type.length, found.types)}${tiny}`, actions: [choice] }, table({
+    label: 'Ops by type',
+    rows,
+    filter: context.place.params.name,
+    columns: [
+      named('op', (row) => row.op),
+      word('side', (row) => row.side),
+      ...TIMES,
+      share('share', (row) => row.share),
+      yes('tiny', (row) => row.launch_sized),
+    ],
+  }));
+}
+
+/** @param {Context} context */
+function byPlace({ report }) {
+  const found = report.analyses.ops;
+  return panel('Ops by place', { note: count(found.by_place.length, found.places) }, table({
+    label: 'Ops by place',
+    rows: found.by_place,
+    columns: [
+      named('op', (row) => row.name ?? row.op),
+      ...TIMES,
+      where(),
+      named('module', (row) => row.where?.module),
+      named('function', (row) => row.where?.function),
+    ],
+  }));
+}
+
+/** @param {number} shown @param {number} all */
+function count(shown, all) {
+  return `in the steps used; ${shown < all ? `the dearest ${shown} of ${all}` : `all ${all}`}`;
+}
+
+/** @param {Context} context */
+function byShape({ report }) {
+  const rows = (report.analyses.roofline?.ops ?? []).filter((/** @type {Row} */ row) => row.dims !== null);
+  if (!rows.length) return null;
+  return panel('Ops by shape', { note: 'those whose work is known; Kernels has them under the roofline' }, table({
+    label: 'Ops by shape',
+    rows,
+    columns: [
+      named('op', (row) => row.op),
+      named('shapes', (row) => row.dims),
+      ...device(report),
+      ns('time', (row) => row.total_ns),
+      number('count', (row) => row.count),
+      named('kernel', (row) => row.kernel),
+    ],
+  }));
+}
+
+/** @param {Context} context */
+function compilations(context) {
+  const xla = context.report.analyses.xla;
+  const rows = (xla?.compilations ?? []).filter((/** @type {Row} */ row) => context.inSteps(row.step));
+  if (!rows.length) return null;
+  return panel('Compilations inside the profile', { note: context.scope() }, table({
+    label: 'Compilations',
+    rows,
+    columns: [
+      word('step', (row) => context.words.steps[String(row.step)] ?? null),
+      ns('at', (row) => row.start_ns),
+      ns('time', (row) => row.dur_ns),
+      named('module', (row) => row.module),
+      named('parameters', (row) => row.changed ?? row.parameters),
+      yes('compiled again', (row) => row.again),
+      where(),
+    ],
+  }));
+}
+
+/** @param {Context} context */
+function functions({ report }) {
+  const rows = report.analyses.functions;
+  if (!rows) return null;
+  return panel('Functions by the time spent in their own code', null, table({
+    label: 'Functions',
+    rows,
+    columns: [named('function', (row) => row.name), ns('own time', (row) => row.self_ns),
+      number('calls', (row) => row.count)],
+  }));
+}

@@ -1,0 +1,55 @@
+/** Findings that a page's figures are about, with a way to them. */
+
+import { h } from '../core/dom.js';
+import { prose } from '../core/text.js';
+import { panel } from './panel.js';
+
+/**
+ * @param {import('../core/types.js').Context} context
+ * @param {string[]} rules
+ */
+export function related(context, rules) {
+  const { report, words } = context;
+  const main = report.findings.filter((one) => rules.includes(one.rule) && words.told.includes(one.id));
+  const minor = (report.analyses.minor_findings ?? []).filter(
+    (/** @type {{rule: string}} */ one) => rules.includes(one.rule),
+  );
+  if (!main.length && !minor.length) return null;
+  const line = (/** @type {import('../core/types.js').Finding} */ one, /** @type {boolean} */ open) => h(
+    'li',
+    null,
+    open
+      ? h('button', { type: 'button', class: 'link', onclick: () => context.go('overview', { finding: one.id }) },
+        ...prose(one.title))
+      : h('span', null, ...prose(one.title)),
+    ' ',
+    h('span', { class: open ? 'good' : 'dim' }, words.findings[one.id].saving),
+  );
+  return panel('Findings about this', null, h('ul', { class: 'plain' }, main.map((one) => line(one, true)),
+    minor.map((/** @type {import('../core/types.js').Finding} */ one) => line(one, false))));
+}
+
+/**
+ * The figure at the front of a text, and the rest of it.
+ * @param {string} value
+ * @returns {[string, string]}
+ */
+export function apart(value) {
+  const found = /^([<≥\d.]+ ?%?)(.*)$/s.exec(value);
+  return found ? [found[1], found[2].trim()] : [value, ''];
+}
+
+/**
+ * Figures in a row.
+ * @param {([string, string, string?]|null|undefined|false|'')[]} given label, value and the rest
+ */
+export function tiles(given) {
+  const shown = given.filter((one) => Boolean(one)).map((one) => /** @type {[string, string, string?]} */ (one));
+  return h('dl', { class: 'tiles' }, shown.map(([label, value, rest]) => h(
+    'div',
+    null,
+    h('dt', null, label),
+    h('dd', { class: /^not /.test(value) ? 'absent' : '' }, value),
+    rest ? h('dd', { class: 'rest' }, rest) : null,
+  )));
+}

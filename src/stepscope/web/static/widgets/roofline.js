@@ -1,0 +1,144 @@
+/** The roofline: work done per second over work per byte, both logarithmic, under the device's roofs. */
+
+import { h, s } from '../core/dom.js';
+import { formatRate, formatShare } from '../core/units.js';
+import { decades } from './scale.js';
+import { hideTip, showTip } from './tip.js';
+
+const WIDTH = 1000;
+const HEIGHT = 300;
+
+/** @typedef {Record<string, any>} Roof a row of `analyses.roofline` */
+
+/**
+ * @param {{
+ *   label: string,
+ *   rows: Roof[],
+ *   title: (row: Roof) => string,
+ *   tell: (row: Roof) => (Node|string)[],
+ *   announce: (text: string) => void,
+ * }} given
+ */
+export function roofline(given) {
+  const rows = given.rows.filter((row) => row.intensity > 0 && row.flops_per_s > 0);
+  const roofs = roofsOf(rows);
+  const ridges = roofs.map((roof) => roof.flops / roof.bytes);
+  const across = decades(Math.min(...rows.map((row) => row.intensity)), Math.max(...rows.map((row) => row.intensity),
+    ...ridges));
+  const up = decades(Math.min(...rows.map((row) => row.flops_per_s)), Math.max(...rows.map((row) => row.flops_per_s),
+    ...roofs.map((roof) => roof.flops)));
+  const x = logScale(across[0], across[across.length - 1], 0, WIDTH);
+  const y = logScale(up[0], up[up.length - 1], HEIGHT, 0);
+  const longest = Math.max(...rows.map((row) => row.total_ns));
+  const dots = rows.map((row) => s('circle', {
+    class: `dot ${row.bound === 'compute' ? 'bound-compute' : 'bound-memory'}`,
+    cx: x(row.intensity),
+    cy: y(row.flops_per_s),
+    r: 3.5 + 12 * Math.sqrt(row.total_ns / longest),
+  }));
+  const svg = s(
+    'svg',
+    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, 'aria-hidden': 'true', class: 'scatter' },
+    across.map((value) => s('line', { class: 'grid', x1: x(value), x2: x(value), y1: 0, y2: HEIGHT })),
+    up.map((value) => s('line', { class: 'grid', x1: 0, x2: WIDTH, y1: y(value), y2: y(value) })),
+    roofs.map((roof) => s('path', { class: 'roof', d: roofPath(roof, across, x, y) })),
+    roofs.map((roof) => s('text', { class: 'roof-name', x: WIDTH - 4, y: y(roof.flops) + 14, 'text-anchor': 'end' },
+      `${roof.name} ${formatRate(roof.flops, 'FLOP/s')}`)),
+    dots,
+  );
+  return h(
+    'div',
+    { class: 'chart roofed' },
+    h('div', { class: 'axis' }, up.map((value, at) => h(
+      'span', { class: 'tick', style: { bottom: `${(at / (up.length - 1)) * 100}%` } }, formatRate(value, 'FLOP/s')))),
+    plot(given, rows, svg, dots),
+    h('div', { class: 'labels' }, across.map((value) => h('span', null, String(Number(value.toPrecision(3)))))),
+    h('div', { class: 'labels' }, h('span', null, 'FLOPs per byte')),
+  );
+}
+
+/**
+ * One roof per peak that rows are held against.
+ * @param {Roof[]} rows
+ */
+export function roofsOf(rows) {
+  /** @type {Map<string, {name: string, flops: number, bytes: number}>} */
+  const found = new Map();
+  for (const row of rows) {
+    if (!row.peak_flops_per_s || !row.peak_bytes_per_s) continue;
+    const key = `${row.peak_flops_per_s} ${row.peak_bytes_per_s}`;
+    const units = row.units === 'matrix' ? 'matrix units' : 'vector units';
+    if (!found.has(key)) {
+      found.set(key, { name: `${row.precision ?? ''} ${units}`.trim(), flops: row.peak_flops_per_s,
+        bytes: row.peak_bytes_per_s });
+    }
+  }
+  return [...found.values()];
+}
+
+/**
+ * @param {number} low
+ * @param {number} high
+ * @param {number} from
+ * @param {number} to
+ */
+function logScale(low, high, from, to) {
+  const span = Math.log(high / low) || 1;
+  return (/** @type {number} */ value) => from + (Math.log(value / low) / span) * (to - from);
+}
+
+/**
+ * @param {{flops: number, bytes: number}} roof
+ * @param {number[]} across
+ * @param {(value: number) => number} x
+ * @param {(value: number) => number} y
+ */
+function roofPath(roof, across, x, y) {
+  const [low, high] = [across[0], across[across.length - 1]];
+  const ridge = Math.min(Math.max(roof.flops / roof.bytes, low), high);
+  return `M${x(low)} ${y(low * roof.bytes)}L${x(ridge)} ${y(ridge * roof.bytes)}L${x(high)} ${y(roof.flops)}`;
+}
+
+/**
+ * @param {Parameters<typeof roofline>[0]} given
+ * @param {Roof[]} rows
+ * @param {SVGElement} svg
+ * @param {SVGElement[]} dots
+ */
+function plot(given, rows, svg, dots) {
+  let at = -1;
+  const point = (/** @type {number} */ index) => {
+    dots[at]?.classList.remove('at');
+    at = Math.max(0, Math.min(rows.length - 1, index));
+    dots[at].classList.add('at');
+    const box = dots[at].getBoundingClientRect();
+    showTip(given.tell(rows[at]), box.right, box.bottom);
+  };
+  const leave = () => {
+    dots[at]?.classList.remove('at');
+    hideTip();
+  };
+  dots.forEach((dot, index) => dot.addEventListener('pointerenter', () => point(index)));
+  return h(
+    'div',
+    {
+      class: 'plot',
+      tabindex: 0,
+      role: 'application',
+      'aria-roledescription': 'chart',
+      'aria-label': `${given.label}. Arrow keys move between points, longest first.`,
+      onpointerleave: leave,
+      onblur: leave,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => {
+        const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+        if (by === undefined) return;
+        event.preventDefault();
+        point(at + by);
+        const row = rows[at];
+        given.announce(`${given.title(row)}: ${formatRate(row.flops_per_s, 'FLOP/s')}, ${formatShare(row.flops_share)
+        } of the peak, bound by ${row.bound}`);
+      },
+    },
+    svg,
+  );
+}

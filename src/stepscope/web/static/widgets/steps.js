@@ -1,0 +1,113 @@
+/** The accounting of each step as bars, or as a table. */
+
+import { visible } from '../core/text.js';
+import { formatNs } from '../core/units.js';
+import { traceParams } from './finding.js';
+import { swatch } from './hbar.js';
+import { charted } from './panel.js';
+import { stackedBars } from './stacked.js';
+import { table } from './table.js';
+import { tipLines } from './tip.js';
+
+/** @typedef {import('../core/types.js').Context} Context */
+/** @typedef {import('../core/types.js').AccountRow} AccountRow */
+
+/**
+ * The rows of a device's chosen steps.
+ * @param {Context} context
+ * @param {number|null} device
+ */
+export function chosenRows(context, device) {
+  return context.report.accounting.filter(
+    (row) => row.phase === 'step' && row.device === device && context.inSteps(row.step),
+  );
+}
+
+/** @param {Context} context @param {number|null} device */
+export function deviceName({ report }, device) {
+  if (device === null) return 'host';
+  const named = report.profile.devices.find((one) => one.id === device)?.name;
+  return visible(named ? `device ${device}, ${named}` : `device ${device}`);
+}
+
+/**
+ * A bar per step; of all categories, or of some. Null where there are not two steps to compare.
+ * @param {Context} context
+ * @param {{title: string, note: string, device: number|null, only?: string[]}} given
+ */
+export function stepBars(context, given) {
+  const { words } = context;
+  const rows = chosenRows(context, given.device);
+  const present = new Set(rows.flatMap((row) => Object.keys(row.parts)));
+  const shown = Object.keys(words.categories)
+    .filter((category) => present.has(category) && (given.only?.includes(category) ?? true))
+    .sort((a, b) => Number(words.categories[b].busy) - Number(words.categories[a].busy));
+  if (rows.length < 2 || !shown.length) return null;
+  return charted(given.title, { note: given.note }, () => chart(context, given, rows, shown),
+    () => stepTable(context, rows, shown));
+}
+
+/**
+ * @param {Context} context
+ * @param {{title: string, device: number|null}} given
+ * @param {AccountRow[]} rows
+ * @param {string[]} shown categories
+ */
+function chart(context, given, rows, shown) {
+  const { words, report } = context;
+  const marks = new Map(report.steps.map((step) => [step.index, !step.complete || step.slow]));
+  const heading = (/** @type {AccountRow} */ row) => `Step ${stepName(context, row)}: ${formatNs(row.dur_ns)}`;
+  const told = (/** @type {AccountRow} */ row) => shown.filter((category) => row.parts[category]);
+  return stackedBars({
+    label: `${given.title}, ${deviceName(context, given.device)}`,
+    series: shown.map((category) => ({
+      name: words.categories[category].words,
+      swatch: `cat-${category}`,
+      waits: !words.categories[category].busy,
+    })),
+    bars: rows.map((row) => ({
+      label: stepName(context, row),
+      parts: shown.map((category) => row.parts[category] ?? 0),
+      marked: marks.get(row.step ?? -1) ?? false,
+    })),
+    format: formatNs,
+    tell: (at) => tipLines(heading(rows[at]), told(rows[at]).map((category) => ({
+      label: words.categories[category].words,
+      value: formatNs(rows[at].parts[category]),
+      swatch: swatch(category, words.categories[category].busy),
+    }))),
+    say: (at) => context.announce(`${heading(rows[at])}; ${told(rows[at])
+      .map((category) => `${words.categories[category].words} ${formatNs(rows[at].parts[category])}`).join(', ')}`),
+    open: (at) => context.go('trace', traceParams(rows[at].start_ns, rows[at].dur_ns, null)),
+  });
+}
+
+/** @param {Context} context @param {AccountRow} row */
+function stepName({ words }, row) {
+  return words.steps[String(row.step)] ?? String(row.step);
+}
+
+/**
+ * @param {Context} context
+ * @param {AccountRow[]} rows
+ * @param {string[]} shown
+ */
+function stepTable(context, rows, shown) {
+  return table({
+    label: 'Time of each step',
+    rows,
+    columns: [
+      { title: 'step', value: (row) => Number(stepName(context, row)), numeric: true },
+      { title: 'start', value: (row) => row.start_ns, show: (row) => formatNs(row.start_ns), numeric: true },
+      { title: 'time', value: (row) => row.dur_ns, show: (row) => formatNs(row.dur_ns), numeric: true },
+      ...shown.map((category) => ({
+        title: context.words.categories[category].words,
+        value: (/** @type {AccountRow} */ row) => row.parts[category] ?? 0,
+        show: (/** @type {AccountRow} */ row) => formatNs(row.parts[category] ?? 0),
+        numeric: true,
+      })),
+    ],
+    onRow: (row) => context.go('trace', traceParams(row.start_ns, row.dur_ns, null)),
+    rowLabel: 'Trace',
+  });
+}
