@@ -12,6 +12,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.comparison.found import Achieved, FindingChange, achieved, finding_changes
 from stepscope.comparison.items import ItemChange, item_changes, kernel_changes
 from stepscope.comparison.noise import Difference, difference
+from stepscope.comparison.scaling import Scaling, scaling
 from stepscope.comparison.work import step_work
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.limits import COMPARED_ITEM_SHARE, COMPARED_STEPS
@@ -59,6 +60,8 @@ class Comparison:
     layers: tuple[ItemChange, ...]
     findings: tuple[FindingChange, ...]
     achieved: Achieved | None
+    scaling: Scaling | None
+    """Where the second run has more devices."""
     differences: tuple[str, ...]
     """What else differs between the runs and may be the reason."""
 
@@ -70,16 +73,19 @@ def compare(before: Side, after: Side) -> Comparison:
     least = COMPARED_ITEM_SHARE * max(step.before_ns, step.after_ns)
     works = step_work(before.facts), step_work(after.facts)
     found = finding_changes(before.diagnosis, after.diagnosis)
+    parts = _parts(before.facts, after.facts, least)
+    of = {part.category: part.difference for part in parts}
     return Comparison(
         step=step,
         changed=None if reason else step.changed(step.before_ns),
         not_determined=reason,
-        parts=tuple(_parts(before.facts, after.facts, least)),
+        parts=tuple(parts),
         kernels=_told(kernel_changes(*works), least) if before.facts.activities else (),
         ops=_told(item_changes(*works, "op"), least),
         layers=_told(item_changes(*works, "layer"), least),
         findings=tuple(found),
         achieved=None if reason else achieved(found, before.diagnosis, step.before_ns, step.after_ns),
+        scaling=None if reason else scaling(before.facts, after.facts, step, of),
         differences=tuple(_differences(before.facts, after.facts)),
     )
 

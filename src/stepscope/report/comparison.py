@@ -56,6 +56,14 @@ def make(
         "ops": [_item(change) for change in comparison.ops[:_LISTED]],
         "layers": [_item(change) for change in comparison.layers[:_LISTED]],
         "findings": [_finding(change) for change in comparison.findings],
+        "scaling": None if comparison.scaling is None else {
+            "devices_before": comparison.scaling.devices_before,
+            "devices_after": comparison.scaling.devices_after,
+            "efficiency": comparison.scaling.efficiency,
+            "speedup": comparison.scaling.speedup,
+            "negative": comparison.scaling.negative,
+            "losses": [{"cause": loss.cause, "ns_per_step": round(loss.ns)} for loss in comparison.scaling.losses],
+        },
         "budgets": [{"condition": one.budget.text, "fired": one.fired, "text": one.sentence} for one in outcomes],
         "achieved": None if comparison.achieved is None else {
             **dataclasses.asdict(comparison.achieved),
@@ -159,6 +167,8 @@ def _lines(document: Document) -> Iterator[str]:
         yield from _wrapped(side["verdict"], " " * 8)
     yield ""
     yield from _wrapped(sentence(document), "")
+    for said in _scaling(document):
+        yield from _wrapped(said, "")
     for said in document["differences"]:
         yield from _wrapped(f"! {said}", "")
     for title, rows in _tables(document):
@@ -170,6 +180,21 @@ def _lines(document: Document) -> Iterator[str]:
         yield ""
         yield "Findings"
         yield from (f"  {visible(line).replace('`', '')}" for line in found)
+
+
+def _scaling(document: Document) -> Iterator[str]:
+    found = document["scaling"]
+    if found is None:
+        return
+    times = f"{found['speedup']:.3g}"
+    yield (
+        f"With the same batch on each device, {found['devices_after']} devices do {times} times the work of "
+        f"{found['devices_before']} per second ({format_share(found['efficiency'])} efficiency)"
+        + ("; more devices are slower than fewer." if found["negative"] else ".")
+    )
+    lost = [f"{loss['cause']} {_signed(loss['ns_per_step'])}" for loss in found["losses"] if loss["ns_per_step"]]
+    if lost:
+        yield f"A step takes longer by: {', '.join(lost)}."
 
 
 def _tables(document: Document) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
@@ -222,9 +247,9 @@ def markdown(document: Document) -> str:
 
 def _markdown_lines(document: Document) -> Iterator[str]:
     yield f"**{prose(sentence(document))}**"
-    for said in document["differences"]:
+    for said in (*_scaling(document), *(f"⚠ {one}" for one in document["differences"])):
         yield ""
-        yield f"⚠ {prose(said)}"
+        yield prose(said)
     for title, rows in _tables(document):
         yield ""
         yield f"| {title} | before | after | difference |"

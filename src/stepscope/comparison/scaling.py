@@ -1,0 +1,84 @@
+"""How well a job scales from one number of devices to another, and what eats the rest.
+
+Efficiency is that of weak scaling: with the same batch on each device, N times the devices do
+``N_after / N_before * step_before / step_after`` times the work per second; as a share of N_after / N_before that is
+``step_before / step_after``. Where the batch of the whole job was kept instead, each device has less to do and these
+figures do not hold; the profile does not say which, so it is said with them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.comparison.noise import Difference
+
+COMMUNICATION = (
+    Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER, Category.COPY_P2P,
+)  # fmt: skip
+LATE_RANKS = (Category.COLLECTIVE_WAIT,)
+INPUT = (Category.INPUT, Category.INFEED, Category.TRANSFER, Category.COPY_H2D, Category.COPY_STAGING)
+HOST = (
+    Category.LAUNCH, Category.LAUNCH_LATENCY, Category.PYTHON, Category.SYNC, Category.GC, Category.ALLOCATOR,
+    Category.COMPILE, Category.GRAPH_BUILD, Category.CHECKPOINT_IO, Category.UNKNOWN_HOST,
+)  # fmt: skip
+DEVICE = (Category.COMPUTE, Category.COPY_D2D, Category.COPY_D2H, Category.MEMSET)
+GROUPS: tuple[tuple[str, tuple[Category, ...]], ...] = (
+    ("communication that nothing hides", COMMUNICATION),
+    ("waiting for late ranks", LATE_RANKS),
+    ("input", INPUT),
+    ("the host", HOST),
+    ("work of the devices themselves", DEVICE),
+)
+UNEVEN, REST = "devices that are not equally busy", "other waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What one cause takes more per step than with fewer devices, in ns."""
+
+    cause: str
+    ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Two runs of one job on different numbers of devices, each device with the same batch."""
+
+    devices_before: int
+    devices_after: int
+    efficiency: float
+    """Of the work per second that so many devices would do if a step took as long as before."""
+    losses: tuple[Loss, ...]
+    """By cause, largest first; they sum to what a step takes longer."""
+
+    @property
+    def speedup(self) -> float:
+        """How many times the work per second."""
+        return self.efficiency * self.devices_after / self.devices_before
+
+    @property
+    def negative(self) -> bool:
+        """Whether more devices do less work."""
+        return self.speedup < 1
+
+
+def devices_of(facts: Facts) -> int | None:
+    """Devices of the whole job: ranks times the devices that each uses; None where none was recorded."""
+    used = sum(activity.device not in facts.unused for activity in facts.activities)
+    return used * (facts.trace.info.world_size or 1) or None
+
+
+def scaling(before: Facts, after: Facts, step: Difference, parts: dict[Category, Difference]) -> Scaling | None:
+    """None unless the second run has more devices, and steps can be compared."""
+    counts = devices_of(before), devices_of(after)
+    if counts[0] is None or counts[1] is None or counts[1] <= counts[0] or not step.after_ns:
+        return None
+    lost = {cause: sum(parts[c].ns for c in of if c in parts) for cause, of in GROUPS}
+    grouped = {category for _, of in GROUPS for category in of}
+    lost[REST] = sum(change.ns for category, change in parts.items() if category not in grouped)
+    # A step is the longest window over the devices, a part a mean over them.
+    lost[UNEVEN] = step.ns - sum(change.ns for change in parts.values())
+    losses = [Loss(cause, ns) for cause, ns in lost.items() if abs(ns) >= 1]
+    return Scaling(counts[0], counts[1], step.before_ns / step.after_ns, tuple(sorted(losses, key=lambda x: -x.ns)))

@@ -1,0 +1,62 @@
+"""Scaling: what N devices do of N times the work, and what eats the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stepscope.comparison.compare import Side, compare
+from stepscope.comparison.scaling import devices_of
+from tests.comparison.test_compare import side
+from tests.kit.plan import Plan
+
+ONE = Plan(seed=0, buckets=1, collective_us=1)
+
+
+def _in_a_world_of(run: Side, ranks: int) -> Side:
+    trace = replace(run.facts.trace, info=replace(run.facts.trace.info, world_size=ranks))
+    return Side(replace(run.facts, trace=trace), run.diagnosis)
+
+
+@pytest.fixture(scope="module")
+def slower() -> tuple[Side, Side]:
+    """One device, and one of eight ranks whose collective takes 2 ms in which nothing runs."""
+    return side(ONE), _in_a_world_of(side(replace(ONE, collective_us=2_000)), 8)
+
+
+def test_the_loss_is_the_collective_that_was_planted(slower: tuple[Side, Side]):
+    found = compare(*slower).scaling
+    assert found is not None
+    assert (found.devices_before, found.devices_after) == (1, 8)
+    first, *rest = found.losses
+    assert first.cause == "communication that nothing hides"
+    assert first.ns == pytest.approx(2_000_000, rel=0.02)
+    assert all(abs(loss.ns) < 50_000 for loss in rest)
+
+
+def test_losses_sum_and_efficiency_is_the_steps_ratio(slower: tuple[Side, Side]):
+    comparison = compare(*slower)
+    found = comparison.scaling
+    assert found is not None
+    assert sum(loss.ns for loss in found.losses) == pytest.approx(comparison.step.ns, abs=5)
+    assert found.efficiency == comparison.step.before_ns / comparison.step.after_ns
+    assert found.speedup == pytest.approx(8 * found.efficiency)
+    assert not found.negative
+
+
+def test_more_devices_that_are_slower_than_fewer_are_called_so():
+    one, two = side(ONE), _in_a_world_of(side(replace(ONE, collective_us=60_000)), 2)
+    found = compare(one, two).scaling
+    assert found is not None
+    assert found.negative
+
+
+def test_the_devices_of_one_process_count():
+    assert devices_of(side(Plan(seed=0, devices=2)).facts) == 2
+    assert devices_of(_in_a_world_of(side(ONE), 4).facts) == 4
+
+
+def test_as_many_devices_as_before_do_not_scale(slower: tuple[Side, Side]):
+    assert compare(slower[0], slower[0]).scaling is None
+    assert compare(slower[1], slower[0]).scaling is None
