@@ -76,7 +76,8 @@ def test_a_profile_arrives(
     assert capture(tmp_path, "--pid", peer(kind)) == 0
     said = capsys.readouterr()
     (profile,) = tmp_path.iterdir()
-    assert (said.out, said.err) == (f"{profile}\n", "")
+    assert str(profile) in said.err
+    assert profile.name in said.out
     told = configuration(tmp_path)
     assert (told["ACTIVITIES_DURATION_MSECS"], told["PROFILE_WITH_STACK"]) == ("10", "true")
     assert left_behind() == before

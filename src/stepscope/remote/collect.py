@@ -47,9 +47,9 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Captured:
-    """What became of one address: a profile that was read, or why there is none."""
+    """What became of one job: a profile that was read, or why there is none."""
 
-    address: Address
+    who: str
     path: Path | None = None
     profile: Profile | None = None
     failure: StepscopeError | None = None
@@ -93,6 +93,7 @@ def capture(addresses: Sequence[Address], out: Path, wanted: Wanted) -> Iterator
         for address in addresses:
             _check_steps(address, wanted.token)
     root = Path(os.path.abspath(out)) / "plugins" / "profile"
+    made = [folder for folder in (root, root.parent, root.parent.parent) if not folder.exists()]
     run = _run_name(root)
     request = ProfileRequest(
         duration_ms=round(wanted.duration_s * 1000),
@@ -113,7 +114,7 @@ def capture(addresses: Sequence[Address], out: Path, wanted: Wanted) -> Iterator
         for answer in answers:
             yield _captured(answer, root / run)
     finally:
-        for folder in (root / run, root, root.parent, root.parent.parent):
+        for folder in (root / run, *made):
             with suppress(OSError):  # Kept where it holds something.
                 folder.rmdir()
 
@@ -138,13 +139,14 @@ def _run_name(root: Path) -> str:
 
 def _captured(answer: client.Answer, folder: Path) -> Captured:
     """Store an answer and read it: it counts as a profile only then."""
+    who = str(answer.address)
     if answer.failure is not None:
-        return Captured(answer.address, failure=answer.failure)
+        return Captured(who, failure=answer.failure)
     try:
         path = _stored(answer.address, answer.response, folder)
-        return Captured(answer.address, path, _read(answer.address, path))
+        return Captured(who, path, read(who, path))
     except StepscopeError as error:
-        return Captured(answer.address, failure=error)
+        return Captured(who, failure=error)
 
 
 def _stored(address: Address, response: ProfileResponse, folder: Path) -> Path:
@@ -158,25 +160,30 @@ def _stored(address: Address, response: ProfileResponse, folder: Path) -> Path:
     if response.garbled:
         raise StepscopeError(f"{address}: what the server sent is no profile")
     if response.empty:
-        raise _nothing(address)
+        raise StepscopeError(_nothing(address))
     raise StepscopeError(
         f"{address}: the server sent no data: its version writes profiles on its own disk only; give -o a folder that "
         f"both machines see, or look on {address.host} for {path}"
     )
 
 
-def _read(address: Address, path: Path) -> Profile:
+def read(who: str, path: Path) -> Profile:
+    """A profile that has arrived. Raises StepscopeError where it is not readable, which keeps it, or empty."""
     from stepscope import pipeline
+    from stepscope.readers.source import Source
 
-    profile = pipeline.open(path)
+    try:
+        profile = pipeline.read(Source(path))
+    except StepscopeError as error:
+        raise StepscopeError(f"{who}: its profile says nothing: {error.sentence}", *error.details) from None
     if not len(profile.trace.slices):
         path.unlink()
-        raise _nothing(address)
+        raise StepscopeError(_nothing(who))
     return profile
 
 
-def _nothing(address: Address) -> StepscopeError:
-    return StepscopeError(
-        f"{address}: the server sent an empty profile: nothing ran while it was recorded; is the job at work? A longer "
-        "--duration may show some of it"
+def _nothing(who: object) -> str:
+    return (
+        f"{who}: its profile is empty: nothing ran while it was recorded; is the job at work? A longer --duration may "
+        "show more"
     )
