@@ -20,11 +20,12 @@ from stepscope.cli.query import query
 from stepscope.cli.run import run
 from stepscope.cli.slice import slice_
 from stepscope.cli.streams import prepare_streams, say, silence_stdout
+from stepscope.cli.view import view
 from stepscope.cli.what_if import what_if
 from stepscope.errors import Exit, StepscopeError
 
 COMMANDS: tuple[click.Command, ...] = (
-    diagnose, run, capture, compare, what_if, convert, slice_, query, formats, doctor,
+    diagnose, view, run, capture, compare, what_if, convert, slice_, query, formats, doctor,
 )  # fmt: skip
 
 _INTERRUPTED = 130

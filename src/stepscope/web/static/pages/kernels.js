@@ -56,7 +56,8 @@ function figures({ report, words }) {
     cores && ['on tensor cores', orNot(cores.yes), 'of kernel time'],
     precision && ['could use them, does not', formatNs(precision.eligible_unused_ns_per_step), 'per step'],
     ...(analyses.mfu ?? []).map((/** @type {Row} */ one) => /** @type {[string, string, string]} */ ([
-      'work per step', formatRate(one.flops_per_step, 'FLOP'), `${formatShare(one.counted_share)} of kernel time counted`])),
+      'work per step', formatRate(one.flops_per_step, 'FLOP'),
+      `${formatShare(one.counted_share)} of kernel time counted`])),
     ...(analyses.xla?.duty_cycle ?? []).filter((/** @type {Row} */ one) => one.share !== null)
       .map((/** @type {Row} */ one) => ['duty cycle', formatShare(one.share), `device ${one.device}`]),
   ]);

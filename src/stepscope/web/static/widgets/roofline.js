@@ -42,7 +42,7 @@ export function roofline(given) {
     across.map((value) => s('line', { class: 'grid', x1: x(value), x2: x(value), y1: 0, y2: HEIGHT })),
     up.map((value) => s('line', { class: 'grid', x1: 0, x2: WIDTH, y1: y(value), y2: y(value) })),
     roofs.map((roof) => s('path', { class: 'roof', d: roofPath(roof, across, x, y) })),
-    roofs.map((roof) => s('text', { class: 'roof-name', x: WIDTH - 4, y: y(roof.flops) + 14, 'text-anchor': 'end' },
+    roofs.map((roof) => s('text', { class: 'roof-name', x: x(roof.flops / roof.bytes) + 6, y: y(roof.flops) + 15 },
       `${roof.name} ${formatRate(roof.flops, 'FLOP/s')}`)),
     dots,
   );

@@ -1,0 +1,212 @@
+"""The pages as a WSGI app, the same for our own server and for TensorBoard's, and the server of ``stepscope view``.
+
+Everything answers GET and changes nothing. What can be read is the list of profiles the app was made with, by number;
+no path of a request ever becomes a path of the disk.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hmac
+import json
+import secrets
+import socketserver
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from stepscope.errors import StepscopeError
+from stepscope.web.assemble import PAGE, WORKER, Run, json_text, page, script, styles
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:; "
+    "worker-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
+)
+_HEADERS = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cache-Control", "no-store"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_MOST_SLICES = 100
+"""Slices whose arguments one request may ask for."""
+
+Arguments = Callable[[Sequence[int]], list[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A profile's pages, and what its file says of slices beyond its tables."""
+
+    run: Run
+    arguments: Arguments
+
+
+@dataclass(slots=True)
+class Entry:
+    """A profile that is read when it is first looked at; reading that failed is tried again."""
+
+    title: str
+    read: Callable[[], Opened]
+    _opened: Opened | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def opened(self) -> Opened:
+        """The profile. Raises StepscopeError where it cannot be read."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = self.read()
+            return self._opened
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is sent back."""
+
+    body: bytes
+    kind: str
+    status: HTTPStatus = HTTPStatus.OK
+
+
+class App:
+    """The pages of some profiles. ``prefix`` is what comes before a route in PATH_INFO; ``entries`` is asked anew each
+    time the page is opened."""
+
+    def __init__(self, entries: Callable[[], Sequence[Entry]], *, prefix: str = "", policy: str = POLICY) -> None:
+        self._entries, self._prefix, self._policy = entries, prefix.rstrip("/"), policy
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        method = environ["REQUEST_METHOD"]
+        if method not in ("GET", "HEAD"):
+            answer = _text("only GET", HTTPStatus.METHOD_NOT_ALLOWED)
+        else:
+            answer = self._answer(environ["PATH_INFO"].removeprefix(self._prefix), environ.get("QUERY_STRING", ""))
+        headers = [("Content-Type", answer.kind), ("Content-Security-Policy", self._policy), *_HEADERS]
+        body = answer.body
+        if answer.kind == _JSON and "gzip" in environ.get("HTTP_ACCEPT_ENCODING", ""):
+            body = gzip.compress(body, 5)
+            headers.append(("Content-Encoding", "gzip"))
+        start_response(f"{answer.status} {answer.status.phrase}", [*headers, ("Content-Length", str(len(body)))])
+        return [body if method == "GET" else b""]
+
+    def _answer(self, path: str, query: str) -> Answer:
+        try:
+            return self._route(path.strip("/"), query)
+        except StepscopeError as error:
+            return _text(str(error), HTTPStatus.UNPROCESSABLE_ENTITY)
+        except Exception as error:  # noqa: BLE001  The page says it; a traceback tells a reader nothing.
+            return _text(f"stepscope itself failed ({type(error).__name__}: {error})", HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _route(self, path: str, query: str) -> Answer:
+        match path.split("/"):
+            case [""] | ["index.html"]:
+                return self._index()
+            case ["app.js"]:
+                return Answer(script(PAGE).encode(), _SCRIPT)
+            case ["worker.js"]:
+                return Answer(script(WORKER).encode(), _SCRIPT)
+            case ["app.css"]:
+                return Answer(styles().encode(), "text/css; charset=utf-8")
+            case ["api", number, what]:
+                return self._data(number, what, query)
+            case _:
+                return _NOTHING
+
+    def _index(self) -> Answer:
+        titles = [entry.title for entry in self._entries()]
+        data = f'<script type="application/json" id="titles">{json_text(titles)}</script>\n'
+        title = titles[0] if len(titles) == 1 else f"{len(titles)} profiles"
+        text = page(title, '<link rel="stylesheet" href="app.css">\n', data + '<script src="app.js"></script>\n')
+        return Answer(text.encode("utf-8", "backslashreplace"), "text/html; charset=utf-8")
+
+    def _data(self, number: str, what: str, query: str) -> Answer:
+        entries = self._entries()
+        if not (number.isascii() and number.isdecimal() and int(number[:6]) < len(entries)):
+            return _NOTHING
+        opened = entries[int(number)].opened()
+        if what == "report":
+            return Answer(json_text(opened.run.data()).encode(), _JSON)
+        if what == "pack":
+            return Answer(opened.run.pack or b"", "application/octet-stream")
+        if what == "arguments":
+            ids = [int(text) for text in parse_qs(query).get("ids", [""])[0].split(",") if text.isdecimal()]
+            found = opened.arguments(ids[:_MOST_SLICES])
+            return Answer(json.dumps(found, default=str).encode(), _JSON)
+        return _NOTHING
+
+
+_JSON, _SCRIPT = "application/json; charset=utf-8", "text/javascript; charset=utf-8"
+
+
+def _text(text: str, status: HTTPStatus) -> Answer:
+    return Answer(text.encode("utf-8", "backslashreplace"), "text/plain; charset=utf-8", status)
+
+
+_NOTHING = _text("there is nothing here", HTTPStatus.NOT_FOUND)
+
+
+class Guard:
+    """Lets through only who knows the token, at the path's beginning, and asks under a name of this machine.
+
+    A page of another site cannot know the token; the name keeps out those whose own name leads here (DNS rebinding).
+    """
+
+    def __init__(self, app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]) -> None:
+        self._app = app
+        self.token = secrets.token_urlsafe(24)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        token, slash, rest = environ["PATH_INFO"].removeprefix("/").partition("/")
+        known = hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
+        if not (known and slash and _is_loopback(environ.get("HTTP_HOST", ""))):
+            body = b"open the address that stepscope view printed"
+            start_response("403 Forbidden", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
+            return [body]
+        environ["SCRIPT_NAME"] = f"{environ.get('SCRIPT_NAME', '')}/{token}"
+        environ["PATH_INFO"] = f"/{rest}"
+        return self._app(environ, start_response)
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether a Host header names this machine; its port may be that of a tunnel."""
+    name, colon, port = host.rpartition(":")
+    if not colon or host.endswith("]"):
+        return host.lower() in _LOOPBACK
+    return name.lower() in _LOOPBACK and port.isdecimal()
+
+
+class Server(socketserver.ThreadingMixIn, WSGIServer):
+    """Answers on the loopback device; a thread per request."""
+
+    daemon_threads = True
+
+    def __init__(self, app: App, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self._guard = Guard(app)
+        self.set_app(self._guard)
+
+    @property
+    def url(self) -> str:
+        """Where the pages are, with the token."""
+        return f"http://127.0.0.1:{self.server_port}/{self._guard.token}/"
+
+    def server_bind(self) -> None:
+        """Bind without asking the network for this machine's name, which can take long."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
+        self.setup_environ()
+
+
+class _Handler(WSGIRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: the terminal is the reader's."""
