@@ -228,6 +228,26 @@ MEMORY_FULL_SHARE: Final = 0.92
 HEADROOM_TIMES: Final = 2.0
 """Room for a larger batch is told from twice the batch on: batches are doubled."""
 
+# --- watching a run -----------------------------------------------------------------------------------------------
+
+STEP_DRIFT_SHARE: Final = 0.1
+"""A run has drifted where a step takes this share more or less: below, clocks and neighbours of a machine do as much."""
+
+STEP_DRIFT_CHANCE: Final = 0.01
+"""And where chance orders the parts of two periods in a row so rarely, each."""
+
+STEP_DRIFT_PERIODS: Final = 4
+"""Periods of eight parts each that later ones are compared with: a busy moment in one of them hides nothing then."""
+
+CATEGORY_DRIFT_CHANCE: Final = 0.001
+"""A category has drifted where chance orders windows so rarely; many categories are tried."""
+
+STEP_DRIFT_WINDOWS: Final = 8
+"""Recorded windows on either side from which categories are compared: fewer cannot be as sure."""
+
+DRIFT_EXPLAINED_SHARE: Final = 0.1
+"""Categories named as a drift's cause explain this share of it each."""
+
 # --- comparing runs -----------------------------------------------------------------------------------------------
 
 COMPARED_STEPS: Final = 3

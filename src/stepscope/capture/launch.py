@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,18 +45,20 @@ def environment_for(options: Options, environment: Mapping[str, str]) -> dict[st
     return {**environment, "PYTHONPATH": path, VARIABLE: to_text(options)}
 
 
-def run(command: list[str], environment: Mapping[str, str]) -> int:
+def run(command: list[str], environment: Mapping[str, str], started: Callable[[], object] = lambda: None) -> int:
     """Run a command with our streams; its exit status, 128 + n where signal n ended it. Signals sent to us reach it.
 
-    Raises OSError where it cannot be started.
+    ``started`` is called once it runs, while signals wait for us: threads made in it get none. Raises OSError where the
+    command cannot be started.
     """
     if not hasattr(signal, "sigwaitinfo"):
-        return _run_plainly(command, environment)
+        return _run_plainly(command, environment, started)
     forwarded = {getattr(signal, name) for name in _FORWARDED}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*forwarded, signal.SIGCHLD})
     try:
         restored = [signal.SIGPIPE, signal.SIGXFSZ]  # Python ignores these; its children must not.
         pid = os.posix_spawnp(command[0], command, environment, setsigmask=before, setsigdef=restored)
+        started()
         return _status(_wait(pid, forwarded))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -78,10 +80,11 @@ def _status(status: int) -> int:
     return code if code >= 0 else SIGNALLED - code
 
 
-def _run_plainly(command: Sequence[str], environment: Mapping[str, str]) -> int:
+def _run_plainly(command: Sequence[str], environment: Mapping[str, str], started: Callable[[], object]) -> int:
     """Without ``sigwaitinfo`` (macOS, Windows): the terminal's own signals reach the job, SIGTERM is passed on."""
     with subprocess.Popen(command, env=environment) as job:
         signal.signal(signal.SIGTERM, lambda *_: job.terminate())
+        started()
         while True:
             try:
                 code = job.wait()

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 from .options import Options
@@ -32,9 +33,18 @@ class Manifest:
         text = " ".join(str(error).split())[:1_000]
         self.failures = [*self.failures[-99:], {"when": when, "what": f"{type(error).__name__}: {text}"}]
 
-    def wrote(self, paths: list[str]) -> None:
-        """Note finished files."""
-        self.files += [{"path": os.path.relpath(path, self.folder), "bytes": os.path.getsize(path)} for path in paths]
+    def wrote(self, paths: list[str], **facts: Any) -> None:
+        """Note finished files, with what else is known of each."""
+        self.files += [
+            {"path": os.path.relpath(path, self.folder), "bytes": os.path.getsize(path), **facts} for path in paths
+        ]
+
+    def keep(self, limit: int) -> None:
+        """Remove the oldest files while all have more than ``limit`` bytes; the newest stays."""
+        while len(self.files) > 1 and sum(file["bytes"] for file in self.files) > limit:
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.folder, self.files[0]["path"]))
+            self.files = self.files[1:]
 
     def write(self, options: Options | None, **facts: Any) -> str:
         """Write the file, in one step; its path. Raises OSError where the disk does."""

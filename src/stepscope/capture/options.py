@@ -38,6 +38,10 @@ class Options:
     max_memory: int = 4 << 30
     """A job that grows by this much while it is recorded is recorded no further."""
     experiment: str | None = None
+    watch: float = 0.0
+    """Steps' time between two windows, in seconds; 0 records one window and no more."""
+    watch_bytes: int = 1 << 30
+    """Of several windows' profiles the oldest are removed beyond this."""
 
 
 HARD = 5

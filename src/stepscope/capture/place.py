@@ -14,6 +14,14 @@ _RANKS = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"), ("OMPI_COMM_
 """Variables of torchrun, Slurm, Open MPI, MPICH."""
 
 
+_LOCAL_RANKS = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+
+
+def is_first_of_host(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether no launcher says that this process is another than the first of its job on this machine."""
+    return all(environment.get(name, "0") == "0" for name in _LOCAL_RANKS)
+
+
 def rank_and_world(environment: Mapping[str, str] = os.environ) -> tuple[int | None, int | None]:
     """This process's rank and their number, from the frameworks where they know, else from the launcher's variables."""
     distributed = sys.modules.get("torch.distributed")

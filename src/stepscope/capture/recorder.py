@@ -16,7 +16,8 @@ from typing import Any
 from .backend import Backend, Declined
 from .manifest import Manifest
 from .options import HARD, RANKS_SKIP, SETTLED_HALF, SETTLED_SPREAD, SETTLED_STEPS, Options, fewest_steps
-from .place import rank_and_world, resident_bytes
+from .periods import Periods
+from .place import is_first_of_host, rank_and_world, resident_bytes
 from .steps import EXPLICIT, SOURCES, StepFinder
 from .watchdog import Watchdog, on_main_thread
 
@@ -33,6 +34,7 @@ class Phase(Enum):
     RECORDING = "recording"
     EXPORTING = "exporting"
     AFTER = "timing"
+    WATCHING = "watching"
     DONE = "done"
 
 
@@ -66,6 +68,7 @@ class Recorder:
         self._ended: str | None = None
         self._settled = False
         self._said: int | None = None
+        self._periods = Periods(self.options.watch)
 
     # --- what hooks call ------------------------------------------------------------------------------------------
 
@@ -106,6 +109,7 @@ class Recorder:
     def finish(self) -> None:
         """The process ends: write what there is. Never raises."""
         try:
+            self._periods.end()
             self._close("the job ended", here=True)
             if self._exporting is not None and self._exporting is not threading.current_thread():
                 self._exporting.join(EXPORT_WAIT_S)
@@ -163,13 +167,18 @@ class Recorder:
         elif self.phase is Phase.AFTER:
             self._after += [dur] if dur is not None else []
             if len(self._after) >= self.options.after:
-                self._done()
+                self._over()
                 self._write()
+        elif self.phase is Phase.WATCHING and dur is not None and self._periods.add(dur):
+            self._next_window()
 
     def _due(self) -> bool:
         """Whether the start-up is over: step time has settled, or never will."""
         number = self._finder.number
         if number < self.options.skip:
+            return False
+        if self.options.watch and not is_first_of_host():
+            self.decline("with --watch only the first rank of each machine is recorded")
             return False
         _, world = rank_and_world()
         if world is not None and world > 1:
@@ -225,16 +234,16 @@ class Recorder:
                 self.manifest.failed("starting the profiler", error)
                 self._ended = "the profiler could not be started"
                 backend = backend.lighter()
-        self._done()
+        self._over()
         self._write()
 
     def _begin(self) -> None:
         self._first = self._number
         self._opened, self._memory = time.monotonic(), resident_bytes()
-        self._ours(lambda: self._running.begin(self._number))
         self.phase = Phase.RECORDING
+        self._write()  # Before it begins: what we do is no part of the job's step.
+        self._ours(lambda: self._running.begin(self._number))
         Watchdog(self._overdue, self._too_long, lambda: self.phase is not Phase.RECORDING).start()
-        self._write()
 
     def _ours(self, starts: Callable[[], None]) -> None:
         """Have our own profiler start: nothing need make way for it."""
@@ -289,7 +298,7 @@ class Recorder:
             self._ended = reason
             if warming:
                 self._running.discard()
-                self._done()
+                self._over()
                 return
             self._running.stop()
             if here:
@@ -301,13 +310,30 @@ class Recorder:
 
     def _export(self) -> None:
         try:
-            self.manifest.wrote(self._running.export(self.options.out))
+            self.manifest.wrote(self._running.export(self.options.out), first_step=self._first)
+            if self.options.watch:
+                self.manifest.keep(self.options.watch_bytes)
         except Declined as reason:
             self._ended = str(reason)
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
             self.manifest.failed("writing the profile", error)
             self._ended = "the profile could not be written"
         self._guarded_write()
+
+    # --- one window after the other ---------------------------------------------------------------------------------
+
+    def _over(self) -> None:
+        """Nothing more comes of this window: time steps until the next is due, where there is one, else end."""
+        if not self.options.watch:
+            self._done()
+            return
+        self.phase = Phase.WATCHING
+        self._periods.begin(self._number - len(self._after), self._after)
+
+    def _next_window(self) -> None:
+        self._periods.end()
+        self._recorded, self._after, self._first, self._ended = [], [], None, None
+        self._open()
 
     # --- what is said of it ---------------------------------------------------------------------------------------
 
@@ -357,6 +383,7 @@ class Recorder:
             "overhead": recorded / unrecorded if recorded and unrecorded else None,
             "switches": backend.switches() if backend else {},
             "no_profile": self._why_none(),
+            **({"periods": list(self._periods.over)} if self.options.watch else {}),
         }
 
     def _window(self) -> dict[str, Any] | None:

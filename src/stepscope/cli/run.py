@@ -6,8 +6,10 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from stepscope.capture import launch
 from stepscope.capture.options import Options
@@ -16,11 +18,34 @@ from stepscope.cli.streams import say
 from stepscope.errors import StepscopeError, UsageError
 from stepscope.units import format_ns
 
+if TYPE_CHECKING:
+    from stepscope.cli.watch import Watch
+
 _WIDTH = 100
+_NAMED = 8
+"""Processes named in one sentence."""
 _DEFAULTS = Options()
+_WATCH_MINUTES = 10.0
+_WATCH_ACTIVE = 2
+"""Steps of each window under --watch."""
+_S_PER_MINUTE = 60
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+class _Run(click.Command):
+    """A command whose ``--watch`` takes a number after ``=`` alone: click would take the script's name for it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give a bare ``--watch`` its number."""
+        takes_value = {name for option in self.params if not getattr(option, "is_flag", False) for name in option.opts}
+        given, at = list(args), 0
+        while at < len(given) and given[at].startswith("-") and given[at] not in ("-m", "--"):
+            if given[at] == "--watch":
+                given[at] = f"--watch={_WATCH_MINUTES:g}"
+            at += 2 if given[at] in takes_value else 1
+        return super().parse_args(ctx, given)
+
+
+@click.command(cls=_Run, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option(
     "-o", "--out", metavar="DIR", default="stepscope-run", show_default=True, help="Folder of profiles and manifests."
 )  # fmt: skip
@@ -53,8 +78,17 @@ _DEFAULTS = Options()
     help="Run with one thing changed: synthetic-input, pinned-memory, workers=N or no-callbacks, and compare with the "
     "last run of the same command in DIR.",
 )  # fmt: skip
+@click.option(
+    "--watch", type=click.FloatRange(0, min_open=True), metavar="[=MINUTES]",
+    help=f"Record two steps every {_WATCH_MINUTES:g} (or MINUTES) minutes, all through the run, and say when steps "
+    "become slower or faster.",
+)  # fmt: skip
+@click.option(
+    "--watch-bytes", type=click.IntRange(1), default=_DEFAULTS.watch_bytes, show_default=True, metavar="N",
+    help="With --watch: the oldest profiles are removed beyond this.",
+)  # fmt: skip
 @click.argument("command", nargs=-1, required=True, metavar="COMMAND...", type=click.UNPROCESSED)
-def run(command: tuple[str, ...], python: str | None, **chosen: object) -> int:
+def run(command: tuple[str, ...], python: str | None, watch: float | None, **chosen: object) -> int:
     """Run a training script and say where its steps' time goes; the script is not edited.
 
     COMMAND is a script with its arguments (train.py --epochs 3), -m and a module, or any command that starts Python:
@@ -68,11 +102,12 @@ def run(command: tuple[str, ...], python: str | None, **chosen: object) -> int:
     if command[0].startswith("-") and command[0] != "-m":
         raise UsageError(f"there is no option {command[0]}; see stepscope run --help")
     _check(chosen["experiment"])
-    options = Options(**{**chosen, "out": os.path.abspath(str(chosen["out"]))})  # type: ignore[arg-type]
+    options = _options(watch, chosen)
     words = launch.command_line(command, python)
     since = time.time_ns()
+    watching = _watch(options, since)
     try:
-        status = launch.run(words, launch.environment_for(options, os.environ))
+        status = launch.run(words, launch.environment_for(options, os.environ), *([watching.start] if watching else []))
     except FileNotFoundError:
         say(f"{words[0]}: no such command")
         return launch.NOT_FOUND
@@ -80,18 +115,37 @@ def run(command: tuple[str, ...], python: str | None, **chosen: object) -> int:
         say(f"{words[0]}: cannot be started: {error.strerror}")
         return launch.NOT_EXECUTABLE
     try:
+        if watching:
+            watching.finish()
         found = recordings(Path(options.out), since)
         _report(found)
-        if options.experiment is not None:
+        if options.experiment is not None and found:
             from stepscope.cli.experiments import outcome  # Reads profiles.
 
-            for each in found[:1]:
-                say(*outcome(each, recordings(Path(options.out), 0)))
+            say(*outcome(found[0], recordings(Path(options.out), 0)))
     except KeyboardInterrupt:
         say("interrupted; the profiles are kept")
+    except StepscopeError as error:
+        say(error.sentence, *error.details)
     except Exception as error:  # noqa: BLE001  The exit status is the command's, whatever becomes of the report.
-        say(f"the diagnosis failed: {error}")
+        say(f"the diagnosis failed ({type(error).__name__}: {error})")
     return status
+
+
+def _options(watch: float | None, chosen: dict[str, Any]) -> Options:
+    source = click.get_current_context().get_parameter_source("active")
+    if watch and source is ParameterSource.DEFAULT:
+        chosen = {**chosen, "active": _WATCH_ACTIVE}
+    out = os.path.abspath(chosen["out"])
+    return Options(**{**chosen, "out": out, "watch": (watch or 0.0) * _S_PER_MINUTE})
+
+
+def _watch(options: Options, since_ns: int) -> Watch | None:
+    if not options.watch:
+        return None
+    from stepscope.cli.watch import Watch  # Reads profiles.
+
+    return Watch(Path(options.out), since_ns)
 
 
 def _check(experiment: object) -> None:
@@ -115,12 +169,19 @@ def _report(found: list[Recording]) -> None:
     for each in with_steps or found[:1]:
         if not each.profiles:
             say(f"{each.who}: no profile was written because {_why(each)}", *_failures(each))
-    if recorded:
-        _diagnosed(recorded[0])
-        for each in recorded:
-            say(f"{each.who}: {_what(each)}", *_failures(each), *map(str, each.profiles), str(each.manifest))
-    elif with_steps or found:
+    if not recorded:
         say(f"more in {(with_steps or found)[0].manifest}")
+        return
+    try:
+        _diagnosed(recorded)
+    finally:
+        for each in recorded:
+            say(f"{each.who}: {_what(each)}", *_failures(each), *_paths(each), str(each.manifest))
+
+
+def _paths(each: Recording) -> list[str]:
+    paths = [str(path) for path in each.profiles]
+    return paths if len(paths) <= _NAMED else [f"{len(paths) - 1} older profiles, and", paths[-1]]
 
 
 def _why(each: Recording) -> str:
@@ -146,19 +207,25 @@ def _what(each: Recording) -> str:
     return text if ended in (None, "recorded") else f"{text}; {ended}"
 
 
-def _diagnosed(each: Recording) -> None:
-    """The diagnosis of one process, on stderr."""
-    # TensorFlow 1 leaves a profile per step: the last is no start-up.
-    for path in each.profiles[-1:]:
-        try:
-            from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
-            from stepscope.report import terminal
+def _diagnosed(recorded: list[Recording]) -> None:
+    """The diagnosis of the first process, on stderr."""
+    from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
+    from stepscope.report import terminal
 
-            document = pipeline.open(path).document()
-        except StepscopeError as error:
-            say(error.sentence, *error.details)
-            continue
-        except Exception as error:  # noqa: BLE001  The paths below are worth more than a traceback.
-            say(f"the diagnosis of {path} failed ({type(error).__name__}: {error})")
-            continue
-        sys.stderr.write(terminal.render(document, width=_WIDTH, color=False, verbose=False))
+    first, *others = recorded
+    # TensorFlow 1 leaves a profile per step: the last is no start-up.
+    document = pipeline.open_profile(first.profiles[-1]).document()
+    sys.stderr.write(terminal.render(document, width=_WIDTH, color=False, verbose=False))
+    if others:
+        say(
+            f"this is the diagnosis of {first.who} alone; {_listed([each.who for each in others])} "
+            "were recorded too: stepscope diagnose reads any of the files below"
+        )
+
+
+def _listed(names: list[str]) -> str:
+    """``a, b and 5 more``."""
+    shown = names[:_NAMED] if len(names) > _NAMED + 1 else names
+    rest = [f"{len(names) - len(shown)} more"] if len(shown) < len(names) else []
+    *most, last = [*shown, *rest]
+    return f"{', '.join(most)} and {last}" if most else last
