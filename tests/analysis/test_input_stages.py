@@ -79,6 +79,19 @@ def test_a_wait_is_followed_to_those_who_prepare_batches(busy_us: int, threads: 
     assert words in finding.why
 
 
+@pytest.mark.parametrize(("busy_us", "threads", "devices"), [(3_000, 1, 2.0), (3_000, 2, 2.0), (1_000, 1, 6.0)])
+def test_loader_threads_feed_as_many_devices_as_they_make_batches_for(busy_us: int, threads: int, devices: float):
+    """A device takes the step but for the 4 ms it waits; each thread works so long for its part of the batch."""
+    facts = prepared(busy_us, threads=threads)
+    assert input_pipeline.feeds_devices(facts) == pytest.approx(devices, rel=0.02)
+    given = input_pipeline.entry(facts, facts.input_stages)
+    assert f"they feed {devices:.1f} devices like this" in input_pipeline.table(given).note
+
+
+def test_without_loader_threads_nobody_says_how_many_devices_they_feed():
+    assert input_pipeline.feeds_devices(prepared(0)) is None
+
+
 def test_processes_that_are_not_in_the_profile_are_not_said_to_be_idle():
     facts = prepared(0)
     assert facts.input_stages.producers is None

@@ -55,6 +55,13 @@ class Producers:
     """Share of the waiting in which one of them or more worked."""
     heaviest: str | None
     """The stage that takes most of their time; None where no name tells one."""
+    busy_ns: int
+    """Time in which they worked, all threads together, whether or not anybody waited."""
+
+    def feeds(self, device_ns: int) -> float | None:
+        """How many devices they keep up with, each of which takes ``device_ns`` for as many batches as these threads
+        made in ``busy_ns``, at their number and with cores for all; None where they did nothing."""
+        return device_ns * self.threads / self.busy_ns if self.busy_ns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +180,8 @@ def _producers(spans: Spans, waited: iv.Intervals) -> Producers | None:
     told = {name: ns for name, ns in totals.items() if name != _OTHER}
     most = max(told, key=lambda name: told[name], default=None)
     known = most is not None and 2 * told[most] >= sum(totals.values())
-    return Producers(len(threads), busy / (length * len(threads)), together, most if known else None)
+    share = busy / (length * len(threads))
+    return Producers(len(threads), share, together, most if known else None, sum(totals.values()))
 
 
 def _joined(parts: Sequence[iv.Intervals]) -> iv.Intervals:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.input_stages import InputStages
+from stepscope.analysis.summary import total_parts
 from stepscope.report.section import ABSENT, Column, Section, name, number
 from stepscope.units import format_ns, format_share
 
@@ -30,8 +32,21 @@ def entry(facts: Facts, found: InputStages) -> dict[str, Any]:
             "threads": producers.threads,
             "busy_share": producers.busy_share,
             "heaviest_stage": producers.heaviest,
+            "feeds_devices": feeds_devices(facts),
         },
     }
+
+
+def feeds_devices(facts: Facts) -> float | None:
+    """How many devices of this speed the loader threads would keep busy; None where they were not recorded.
+
+    A device takes its steps less what it waits for input.
+    """
+    stages = facts.input_stages
+    if stages is None or stages.producers is None or not facts.activities:
+        return None
+    waited = total_parts(facts).get(Category.INPUT, 0) // max(len(facts.working), 1)
+    return stages.producers.feeds(facts.used_ns - waited)
 
 
 def table(given: dict[str, Any] | None) -> Section:
@@ -56,4 +71,6 @@ def _note(given: dict[str, Any]) -> str:
     if producers is None:
         return f"{waits}; threads that prepare batches were not recorded"
     count = "1 thread" if producers["threads"] == 1 else f"{producers['threads']} threads"
-    return f"{waits}; meanwhile {count} that prepare batches: busy {format_share(producers['busy_share'])}"
+    feeds = producers["feeds_devices"]
+    enough = f"; at that rate they feed {feeds:.1f} devices like this" if feeds is not None else ""
+    return f"{waits}; meanwhile {count} that prepare batches: busy {format_share(producers['busy_share'])}{enough}"
