@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,6 +65,53 @@ def test_a_session_of_jax_has_its_steps_and_makes_way(tmp_path: Path) -> None:
     assert profile.steps["number"].to_list() == [2, 3, 4, 5]
     names = profile.trace.table("slices")["name"].cast(str)
     assert (names == "load_batch").sum() >= 4
+
+
+def session(framework: str, script: str, *words: object) -> dict[str, Any]:
+    """What a script with the session API said."""
+    ran = subprocess.run(
+        [framework_python(framework), SCRIPTS / script, *map(str, words)],
+        capture_output=True, text=True, check=True, timeout=TIMEOUT_S,
+        env=environment(PYTHONPATH=str(Path(stepscope.__file__).parents[1])),
+    )  # fmt: skip
+    said: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    assert said["declined"] is None
+    return said
+
+
+@pytest.mark.parametrize("framework", ["jax", "tensorflow", "torch_xla"])
+def test_annotations_are_ranges_with_metadata_in_every_cycle(tmp_path: Path, framework: str) -> None:
+    said = session(framework, "annotated_session.py", framework, tmp_path)
+    assert said["ready"] == said["files"]
+    for path, last in zip(said["files"], (104, 109), strict=True):
+        profile = stepscope.open(path)
+        names = profile.trace.table("slices")["name"].cast(str).to_list()
+        assert min(names.count("augment"), names.count("inner"), names.count("train")) >= 3
+        # Ranges with a step number are steps.
+        assert profile.steps["number"].to_list()[-3:] == [last - 2, last - 1, last]
+        assert b"rows_augmented" in Path(path).read_bytes()
+
+
+def test_tensorboards_folders_hold_the_cycles(tmp_path: Path) -> None:
+    said = session("jax", "annotated_session.py", "jax", tmp_path)
+    files = [Path(path) for path in said["files"]]
+    assert [path.parents[1] for path in files] == [tmp_path / "plugins" / "profile"] * 2
+    assert len({path.parent for path in files}) == 2
+    (manifest,) = tmp_path.glob("*.stepscope.json")
+    assert [tmp_path / file["path"] for file in json.loads(manifest.read_text())["files"]] == files
+    assert stepscope.open(tmp_path).source.path == files[-1]
+
+
+@pytest.mark.parametrize("kind", ["plain", "hooked"])
+def test_the_session_api_traces_runs_of_tensorflow_1(tmp_path: Path, kind: str) -> None:
+    said = session("tensorflow", "tf_session_api.py", kind, tmp_path)
+    assert len(said["files"]) == 2
+    assert said["put_back"]
+    for path in said["files"]:
+        trace = stepscope.open(path).trace
+        assert "MatMul" in " ".join(trace.table("slices")["name"].cast(str).to_list())
+        assert min(trace.table("memory").height, trace.table("flows").height) > 0
+        assert b"transpose_a" in Path(path).read_bytes()  # The graph as it was run.
 
 
 @pytest.mark.parametrize("experiment", ["no-callbacks", "synthetic-input"])

@@ -14,30 +14,27 @@ _modules = sys.modules
 
 
 def _torch(torch: Any, name: str, metadata: dict[str, Any]) -> Any:
-    if not torch.autograd._profiler_enabled():
-        return None
     text = ", ".join(f"{key}={value}" for key, value in metadata.items())
     return torch.autograd.profiler.record_function(name, text or None)
 
 
 def _jax(jax: Any, name: str, metadata: dict[str, Any]) -> Any:
     profiler = jax.profiler
-    if not profiler.TraceAnnotation.is_enabled():
-        return None
     return (profiler.StepTraceAnnotation if "step_num" in metadata else profiler.TraceAnnotation)(name, **metadata)
 
 
-def _tensorflow(tensorflow: Any, name: str, metadata: dict[str, Any]) -> Any:
-    trace = _modules["tensorflow.python.profiler.trace"]
-    if not trace.enabled():
-        return None
-    return trace.Trace(name, **_rooted(metadata))
+def _tensorflow(_: Any, name: str, metadata: dict[str, Any]) -> Any:
+    return _modules["tensorflow.python.profiler.trace"].Trace(name, **_rooted(metadata))
 
 
-def _torch_xla(torch_xla: Any, name: str, metadata: dict[str, Any]) -> Any:
-    # What Trace and StepTrace are made of: StepTrace synchronises where the job did not ask for it, and Trace opens a
-    # scope of op names, within which the job's own sync fails.
-    return _modules["torch_xla.debug.profiler"].Trace.__base__(name, **_rooted(metadata))
+def _torch_xla(_: Any, name: str, metadata: dict[str, Any]) -> Any:
+    return _trace_me()(name, **_rooted(metadata))
+
+
+def _trace_me() -> Any:
+    """What Trace and StepTrace are made of: StepTrace synchronises where the job did not ask for it, and Trace opens a
+    scope of op names, within which the job's own sync fails."""
+    return _modules["torch_xla.debug.profiler"].Trace.__base__
 
 
 def _rooted(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -45,12 +42,21 @@ def _rooted(metadata: dict[str, Any]) -> dict[str, Any]:
     return {"_r": 1, **metadata} if "step_num" in metadata else metadata
 
 
-_OPENERS: tuple[tuple[str, Callable[[Any, str, dict[str, Any]], Any]], ...] = (
-    ("torch", _torch),
-    ("jax", _jax),
-    ("tensorflow", _tensorflow),
-    ("torch_xla", _torch_xla),
-)
+_Enabled = Callable[[], bool]
+_FRAMEWORKS: dict[str, tuple[Callable[[Any], _Enabled], Callable[[Any, str, dict[str, Any]], Any]]] = {
+    "torch": (lambda torch: torch.autograd._profiler_enabled, _torch),
+    "jax": (lambda jax: jax.profiler.TraceAnnotation.is_enabled, _jax),
+    "tensorflow": (lambda _: _modules["tensorflow.python.profiler.trace"].enabled, _tensorflow),
+    "torch_xla": (lambda _: functools.partial(_trace_me().is_enabled, 1), _torch_xla),  # 1: what is always recorded.
+}
+"""Framework -> what says whether its profiler records in this process, and what opens a range."""
+_enabled: dict[str, _Enabled] = {}
+"""The former, found when first needed: looking them up costs more than asking them."""
+
+
+def _enabled_of(module: str) -> _Enabled:
+    found = _enabled[module] = _FRAMEWORKS[module][0](_modules[module])
+    return found
 
 
 class annotate:
@@ -70,12 +76,11 @@ class annotate:
 
     def __enter__(self) -> annotate:
         """Open the range."""
-        for module, opener in _OPENERS:
-            found = _modules.get(module)
-            if found is not None:
+        for module in _FRAMEWORKS:
+            if module in _modules:
                 try:
-                    opened = opener(found, self._name, self._metadata)
-                    if opened is not None:
+                    if (_enabled.get(module) or _enabled_of(module))():
+                        opened = _FRAMEWORKS[module][1](_modules[module], self._name, self._metadata)
                         opened.__enter__()
                         self._open = [*(self._open or ()), opened]
                 except Exception:  # noqa: BLE001  An annotation is never worth the job; half-imported modules lack names.
