@@ -296,8 +296,8 @@ KERNEL_NAMES_KEPT: Final = 24
 """Kernels compared between ranks: those that take most of the time."""
 
 SAME_HOST_CLOCK_NS: Final = 50_000
-"""Clocks of processes of one host are taken to agree to this: profilers read the system's clock, and devices' clocks are
-brought to it within tens of microseconds."""
+"""Clocks of processes of one host are taken to agree to this: profilers read the system's clock, and devices' clocks
+are brought to it within tens of microseconds."""
 
 CLOCK_SHARE: Final = 0.25
 """A collective is divided into waiting and transfer where clocks are known to this share of its longest duration."""
@@ -307,11 +307,17 @@ DRIFT_SIGNIFICANCE: Final = 4.0
 DRIFT_COLLECTIVES: Final = 8
 
 STRAGGLER_SIGNIFICANCE: Final = 0.01
-"""A rank is a straggler where chance makes one rank of the job as late as this rarely (all ranks tried, one-sided t)."""
+"""A rank is a straggler where chance makes any rank of the job as late as this rarely (one-sided t over steps)."""
 
 CAUSE_SHARE: Final = 0.5
 """A late rank's cause is named where one category explains this share of how late it is."""
 
 SAME_GPU_SHARE: Final = 0.5
-"""A device is slow, and its work no larger, where nine tenths of its kernel time is slower by this share of the whole
-slowdown at least; work that is uneven slows some kernels alone."""
+"""A device is slow, and its work no larger, where nine tenths of its kernel time is slower by this share of the
+whole slowdown at least; work that is uneven slows some kernels alone."""
+
+POOL_BYTES: Final = 8 << 20
+"""Ranks of fewer bytes together are read in this process: starting others takes a second each."""
+
+ROWS_SHOWN: Final = 20_000
+"""Rows of the accounting a job's report lists; of more ranks the late ones and the first have theirs listed."""

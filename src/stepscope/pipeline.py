@@ -14,14 +14,18 @@ from stepscope import compiled
 from stepscope.analysis.excerpt import by_steps, with_inferred_steps
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.region import region
+from stepscope.cluster.job import Failed
+from stepscope.cluster.partial import Partial, reduce
+from stepscope.cluster.ranks import MOST_RANKS, Ranks, ranks_of
 from stepscope.comparison.compare import Comparison, Side
 from stepscope.comparison.compare import compare as compare_sides
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.what_if import LargerBatch, Prediction, larger_batch, what_if
-from stepscope.errors import Exit, InputError, UsageError
+from stepscope.errors import Exit, InputError, StepscopeError, UsageError
+from stepscope.jobs import Job, read_job
 from stepscope.readers import recorded, registry
-from stepscope.readers.find import find
+from stepscope.readers.find import MOST_PROFILES, find
 from stepscope.readers.source import Source
 from stepscope.readers.summaries import with_queue_fill
 from stepscope.report import document, frames
@@ -203,18 +207,58 @@ def _must_compile(source: Source, reader: registry.Reader) -> bool:
     return large or compiled.must_compile(folder, "forest._nest")
 
 
-def open(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Profile:
-    """Read a profile, in any format stepscope knows; analyses run when their results are first asked for.
+def open(
+    path: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
+    rank_pattern: str | None = None,
+    workers: int | None = None,
+) -> Profile | Job:
+    """Read a profile, or the profiles of a job's ranks, in any format stepscope knows.
+
+    ``path`` is a file, or a folder, zip archive or pattern that leads to one profile or to several of one job: ranks
+    are told by what the files say, by their names, or by ``rank_pattern``, a regular expression with a group for the
+    number. ``workers`` processes read ranks at once (one per core).
+
+    Raises InputError where nothing can be read, or where there are several profiles that are no ranks of one job
+    (``open_all`` reads those).
+    """
+    found = find(os.fspath(path), MOST_RANKS)
+    ranks = ranks_of(found.sources, rank_pattern)
+    if ranks is not None:
+        return read_ranks(ranks, progress=progress, workers=workers)
+    return read(_only(path, found.sources), progress=progress)
+
+
+def open_profile(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Profile:
+    """Read one profile; analyses run when their results are first asked for.
 
     ``path`` is a file, or a folder, zip archive or pattern that leads to one profile. Raises InputError where it
-    cannot be read, leads to no profile, or to several (``open_all`` reads those).
+    cannot be read, leads to no profile, or to several.
     """
-    sources = find(os.fspath(path)).sources
+    return read(_only(path, find(os.fspath(path)).sources), progress=progress)
+
+
+def _only(path: str | os.PathLike[str], sources: Sequence[Source]) -> Source:
     if len(sources) > 1:
         names = (str(source.path) for source in sources[:_NAMED])
         more = ("…",) if len(sources) > _NAMED else ()
         raise InputError(f"{path}: holds {len(sources)} profiles; name one of them", *names, *more)
-    return read(sources[0], progress=progress)
+    return sources[0]
+
+
+def read_ranks(ranks: Ranks, *, progress: Progress | None = None, workers: int | None = None) -> Job:
+    """Read the ranks of a job and diagnose them together. Raises InputError where none can be read."""
+    return read_job(ranks, "stepscope.pipeline:reduce_rank", reduce_rank, progress=progress, workers=workers)
+
+
+def reduce_rank(source: Source) -> Partial | Failed:
+    """Read one rank and keep what is compared between ranks."""
+    try:
+        profile = read(source)
+        return reduce(profile.facts, profile.diagnosis, str(source.path), source.size)
+    except StepscopeError as error:
+        return Failed(str(source.path), error.sentence.removeprefix(f"{source.path}: "))
 
 
 def open_all(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Iterator[Profile]:
@@ -236,4 +280,16 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
     return Profile(source, recorded.remembering(trace, source), progress)
 
 
-__all__ = ["Profile", "find", "open", "open_all", "read"]
+__all__ = [
+    "MOST_PROFILES",
+    "MOST_RANKS",
+    "Job",
+    "Profile",
+    "find",
+    "open",
+    "open_all",
+    "open_profile",
+    "ranks_of",
+    "read",
+    "read_ranks",
+]

@@ -48,7 +48,9 @@ def opens(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def install(opener: Opener, several: dict[str, Found] | None = None) -> None:
         fake = ModuleType("stepscope.pipeline")
         fake.read = opener  # type: ignore[attr-defined]
-        fake.find = lambda path: (several or {}).get(path, _leads_to(path))  # type: ignore[attr-defined]
+        fake.find = lambda path, most: (several or {}).get(path, _leads_to(path))  # type: ignore[attr-defined]
+        fake.ranks_of = lambda sources, pattern: None  # type: ignore[attr-defined]
+        fake.MOST_PROFILES, fake.MOST_RANKS = 16, 64  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "stepscope.pipeline", fake)
         monkeypatch.setattr(stepscope, "pipeline", fake, raising=False)
 
@@ -131,7 +133,7 @@ def test_several_profiles_in_json_are_refused(opens, capsys):
     assert cli.main(["diagnose", "--format", "json", "a", "b"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("stepscope: --format json is one document of one profile; several ranks cannot be")
+    assert err.startswith("stepscope: --format json is one document of one profile or of one job")
 
 
 def test_a_folder_of_several_profiles_is_told_one_after_the_other(opens, capsys):

@@ -36,7 +36,7 @@ def compare(before: str, after: str, form: str, out: str | None, conditions: tup
 
     chosen = [budgets.parse(text) for text in conditions] or budgets.of_project(Path.cwd())
     with ProgressBar() as progress:
-        profiles = [pipeline.open(path, progress=progress) for path in (before, after)]
+        profiles = [pipeline.open_profile(path, progress=progress) for path in (before, after)]
         sides = [profile.side for profile in profiles]
     found = profiles[0].compare(profiles[1])
     outcomes = [budgets.check(budget, sides[1], found) for budget in chosen]

@@ -28,6 +28,6 @@ def convert(path: str, out: str, to: str | None, force: bool) -> int:
     writer = outputs.chosen_writer(out, to)
     outputs.check_target(out, path, force)
     with ProgressBar() as progress:
-        profile = pipeline.open(path, progress=progress)
+        profile = pipeline.open_profile(path, progress=progress)
     outputs.write(profile.trace, out, writer)
     return profile.exit_status

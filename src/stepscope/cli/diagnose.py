@@ -16,10 +16,12 @@ from stepscope.cli.streams import say, stdout_width, wants_color
 from stepscope.errors import Exit, StepscopeError, UsageError
 
 if TYPE_CHECKING:
+    from stepscope.cluster.ranks import Ranks
     from stepscope.readers.source import Source
     from stepscope.report.phrases import Document
 
 _FILE_WIDTH = 100
+_RANKS_NAMED = 8
 
 
 @click.command()
@@ -30,12 +32,28 @@ _FILE_WIDTH = 100
 )  # fmt: skip
 @click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the evidence and every table behind the diagnosis.")
-def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) -> int:
+@click.option(
+    "--rank-pattern", metavar="REGEX",
+    help=r"What says a profile's rank in its path, with a group for the digits: 'node\d+_(\d+)\.json'.",
+)  # fmt: skip
+@click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Diagnose this rank of a job alone.")
+@click.option(
+    "--separately", is_flag=True, help="Diagnose each profile on its own, also where they are ranks of one job."
+)
+def diagnose(
+    paths: tuple[str, ...],
+    form: str,
+    out: str | None,
+    verbose: bool,
+    rank_pattern: str | None,
+    rank: int | None,
+    separately: bool,
+) -> int:
     """Say why each step takes as long as it does, what to change, and how much that saves.
 
     PATH is a profile in any format stepscope reads, recognised by its content; or a folder, a zip archive or a
-    pattern ("runs/*.json") that leads to some: of TensorBoard's runs the newest is read. Each profile is diagnosed
-    on its own.
+    pattern ("runs/*.json") that leads to some: of TensorBoard's runs the newest is read. Profiles of several ranks
+    of one job, told by what they say or by their names, are diagnosed together; others each on their own.
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged and the report
     covers what was left of it.
@@ -43,11 +61,17 @@ def diagnose(paths: tuple[str, ...], form: str, out: str | None, verbose: bool) 
     if form == "html" and out is None:
         raise UsageError("--format html writes a file: name it with -o report.html")
     sources, statuses = _found(paths, verbose=verbose)
+    job = None if separately else _ranks(sources, rank_pattern, rank)
+    if rank is not None:
+        sources = [_chosen(job, rank)]
+    elif job is not None and form != "html":
+        return _job(job, _renderer(form, verbose=verbose, to_file=out is not None), out, statuses)
+    sources = _first(sources, paths)
     if form == "html":
         return _html(sources, statuses, Path(str(out)))
     render = _renderer(form, verbose=verbose, to_file=out is not None)
     if form == "json" and (len(paths) > 1 or len(sources) > 1):
-        raise UsageError("--format json is one document of one profile; several ranks cannot be combined yet")
+        raise UsageError("--format json is one document of one profile or of one job's ranks: these are neither")
     names = Counter(source.path.name for source in sources)
     reports: list[str] = []
     for source in sources:
@@ -101,7 +125,7 @@ def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list
     statuses: list[Exit] = []
     for path in paths:
         try:
-            found = pipeline.find(path)
+            found = pipeline.find(path, most=pipeline.MOST_RANKS)
         except StepscopeError as error:
             if len(paths) == 1:
                 raise
@@ -115,6 +139,50 @@ def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list
         if skipped:
             say(f"{path}: not read:", *grouped(skipped, path))
     return sources, statuses
+
+
+def _ranks(sources: list[Source], pattern: str | None, rank: int | None) -> Ranks | None:
+    """The job whose ranks these profiles are, if they are."""
+    from stepscope import pipeline
+
+    if len(sources) < 2 and pattern is None and rank is None:
+        return None
+    job = pipeline.ranks_of(sources, pattern)
+    if job is None and (pattern is not None or rank is not None) and len(sources) > 1:
+        raise UsageError("nothing says which ranks these profiles are of: name them with --rank-pattern")
+    return job
+
+
+def _chosen(job: Ranks | None, rank: int) -> Source:
+    sources = {} if job is None else job.sources
+    if rank not in sources:
+        known = ", ".join(map(str, list(sources)[:_RANKS_NAMED])) + (", …" if len(sources) > _RANKS_NAMED else "")
+        raise UsageError(f"--rank {rank}: there is no such rank here" + (f"; there are {known}" if known else ""))
+    return sources[rank]
+
+
+def _first(sources: list[Source], paths: tuple[str, ...]) -> list[Source]:
+    """No more profiles than are diagnosed each on its own, where a path leads to very many."""
+    from stepscope import pipeline
+
+    most = max(pipeline.MOST_PROFILES, len(paths))
+    if len(sources) > most:
+        say(f"{paths[0]}: the first {most} of {len(sources):,} profiles are read; name others to read them")
+    return sources[:most]
+
+
+def _job(job: Ranks, render: Callable[[Document], str], out: str | None, statuses: list[Exit]) -> int:
+    """Diagnose the ranks of a job together."""
+    from stepscope import pipeline
+
+    with ProgressBar() as progress:
+        found = pipeline.read_ranks(job, progress=progress)
+        report = render(found.document())
+    if out is None:
+        sys.stdout.write(report)
+    else:
+        Path(out).write_text(report, encoding="utf-8", errors="backslashreplace")
+    return min((status for status in (*statuses, found.exit_status) if status), default=Exit.OK)
 
 
 def _line(path: Path, form: str) -> str:

@@ -57,7 +57,7 @@ def query(path: str, sql: str | None, time: str | None, tables: bool, form: str 
     form = form or _form_of(out)
     wanted = None if time is None else spans.time(time)
     with ProgressBar() as progress:
-        profile = pipeline.open(path, progress=progress)
+        profile = pipeline.open_profile(path, progress=progress)
         if tables:
             frame = frames.columns()
         elif sql is not None:

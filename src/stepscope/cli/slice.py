@@ -45,7 +45,7 @@ def slice_(path: str, out: str, steps: str | None, time: str | None, min_dur: st
     writer = outputs.chosen_writer(out, to, without_ending="stepscope")
     outputs.check_target(out, path, force)
     with ProgressBar() as progress:
-        profile = pipeline.open(path, progress=progress)
+        profile = pipeline.open_profile(path, progress=progress)
         part = profile.slice(steps=wanted_steps, time_ns=wanted_time, min_dur_ns=shortest)
     outputs.write(part.trace, out, writer)
     return profile.exit_status

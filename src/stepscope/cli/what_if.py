@@ -48,7 +48,7 @@ def what_if(path: str, names: tuple[str, ...], every: int, batch: float | None, 
     if (batch is not None and names) or (every > 1 and not names):
         raise UsageError("--every needs --remove, and --batch stands alone")
     with ProgressBar() as progress:
-        profile = pipeline.open(path, progress=progress)
+        profile = pipeline.open_profile(path, progress=progress)
         found = [profile.what_if(*names, every=every)] if names else []  # a wrong name is told first
         replayed = replay_of(profile.diagnosis)
         larger = None if batch is None else profile.larger_batch(batch)

@@ -21,7 +21,7 @@ from stepscope.trace.tables import F64, I64
 
 Cause = Literal["input", "slow_device", "uneven_work", "host", "link", "unknown"]
 
-_NOT_OWN = (Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER)
+_NOT_OWN = [Category.COLLECTIVE, Category.COLLECTIVE_WAIT]
 _CAUSES: dict[Category, Cause] = {
     Category.INPUT: "input",
     Category.INFEED: "input",
@@ -56,8 +56,7 @@ def own_cause(
     if not len(others) or lane not in means:
         return OwnCause("unknown", None, 0, {})
     more = means[lane] - np.median(others, axis=0)
-    for category in _NOT_OWN[:2]:
-        more[category.code] = 0
+    more[[category.code for category in _NOT_OWN]] = 0
     excess = {CATEGORIES[code]: round(float(more[code])) for code in np.argsort(-more).tolist() if more[code] >= 1}
     grouped: dict[Cause, float] = {}
     for category, ns in excess.items():

@@ -1,10 +1,10 @@
 """How far the clocks of ranks are apart, from the collectives they took part in.
 
-Two facts bound the offset between two clocks. A collective cannot end on one rank before it began on another: a hard
-bound. And where it ends on all ranks at nearly the same time, as on devices it does, the ends are the estimate, as exact
-as they scatter; elsewhere it is the middle between the bounds. Clocks also drift against each other (quartz: tens of
-microseconds per second); a slope is taken where the ends show one. Processes of one host share its clock, unless the
-bounds say otherwise. Where no bound can be met, collectives were not what they seemed, or a clock jumped: the
+Two facts tell the offset between two clocks. A collective cannot end on one rank before it began on another: a hard
+bound. And where it ends on all ranks at nearly the same time, as on devices it does, the ends are the estimate, as
+exact as they scatter; elsewhere it is the middle between the bounds. Clocks also drift against each other (quartz: tens
+of microseconds per second); a slope is taken where the ends show one. Processes of one host share its clock, unless
+the bounds say otherwise. Where no bound can be met, collectives were not what they seemed, or a clock jumped: the
 uncertainty says by how much.
 """
 

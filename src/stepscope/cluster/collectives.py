@@ -266,7 +266,8 @@ def _groups(trace: Trace, rows: I32, slices: I32) -> list[Group]:
     found = []
     for row, slice_ in zip(rows.tolist(), slices.tolist(), strict=True):
         size = int(ops.group_size[row])
-        key = (int(ops.process_group[row]), size, replicas.get(slice_, -1), compiled.get(slice_, -1), int(ops.stream[row]))
+        made_of = replicas.get(slice_, -1), compiled.get(slice_, -1)
+        key = (int(ops.process_group[row]), size, *made_of, int(ops.stream[row]))
         if key[0] >= 0 or key[3] >= 0:
             key = (*key[:4], 0)
         if key not in known:

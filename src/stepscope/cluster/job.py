@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -122,6 +122,6 @@ def combine(
     matched: list[Matched] = match(ordered)
     clocks = clocks_of(ordered, matched)
     groups = tuple(arrivals(ordered, clocks, found) for found in matched)
-    facts = JobFacts(ordered, tuple(clocks), groups, tuple(divided(ordered, groups)), None, tuple(failed), tuple(duplicates))
-    held = blame(groups, frozenset(facts.used_steps))
-    return JobFacts(ordered, facts.clocks, groups, facts.parts, held, facts.failed, facts.duplicates)
+    parts = tuple(divided(ordered, groups))
+    facts = JobFacts(ordered, tuple(clocks), groups, parts, None, tuple(failed), tuple(duplicates))
+    return replace(facts, blame=blame(groups, frozenset(facts.used_steps)))

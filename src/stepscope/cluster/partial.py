@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stepscope.analysis import summary
 from stepscope.analysis.accounting import Account, host_time
@@ -198,7 +200,7 @@ def _device(account: Account) -> int:
     return HOST if account.rows.device is None else account.rows.device
 
 
-def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:  # type: ignore[type-arg]
+def _joined(parts: list[npt.NDArray[Any]], dtype: type[Any]) -> npt.NDArray[Any]:
     return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
 
 

@@ -1,8 +1,8 @@
 """Waiting for the rank that came last, told apart from transfer, and booked in every rank's accounting.
 
-In a collective that needs data of all, whatever lies before the last rank's arrival is waiting, the rest transfer. Where
-a member of the group is missing it may have come later still: then only the waiting for the last known one is told, and
-the rest stays undivided. Where clocks are not known well enough nothing is divided.
+In a collective that needs data of all, whatever lies before the last rank's arrival is waiting, the rest transfer.
+Where a member of the group is missing it may have come later still: then only the waiting for the last known one is
+told, and the rest stays undivided. Where clocks are not known well enough nothing is divided.
 """
 
 from __future__ import annotations
@@ -79,6 +79,15 @@ def _exposed(partials: Sequence[Partial], lane: Lane) -> iv.Intervals:
     exposed = partials[lane.partial].exposed
     mine = exposed.device == lane.device
     return exposed.start[mine], exposed.end[mine]
+
+
+def exposed_of(partials: Sequence[Partial], found: Matched, row: int) -> I64:
+    """How long, in each collective of a group, one of its lanes had nothing else to do."""
+    lane, there = found.lanes[row], found.present[row]
+    table, at = partials[lane.partial].collectives, found.at[row, there]
+    made = np.zeros(there.size, np.int64)
+    made[there] = iv.covered_between(_exposed(partials, lane), table.start[at], table.end[at])
+    return made
 
 
 def divided(partials: Sequence[Partial], groups: Sequence[Arrivals]) -> list[I64]:

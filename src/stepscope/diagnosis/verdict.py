@@ -11,8 +11,7 @@ from stepscope.diagnosis.notices.steps import start_up_call
 from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.units import format_ns, format_share
 
-# What bounds the step: groups of categories, each with the words for a sentence.
-_GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
+GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
     "input": ((Category.INPUT, Category.INFEED), "waits for input data"),
     "sync": ((Category.SYNC,), "waits for a host that was itself held up waiting for the device"),
     "launch": ((Category.LAUNCH, Category.LAUNCH_LATENCY), "waits for the host to launch work"),
@@ -34,6 +33,7 @@ _GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
         "is idle for reasons the profile does not record",
     ),
 }
+"""What bounds the step: groups of categories, each with the words for a sentence."""
 
 
 def verdict(facts: Facts) -> tuple[str, str]:
@@ -62,7 +62,7 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
         return f"What bounds the step is not determined: part of the file is missing{what}.", "unknown"
     parts = mean_parts(facts)
     total = sum(parts.values()) or 1
-    shares = {name: sum(parts.get(c, 0) for c in causes) / total for name, (causes, _) in _GROUPS.items()}
+    shares = {name: sum(parts.get(c, 0) for c in causes) / total for name, (causes, _) in GROUPS.items()}
     worst = max(shares, key=lambda name: shares[name])
     whole = facts.markers.source == "whole profile"
     window = "of the profile" if whole else "of a usual step" if facts.slow else "of each step"
@@ -75,12 +75,12 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
             f"{format_share(BOTTLENECK_SHARE)} or more.",
             "device",
         )
-    lost = sum(parts.get(c, 0) for c in _GROUPS[worst][0])
-    few = _steps_that_lose(facts, _GROUPS[worst][0])
+    lost = sum(parts.get(c, 0) for c in GROUPS[worst][0])
+    few = _steps_that_lose(facts, GROUPS[worst][0])
     where = ""
     if not whole and 2 * few <= len(facts.used):
         window, where = "of the steps' time", f", most of it in {few} of {len(facts.used)} steps,"
-    words, start_up = _GROUPS[worst][1], start_up_call(facts)
+    words, start_up = GROUPS[worst][1], start_up_call(facts)
     if worst == "launch" and start_up is not None:
         worst, words = "start_up", f"waits for start-up work of the host ({facts.trace.name_of(start_up)})"
     if worst == "unknown" and 2 * _before_first_op(facts) >= lost * len(facts.used):

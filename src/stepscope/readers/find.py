@@ -25,7 +25,6 @@ MOST_PROFILES = 16
 """Profiles that one path leads to; more must be named."""
 _JSON_BYTES = 4 << 20
 _NO_EVENTS = f"is JSON without trace events in its first {_JSON_BYTES >> 20} MiB; name it to have it read all the same"
-_CUT_SHORT = f"only the first {MOST_ENTRIES:,} entries were looked at; name a folder further down"
 _GROUPS, _EXAMPLES = 8, 2
 
 _EVENTS = re.compile(rb'"traceEvents"|"ph"\s*:')
@@ -42,11 +41,11 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-def find(path: str) -> Found:
+def find(path: str, most: int = MOST_PROFILES) -> Found:
     """The profiles that a file, a folder, a zip archive, a member ARCHIVE/NAME or a pattern (``*?[``) leads to.
 
     A file is taken as it is. Of a folder or an archive of several files those that are recognised are taken: of
-    TensorBoard's runs the newest, of one capture in several forms the XPlane, at most ``MOST_PROFILES``.
+    TensorBoard's runs the newest, of one capture in several forms the XPlane, at most ``most``.
 
     Raises InputError where there is nothing to read, with a line for each reason.
     """
@@ -54,13 +53,22 @@ def find(path: str) -> Found:
     if not os.path.lexists(path):
         matches = sorted(islice(glob.iglob(path), MOST_ENTRIES), key=natural) if glob.has_magic(path) else []
         if len(matches) == 1:
-            return find(matches[0])
+            return find(matches[0], most)
         if matches:
-            return _profiles(path, Scan.of(map(Path, matches)))
+            return _profiles(path, Scan.of(map(Path, matches), most), most)
         return Found((_member(place) or Source(path),))
     if os.path.isdir(place) or (archive.is_archive(place) and len(archive.read(place).members) > 1):
-        return _profiles(path, Scan.of([place]))
+        return _profiles(path, Scan.of([place], most), most)
     return Found((Source(path),))
+
+
+def first(found: Found, path: str, most: int = MOST_PROFILES) -> Found:
+    """The first profiles of those that were found, and a note on the others."""
+    if len(found.sources) <= most:
+        return found
+    note = f"{path}: the first {most} of {len(found.sources):,} profiles are read; name others to read them"
+    rest = tuple(Skipped(source.path, "is one profile too many", True) for source in found.sources[most:])
+    return Found(found.sources[:most], found.skipped + rest, (*found.notes, note))
 
 
 def natural(path: object) -> list[tuple[int, str]]:
@@ -97,7 +105,7 @@ class _Candidate:
         return self.path.name.endswith(_XPLANE)
 
 
-def _profiles(root: str, scan: Scan) -> Found:
+def _profiles(root: str, scan: Scan, most: int) -> Found:
     """Those of the scanned files that are profiles, one for each capture."""
     candidates, skipped = [], scan.skipped
     for file in sorted(scan.files, key=lambda file: natural(file.path)):
@@ -108,14 +116,10 @@ def _profiles(root: str, scan: Scan) -> Found:
             skipped.append(one)
     if not candidates:
         raise _nothing(root, scan)
-    notes = [f"{root}: {_CUT_SHORT}"] if scan.cut_short else []
+    notes = [f"{root}: {_cut_short(scan)}"] if scan.cut_short else []
     candidates = _newest(_one_per_capture(candidates, notes), skipped, notes)
     candidates.sort(key=lambda one: natural(one.path))
-    if len(candidates) > MOST_PROFILES:
-        notes.append(f"{root}: the first {MOST_PROFILES} of {len(candidates):,} profiles are read; name others to "
-                     "read them")
-        skipped += [Skipped(one.path, "is one profile too many", True) for one in candidates[MOST_PROFILES:]]
-    return Found(tuple(one.source for one in candidates[:MOST_PROFILES]), tuple(skipped), tuple(notes))
+    return first(Found(tuple(one.source for one in candidates), tuple(skipped), tuple(notes)), root, most)
 
 
 def _recognised(file: File) -> _Candidate | Skipped:
@@ -198,8 +202,12 @@ def _nothing(root: str, scan: Scan) -> InputError:
     if not count:
         return InputError(f"{root}: holds no file{where}; name a profile, or the folder it is in")
     sentence = f"{root}: holds no profile among {count:,} file{'s'[: count - 1]}{where}; {foreign.ASK}"
-    return InputError(sentence, *grouped(scan.skipped, root), *[_CUT_SHORT][: scan.cut_short])
+    return InputError(sentence, *grouped(scan.skipped, root), *[_cut_short(scan)][: scan.cut_short])
 
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:_EXAMPLES]) + (", …" if len(names) > _EXAMPLES else "")
+
+
+def _cut_short(scan: Scan) -> str:
+    return f"only the first {scan.most:,} entries were looked at; name a folder further down"

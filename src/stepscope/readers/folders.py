@@ -50,13 +50,17 @@ class Scan:
     files: list[File] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     folders: int = 0
+    most: int = MOST_ENTRIES
     _entries: int = 0
     _seen: set[tuple[int, int]] = field(default_factory=set)
 
     @classmethod
-    def of(cls, paths: Iterable[Path]) -> Scan:
-        """Take files, and walk folders; hidden files are passed over. Never raises for what it meets."""
-        scan = cls()
+    def of(cls, paths: Iterable[Path], profiles: int = 0) -> Scan:
+        """Take files, and walk folders; hidden files are passed over. Never raises for what it meets.
+
+        More entries than usual are looked at for so many ``profiles``.
+        """
+        scan = cls(most=max(MOST_ENTRIES, 2 * profiles))
         folders: deque[tuple[Path, int]] = deque()
         for path in paths:
             if os.path.isdir(path):
@@ -75,7 +79,7 @@ class Scan:
     @property
     def cut_short(self) -> bool:
         """There are more entries than were looked at."""
-        return self._entries >= MOST_ENTRIES
+        return self._entries >= self.most
 
     def _folder(self, folder: Path) -> list[Path]:
         """Take a folder's files; the folders in it. One that was reached before by another way counts as empty."""
@@ -85,7 +89,7 @@ class Scan:
                 return []
             self._seen.add((status.st_dev, status.st_ino))
             with os.scandir(folder) as listed:
-                entries = list(islice(listed, MOST_ENTRIES - self._entries))
+                entries = list(islice(listed, self.most - self._entries))
         except OSError as error:
             self.skipped.append(Skipped(folder, f"cannot be opened: {reason(error)}"))
             return []

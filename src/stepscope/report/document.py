@@ -146,11 +146,16 @@ _INTERNAL = ("change", "next_waits")
 
 
 def _finding(facts: Facts, finding: Finding) -> dict[str, Any]:
+    return finding_entry(finding, facts.trace.info.rank)
+
+
+def finding_entry(finding: Finding, rank: int | None) -> dict[str, Any]:
+    """A finding as the document holds it."""
     made = {
         field.name: getattr(finding, field.name) for field in dataclasses.fields(finding) if field.name not in _INTERNAL
     }
     return made | {
-        "rank": facts.trace.info.rank,
+        "rank": rank,
         "where": [_where(place) for place in finding.where],
         "fix_set": [_fix_part(part) for part in finding.fix_set],
         "evidence": [dataclasses.asdict(piece) for piece in finding.evidence],

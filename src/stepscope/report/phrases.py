@@ -29,8 +29,10 @@ def header(document: Document) -> list[str]:
         world = profile.get("world_size")
         pieces.append(f"rank {ranks[0]} of {world}" if world else f"rank {ranks[0]}")
     elif ranks:
-        pieces.append(f"{len(ranks)} ranks")
-    pieces.append(_steps(len(document["steps"]), summary))
+        world = profile.get("world_size")
+        pieces.append(f"{len(ranks)} of {world} ranks" if world and world != len(ranks) else f"{len(ranks)} ranks")
+    steps = document["steps"] if len(ranks) < 2 else {step["number"] or step["index"] for step in document["steps"]}
+    pieces.append(_steps(len(steps), summary))
     return pieces
 
 

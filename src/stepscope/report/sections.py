@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stepscope.report import efficiency_sections, input_pipeline, labels, phrases, wait_sections, xla_sections
+from stepscope.report import (
+    efficiency_sections,
+    input_pipeline,
+    labels,
+    phrases,
+    rank_sections,
+    wait_sections,
+    xla_sections,
+)
 from stepscope.report.memory_sections import memory
 from stepscope.report.op_sections import layers, ops
 from stepscope.report.phrases import Document
@@ -18,6 +26,7 @@ def sections(document: Document) -> list[Section]:
     analyses = document["analyses"]
     made = [
         _minor(analyses.get("minor_findings", [])),
+        *rank_sections.sections(analyses.get("ranks"), analyses.get("collectives", [])),
         _steps(document["steps"]),
         *[_breakdown(entry, document) for entry in analyses.get("breakdown", [])],
         _outside(document["accounting"]),

@@ -1,0 +1,166 @@
+"""How fast collectives were: bytes, time, algorithm and bus bandwidth, and what the link could do.
+
+Algorithm bandwidth is the size of a collective by its time. Bus bandwidth multiplies it by what each link must carry
+per byte (``BUS_FACTORS``), so that it can be held against the link's peak whatever the collective and the number of
+ranks. Formulas: NVIDIA nccl-tests, doc/PERFORMANCE.md. Sizes there are those of the larger buffer: of an all-gather the
+output, of a reduce-scatter the input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.cluster.collectives import KINDS
+from stepscope.cluster.job import JobFacts
+from stepscope.cluster.waits import Arrivals, exposed_of
+from stepscope.hardware.devices import lookup
+from stepscope.names.collectives import Collective
+from stepscope.trace.tables import NULL, Bools
+
+BUS_FACTORS: dict[Collective, str] = {
+    Collective.ALL_REDUCE: "2(n-1)/n",
+    Collective.ALL_GATHER: "(n-1)/n",
+    Collective.REDUCE_SCATTER: "(n-1)/n",
+    Collective.ALL_TO_ALL: "(n-1)/n",
+    Collective.GATHER: "(n-1)/n",
+    Collective.SCATTER: "(n-1)/n",
+    Collective.BROADCAST: "1",
+    Collective.REDUCE: "1",
+    Collective.SEND_RECV: "1",
+}
+"""What each link carries per byte of a collective of n ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The collectives of one kind and size in one group, over the steps that count."""
+
+    group: str
+    ranks: tuple[int, ...]
+    """Ranks that were read."""
+    size: int | None
+    """Ranks of the group."""
+    kind: Collective
+    bytes: int | None
+    """Size as bandwidth counts it (the larger buffer)."""
+    count: int
+    per_step: float
+    duration_ns: int
+    """Median over ranks and collectives."""
+    wait_ns: int | None
+    """Mean wait per rank; None where not told."""
+    transfer_ns: int
+    """Median time from the last rank's arrival to the end, else (``bound``) the median of the shortest durations."""
+    bound: bool
+    """``transfer_ns`` may hold waiting for a rank that was not read or whose clock is not known: bandwidths are at
+    least what is said."""
+    exposed_ns_per_step: int
+    """Mean over ranks, per step, of the time in which nothing hid them."""
+    algorithm_bandwidth: float | None
+    """Bytes per second."""
+    bus_bandwidth: float | None
+    formula: str | None
+    link_bandwidth: float | None
+    """Peak of the link in one direction, where all ranks of the group share a host and their device is known."""
+    estimate_ns_per_step: int | None
+    """Size by the link's peak, as people reckon it."""
+    corrected_estimate_ns_per_step: int | None
+    """The same times the factor of the formula."""
+
+
+def traffic(facts: JobFacts) -> list[Traffic]:
+    """Every kind and size of collective in every group, most time first."""
+    steps = set(facts.used_steps)
+    found = []
+    for group in facts.groups:
+        counts = np.array([number in steps for number in group.matched.step.tolist()], np.bool_)
+        keys = np.stack((group.matched.kind.astype(np.int64), group.matched.bytes))[:, counts]
+        for kind, size in np.unique(keys, axis=1).T.tolist():
+            chosen = counts & (group.matched.kind == kind) & (group.matched.bytes == size)
+            found.append(_traffic(facts, group, chosen))
+    return sorted(found, key=lambda one: -one.duration_ns * one.count)
+
+
+def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
+    matched = group.matched
+    present = matched.present[:, chosen]
+    duration = np.where(present, matched.end[:, chosen] - matched.start[:, chosen], 0)
+    kind = KINDS[int(matched.kind[chosen][0])]
+    told, whole = group.told[chosen], group.whole[chosen]
+    last_end = np.where(present, group.end[:, chosen], np.iinfo(np.int64).min).max(axis=0)
+    shortest = np.where(present, duration, np.iinfo(np.int64).max).min(axis=0)
+    transfer = np.where(whole, last_end - group.at[chosen], shortest)
+    size = matched.group.size or (len(matched.lanes) if len(matched.lanes) > 1 else None)
+    bytes_ = _size(kind, int(matched.bytes[chosen][0]), size)
+    taken = max(int(np.median(transfer)), 1)
+    algorithm = None if bytes_ is None else bytes_ * 1e9 / taken
+    factor = bus_factor(kind, size)
+    link = _link(facts, group)
+    per_step = int(chosen.sum()) / max(len(facts.used_steps), 1)
+    plain = None if bytes_ is None or link is None else round(bytes_ * per_step / link * 1e9)
+    return Traffic(
+        group=matched.group.name,
+        ranks=tuple(sorted({facts.ranks[lane.partial] for lane in matched.lanes})),
+        size=size,
+        kind=kind,
+        bytes=bytes_,
+        count=int(chosen.sum()),
+        per_step=per_step,
+        duration_ns=int(np.median(duration[present])),
+        wait_ns=round(float(group.wait[:, chosen][present & told].mean())) if (present & told).any() else None,
+        transfer_ns=taken,
+        bound=not whole.all(),
+        exposed_ns_per_step=_exposed(facts, group, chosen),
+        algorithm_bandwidth=algorithm,
+        bus_bandwidth=None if algorithm is None or factor is None else algorithm * factor,
+        formula=BUS_FACTORS.get(kind),
+        link_bandwidth=link,
+        estimate_ns_per_step=plain,
+        corrected_estimate_ns_per_step=None if plain is None or factor is None else round(plain * factor),
+    )
+
+
+def _size(kind: Collective, bytes_: int, size: int | None) -> int | None:
+    """The size that bandwidths are made of: an all-gather's output is that of all ranks' inputs."""
+    if bytes_ == NULL or (kind is Collective.ALL_GATHER and size is None):
+        return None
+    return bytes_ * size if kind is Collective.ALL_GATHER and size else bytes_
+
+
+def bus_factor(kind: Collective, size: int | None) -> float | None:
+    """What each link carries per byte; None where the formula needs a number of ranks that is not known.
+
+    >>> bus_factor(Collective.ALL_REDUCE, 4), bus_factor(Collective.BROADCAST, None)
+    (1.5, 1.0)
+    """
+    formula = BUS_FACTORS.get(kind)
+    if formula in (None, "1"):
+        return 1.0 if formula else None
+    if not size:
+        return None
+    return (2.0 if formula == "2(n-1)/n" else 1.0) * (size - 1) / size
+
+
+def _exposed(facts: JobFacts, group: Arrivals, chosen: Bools) -> int:
+    total = [
+        int(exposed_of(facts.partials, group.matched, row)[chosen].sum()) for row in range(len(group.matched.lanes))
+    ]
+    return round(float(np.mean(total)) / max(len(facts.used_steps), 1)) if total else 0
+
+
+def _link(facts: JobFacts, group: Arrivals) -> float | None:
+    """Peak of the link between a group's devices in one direction: data sheets quote both directions together."""
+    partials = [facts.partials[lane.partial] for lane in group.matched.lanes]
+    hosts = {partial.host for partial in partials}
+    whole = len(partials) >= (group.matched.group.size or len(partials))
+    if len(hosts) != 1 or not whole or (None in hosts and len(partials) > 1):
+        return None
+    return _of_device({(d.name, d.compute_capability) for partial in partials for d in partial.devices})
+
+
+def _of_device(devices: set[tuple[str | None, tuple[int, int] | None]]) -> float | None:
+    found = {lookup(name, capability) for name, capability in devices if name}
+    peaks = found.pop() if len(found) == 1 else None
+    return None if peaks is None or peaks.link_bandwidth is None else peaks.link_bandwidth.value / 2

@@ -1,0 +1,434 @@
+"""What a job's ranks say together: who holds up whom, what many of them have, and what must be known of the job."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.cluster.blame import Straggler
+from stepscope.cluster.cause import Cause, OwnCause
+from stepscope.cluster.job import JobFacts
+from stepscope.diagnosis.finding import Finding, Notice, paragraphs
+from stepscope.diagnosis.verdict import GROUPS
+from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE
+from stepscope.trace.tables import Bools
+from stepscope.units import format_ns, format_share
+
+_LISTED = 8
+_STRAGGLERS_TOLD = 4
+_TITLES: dict[Cause, str] = {
+    "input": "it waits for input longer",
+    "slow_device": "its device is slower",
+    "uneven_work": "it has more work",
+    "host": "its host is slower",
+    "link": "its transfers take longer",
+    "unknown": "why is not determined",
+}
+_FIXES: dict[Cause, str] = {
+    "input": """Look at what this rank reads: a slower disk or network path, larger files in its shard, other processes
+on its host. Shard by size instead of by count, and give the loader more workers or a deeper prefetch there.""",
+    "slow_device": """All its kernels take longer, so the device itself is slower: look at its clocks, power cap,
+temperature and other processes (`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`), and swap it for another to see
+whether the delay moves with it.""",
+    "uneven_work": """It is given more work than the others: balance batches by tokens or elements instead of samples,
+experts by load (capacity factor, auxiliary loss), pipeline stages by time.""",
+    "host": """Compare its host with the others: other processes, CPU pinning and power settings, NUMA placement of the
+process, logging or checkpointing that only this rank does. Work that only one rank does (`if rank == 0:`) belongs where
+nobody waits for it: another thread, or fewer steps.""",
+    "link": """Compare this rank's links with the others': cabling, PCIe width and speed, the NIC it was given
+(`nccl-tests` between pairs of nodes shows which), `NCCL_DEBUG=INFO` for the transport that was chosen.""",
+    "unknown": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RankFinding:
+    """A finding and the rank it is told of: the one where it costs most; None where it is the whole job's."""
+
+    finding: Finding
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobDiagnosis:
+    """What is said of a job."""
+
+    findings: tuple[RankFinding, ...]
+    minor: tuple[RankFinding, ...]
+    notices: tuple[Notice, ...]
+    verdict: str
+    bottleneck: str
+    plan: tuple[str, ...]
+
+
+def diagnose(facts: JobFacts) -> JobDiagnosis:
+    """Put what is known of a job into words."""
+    found = [*_held_up(facts), *_of_ranks(facts)]
+    found.sort(key=lambda one: _order(one.finding))
+    found = _numbered(found)
+    least = max(FINDING_SHARE * (facts.mean_step_ns or 0), FINDING_NS)
+    telling = [_tells(one.finding, least) for one in found]
+    worth = tuple(one for one, tells in zip(found, telling, strict=True) if tells)
+    minor = tuple(one for one, tells in zip(found, telling, strict=True) if not tells)
+    sentence, bottleneck = _verdict(facts)
+    plan = tuple(one.finding.id for one in worth if one.finding.saving_ns_per_step is not None)
+    return JobDiagnosis(worth, minor, tuple(_notices(facts)), sentence, bottleneck, plan)
+
+
+def _order(finding: Finding) -> tuple[bool, int]:
+    saving = finding.saving_ns_per_step
+    return saving is None, -(saving if saving is not None else finding.cost_ns_per_step or 0)
+
+
+def _tells(finding: Finding, least: float) -> bool:
+    if finding.not_determined is not None and finding.cost_ns_per_step is None:
+        return True
+    return min(finding.cost_ns_per_step or 0, finding.saving_ns_per_step or finding.cost_ns_per_step or 0) >= least
+
+
+def _numbered(found: list[RankFinding]) -> list[RankFinding]:
+    seen: dict[str, int] = defaultdict(int)
+    made = []
+    for one in found:
+        seen[one.finding.rule] += 1
+        made.append(replace(one, finding=replace(one.finding, id=f"{one.finding.rule}.{seen[one.finding.rule]}")))
+    return made
+
+
+# --- who holds up whom ----------------------------------------------------------------------------------------------
+
+
+def _held_up(facts: JobFacts) -> list[RankFinding]:
+    if facts.blame is None or facts.sampled or not facts.blame.determined:
+        return []
+    found = [_straggler(facts, one) for one in facts.blame.stragglers[:_STRAGGLERS_TOLD]]
+    skew = _skew(facts)
+    return [*found, *([skew] if skew else [])]
+
+
+def _straggler(facts: JobFacts, one: Straggler) -> RankFinding:
+    assert facts.blame is not None
+    lane = facts.blame.lanes[one.lane]
+    cause, step = facts.cause_of(lane, one.waited_ns), facts.mean_step_ns or 0
+    name = facts.name(lane)
+    host = facts.partials[lane.partial].host
+    counted = [late for late in facts.blame.steps if late.number in facts.used_steps]
+    why = (
+        f"In {one.steps} of {len(facts.used_steps)} steps {name}{f' (host {host})' if host else ''} is the last to "
+        f"come to collectives, and the others wait {format_ns(one.waited_ns)} per step for it on average. {_because(cause)}"
+    )
+    saving = max(min(one.saving_ns, step), 0)
+    return RankFinding(
+        Finding(
+            rule="straggler",
+            title=f"{name.capitalize()} is late and the others wait for it: {_TITLES[cause.cause]}",
+            why=why + _also(facts, one, len(counted)),
+            fix=paragraphs(_FIXES[cause.cause]),
+            cost_ns_per_step=one.waited_ns,
+            saving_ns_per_step=saving,
+            predicted_step_ns=max(step - saving, 0),
+            confidence="high" if cause.cause != "unknown" else "medium",
+            device=lane.device if lane.device >= 0 else None,
+        ),
+        facts.ranks[lane.partial],
+    )
+
+
+def _because(cause: OwnCause) -> str:
+    if cause.category is None:
+        return "Its own time differs from theirs in nothing that was recorded."
+    spent = f"It spends {format_ns(cause.excess_ns)} per step more than they do on {_words(cause)}"
+    if cause.cause == "unknown":
+        return f"{spent}, which explains too little of it."
+    if cause.kernels:
+        name, times = cause.kernels[0]
+        short = name if len(name) <= 80 else name[:79] + "…"
+        spent += f"; kernel `{short}` takes {times:.2f} times as long" if cause.cause == "uneven_work" else (
+            f"; all its kernels are slower, `{short}` {times:.2f} times"
+        )
+    return f"{spent}."
+
+
+def _words(cause: OwnCause) -> str:
+    if cause.cause == "host" and cause.category is not None:
+        return f"its host ({cause.category.replace('_', ' ')})"
+    return {"input": "waiting for input", "link": "transfers"}.get(cause.cause, str(cause.category).replace("_", " "))
+
+
+def _also(facts: JobFacts, one: Straggler, counted: int) -> str:
+    """The chain by which it holds up ranks that it exchanges nothing with itself."""
+    assert facts.blame is not None
+    chains = [late.chain for late in facts.blame.steps if late.lane == one.lane and len(late.chain) > 1]
+    if not chains or not counted:
+        return ""
+    names = [facts.name(facts.blame.lanes[lane]) for lane in chains[0]]
+    return f" The delay is handed on: {' → '.join(names)}."
+
+
+def _skew(facts: JobFacts) -> RankFinding | None:
+    """What ranks wait for each other beyond the stragglers."""
+    assert facts.blame is not None
+    blame, step = facts.blame, facts.mean_step_ns or 0
+    counted = [at for at, number in enumerate(blame.numbers) if number in facts.used_steps]
+    if not counted:
+        return None
+    known = {one.lane for one in blame.stragglers}
+    cost = blame.cost[:, counted].sum(axis=0).mean()
+    rest = cost - sum(blame.cost[lane, counted].mean() for lane in known)
+    if rest <= 0:
+        return None
+    lasts = len({int(blame.cost[:, at].argmax()) for at in counted})
+    apart = "the other ranks" if known else "ranks"
+    return RankFinding(
+        Finding(
+            rule="rank_skew",
+            title=f"{apart.capitalize()} wait for each other, now for one and now for another",
+            why=(
+                f"They wait {format_ns(round(rest))} per step on average for whoever comes last to a collective; "
+                f"{lasts} different {'ranks do' if lasts > 1 else 'rank does'} in {len(counted)} steps, none more "
+                "often than chance explains."
+            ),
+            fix=paragraphs(
+                """Even out the work of a step: batches of equal length (bucket by length, pack sequences), fixed shapes
+instead of padding to each batch's longest, no host work that strikes ranks at different times (logging, garbage
+collection, checkpoints: let all ranks do it in the same step)."""
+            ),
+            cost_ns_per_step=round(rest),
+            saving_ns_per_step=round(min(rest, step)),
+            predicted_step_ns=max(round(step - rest), 0),
+            basis="modelled",
+            confidence="low",
+        ),
+        None,
+    )
+
+
+# --- what ranks have each for themselves ----------------------------------------------------------------------------
+
+
+def _of_ranks(facts: JobFacts) -> list[RankFinding]:
+    """One finding per rule and title: the rank where its fix saves most speaks for all that have it."""
+    groups: dict[tuple[str, str], list[RankFinding]] = defaultdict(list)
+    for rank, partial in zip(facts.ranks, facts.partials, strict=True):
+        for finding in (*partial.findings, *partial.minor):
+            key = finding.rule, "" if finding.rule == "sync_bound" else finding.title
+            groups[key].append(RankFinding(finding, rank))
+    return [_merged(facts, group) for group in groups.values()]
+
+
+def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
+    worst = max(group, key=lambda one: (one.finding.saving_ns_per_step or 0, one.finding.cost_ns_per_step or 0))
+    finding, count, all_ = worst.finding, len({one.rank for one in group}), len(facts.partials)
+    step = facts.mean_step_ns
+    savings = sorted(one.finding.saving_ns_per_step or 0 for one in group)
+    saving = None if finding.saving_ns_per_step is None else savings[0] if count == all_ else savings[-1]
+    others = [lane for lane in facts.means if facts.ranks[lane.partial] not in {one.rank for one in group}]
+    if saving is not None and count < all_ and facts.blame is not None and others:
+        # A step ends when its last rank does: a fix of some ranks gains what the others wait for them.
+        waited = np.mean([facts.means[lane][Category.COLLECTIVE_WAIT.code] for lane in others])
+        saving = min(saving, round(float(waited)))
+    cost = finding.cost_ns_per_step
+    if finding.rule == "exposed_collective" and cost is not None and facts.blame is not None:
+        parts = facts.mean_parts
+        cost = round(sum(parts.get(c, 0.0) for c in (Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER)))
+        saving = None if saving is None else min(saving, cost)
+        finding = replace(finding, why=_divided(facts, finding.why))
+    told = f" {count} of {all_} ranks have it; the figures are those of rank {worst.rank}." if all_ > 1 else ""
+    predicted = None if step is None or saving is None else max(step - saving, 0)
+    finding = replace(
+        finding, cost_ns_per_step=cost, saving_ns_per_step=saving, predicted_step_ns=predicted, why=finding.why + told
+    )
+    return RankFinding(finding, worst.rank)
+
+
+def _divided(facts: JobFacts, why: str) -> str:
+    parts = facts.mean_parts
+    waits = format_ns(round(parts.get(Category.COLLECTIVE_WAIT, 0.0)))
+    transfers = format_ns(round(parts.get(Category.COLLECTIVE_TRANSFER, 0.0)))
+    kept = why.split(" Waiting for a rank that is late")[0]
+    return f"{kept} On average over ranks {waits} of it per step is waiting for the last rank, {transfers} transfer."
+
+
+# --- in one sentence ------------------------------------------------------------------------------------------------
+
+
+def _verdict(facts: JobFacts) -> tuple[str, str]:
+    step, parts = facts.mean_step_ns, facts.mean_parts
+    total = sum(parts.values())
+    ranks = f"over {len(facts.partials)} ranks"
+    if not step or not total:
+        return "Nothing in these profiles says how long a step takes.", "unknown"
+    waiting = parts.get(Category.COLLECTIVE_WAIT, 0.0)
+    if facts.blame is not None and facts.blame.stragglers and not facts.sampled:
+        one = facts.blame.stragglers[0]
+        if one.waited_ns >= BOTTLENECK_SHARE * step:
+            lane = facts.blame.lanes[one.lane]
+            cause = _TITLES[facts.cause_of(lane, one.waited_ns).cause]
+            share = format_share(min(one.waited_ns / step, 1.0))
+            return (
+                f"For {share} of each step ({format_ns(one.waited_ns)} of {format_ns(step)}) the other ranks wait for "
+                f"{facts.name(lane)}: {cause}.",
+                "straggler",
+            )
+    shares = {name: sum(parts.get(c, 0.0) for c in of) / total for name, (of, _) in GROUPS.items()}
+    worst = max(shares, key=lambda name: shares[name])
+    busy = sum(parts.get(c, 0.0) for c in (Category.COMPUTE, Category.HOST_COMPUTE, Category.MEMSET)) / total
+    if shares[worst] < BOTTLENECK_SHARE:
+        return f"The devices set the pace: they compute {format_share(busy)} of each step on average {ranks}.", "device"
+    lost = f"{format_ns(round(shares[worst] * step))} of {format_ns(step)}"
+    what = f"a rank {GROUPS[worst][1]}"
+    if worst == "communication" and waiting > 0:
+        what += f" (waiting for the last rank {format_share(waiting / total)})"
+    return (
+        f"For {format_share(shares[worst])} of each step ({lost}, on average {ranks}) {what}; it computes "
+        f"{format_share(busy)}.",
+        worst,
+    )
+
+
+# --- what must be known ----------------------------------------------------------------------------------------------
+
+
+def _notices(facts: JobFacts) -> list[Notice]:
+    return [*_missing(facts), *_clocks(facts), *_collectives(facts), *_few_steps(facts), *_of_each(facts)]
+
+
+def _missing(facts: JobFacts) -> list[Notice]:
+    found = []
+    if facts.missing:
+        found.append(
+            Notice(
+                "ranks_missing",
+                f"{len(facts.missing)} of the job's {facts.world_size} ranks have no profile here: "
+                f"{_listed(facts.missing)}. Whoever waited for one of them is not told, and the rest of their "
+                "collectives stays undivided.",
+                len(facts.missing),
+            )
+        )
+    if facts.failed:
+        told = "; ".join(f"{one.path}: {one.reason}" for one in facts.failed[:_LISTED])
+        more = "; …" if len(facts.failed) > _LISTED else ""
+        found.append(Notice("rank_unreadable", f"Could not be read, and is left out: {told}{more}", len(facts.failed)))
+    for rank, paths in facts.duplicates[:_LISTED]:
+        found.append(
+            Notice(
+                "rank_duplicate",
+                f"Rank {rank} has {len(paths) + 1} profiles: the last by name is read, not {', '.join(paths[:3])}"
+                f"{', …' if len(paths) > 3 else ''}.",
+                len(paths),
+            )
+        )
+    return found
+
+
+def _listed(ranks: list[int]) -> str:
+    """Ranks as people write them: runs as first-last."""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    told = [str(a) if a == b else f"{a}-{b}" for a, b in runs]
+    return ", ".join(told[:_LISTED]) + (", …" if len(told) > _LISTED else "")
+
+
+def _clocks(facts: JobFacts) -> list[Notice]:
+    if len(facts.partials) < 2 or not any(len(group.matched.lanes) > 1 for group in facts.groups):
+        return []
+    lost = [rank for rank, clock in zip(facts.ranks, facts.clocks, strict=True) if clock is None]
+    found = []
+    if lost:
+        found.append(
+            Notice(
+                "clocks_unknown",
+                f"The clocks of ranks {_listed(lost)} cannot be compared with the others': they share no collective "
+                "that waits for all, directly or through others. Who waited for them is not determined.",
+                len(lost),
+            )
+        )
+    synchronising = [group for group in facts.groups if group.matched.synchronises.any()]
+    untold = [group for group in synchronising if not group.told.any() and len(group.matched.lanes) > 1]
+    if untold and not lost:
+        worst = max(clock.uncertainty_ns for clock in facts.clocks if clock is not None)
+        found.append(
+            Notice(
+                "clocks_uncertain",
+                f"The ranks' clocks are known to ± {format_ns(round(worst))} only, too little for the length of "
+                f"{'their' if len(untold) == len(synchronising) else 'some of their'} collectives: who waited for whom "
+                "in them is not determined. More steps in each profile would bound the clocks better.",
+            )
+        )
+    return found
+
+
+def _collectives(facts: JobFacts) -> list[Notice]:
+    world = max(facts.world_size or 0, len(facts.partials))
+    if world > 1 and not any(len(partial.collectives) for partial in facts.partials):
+        return [
+            Notice(
+                "job_no_collectives",
+                f"The job has {world} ranks but no collective was recognised in any of them: what they wait for each "
+                "other cannot be told.",
+            )
+        ]
+    found = []
+    left_out = sum(partial.collectives.left_out for partial in facts.partials)
+    if left_out:
+        found.append(
+            Notice(
+                "collectives_left_out",
+                "Of ranks with very many collectives those of the first steps alone are matched; later ones stay "
+                "undivided.",
+                left_out,
+            )
+        )
+    total = sum(int((partial.collectives.step >= 0).sum()) for partial in facts.partials)
+    unmatched = total - sum(_shared(group.matched.present) for group in facts.groups)
+    if len(facts.partials) > 1 and unmatched > total // 20:
+        found.append(
+            Notice(
+                "collectives_unmatched",
+                f"{unmatched} of {total} collectives have no counterpart on another rank that was read (their groups' "
+                "other members are missing, or steps hold different numbers of them): they stay undivided.",
+                unmatched,
+            )
+        )
+    return found
+
+
+def _shared(present: Bools) -> int:
+    """Entries of collectives that more than one lane takes part in."""
+    return int(present[:, present.sum(axis=0) > 1].sum())
+
+
+def _few_steps(facts: JobFacts) -> list[Notice]:
+    if facts.blame is None or facts.blame.determined or facts.sampled:
+        return []
+    return [
+        Notice(
+            "stragglers_not_determined",
+            f"With {len(facts.used_steps)} steps, a rank that is always late cannot be told from chance: record five "
+            "or more.",
+        )
+    ]
+
+
+def _of_each(facts: JobFacts) -> list[Notice]:
+    """What must be known of single ranks; what several have in common, once."""
+    groups: dict[str, list[tuple[int, Notice]]] = defaultdict(list)
+    for rank, partial in zip(facts.ranks, facts.partials, strict=True):
+        for notice in partial.notices:
+            groups[notice.code].append((rank, notice))
+    made = []
+    for code, group in groups.items():
+        ranks = list(dict.fromkeys(rank for rank, _ in group))
+        who = "All ranks" if len(ranks) == len(facts.partials) else f"Rank{'s' * (len(ranks) > 1)} {_listed(ranks)}"
+        counts = [notice.count for _, notice in group if notice.count is not None]
+        made.append(Notice(code, f"{who}: {group[0][1].text}", sum(counts) if counts else None))
+    return made
+
+

@@ -1,0 +1,140 @@
+"""Reading many ranks at once: one process per core, each reading one rank after another.
+
+Workers are interpreters of their own that import nothing of the caller's program, as the pools of the standard library
+would: a script that opens a folder of ranks needs no guard around its main part. One that dies (killed for memory) is
+replaced, and its rank tried once more.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe
+from queue import SimpleQueue
+
+from stepscope.cluster.job import Failed
+from stepscope.cluster.partial import Partial
+from stepscope.limits import POOL_BYTES
+from stepscope.readers.source import Source
+
+_TRIES = 2
+_DIED = "the process that read it died, most likely for lack of memory; read this rank alone with --rank"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A rank to read."""
+
+    rank: int
+    source: Source
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def read_all(
+    tasks: Sequence[Task], entry: str, reduce: Callable[[Source], Partial | Failed], workers: int | None = None
+) -> Iterator[tuple[Task, Partial | Failed]]:
+    """The partial result of each rank, as they come.
+
+    ``entry`` (``module:function``) names ``reduce`` for workers of their own; few bytes are read here, with it.
+    """
+    count = min(workers or cores(), len(tasks))
+    if workers is None and sum(task.source.size or 0 for task in tasks) < POOL_BYTES:
+        count = 1
+    if count < 2:
+        for task in tasks:
+            yield task, reduce(task.source)
+        return
+    idle: SimpleQueue[_Worker] = SimpleQueue()
+    made = [_Worker(entry) for _ in range(count)]
+    for worker in made:
+        idle.put(worker)
+    executor = ThreadPoolExecutor(count)
+    try:
+        futures = {executor.submit(_ask, idle, task): task for task in tasks}
+        for future in as_completed(list(futures)):
+            yield futures.pop(future), future.result()
+    finally:
+        for worker in made:
+            worker.end()
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _ask(idle: SimpleQueue[_Worker], task: Task) -> Partial | Failed:
+    worker = idle.get()
+    try:
+        for _ in range(_TRIES):
+            with suppress(EOFError, OSError):
+                return worker.ask(task.source)
+            worker.restart()
+        return Failed(str(task.source.path), _DIED)
+    finally:
+        idle.put(worker)
+
+
+class _Worker:
+    """A process that reads ranks; started when it is first asked."""
+
+    def __init__(self, entry: str) -> None:
+        self._entry = entry
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
+        self._ended = False
+
+    def ask(self, source: Source) -> Partial | Failed:
+        """Read one rank. Raises EOFError or OSError where the process is gone."""
+        if self._pipe is None:
+            self._start()
+        assert self._pipe is not None
+        self._pipe.send(source)
+        found: Partial | Failed = self._pipe.recv()
+        return found
+
+    def _start(self) -> None:
+        if self._ended:
+            raise EOFError
+        here, there = Pipe()
+        code = f"from stepscope.cluster.pool import serve; serve({there.fileno()}, {self._entry!r})"
+        environment = os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code], pass_fds=[there.fileno()], env=environment, stdin=subprocess.DEVNULL
+        )
+        there.close()
+        self._pipe = here
+
+    def restart(self) -> None:
+        """Forget a process that is gone; the next question starts another."""
+        self._stop()
+
+    def end(self) -> None:
+        """Stop the process for good."""
+        self._ended = True
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._pipe is not None:
+            self._pipe.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._pipe = self._process = None
+
+
+def serve(descriptor: int, entry: str) -> None:
+    """A worker's life: read what it is asked for until nobody asks."""
+    from importlib import import_module
+
+    module, name = entry.split(":")
+    reduce: Callable[[Source], Partial | Failed] = getattr(import_module(module), name)
+    pipe = Connection(descriptor)
+    with suppress(EOFError, OSError, KeyboardInterrupt):
+        while True:
+            pipe.send(reduce(pipe.recv()))

@@ -1,0 +1,136 @@
+"""Many ranks as one: their profiles read one by one in processes of their own, and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from stepscope.cluster.findings import JobDiagnosis, RankFinding, diagnose
+from stepscope.cluster.job import Failed, JobFacts, combine
+from stepscope.cluster.partial import Partial
+from stepscope.cluster.pool import Task, read_all
+from stepscope.cluster.ranks import Ranks
+from stepscope.diagnosis.finding import Notice
+from stepscope.errors import Exit, InputError
+from stepscope.readers.source import Source
+from stepscope.report import frames
+from stepscope.report import job as report
+
+Progress = Callable[[str, int, int], None]
+
+
+class Job:
+    """The ranks of one job, read and diagnosed together.
+
+    ``facts`` holds clocks, matched collectives and blame; ``findings`` say of which rank they are; ``document()`` is
+    everything as one JSON-ready dict.
+    """
+
+    def __init__(self, ranks: Ranks, facts: JobFacts) -> None:
+        self.sources = ranks.sources
+        """Each rank's profile."""
+        self.facts = facts
+        self._by_order = ranks.by_order
+        self._unranked = ranks.unranked
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks that were read."""
+        return self.facts.ranks
+
+    @cached_property
+    def diagnosis(self) -> JobDiagnosis:
+        """Everything that is said of the job."""
+        made = diagnose(self.facts)
+        return replace(made, notices=(*self._of_files(), *made.notices))
+
+    def _of_files(self) -> list[Notice]:
+        found = []
+        if self._by_order:
+            found.append(
+                Notice(
+                    "ranks_by_order",
+                    "Nothing in these profiles says which process is which: ranks are numbered in the order of the "
+                    "files' names.",
+                )
+            )
+        if self._unranked:
+            names = ", ".join(self._unranked[:3]) + (", …" if len(self._unranked) > 3 else "")
+            found.append(
+                Notice(
+                    "rank_unknown",
+                    f"Left out, as nothing says which rank's they are: {names}. --rank-pattern can say it.",
+                    len(self._unranked),
+                )
+            )
+        return found
+
+    @property
+    def findings(self) -> tuple[RankFinding, ...]:
+        """What costs time, largest saving first."""
+        return self.diagnosis.findings
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What one must know of the job's profiles."""
+        return self.diagnosis.notices
+
+    @property
+    def verdict(self) -> str:
+        """The diagnosis in one sentence."""
+        return self.diagnosis.verdict
+
+    @cached_property
+    def steps(self) -> pl.DataFrame:
+        """One row per rank and step; times in ns."""
+        return frames.steps(self.document())
+
+    @cached_property
+    def accounting(self) -> pl.DataFrame:
+        """One row per rank, device and step (and the time around steps), one column of ns per category."""
+        return frames.accounting(self.document())
+
+    def document(self) -> dict[str, Any]:
+        """The report as one JSON-ready dict (schema ``stepscope.report/1``)."""
+        return self._document
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        return report.make(self.facts, self.diagnosis)
+
+    @property
+    def exit_status(self) -> Exit:
+        """``OK``, or ``PARTIAL`` where a rank, or a part of one, could not be read."""
+        whole = all(partial.complete for partial in self.facts.partials) and not self.facts.failed
+        return Exit.OK if whole else Exit.PARTIAL
+
+
+def read_job(
+    ranks: Ranks,
+    entry: str,
+    reduce: Callable[[Source], Partial | Failed],
+    *,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Job:
+    """Read every rank of a job and put them together; ``entry`` (``module:function``) names ``reduce``.
+
+    Raises InputError where none of them can be read.
+    """
+    tasks = [Task(rank, source) for rank, source in ranks.sources.items()]
+    partials, failed = [], []
+    for task, found in read_all(tasks, entry, reduce, workers):
+        if isinstance(found, Failed):
+            failed.append(found)
+        else:
+            partials.append(replace(found, rank=task.rank))
+        if progress is not None:
+            progress("ranks", len(partials) + len(failed), len(tasks))
+    if not partials:
+        details = [f"{one.path}: {one.reason}" for one in failed[:8]]
+        raise InputError(f"none of the job's {len(tasks)} ranks can be read", *details)
+    return Job(ranks, combine(partials, sorted(failed, key=lambda one: one.path), ranks.duplicates))

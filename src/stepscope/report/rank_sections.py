@@ -1,0 +1,144 @@
+"""The tables of a job's report: who was late, what each rank's time went to, clocks, and collectives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stepscope.report.section import ABSENT, Column, Section, cut, name, number, rate, text
+from stepscope.units import format_bytes, format_ns, format_share
+
+_CAUSES = {
+    "input": "input",
+    "slow_device": "slower device",
+    "uneven_work": "more work",
+    "host": "host",
+    "link": "transfers",
+    "unknown": "not determined",
+}
+_SHOWN = ("compute", "collective_transfer", "collective_wait", "collective", "input")
+
+
+def sections(ranks: dict[str, Any] | None, collectives: list[dict[str, Any]]) -> list[Section]:
+    """What of a job's analyses has rows."""
+    if ranks is None:
+        return []
+    return [_late(ranks["steps"]), _ranks(ranks["per_rank"]), _clocks(ranks["clocks"]), _traffic(collectives)]
+
+
+def _ns(value: int | None) -> str:
+    return ABSENT if value is None else format_ns(value)
+
+
+def _lane(row: dict[str, Any]) -> str:
+    return f"{row['rank']}" if row["device"] in (None, 0) else f"{row['rank']}, device {row['device']}"
+
+
+def _late(steps: list[dict[str, Any]]) -> Section:
+    columns = (number("step"), number("late rank"), number("others waited"), Column("because of"), Column("by way of"))
+    rows, note = cut(
+        (
+            (
+                text(step["number"]),
+                _lane(step),
+                _ns(step["waited_ns"]),
+                _CAUSES[step["cause"]],
+                " → ".join(map(str, step["chain"])) if len(step["chain"]) > 1 else ABSENT,
+            )
+            for step in steps
+        ),
+        len(steps),
+    )
+    return Section("Whom each step waited for", columns, rows, note)
+
+
+def _ranks(ranks: list[dict[str, Any]]) -> Section:
+    """The ranks others waited for most come first."""
+    ordered = sorted(ranks, key=lambda row: -(row["made_wait_ns_per_step"] or 0))
+    columns = (
+        number("rank"),
+        Column("host"),
+        number("step time"),
+        number("compute"),
+        number("transfer"),
+        number("waits for ranks"),
+        number("undivided"),
+        number("input"),
+        number("others wait for it"),
+        number("late in steps"),
+    )
+    rows, note = cut(
+        (
+            (
+                _lane(row),
+                text(row["host"]),
+                _ns(row["step_ns"]),
+                *(_ns(row["parts_ns_per_step"].get(part)) for part in _SHOWN),
+                _ns(row["made_wait_ns_per_step"]),
+                text(row["late_steps"]),
+            )
+            for row in ordered
+        ),
+        len(ordered),
+    )
+    return Section("Ranks", columns, rows, note or "means per step")
+
+
+def _clocks(clocks: list[dict[str, Any]]) -> Section:
+    known = [clock for clock in clocks if clock["offset_ns"] is not None]
+    columns = (number("rank"), number("clock is behind by"), number("drift (µs/s)"), number("±"), number("collectives"))
+    rows, note = cut(
+        (
+            (
+                text(clock["rank"]),
+                f"{clock['offset_ns'] / 1000:,.3f} µs",
+                rate(clock["drift"] * 1e6),
+                _ns(clock["uncertainty_ns"]),
+                text(clock["collectives"]),
+            )
+            for clock in known
+        ),
+        len(known),
+    )
+    return Section("Clocks, against the first rank's", columns, rows, note)
+
+
+def _traffic(collectives: list[dict[str, Any]]) -> Section:
+    columns = (
+        Column("collective"),
+        name("group"),
+        number("ranks"),
+        number("size"),
+        number("per step"),
+        number("transfer"),
+        number("waits"),
+        number("exposed per step"),
+        number("algorithm GB/s"),
+        number("bus GB/s"),
+        number("of the link"),
+    )
+    rows, note = cut(
+        (
+            (
+                one["kind"].replace("_", "-"),
+                one["group"],
+                text(one["size"]),
+                ABSENT if one["bytes"] is None else format_bytes(one["bytes"]),
+                rate(one["per_step"]),
+                f"{'≤ ' if one['bound'] else ''}{format_ns(one['transfer_ns'])}",
+                _ns(one["wait_ns"]),
+                _ns(one["exposed_ns_per_step"]),
+                _bandwidth(one["algorithm_bandwidth"], one["bound"]),
+                _bandwidth(one["bus_bandwidth"], one["bound"]),
+                ABSENT
+                if None in (one["bus_bandwidth"], one["link_bandwidth"])
+                else format_share(one["bus_bandwidth"] / one["link_bandwidth"]),
+            )
+            for one in collectives
+        ),
+        len(collectives),
+    )
+    return Section("Collectives", columns, rows, note)
+
+
+def _bandwidth(value: float | None, bound: bool) -> str:
+    return ABSENT if value is None else f"{'≥ ' if bound else ''}{value / 1e9:.3g}"
