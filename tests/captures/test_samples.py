@@ -19,7 +19,7 @@ from stepscope.writers.registry import Writer
 from tests.captures.checks import assert_every_nanosecond_once, assert_same_tables, opened
 from tests.captures.jobs import Captures
 from tests.report import documents
-from tests.writers.test_what_is_carried import READ_BACK, carried
+from tests.writers.test_what_is_carried import READ_BACK, assert_carried
 
 pytestmark = pytest.mark.slow
 
@@ -166,4 +166,4 @@ def test_the_folder_it_was_written_to_is_the_same_profile(captures: Captures) ->
 
 @pytest.mark.parametrize("writer", READ_BACK, ids=lambda writer: writer.name)
 def test_what_is_written_is_read_again(path: Path, writer: Writer, tmp_path: Path) -> None:
-    carried(path, writer, tmp_path)
+    assert_carried(path, writer, tmp_path)

@@ -32,46 +32,25 @@ __all__ = ["CASES", "Planted", "plant"]
 
 def healthy(seed: int = 0, jitter: float = 0.05) -> Planted:
     """The device is the limit and the host runs ahead: nothing to find."""
-    return plant("healthy", Plan(seed=seed, jitter=jitter), quiet=True)
+    return plant(Plan(seed=seed, jitter=jitter), quiet=True)
 
 
 def input_bound(seed: int = 0, jitter: float = 0.05, input_us: int = 7_000) -> Planted:
     """The loader's worker processes do not keep up: the training thread waits for its batch."""
     plan = Plan(seed=seed, jitter=jitter, input_us=input_us)
-    return plant(
-        "input_bound",
-        plan,
-        {"all": replace(plan, input_us=20)},
-        rule="input_bound",
-        where=USER_FRAMES["main"],
-        category="input",
-    )
+    return plant(plan, replace(plan, input_us=20), rule="input_bound", where=USER_FRAMES["main"], category="input")
 
 
 def input_on_main_thread(seed: int = 0, jitter: float = 0.05, input_us: int = 7_000) -> Planted:
     """``num_workers=0``: the training thread reads and collates the batch, with ops in the input range."""
     plan = Plan(seed=seed, jitter=jitter, input_us=input_us, loader="main")
-    return plant(
-        "input_on_main_thread",
-        plan,
-        {"all": replace(plan, input_us=20)},
-        rule="input_bound",
-        where=USER_FRAMES["data"],
-        category="input",
-    )
+    return plant(plan, replace(plan, input_us=20), rule="input_bound", where=USER_FRAMES["data"], category="input")
 
 
 def sync_bound(seed: int = 0, jitter: float = 0.05, work_us: int = 600) -> Planted:
     """The loss is read with ``.item()`` each step; the host work behind it can no longer run ahead."""
     plan = Plan(seed=seed, jitter=jitter, syncs=("optimizer",), work_after=("optimizer",), work_us=work_us)
-    return plant(
-        "sync_bound",
-        plan,
-        {"all": replace(plan, syncs=())},
-        rule="sync_bound",
-        where=USER_FRAMES["item"],
-        category="sync",
-    )
+    return plant(plan, replace(plan, syncs=()), rule="sync_bound", where=USER_FRAMES["item"], category="sync")
 
 
 def sync_chain(seed: int = 0, jitter: float = 0.05, work_us: int = 600) -> Planted:
@@ -79,25 +58,20 @@ def sync_chain(seed: int = 0, jitter: float = 0.05, work_us: int = 600) -> Plant
 
     Without one of them the next one waits, so only all three pay.
     """
-    plan = Plan(
-        seed=seed, jitter=jitter, syncs=("optimizer",) * 3, work_after=("optimizer",), work_us=work_us
+    plan = Plan(seed=seed, jitter=jitter, syncs=("optimizer",) * 3, work_after=("optimizer",), work_us=work_us)
+    parts = {"one": replace(plan, syncs=("optimizer",) * 2), "two": replace(plan, syncs=("optimizer",))}
+    return plant(
+        plan, replace(plan, syncs=()), parts=parts, rule="sync_bound", where=USER_FRAMES["item"], category="sync"
     )
-    without = {
-        "all": replace(plan, syncs=()),
-        "one": replace(plan, syncs=("optimizer",) * 2),
-        "two": replace(plan, syncs=("optimizer",)),
-    }
-    return plant("sync_chain", plan, without, rule="sync_bound", where=USER_FRAMES["item"], category="sync")
 
 
 def sync_in_three_places(seed: int = 0, jitter: float = 0.05, work_us: int = 300) -> Planted:
     """A read after forward, backward and optimizer, host work after each: each of them costs its own gap."""
     places: tuple[Part, ...] = ("forward", "backward", "optimizer")
     plan = Plan(seed=seed, jitter=jitter, syncs=places, work_after=places, work_us=work_us)
-    without = {"all": replace(plan, syncs=())}
-    without |= {place: replace(plan, syncs=tuple(p for p in places if p != place)) for place in places}
+    parts: dict[str, Plan] = {place: replace(plan, syncs=tuple(p for p in places if p != place)) for place in places}
     return plant(
-        "sync_in_three_places", plan, without, rule="sync_bound", where=USER_FRAMES["item"], category="sync"
+        plan, replace(plan, syncs=()), parts=parts, rule="sync_bound", where=USER_FRAMES["item"], category="sync"
     )
 
 
@@ -118,45 +92,31 @@ def sync_limited(ahead_us: int = 10, work_us: int = 900) -> Planted:
         work_us=work_us,
         costs=Costs(sync_return_ns=0),
     )
-    return plant(
-        "sync_limited", plan, {"all": replace(plan, syncs=())}, category="sync", where=USER_FRAMES["item"]
-    )
+    return plant(plan, replace(plan, syncs=()), category="sync", where=USER_FRAMES["item"])
 
 
 def launch_bound(seed: int = 0, jitter: float = 0.0) -> Planted:
     """Many kernels shorter than their launch. Without the cause one graph launch replaces them."""
     plan = Plan(seed=seed, jitter=jitter, forward=60, backward=120, optimizer=20, kernel_us=3, dispatch_us=12)
-    return plant(
-        "launch_bound",
-        plan,
-        {"all": replace(plan, graph=True)},
-        rule="launch_bound",
-        where=USER_FRAMES["step"],
-        category="launch",
-    )
+    return plant(plan, replace(plan, graph=True), rule="launch_bound", where=USER_FRAMES["step"], category="launch")
 
 
 def graph_launched(seed: int = 0) -> Planted:
     """The kernels of a step in one graph launch: many ops point to one call, and nothing is to be found."""
-    return plant("graph_launched", Plan(seed=seed, graph=True, kernel_us=60), quiet=True)
+    return plant(Plan(seed=seed, graph=True, kernel_us=60), quiet=True)
 
 
 def exposed_copy(seed: int = 0, jitter: float = 0.05, copy_us: int = 1_500) -> Planted:
     """Each step begins with a copy from pageable memory on the compute stream: nothing runs beside it."""
     plan = Plan(seed=seed, jitter=jitter, copy="pageable", copy_us=copy_us)
     return plant(
-        "exposed_copy",
-        plan,
-        {"all": replace(plan, copy="prefetched")},
-        rule="exposed_copy",
-        where=USER_FRAMES["batch"],
-        category="copy_h2d",
+        plan, replace(plan, copy="prefetched"), rule="exposed_copy", where=USER_FRAMES["batch"], category="copy_h2d"
     )
 
 
 def hidden_copy(seed: int = 0, jitter: float = 0.05) -> Planted:
     """The next batch is copied from pinned memory beside the compute: the copy costs nothing."""
-    return plant("hidden_copy", Plan(seed=seed, jitter=jitter, copy="prefetched"), quiet=True)
+    return plant(Plan(seed=seed, jitter=jitter, copy="prefetched"), quiet=True)
 
 
 def copy_staging(staging_us: int = 1_200) -> Planted:
@@ -166,150 +126,93 @@ def copy_staging(staging_us: int = 1_200) -> Planted:
     the gap before the copy is the copy's own.
     """
     plan = Plan(input_us=7_000, copy="pageable", copy_us=200, staging_us=staging_us, copy_then_input_us=1_500)
-    return plant(
-        "copy_staging",
-        plan,
-        {"all": replace(plan, copy="prefetched")},
-        category="copy_staging",
-        where=USER_FRAMES["batch"],
-    )
+    return plant(plan, replace(plan, copy="prefetched"), category="copy_staging", where=USER_FRAMES["batch"])
 
 
 def python_between_steps(seed: int = 0, jitter: float = 0.05, python_us: int = 7_000) -> Planted:
     """A callback of 7 ms between steps, in Python frames."""
     plan = Plan(seed=seed, jitter=jitter, python_us=python_us)
-    return plant(
-        "python_between_steps",
-        plan,
-        {"all": replace(plan, python_us=0)},
-        where=USER_FRAMES["log"],
-        rule="between_steps",
-        category="python",
-    )
+    return plant(plan, replace(plan, python_us=0), where=USER_FRAMES["log"], rule="between_steps", category="python")
 
 
 def python_annotated(python_us: int = 7_000) -> Planted:
     """The same without Python frames, in a user annotation."""
     plan = Plan(python_us=python_us, stacks=False, annotated=True)
-    return plant("python_annotated", plan, {"all": replace(plan, python_us=0)}, rule="between_steps", category="python")
+    return plant(plan, replace(plan, python_us=0), rule="between_steps", category="python")
 
 
 def python_unseen(python_us: int = 7_000) -> Planted:
     """The same with neither: the step's marker ends before it, so nothing recorded covers it."""
     plan = Plan(python_us=python_us, stacks=False, marker_ends_early=True)
-    return plant("python_unseen", plan, {"all": replace(plan, python_us=0)}, category="unknown_host")
+    return plant(plan, replace(plan, python_us=0), category="unknown_host")
 
 
 def garbage_collection(seed: int = 0, gc_us: int = 20_000, every: int = 3) -> Planted:
     """A collection of 20 ms every third step."""
     plan = Plan(seed=seed, steps=11, gc_us=gc_us, gc_every=every)
-    return plant(
-        "garbage_collection", plan, {"all": replace(plan, gc_us=0)}, category="gc", where=USER_FRAMES["main"]
-    )
+    return plant(plan, replace(plan, gc_us=0), category="gc", where=USER_FRAMES["main"])
 
 
 def checkpointing(seed: int = 0, checkpoint_us: int = 40_000, every: int = 4) -> Planted:
     """A checkpoint of 40 ms every fourth step."""
     plan = Plan(seed=seed, steps=14, checkpoint_us=checkpoint_us, checkpoint_every=every)
-    return plant(
-        "checkpointing",
-        plan,
-        {"all": replace(plan, checkpoint_us=0)},
-        category="checkpoint_io",
-        where=USER_FRAMES["save"],
-    )
+    return plant(plan, replace(plan, checkpoint_us=0), category="checkpoint_io", where=USER_FRAMES["save"])
 
 
 def allocator_retries(seed: int = 0, allocator_us: int = 6_000) -> Planted:
     """The caching allocator gives memory back and asks for it again each step."""
     plan = Plan(seed=seed, allocator_us=allocator_us)
     return plant(
-        "allocator_retries",
-        plan,
-        {"all": replace(plan, allocator_us=0)},
-        rule="allocator_bound",
-        category="allocator",
-        where=USER_FRAMES["step"],
+        plan, replace(plan, allocator_us=0), rule="allocator_bound", category="allocator", where=USER_FRAMES["step"]
     )
 
 
 def recompilation(seed: int = 0, compile_us: int = 60_000, every: int = 4) -> Planted:
     """A recompilation of 60 ms every fourth step."""
     plan = Plan(seed=seed, steps=10, compile_us=compile_us, compile_every=every)
-    return plant(
-        "recompilation",
-        plan,
-        {"all": replace(plan, compile_us=0)},
-        category="compile",
-        where=USER_FRAMES["step"],
-    )
+    return plant(plan, replace(plan, compile_us=0), category="compile", where=USER_FRAMES["step"])
 
 
 def collecting_in_every_step(seed: int = 0, gc_us: int = 6_000) -> Planted:
     """``gc.collect()`` after each step."""
     plan = Plan(seed=seed, jitter=0.05, gc_us=gc_us)
-    return plant(
-        "collecting_in_every_step",
-        plan,
-        {"all": replace(plan, gc_us=0)},
-        rule="between_steps",
-        category="gc",
-        where=USER_FRAMES["main"],
-    )
+    return plant(plan, replace(plan, gc_us=0), rule="between_steps", category="gc", where=USER_FRAMES["main"])
 
 
 def saving_in_every_step(seed: int = 0, checkpoint_us: int = 9_000) -> Planted:
     """A checkpoint after each step."""
     plan = Plan(seed=seed, jitter=0.05, checkpoint_us=checkpoint_us)
     return plant(
-        "saving_in_every_step",
-        plan,
-        {"all": replace(plan, checkpoint_us=0)},
-        rule="between_steps",
-        category="checkpoint_io",
-        where=USER_FRAMES["save"],
+        plan, replace(plan, checkpoint_us=0), rule="between_steps", category="checkpoint_io", where=USER_FRAMES["save"]
     )
 
 
 def compiling_in_every_step(seed: int = 0, compile_us: int = 12_000) -> Planted:
     """A recompilation in each step: no two batches have one shape."""
     plan = Plan(seed=seed, jitter=0.05, compile_us=compile_us)
-    return plant(
-        "compiling_in_every_step",
-        plan,
-        {"all": replace(plan, compile_us=0)},
-        rule="recompilation",
-        category="compile",
-        where=USER_FRAMES["step"],
-    )
+    return plant(plan, replace(plan, compile_us=0), rule="recompilation", category="compile", where=USER_FRAMES["step"])
 
 
 def profiler_overhead(seed: int = 0, profiler_us: int = 25_000, every: int = 3) -> Planted:
     """The profiler asks for a buffer inside a runtime call that launches nothing."""
     plan = Plan(seed=seed, steps=11, profiler_us=profiler_us, profiler_every=every)
-    return plant("profiler_overhead", plan, {"all": replace(plan, profiler_us=0)}, category="profiler")
+    return plant(plan, replace(plan, profiler_us=0), category="profiler")
 
 
 def exposed_collective(seed: int = 0, jitter: float = 0.0, collective_us: int = 900) -> Planted:
     """One all-reduce after the whole backward: the optimizer waits for it."""
     plan = Plan(seed=seed, jitter=jitter, buckets=1, collective_us=collective_us)
-    return plant(
-        "exposed_collective",
-        plan,
-        {"all": replace(plan, collective_us=1)},
-        rule="exposed_collective",
-        category="collective",
-    )
+    return plant(plan, replace(plan, collective_us=1), rule="exposed_collective", category="collective")
 
 
 def hidden_collective(seed: int = 0) -> Planted:
     """All-reduces beside the backward, the last one short: all but its tail is hidden."""
-    return plant("hidden_collective", Plan(seed=seed, backward=16, buckets=4, collective_us=20), quiet=True)
+    return plant(Plan(seed=seed, backward=16, buckets=4, collective_us=20), quiet=True)
 
 
 def two_devices(seed: int = 0, jitter: float = 0.05) -> Planted:
     """One process drives two devices alike."""
-    return plant("two_devices", Plan(seed=seed, jitter=jitter, devices=2), quiet=True)
+    return plant(Plan(seed=seed, jitter=jitter, devices=2), quiet=True)
 
 
 def device_waits(seed: int = 0) -> Planted:
@@ -317,9 +220,7 @@ def device_waits(seed: int = 0) -> Planted:
 
     Each is idle while it waits for the other's event, launched long before.
     """
-    return plant(
-        "device_waits", Plan(seed=seed, devices=2, layout="pipeline", steps=10), category="dependency"
-    )
+    return plant(Plan(seed=seed, devices=2, layout="pipeline", steps=10), category="dependency")
 
 
 def input_bound_pipeline(seed: int = 0, input_us: int = 7_000) -> Planted:
@@ -329,34 +230,27 @@ def input_bound_pipeline(seed: int = 0, input_us: int = 7_000) -> Planted:
     has.
     """
     plan = Plan(seed=seed, devices=2, layout="pipeline", input_us=input_us)
-    return plant(
-        "input_bound_pipeline",
-        plan,
-        {"all": replace(plan, input_us=20)},
-        rule="input_bound",
-        where=USER_FRAMES["main"],
-        category="input",
-    )
+    return plant(plan, replace(plan, input_us=20), rule="input_bound", where=USER_FRAMES["main"], category="input")
 
 
 def launched_before(seed: int = 0) -> Planted:
     """Kernels of before the recording run into it, without a launch."""
-    return plant("launched_before", Plan(seed=seed, earlier=20), quiet=True)
+    return plant(Plan(seed=seed, earlier=20), quiet=True)
 
 
 def incomplete_last_step(seed: int = 0) -> Planted:
     """The recording ends in the forward of the last step."""
-    return plant("incomplete_last_step", Plan(seed=seed, last_share=0.5), quiet=True)
+    return plant(Plan(seed=seed, last_share=0.5), quiet=True)
 
 
 def two_cycles(seed: int = 0) -> Planted:
     """Two profiler cycles with 50 ms between them that nobody recorded."""
-    return plant("two_cycles", Plan(seed=seed, steps=6, cycles=2, pause_us=50_000))
+    return plant(Plan(seed=seed, steps=6, cycles=2, pause_us=50_000))
 
 
 def without_markers(seed: int = 0) -> Planted:
     """No step markers: the launches repeat, and that is all there is."""
-    return plant("without_markers", Plan(seed=seed, steps=12, markers=False))
+    return plant(Plan(seed=seed, steps=12, markers=False))
 
 
 def sampled(seed: int = 0, share: float = 0.3) -> Planted:
@@ -364,18 +258,16 @@ def sampled(seed: int = 0, share: float = 0.3) -> Planted:
 
     The truth is of what happened, not of what is left of it.
     """
-    planted = plant("sampled", Plan(seed=seed, dispatch_us=40, steps=12))
+    planted = plant(Plan(seed=seed, dispatch_us=40, steps=12))
     draw = random.Random(seed)
-    kept = [
-        event for event in planted.events if event.cat not in (*CALLS, *DEVICE_WORK) or draw.random() >= share
-    ]
+    kept = [event for event in planted.events if event.cat not in (*CALLS, *DEVICE_WORK) or draw.random() >= share]
     return replace(planted, events=tuple(kept))
 
 
 def cpu_only(seed: int = 0, jitter: float = 0.05) -> Planted:
     """No device: ops one after another, a loader that takes a fifth of the step, and a callback."""
     plan = Plan(seed=seed, jitter=jitter, devices=0, input_us=800, python_us=2_000)
-    return plant("cpu_only", plan, {"all": replace(plan, input_us=20)}, category="input")
+    return plant(plan, replace(plan, input_us=20), category="input")
 
 
 CASES: dict[str, Callable[[], Planted]] = {

@@ -14,7 +14,6 @@ from tests.kit.truth import Truth, account
 class Planted:
     """A profile, what its accounting must be, and what removing the cause would give."""
 
-    name: str
     plan: Plan
     events: tuple[Event, ...]
     truth: Truth
@@ -36,20 +35,20 @@ class Planted:
 
 
 def plant(
-    name: str,
     plan: Plan,
-    without: dict[str, Plan] | None = None,
+    cured: Plan | None = None,
     *,
+    parts: dict[str, Plan] | None = None,
     rule: str | None = None,
     quiet: bool = False,
     where: str = "",
     category: str = "",
 ) -> Planted:
-    """Simulate a plan and the same without its cause."""
+    """Simulate a plan and the same without its cause, or without a part of it."""
+    without = ({} if cured is None else {"all": cured}) | (parts or {})
     done = run(plan)
     covered = plan.stacks or plan.annotated
     return Planted(
-        name,
         plan,
         tuple(done.machine.events()),
         account(done.machine, done.marks, covered),
@@ -57,7 +56,7 @@ def plant(
         quiet,
         where,
         category,
-        {key: step_ns(other) for key, other in (without or {}).items()},
+        {key: step_ns(other) for key, other in without.items()},
     )
 
 

@@ -27,6 +27,17 @@ def varint(value: int) -> bytes:
     return bytes([*out, value])
 
 
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that begins at a byte, and where it ends."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
+
+
 def _field(number: int, value: Value) -> bytes:
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
@@ -39,26 +50,15 @@ def _field(number: int, value: Value) -> bytes:
 def fields(data: bytes) -> Iterator[tuple[int, int | float | bytes]]:
     """Every field of a message; an assertion fails where it is not well formed."""
     at = 0
-
-    def number() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
     while at < len(data):
-        key = number()
+        key, at = read_varint(data, at)
         assert key >> 3
         if key & 7 == 0:
-            yield key >> 3, number()
+            value, at = read_varint(data, at)
+            yield key >> 3, value
             continue
         assert key & 7 in (1, 2), f"wire type {key & 7}"
-        size = 8 if key & 7 == 1 else number()
+        size, at = (8, at) if key & 7 == 1 else read_varint(data, at)
         assert at + size <= len(data)
         chunk = data[at : at + size]
         at += size

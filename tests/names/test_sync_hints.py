@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.names.sync_hints import Replacement, frame_hint, sync_hint
+from stepscope.names.sync_hints import Replacement, SyncHint, frame_hint, sync_hint
+
+
+def assert_advises(hint: SyncHint | None, says: str) -> None:
+    assert hint is not None
+    assert any(says in line for line in hint.alternatives)
 
 
 @pytest.mark.parametrize(
@@ -20,9 +25,7 @@ from stepscope.names.sync_hints import Replacement, frame_hint, sync_hint
     ],
 )
 def test_ops_and_what_keeps_their_shape(op: str, says: str):
-    hint = sync_hint(op)
-    assert hint is not None
-    assert any(says in line for line in hint.alternatives)
+    assert_advises(sync_hint(op), says)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +40,7 @@ def test_ops_and_what_keeps_their_shape(op: str, says: str):
     ],
 )
 def test_frames_of_libraries(frame: str, says: str):
-    hint = frame_hint(frame)
-    assert hint is not None
-    assert any(says in line for line in hint.alternatives)
+    assert_advises(frame_hint(frame), says)
 
 
 @pytest.mark.parametrize(

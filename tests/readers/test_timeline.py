@@ -175,9 +175,10 @@ def test_no_values_make_it_crash(read: Read, data: st.DataObject) -> None:
         target = inside if isinstance(inside, dict) and inside and data.draw(st.booleans()) else event
         target[data.draw(st.sampled_from(sorted(target)))] = copy.deepcopy(data.draw(odd))
     try:
-        analyse(read(events))
+        facts = analyse(read(events))
     except InputError:
         return
+    assert all((account.parts.sum(axis=1) == account.duration_ns).all() for account in facts.accounts)
 
 
 @pytest.mark.parametrize("name", TIMELINES)

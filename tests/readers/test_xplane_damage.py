@@ -17,7 +17,7 @@ from stepscope.readers.registry import READERS
 from stepscope.readers.source import Source
 from stepscope.trace.trace import Trace
 from tests.kit.traces import real_trace
-from tests.kit.wire import message, varint
+from tests.kit.wire import message, read_varint, varint
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
 from tests.readers.xplane_files import US, nvidia, processor, read, rows, tpu
 
@@ -35,21 +35,9 @@ SMALL = space(
 def tags(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Number, start and end of every field of a sound message."""
     at = start
-
-    def number() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
     while at < end:
-        key = number()
-        value = number() if key & 7 in (0, 2) else 8
+        key, at = read_varint(data, at)
+        value, at = read_varint(data, at) if key & 7 in (0, 2) else (8, at)
         begin = at
         at += value if key & 7 else 0
         yield key >> 3, begin, at
@@ -65,7 +53,7 @@ def events_of(data: bytes) -> list[tuple[int, int]]:
     return found
 
 
-def accounted(trace: Trace) -> None:
+def assert_accounted(trace: Trace) -> None:
     """Every event is in a table or lost."""
     lost = sum(loss.lost_events for loss in trace.completeness.losses)
     assert sum(trace.completeness.rows.values()) + lost == trace.completeness.events
@@ -85,7 +73,7 @@ def test_a_file_cut_anywhere_keeps_every_whole_event() -> None:
                 read(SMALL[:cut])
             continue
         trace = read(SMALL[:cut])
-        accounted(trace)
+        assert_accounted(trace)
         assert sorted(trace.slices.offset.tolist() + trace.instants.offset.tolist()) == kept, cut
         lost = sum(loss.lost_events for loss in trace.completeness.losses)
         assert lost == begun or (lost == 1 and not begun), cut  # cut in the length of an event
@@ -117,7 +105,7 @@ def test_events_that_cannot_become_rows_are_counted(event: bytes, code: str, dam
     names = message((1, 1), (2, message((1, 1), (2, "a"))))
     lines = message((1, 7), (2, "python"), (4, good), (4, event), (4, good))
     trace = read(message((1, message((2, "/host:CPU"), (3, lines), (4, names)))))
-    accounted(trace)
+    assert_accounted(trace)
     assert len(trace.slices) == 2
     (loss,) = trace.completeness.losses
     assert (loss.code, loss.count, loss.lost_events, loss.damaged) == (code, 1, 1, damaged)
@@ -157,17 +145,17 @@ def test_a_compressed_file_that_was_cut_keeps_what_is_there(tmp_path: Path) -> N
     assert any(loss.code == "gzip_truncated" for loss in trace.completeness.losses)
 
 
-def read_or_refuse(data: bytes) -> None:
+def assert_read_or_refused(data: bytes) -> None:
     try:
         trace = read(data)
     except InputError:
         return
-    accounted(trace)
+    assert_accounted(trace)
 
 
 @given(st.binary(min_size=1, max_size=300))
 def test_any_bytes(data: bytes) -> None:
-    read_or_refuse(data)
+    assert_read_or_refused(data)
     xplane.recognise(data)
 
 
@@ -179,7 +167,7 @@ def test_changed_bytes(data: st.DataObject, file: bytes) -> None:
         kind = data.draw(st.sampled_from(["set", "delete", "insert"]))
         piece = data.draw(st.binary(min_size=1, max_size=4))
         changed[at : at + (len(piece) if kind == "set" else kind == "delete")] = b"" if kind == "delete" else piece
-    read_or_refuse(bytes(changed))
+    assert_read_or_refused(bytes(changed))
     xplane.recognise(bytes(changed))
 
 
@@ -189,7 +177,8 @@ NUMBERS = st.integers(-(1 << 63), (1 << 63) - 1)
 @given(st.lists(st.tuples(NUMBERS, st.integers(0, (1 << 63) - 1)), min_size=1, max_size=6), NUMBERS)
 @example([(0, (1 << 62) - 1), ((1 << 62) - 1, 5)], 0)
 def test_any_times(events: list[tuple[int, int]], time_ns: int) -> None:
-    read_or_refuse(space(Plane("/host:CPU", (line("t", *(Ev("a", *event) for event in events), time_ns=time_ns),))))
+    drawn = line("t", *(Ev("a", *event) for event in events), time_ns=time_ns)
+    assert_read_or_refused(space(Plane("/host:CPU", (drawn,))))
 
 
 @pytest.mark.parametrize("data", [SMALL, nvidia(), tpu(), processor(), space(Plane("Task Environment"))])

@@ -51,7 +51,7 @@ def test_every_label_is_distinct_and_fits_the_legend():
 
 @pytest.mark.parametrize("name", documents.ALL)
 def test_the_sample_documents_are_valid(name: str):
-    documents.check(documents.ALL[name]())
+    assert documents.check(documents.ALL[name]())["schema"] == schema.REPORT_SCHEMA
 
 
 def _set(path: str, value: object) -> Callable[[Document], None]:

@@ -95,7 +95,7 @@ REAL = [
 ]  # fmt: skip
 
 
-def carried(path: Path, writer: Writer, folder: Path) -> None:
+def assert_carried(path: Path, writer: Writer, folder: Path) -> None:
     if writer.name == "timeline" and len(stepscope.open(path).trace.nodes) == 0:
         with pytest.raises(OutputError, match="no node of a TensorFlow graph"):
             check(path, writer, folder)
@@ -106,11 +106,11 @@ def carried(path: Path, writer: Writer, folder: Path) -> None:
 @pytest.mark.parametrize("writer", READ_BACK, ids=lambda writer: writer.name)
 @pytest.mark.parametrize("name", MADE)
 def test_what_is_written_is_read_again(name: str, writer: Writer, tmp_path: Path) -> None:
-    carried(MADE[name](tmp_path), writer, tmp_path)
+    assert_carried(MADE[name](tmp_path), writer, tmp_path)
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("writer", READ_BACK, ids=lambda writer: writer.name)
 @pytest.mark.parametrize("name", REAL)
 def test_what_is_written_of_a_real_profile_is_read_again(name: str, writer: Writer, tmp_path: Path) -> None:
-    carried(real_trace(name), writer, tmp_path)
+    assert_carried(real_trace(name), writer, tmp_path)

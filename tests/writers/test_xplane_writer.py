@@ -143,17 +143,17 @@ def test_every_slice_is_written_once(events: list[object], tmp_path_factory: pyt
     trace = trace_of(events)  # type: ignore[arg-type]
     if not len(trace.slices):
         return
-    check_slices(trace, written(trace, tmp_path_factory.mktemp("trace")))
+    assert_slices(trace, written(trace, tmp_path_factory.mktemp("trace")))
 
 
 @given(trace=traces())
 def test_odd_texts_absent_facts_and_rows_without_sense_are_written(
     trace: Trace, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    check_slices(trace, written(trace, tmp_path_factory.mktemp("trace")))
+    assert_slices(trace, written(trace, tmp_path_factory.mktemp("trace")))
 
 
-def check_slices(trace: Trace, space: XSpace) -> None:
+def assert_slices(trace: Trace, space: XSpace) -> None:
     slices = trace.slices
     expected = Counter(
         (trace.name_of(row).encode("utf-8", "replace").decode(), int(slices.start_ns[row]), int(slices.dur_ns[row]),
