@@ -15,7 +15,7 @@ MADE_FOR := $(VENV)/made-for
 export PIP_USER := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports docs setup clean
+.PHONY: help demo test check lint types imports pages docs setup clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z]+:.*##/ {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,12 @@ types: setup  ## mypy --strict
 
 imports: setup  ## import directions
 	@$(BIN)/lint-imports
+
+pages:  ## types, linter and unit tests of the report's JavaScript (needs npm)
+	@npm ci --no-audit --no-fund --loglevel=error
+	@npm run --silent types
+	@npm run --silent lint
+	@npm test --silent
 
 docs: setup  ## write the generated pages of docs/ again
 	@$(BIN)/python docs/generate.py
