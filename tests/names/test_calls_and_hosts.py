@@ -157,6 +157,8 @@ FRAMES = {
         torch/autograd/profiler.py(410): key_averages
         torch/autograd/profiler.py(400): export_chrome_trace
         jax/_src/profiler.py(200): stop_trace
+        stepscope/capture/on_demand.py(114): call
+        stepscope/capture/recorder.py(200): _advance
         jax/_src/profiler.py(400): save_device_memory_profile
         jax/_src/profiler.py(140): start_trace
         tensorflow/python/profiler/profiler_v2.py(90): stop

@@ -57,6 +57,8 @@ _FRAMES = tuple(_frame(role, path, "|".join(functions)) for role, path, *functio
      r"_parse_kineto\w*|export_\w+|key_averages"),
     (_R.PROFILER, r"jax/_src/profiler\.py$", r"start_trace|stop_trace|save_device_memory_profile"),
     (_R.PROFILER, r"tensorflow/python/profiler/profiler_v2\.py$", _ANY),
+    # Our own between two steps; what wraps calls of the job (hooks, annotation) is not among it.
+    (_R.PROFILER, r"stepscope/capture/(?:recorder|on_demand|session|steps|\w+_backend)\.py$", _ANY),
     (_R.COMPILE, r"torch/_dynamo/(?:convert_frame|symbolic_convert|output_graph)\.py$", _ANY),
     (_R.COMPILE, r"torch/_dynamo/eval_frame\.py$", r"catch_errors"),
     (_R.COMPILE, r"torch/_inductor/compile_fx\w*\.py$", r"\w*(?:compile|codegen)\w*"),
