@@ -68,6 +68,10 @@ def events(trace: Trace) -> Iterator[Event]:
     return _Timeline(trace).events()
 
 
+_CATEGORIES = {"X": "Op", "s": "DataFlow", "t": "DataFlow", "N": "Tensor", "O": "Tensor", "D": "Tensor"}
+"""What an event is about, by its phase."""
+
+
 @dataclass(slots=True)
 class _Tensor:
     """A tensor, alive from the begin of the execution that made it."""
@@ -116,22 +120,23 @@ class _Timeline:
                 if taken is not None:
                     taken.last_used_us = max(taken.last_used_us, int(self._end[at]) - 1)
                 if (self._row[source], self._lane[source]) != (self._row[at], self._lane[at]):
-                    yield self._event("s", "DataFlow", name, source, int(self._end[source])) | {"id": arrow}
-                    yield self._event("t", "DataFlow", name, at, int(self._start[at])) | {"id": arrow}
+                    yield self._event("s", name, source, int(self._end[source])) | {"id": arrow}
+                    yield self._event("t", name, at, int(self._start[at])) | {"id": arrow}
                     arrow += 1
         for number, tensor in enumerate(tensors):
-            gone = self._event("D", "Tensor", tensor.name, tensor.slice, tensor.last_used_us, 1)
+            gone = self._event("D", tensor.name, tensor.slice, tensor.last_used_us)
             yield gone | {"tid": 0, "id": number}
         yield from _counters(tensors, self._start)
 
-    def _event(self, phase: str, category: str, name: str, at: int, ts: int, process: int = 0) -> Event:
-        """An event on the lane of a slice, in the process of its executions (0) or tensors (1)."""
-        pid = 2 * int(self._row[at]) + 1 + process
+    def _event(self, phase: str, name: str, at: int, ts: int) -> Event:
+        """An event on the lane of a slice, in the process of its executions or tensors."""
+        category = _CATEGORIES[phase]
+        pid = 2 * int(self._row[at]) + 1 + (category == "Tensor")
         return {"ph": phase, "cat": category, "name": name, "pid": pid, "tid": int(self._lane[at]), "ts": ts}
 
     def _execution(self, at: int) -> Event:
         node, op = self._called(at)
-        event = self._event("X", "Op", op, at, int(self._start[at]))
+        event = self._event("X", op, at, int(self._start[at]))
         inputs = {f"input{k}": name for k, name in enumerate(self._inputs(at))}
         return event | {"dur": int(self._end[at] - self._start[at]), "args": {"name": node, "op": op, **inputs}}
 
@@ -189,9 +194,9 @@ class _Timeline:
 
     def _shown(self, number: int, tensor: _Tensor) -> Iterator[Event]:
         at, begin, end = tensor.slice, int(self._start[tensor.slice]), int(self._end[tensor.slice])
-        yield self._event("N", "Tensor", tensor.name, at, begin, 1) | {"id": number}
+        yield self._event("N", tensor.name, at, begin) | {"id": number}
         snapshot = {"snapshot": {"tensor_description": tensor.text}}
-        yield self._event("O", "Tensor", tensor.name, at, end - 1, 1) | {"id": number, "args": snapshot}
+        yield self._event("O", tensor.name, at, end - 1) | {"id": number, "args": snapshot}
 
     def _description(self, row: int) -> str:
         """A tensor as protocol buffers print a ``TensorDescription``, its quotes left out."""
