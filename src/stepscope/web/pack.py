@@ -64,6 +64,8 @@ def pack(profile: Packable) -> bytes:
         "slices": int(order.start.size),
         "extent_ns": _extent(trace, order),
         "rank": trace.info.rank,
+        # As text: a number of JavaScript is exact to 2^53 only.
+        "epoch_ns": None if trace.info.origin_epoch_ns is None else str(trace.info.origin_epoch_ns),
         "host": trace.info.host,
         "framework": trace.info.framework,
         "files": [bounded(file["path"]) for file in document["profile"]["files"]],

@@ -1,0 +1,81 @@
+/** Asks the engine: in a worker where there can be one, else on the page. */
+import { Engine } from './engine.js';
+
+const METHODS = /** @type {const} */ ([
+  'load', 'paint', 'frame', 'at', 'sample', 'brief', 'info', 'next', 'search', 'marked', 'area', 'flame', 'gaps',
+  'overview', 'locate',
+]);
+/** @typedef {typeof METHODS[number]} Method */
+/** @typedef {(method: Method, given: any) => Promise<any>} Ask */
+
+/**
+ * @param {string|null} workerUrl
+ * @param {(done: number, of: number) => void} progress
+ * @returns {Promise<{ask: Ask, stop: () => void, threaded: boolean}>}
+ */
+export async function startEngine(workerUrl, progress) {
+  const worker = workerUrl === null ? null : await started(workerUrl);
+  if (!worker) return onPage(progress);
+  /** @type {Map<number, {resolve: (value: any) => void, reject: (error: Error) => void}>} */
+  const waiting = new Map();
+  let last = 0;
+  worker.onmessage = ({ data }) => {
+    if (data.progress) {
+      progress(data.progress[0], data.progress[1]);
+      return;
+    }
+    const asked = waiting.get(data.id);
+    waiting.delete(data.id);
+    if (data.error === undefined) asked?.resolve(data.answer);
+    else asked?.reject(new Error(data.error));
+  };
+  worker.onerror = (event) => {
+    waiting.forEach(({ reject }) => reject(new Error(event.message || 'the trace\'s worker stopped')));
+    waiting.clear();
+  };
+  return {
+    threaded: true,
+    stop: () => worker.terminate(),
+    ask: (method, given) => new Promise((resolve, reject) => {
+      last += 1;
+      waiting.set(last, { resolve, reject });
+      const transfer = method === 'load' ? given.packs : [];
+      worker.postMessage({ id: last, method, given }, transfer);
+    }),
+  };
+}
+
+/** @param {(done: number, of: number) => void} progress */
+function onPage(progress) {
+  const engine = new Engine();
+  return {
+    threaded: false,
+    stop: () => {},
+    ask: /** @type {Ask} */ (async (method, given) => /** @type {any} */ (engine)[method](given, progress)),
+  };
+}
+
+/**
+ * The worker once it has answered; null where workers are not allowed (a policy, a frame without an origin).
+ * @param {string} url
+ * @returns {Promise<Worker|null>}
+ */
+function started(url) {
+  return new Promise((resolve) => {
+    /** @type {Worker} */
+    let worker;
+    try {
+      worker = new Worker(url);
+    } catch {
+      resolve(null);
+      return;
+    }
+    worker.onerror = (event) => {
+      event.preventDefault();
+      worker.terminate();
+      resolve(null);
+    };
+    worker.onmessage = () => resolve(worker);
+    worker.postMessage({ id: 0, method: 'ping', given: null });
+  });
+}

@@ -1,0 +1,134 @@
+/** Colours of slices: by what they are, by name, by number format or by rank. */
+
+/** @typedef {'category'|'op'|'precision'|'rank'} Mode */
+/** @typedef {'standard'|'blind'} Palette */
+/** @typedef {{mode: Mode, palette: Palette, theme: string}} Look */
+
+export const MODES = /** @type {const} */ (['category', 'op', 'precision', 'rank']);
+
+/** Hue, saturation and lightness per kind of slice. */
+const KINDS = /** @type {Record<string, [number, number, number]>} */ ({
+  step: [215, 22, 62], annotation: [265, 30, 66], python_frame: [32, 42, 66], host_op: [205, 48, 60],
+  runtime_call: [45, 68, 56], sync: [318, 52, 60], allocation: [24, 72, 60], compile: [4, 66, 60], overhead: [0, 0, 60],
+  kernel: [146, 42, 50], collective: [222, 66, 62], copy: [186, 58, 48], memset: [92, 40, 55], device_wait: [0, 0, 70],
+  device_annotation: [265, 22, 68], module: [288, 26, 66], other: [0, 0, 66], step_window: [215, 26, 58],
+  scope: [288, 30, 64], instant: [0, 70, 55],
+});
+
+/** The same after Okabe and Ito (2008): told apart with any kind of colour vision. */
+const BLIND = /** @type {Record<string, [number, number, number]>} */ ({
+  kernel: [164, 100, 31], collective: [202, 100, 35], copy: [202, 77, 63], runtime_call: [56, 85, 60],
+  sync: [327, 45, 64], host_op: [202, 40, 70], compile: [27, 100, 42], allocation: [41, 100, 45], memset: [164, 45, 55],
+});
+
+/** Accounting categories that idle time is booked to. */
+const CAUSES = /** @type {Record<string, [number, number, number]>} */ ({
+  input: [4, 72, 58], infeed: [4, 72, 66], sync: [318, 56, 58], launch: [42, 88, 54], launch_latency: [48, 60, 68],
+  python: [286, 44, 62], compile: [14, 80, 56], graph_build: [20, 76, 60], allocator: [30, 78, 58],
+  copy_staging: [186, 50, 56], transfer: [190, 44, 62], checkpoint_io: [350, 60, 56], gc: [276, 36, 58],
+  profiler: [0, 0, 58], dependency: [220, 46, 68], device_latency: [210, 12, 68], unknown_host: [0, 0, 68],
+  unknown_device: [0, 0, 76],
+});
+const PHASES = /** @type {Record<string, [number, number, number]>} */ ({
+  forward: [152, 38, 56], loss: [45, 70, 58], backward: [212, 52, 60], optimizer: [22, 68, 60],
+});
+const PRECISIONS = /** @type {Record<string, [number, number, number]>} */ ({
+  fp32: [14, 70, 58], tf32: [40, 76, 54], fp16: [205, 60, 56], bf16: [152, 46, 48], fp8: [265, 44, 60],
+  fp64: [350, 66, 46], int8: [186, 56, 46], fp4: [290, 50, 56],
+});
+
+/**
+ * @param {string} text
+ * @returns {number} the same for equal texts, in any trace
+ */
+export function hash(text) {
+  let value = 2166136261;
+  for (let i = 0; i < text.length; i += 1) value = Math.imul(value ^ text.charCodeAt(i), 16777619);
+  value ^= value >>> 13;
+  return Math.imul(value, 2246822519) >>> 0;
+}
+
+/**
+ * @param {number} hue degrees
+ * @param {number} saturation percent
+ * @param {number} lightness percent
+ * @returns {[number, number, number]} 0..255
+ */
+export function rgb(hue, saturation, lightness) {
+  const l = lightness / 100;
+  const a = (saturation / 100) * Math.min(l, 1 - l);
+  const part = (/** @type {number} */ n) => {
+    const k = (n + hue / 30) % 12;
+    return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  };
+  return [part(0), part(8), part(4)];
+}
+
+/** @param {string} theme */
+export function background(theme) {
+  return theme === 'dark' ? 0x2a231e : theme === 'contrast' ? 0x000000 : 0xffffff;
+}
+
+/**
+ * The colour of every name.
+ * @param {import('./model.js').Model} model
+ * @param {Look} look
+ * @returns {import('./raster.js').Colours}
+ */
+export function coloursOf(model, look) {
+  const size = model.texts.length;
+  const made = { red: new Float32Array(size), green: new Float32Array(size), blue: new Float32Array(size) };
+  for (let i = 0; i < size; i += 1) {
+    const [r, g, b] = colourOf(model, i, look);
+    made.red[i] = r;
+    made.green[i] = g;
+    made.blue[i] = b;
+  }
+  return made;
+}
+
+/**
+ * @param {import('./model.js').Model} model
+ * @param {number} name
+ * @param {Look} look
+ * @returns {[number, number, number]}
+ */
+function colourOf(model, name, look) {
+  const kind = model.kindNames[model.kinds[name]];
+  const text = model.texts[name];
+  const turn = hash(text);
+  const [hue, saturation, lightness] = base(model, name, kind, look, turn);
+  const varies = kind === 'idle' || kind === 'phase' ? 0 : ((turn >>> 8) % 9) - 4;
+  const dim = look.theme === 'dark' ? -10 : look.theme === 'contrast' ? 6 : 4;
+  return rgb(hue, saturation, Math.max(22, Math.min(86, lightness + varies * 1.6 + dim)));
+}
+
+/**
+ * @param {import('./model.js').Model} model
+ * @param {number} name
+ * @param {string} kind
+ * @param {Look} look
+ * @param {number} turn
+ * @returns {[number, number, number]}
+ */
+function base(model, name, kind, look, turn) {
+  const text = model.texts[name];
+  if (kind === 'idle') return CAUSES[text] ?? [0, 0, 66];
+  if (kind === 'phase') return PHASES[text] ?? [0, 0, 66];
+  if (look.mode === 'op') return [turn % 360, 40 + (turn >>> 20) % 20, 58];
+  if (look.mode === 'precision' && (kind === 'kernel' || kind === 'collective')) {
+    return PRECISIONS[model.precisions[name] ?? ''] ?? [0, 0, 62];
+  }
+  if (look.mode === 'precision') return [0, 0, 74];
+  const own = (look.palette === 'blind' ? BLIND[kind] : undefined) ?? KINDS[kind] ?? KINDS.other;
+  return [(own[0] + ((turn >>> 4) % 13) - 6 + 360) % 360, own[1], own[2]];
+}
+
+/**
+ * The colour of a rank or run, where slices are coloured by it.
+ * @param {number} source
+ * @returns {[number, number, number]}
+ */
+export function sourceTint(source) {
+  return rgb((source * 137.508 + 200) % 360, 48, 56);
+}

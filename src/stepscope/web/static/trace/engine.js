@@ -1,0 +1,313 @@
+/** Everything the viewer asks of a trace, in one place: in a worker, or on the page where there can be none. */
+import { deviceParts, sumTrack } from './aggregate.js';
+import { background, coloursOf, sourceTint } from './colours.js';
+import { Details } from './detail.js';
+import { difference, flame, sandwich } from './flame.js';
+import { gapList, gapOf } from './gaps.js';
+import { levelsOf, lowerBound } from './lod.js';
+import { readModel } from './model.js';
+import { across, beside, brief, enclosing, flowsOf, occurrences, sliceAt, spread } from './navigate.js';
+import { overview } from './overview.js';
+import { findSlices, parseQuery } from './query.js';
+import { Raster, drawCounter } from './raster.js';
+
+/** @typedef {import('./navigate.js').Brief} Brief */
+/** @typedef {{lanes: number[], counter: number, y: number, height: number, tint: boolean, top: number,
+ *   log: boolean, rate: boolean}} FrameRow `counter` is -1 for slices; `top` is the scale of a counter, 0 its own */
+/** @typedef {{begin: number, end: number, width: number, height: number, scale: number, rows: FrameRow[]}} FrameRequest */
+
+const HITS_LISTED = 2_000;
+const HITS_MARKED = 400;
+
+export class Engine {
+  constructor() {
+    /** @type {import('./model.js').Model} */
+    this.model = /** @type {any} */ (null);
+    /** @type {import('./lod.js').Level[][]} */
+    this.levels = [];
+    /** @type {import('./raster.js').Colours} */
+    this.colours = /** @type {any} */ (null);
+    /** @type {import('./colours.js').Look} */
+    this.look = { mode: 'category', palette: 'standard', theme: 'light' };
+    this.raster = new Raster();
+    this.hits = new Int32Array(0);
+    /** @type {{name: number, slices: Int32Array}|null} */
+    this.same = null;
+    /** @type {Details[]} */
+    this.details = [];
+  }
+
+  /**
+   * @param {{packs: ArrayBuffer[], options: {labels?: string[], align?: string}}} given
+   * @param {(done: number, of: number) => void} progress
+   */
+  async load({ packs, options }, progress) {
+    const model = await readModel(packs, options, progress);
+    this.model = model;
+    this.levels = model.lanes.map((lane) => levelsOf(model, lane));
+    this.details = model.sources.map((source) => new Details(source.pack));
+    this.paint(this.look);
+    return {
+      begin: model.begin, end: model.end, slices: model.slices, tracks: model.tracks, steps: model.steps,
+      sources: model.sources.map(({ pack: _pack, ...source }) => source), kindNames: model.kindNames,
+      counters: model.counters.map(({ time, value: _value, ...about }) => ({ ...about, count: time.length })),
+      lanes: model.lanes, names: model.texts, nameKinds: model.kinds,
+    };
+  }
+
+  /** Answers, to say that the worker runs. */
+  ping() {
+    return true;
+  }
+
+  /** @param {import('./colours.js').Look} look */
+  paint(look) {
+    this.look = look;
+    this.colours = coloursOf(this.model, look);
+    return { colours: this.colours };
+  }
+
+  /** @param {FrameRequest} request */
+  frame(request) {
+    const { width, height, begin, end, scale } = request;
+    const pixels = new Uint32Array(width * height);
+    const back = background(this.look.theme);
+    pixels.fill((0xff000000 | back) >>> 0);
+    const target = { pixels, width, height, begin, end };
+    const rows = [];
+    for (const row of request.rows) {
+      if (row.counter >= 0) {
+        this.drawCounter(target, row);
+        continue;
+      }
+      for (const lane of row.lanes) {
+        const { first, track } = this.model.lanes[lane];
+        const tint = this.look.mode === 'rank' ? sourceTint(this.model.tracks[track].source) : null;
+        rows.push({ levels: this.levels[lane], first, y: row.y, height: row.height, tint });
+      }
+    }
+    const labels = this.raster.draw(target, rows, this.colours, back, scale);
+    return { pixels: pixels.buffer, labels };
+  }
+
+  /**
+   * @param {import('./raster.js').Target} target
+   * @param {FrameRow} row
+   */
+  drawCounter(target, row) {
+    const counter = this.model.counters[row.counter];
+    const shown = row.rate ? rateOf(counter) : counter;
+    const [low, high] = [Math.min(shown.low, 0), row.top || shown.high || 1];
+    const plain = (/** @type {number} */ value) => (value - low) / (high - low || 1);
+    const log = (/** @type {number} */ value) => Math.log1p(Math.max(value - low, 0)) / Math.log1p(high - low || 1);
+    const dark = this.look.theme !== 'light';
+    const colours = dark ? { line: 0xffd8a060, area: 0xff54402c } : { line: 0xffb4702c, area: 0xfff2dcc8 };
+    drawCounter(target, shown, row, colours, row.log ? log : plain);
+  }
+
+  /** @param {{lane: number, time: number, slop: number}} where */
+  at({ lane, time, slop }) {
+    const found = sliceAt(this.model, lane, time, slop);
+    return found < 0 ? null : brief(this.model, found);
+  }
+
+  /** @param {{counter: number, time: number}} where */
+  sample({ counter, time }) {
+    const series = this.model.counters[counter];
+    const at = lowerBound(series.time, time + 0.5) - 1;
+    return at < 0 ? null : { time: series.time[at], value: series.value[at],
+      change: at > 0 ? series.value[at] - series.value[at - 1] : NaN };
+  }
+
+  /** @param {{slice: number}} given */
+  brief({ slice }) {
+    return brief(this.model, slice);
+  }
+
+  /**
+   * Everything about one slice.
+   * @param {{slice: number}} given
+   */
+  async info({ slice }) {
+    const { model } = this;
+    const about = brief(model, slice);
+    const source = model.sources[about.source];
+    const flows = flowsOf(model, slice);
+    const told = (/** @type {{slice: number, kind: string}[]} */ list) => (
+      list.slice(0, HITS_MARKED).map((one) => ({ kind: one.kind, to: brief(model, one.slice) })));
+    const launch = flows.into.find((one) => one.kind === 'launch')?.slice ?? -1;
+    const within = enclosing(model, launch >= 0 ? launch : slice).map((one) => brief(model, one));
+    const same = this.sameName(model.name[slice]);
+    return {
+      about,
+      arguments: await this.details[about.source].of(slice - source.firstSlice),
+      into: told(flows.into), out: told(flows.out), outCount: flows.out.length, intoCount: flows.into.length,
+      within, launch: launch >= 0 ? brief(model, launch) : null,
+      gap: gapOf(model, slice),
+      spread: spread(model, same),
+      parts: about.depth >= 0 ? sumWithin(model, slice) : [],
+    };
+  }
+
+  /** @param {number} name */
+  sameName(name) {
+    if (this.same?.name !== name) this.same = { name, slices: occurrences(this.model, name) };
+    return this.same.slices;
+  }
+
+  /**
+   * The neighbour of a slice in some way; null for none.
+   * @param {{slice: number, how: 'beside'|'across'|'same'|'flow'|'hit', way: number}} given
+   */
+  next({ slice, how, way }) {
+    const { model } = this;
+    let found = -1;
+    if (how === 'beside') found = beside(model, slice, way);
+    else if (how === 'across') found = across(model, slice, way);
+    else if (how === 'same') found = neighbour(this.sameName(model.name[slice]), slice, way);
+    else if (how === 'hit') found = this.hits.length ? stepped(this.hits, slice, way) : -1;
+    else {
+      const { into, out } = flowsOf(model, slice);
+      found = (way > 0 ? out : into)[0]?.slice ?? -1;
+    }
+    return found < 0 ? null : brief(model, found);
+  }
+
+  /** @param {{text: string}} given */
+  search({ text }) {
+    const { model } = this;
+    const query = parseQuery(text);
+    if (query.error || !query.terms.length) {
+      this.hits = new Int32Array(0);
+      return { error: query.error, count: 0, total: 0, listed: [], bins: new Uint32Array(0) };
+    }
+    this.hits = findSlices(model, query);
+    const bins = new Uint32Array(1024);
+    const per = bins.length / (model.end - model.begin);
+    let total = 0;
+    for (const i of this.hits) {
+      total += model.dur[i];
+      bins[Math.min(bins.length - 1, Math.floor((model.start[i] - model.begin) * per))] += 1;
+    }
+    const longest = this.hits.length > HITS_LISTED
+      ? Int32Array.from(this.hits).sort((a, b) => model.dur[b] - model.dur[a]).subarray(0, HITS_LISTED) : this.hits;
+    const listed = Array.from(longest, (i) => brief(model, i));
+    return { error: null, count: this.hits.length, total, listed, bins };
+  }
+
+  /** The hits in sight, to be marked. @param {{begin: number, end: number, lanes: number[]}} view */
+  marked({ begin, end, lanes }) {
+    const { model, hits } = this;
+    const found = [];
+    for (const lane of lanes) {
+      const { first, count } = model.lanes[lane];
+      for (let k = lowerBound(hits, first); k < hits.length && hits[k] < first + count; k += 1) {
+        const i = hits[k];
+        if (model.start[i] >= end) break;
+        if (model.start[i] + model.dur[i] <= begin) continue;
+        found.push([lane, model.start[i], model.dur[i]]);
+        if (found.length >= HITS_MARKED) return found;
+      }
+    }
+    return found;
+  }
+
+  /** @param {{begin: number, end: number, tracks: number[]}} range */
+  area({ begin, end, tracks }) {
+    const { model } = this;
+    const sums = tracks.map((track) => sumTrack(model, track, begin, end)).filter((sum) => sum.count);
+    const devices = new Map(tracks.map((number) => model.tracks[number]).filter((track) => track.device !== null)
+      .map((track) => [`${track.source} ${track.device}`, track]));
+    return { sums, devices: [...devices.values()].map((track) => ({ group: track.group, source: track.source,
+      parts: deviceParts(model, track.source, Number(track.device), begin, end) })) };
+  }
+
+  /** @param {{range: import('./flame.js').Range, form: string, name: string, other: import('./flame.js').Range|null}} given */
+  flame({ range, form, name, other }) {
+    if (form === 'sandwich') return sandwich(this.model, range, name);
+    if (form === 'difference' && other) return { tree: difference(this.model, range, other) };
+    return { tree: flame(this.model, range, form === 'time' ? 'time' : 'merged') };
+  }
+
+  /** @param {{begin: number, end: number, device: number|null}} given */
+  gaps(given) {
+    return gapList(this.model, given);
+  }
+
+  /** @param {{width: number}} given */
+  overview({ width }) {
+    return overview(this.model, this.levels, width);
+  }
+
+  /** @param {{start: number, dur: number|null, name: string|null, track: string|null}} wanted */
+  locate(wanted) {
+    return locate(this.model, wanted);
+  }
+}
+
+/**
+ * @param {import('./model.js').Counter} counter
+ * @returns {import('./model.js').Counter} its change per second
+ */
+function rateOf(counter) {
+  const value = counter.value.map((one, i) => {
+    const span = i > 0 ? counter.time[i] - counter.time[i - 1] : 0;
+    return span > 0 ? ((one - counter.value[i - 1]) / span) * 1e9 : 0;
+  });
+  return { ...counter, value, low: value.reduce((a, b) => Math.min(a, b), 0),
+    high: value.reduce((a, b) => Math.max(a, b), 0) };
+}
+
+/**
+ * The time inside a slice by name of what it holds directly below and further in.
+ * @param {import('./model.js').Model} model
+ * @param {number} slice
+ */
+function sumWithin(model, slice) {
+  const about = brief(model, slice);
+  const sum = sumTrack(model, about.track, about.start, about.start + about.dur);
+  return sum.names.filter((one) => one.self > 0).slice(0, 12);
+}
+
+/**
+ * @param {Int32Array} inOrder
+ * @param {number} slice
+ * @param {number} way
+ */
+function neighbour(inOrder, slice, way) {
+  const at = inOrder.indexOf(slice) + way;
+  return at >= 0 && at < inOrder.length ? inOrder[at] : -1;
+}
+
+/**
+ * @param {Int32Array} rising
+ * @param {number} slice
+ * @param {number} way
+ */
+function stepped(rising, slice, way) {
+  const at = lowerBound(rising, slice);
+  if (way < 0) return rising[at > 0 ? at - 1 : rising.length - 1];
+  return rising[at < rising.length && rising[at] === slice ? (at + 1) % rising.length : at % rising.length];
+}
+
+/**
+ * The slice that starts at a time (and lasts so long, and has that name and track, where told); null for none.
+ * @param {import('./model.js').Model} model
+ * @param {{start: number, dur: number|null, name: string|null, track: string|null}} wanted
+ * @returns {Brief|null}
+ */
+function locate(model, wanted) {
+  for (const lane of model.lanes) {
+    const track = model.tracks[lane.track];
+    if (wanted.track !== null && track.label !== wanted.track && track.id !== wanted.track) continue;
+    const end = lane.first + lane.count;
+    for (let i = lowerBound(model.start, wanted.start, lane.first, end); i < end; i += 1) {
+      if (model.start[i] !== wanted.start) break;
+      if (wanted.dur !== null && model.dur[i] !== wanted.dur) continue;
+      if (wanted.name !== null && model.texts[model.name[i]] !== wanted.name) continue;
+      return brief(model, i);
+    }
+  }
+  if (wanted.name === null && wanted.track === null) return null;
+  return locate(model, { ...wanted, name: null, track: wanted.name === null ? null : wanted.track });
+}

@@ -1,0 +1,182 @@
+/** From a slice to its neighbours: on its track, around it, along flows, of the same name. */
+import { lowerBound } from './lod.js';
+
+/** @typedef {import('./model.js').Model} Model */
+/** @typedef {{slice: number, name: string, kind: string, category: string|null, start: number, dur: number,
+ *   track: number, lane: number, depth: number, id: number, source: number}} Brief what is shown of a slice */
+
+/**
+ * @param {Model} model
+ * @param {number} slice
+ * @returns {number}
+ */
+export function laneOf(model, slice) {
+  const { lanes } = model;
+  let [from, to] = [0, lanes.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (lanes[middle].first + lanes[middle].count <= slice) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/**
+ * @param {Model} model
+ * @param {number} slice
+ * @returns {Brief}
+ */
+export function brief(model, slice) {
+  const lane = laneOf(model, slice);
+  const track = model.tracks[model.lanes[lane].track];
+  const name = model.name[slice];
+  return {
+    slice, name: model.texts[name], kind: model.kindNames[model.kinds[name]],
+    category: model.categoryList[model.categories[name]]?.label ?? null,
+    start: model.start[slice], dur: model.dur[slice], track: track.number, lane, depth: lane - track.firstLane,
+    id: model.id[slice], source: track.source,
+  };
+}
+
+/**
+ * The slice of a lane at a time, or the nearest within `slop`; -1 for none.
+ * @param {Model} model
+ * @param {number} laneNumber
+ * @param {number} time
+ * @param {number} slop
+ * @returns {number}
+ */
+export function sliceAt(model, laneNumber, time, slop) {
+  const lane = model.lanes[laneNumber];
+  const end = lane.first + lane.count;
+  const after = lowerBound(model.start, time, lane.first, end);
+  const from = lowerBound(model.start, time - slop, lane.first, end) - 1;
+  let best = -1;
+  let distance = slop;
+  for (let i = Math.max(from, after - 8, lane.first); i < Math.min(after + 8, end); i += 1) {
+    const away = Math.max(model.start[i] - time, time - (model.start[i] + model.dur[i]), 0);
+    if (away < distance || (away === distance && best < 0)) {
+      best = i;
+      distance = away;
+    }
+  }
+  return best;
+}
+
+/**
+ * What encloses a slice on its track, innermost first.
+ * @param {Model} model
+ * @param {number} slice
+ * @returns {number[]}
+ */
+export function enclosing(model, slice) {
+  const lane = laneOf(model, slice);
+  const track = model.tracks[model.lanes[lane].track];
+  const [start, end] = [model.start[slice], model.start[slice] + model.dur[slice]];
+  const found = [];
+  for (let at = lane - 1; at >= track.firstLane; at -= 1) {
+    const { first, count } = model.lanes[at];
+    const i = lowerBound(model.start, start + 0.5, first, first + count) - 1;
+    if (i >= first && model.start[i] <= start && model.start[i] + model.dur[i] >= end) found.push(i);
+  }
+  return found;
+}
+
+/**
+ * The next (1) or previous (-1) slice of the same lane; -1 for none.
+ * @param {Model} model
+ * @param {number} slice
+ * @param {number} way
+ * @returns {number}
+ */
+export function beside(model, slice, way) {
+  const lane = model.lanes[laneOf(model, slice)];
+  const next = slice + way;
+  return next >= lane.first && next < lane.first + lane.count ? next : -1;
+}
+
+/**
+ * One level further out (-1) or in (1); -1 for none.
+ * @param {Model} model
+ * @param {number} slice
+ * @param {number} way
+ * @returns {number}
+ */
+export function across(model, slice, way) {
+  if (way < 0) return enclosing(model, slice)[0] ?? -1;
+  const lane = laneOf(model, slice);
+  const track = model.tracks[model.lanes[lane].track];
+  const end = model.start[slice] + model.dur[slice];
+  for (let at = lane + 1; at < track.firstLane + track.laneCount; at += 1) {
+    const { first, count } = model.lanes[at];
+    const i = lowerBound(model.start, model.start[slice], first, first + count);
+    if (i < first + count && model.start[i] + model.dur[i] <= end) return i;
+  }
+  return -1;
+}
+
+/**
+ * Flows into and out of a slice.
+ * @param {Model} model
+ * @param {number} slice
+ * @returns {{into: {slice: number, kind: string}[], out: {slice: number, kind: string}[]}}
+ */
+export function flowsOf(model, slice) {
+  const { flowSource, flowTarget, flowKind, byTarget, flowKinds } = model;
+  const out = [];
+  for (let i = lowerBound(flowSource, slice); i < flowSource.length && flowSource[i] === slice; i += 1) {
+    out.push({ slice: flowTarget[i], kind: flowKinds[flowKind[i]] });
+  }
+  let [from, to] = [0, byTarget.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (flowTarget[byTarget[middle]] < slice) from = middle + 1;
+    else to = middle;
+  }
+  const into = [];
+  for (; from < byTarget.length && flowTarget[byTarget[from]] === slice; from += 1) {
+    into.push({ slice: flowSource[byTarget[from]], kind: flowKinds[flowKind[byTarget[from]]] });
+  }
+  return { into, out };
+}
+
+/**
+ * Every slice of a name and kind in order of time.
+ * @param {Model} model
+ * @param {number} name
+ * @returns {Int32Array}
+ */
+export function occurrences(model, name) {
+  let count = 0;
+  for (let i = 0; i < model.slices; i += 1) if (model.name[i] === name) count += 1;
+  const found = new Int32Array(count);
+  let at = 0;
+  for (let i = 0; i < model.slices; i += 1) {
+    if (model.name[i] === name) {
+      found[at] = i;
+      at += 1;
+    }
+  }
+  return found.sort((a, b) => model.start[a] - model.start[b] || a - b);
+}
+
+/**
+ * How the durations of some slices are spread.
+ * @param {Model} model
+ * @param {Int32Array} slices
+ */
+export function spread(model, slices) {
+  const durations = Float64Array.from(slices, (i) => model.dur[i]).sort();
+  const n = durations.length;
+  let total = 0;
+  for (const value of durations) total += value;
+  const at = (/** @type {number} */ share) => durations[Math.min(n - 1, Math.max(0, Math.ceil(share * n) - 1))];
+  const [low, high] = [durations[0], durations[n - 1]];
+  const bins = new Array(24).fill(0);
+  // Bins of equal ratio: durations of one op often differ by orders of magnitude.
+  const ratio = Math.log((high + 1) / (low + 1)) || 1;
+  for (const value of durations) {
+    bins[Math.min(bins.length - 1, Math.floor((Math.log((value + 1) / (low + 1)) / ratio) * bins.length))] += 1;
+  }
+  return { count: n, total, min: low, p50: at(0.5), p99: at(0.99), max: high, bins };
+}

@@ -1,0 +1,135 @@
+/**
+ * Reads a pack (src/stepscope/web/columns.py writes it): a plain header and sections gzipped one by one, each inflated
+ * when it is first asked for.
+ */
+
+/** @typedef {{type: string, count: number, width: number, offset: number, bytes: number, raw: number,
+ *   delta?: boolean, zigzag?: boolean, nullable?: boolean}} Section */
+/** @typedef {Float64Array|Uint32Array} Ints */
+
+const MAGIC = 'SSPACK01';
+
+export class Pack {
+  /** @param {ArrayBuffer} buffer */
+  constructor(buffer) {
+    const bytes = new Uint8Array(buffer);
+    const magic = String.fromCharCode(...bytes.subarray(0, MAGIC.length));
+    if (bytes.length < 12 || magic !== MAGIC) throw new Error('this is not a pack of a trace');
+    const length = new DataView(buffer).getUint32(MAGIC.length, true);
+    const begin = MAGIC.length + 4;
+    const header = JSON.parse(new TextDecoder().decode(bytes.subarray(begin, begin + length)));
+    /** @type {Record<string, Section>} */
+    this.sections = header.sections;
+    /** @type {number} */
+    this.slices = header.slices;
+    this.version = header.version;
+    if (this.version !== 1) throw new Error(`this page cannot show packs of version ${this.version}`);
+    this.bytes = bytes;
+    this.begin = begin + length;
+  }
+
+  /** @param {string} name */
+  has(name) {
+    return name in this.sections;
+  }
+
+  /**
+   * @param {string} name
+   * @returns {Promise<any>}
+   */
+  async json(name) {
+    return JSON.parse(new TextDecoder().decode(await this.raw(name)));
+  }
+
+  /**
+   * All values of a column: Uint32Array where they fit, else Float64Array; absent ones are NaN.
+   * @param {string} name
+   * @returns {Promise<Ints>}
+   */
+  async ints(name) {
+    return decodeInts(await this.raw(name), this.sections[name]);
+  }
+
+  /**
+   * @param {string} name
+   * @returns {Promise<Float64Array>}
+   */
+  async floats(name) {
+    const planes = await this.raw(name);
+    const count = this.sections[name].count;
+    const joined = new Uint8Array(count * 8);
+    for (let plane = 0; plane < 8; plane += 1) {
+      for (let i = 0; i < count; i += 1) joined[i * 8 + plane] = planes[plane * count + i];
+    }
+    return new Float64Array(joined.buffer);
+  }
+
+  /**
+   * The inflated bytes of a section.
+   * @param {string} name
+   * @returns {Promise<Uint8Array>}
+   */
+  async raw(name) {
+    const about = this.sections[name];
+    if (!about) throw new Error(`the pack has no section ${name}`);
+    const part = this.bytes.subarray(this.begin + about.offset, this.begin + about.offset + about.bytes);
+    return inflate(part, about.raw);
+  }
+}
+
+/**
+ * @param {Uint8Array} part
+ * @param {number} size bytes that must come out
+ * @returns {Promise<Uint8Array>}
+ */
+export async function inflate(part, size) {
+  if (typeof DecompressionStream === 'undefined') {
+    throw new Error('this browser is too old to open the trace: it has no DecompressionStream');
+  }
+  const stream = new Blob([/** @type {BlobPart} */ (part)]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const found = new Uint8Array(size);
+  const reader = stream.getReader();
+  let at = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    if (at + value.length > size) throw new Error('the pack is damaged');
+    found.set(value, at);
+    at += value.length;
+  }
+  if (at !== size) throw new Error('the pack is damaged');
+  return found;
+}
+
+/**
+ * @param {Uint8Array} planes
+ * @param {Section} about
+ * @returns {Ints}
+ */
+export function decodeInts(planes, about) {
+  const { count, width } = about;
+  const plain = !about.zigzag && !about.delta && !about.nullable;
+  if (width <= 4 && plain) {
+    const small = new Uint32Array(count);
+    for (let plane = 0; plane < width; plane += 1) {
+      const base = plane * count;
+      const shift = plane * 8;
+      for (let i = 0; i < count; i += 1) small[i] |= planes[base + i] << shift;
+    }
+    return small;
+  }
+  const values = new Float64Array(count);
+  for (let plane = width - 1; plane >= 0; plane -= 1) {
+    const base = plane * count;
+    for (let i = 0; i < count; i += 1) values[i] = values[i] * 256 + planes[base + i];
+  }
+  if (about.nullable) for (let i = 0; i < count; i += 1) values[i] = values[i] === 0 ? NaN : values[i] - 1;
+  if (about.zigzag) {
+    for (let i = 0; i < count; i += 1) {
+      const v = values[i];
+      values[i] = v % 2 === 0 ? v / 2 : -(v + 1) / 2;
+    }
+  }
+  if (about.delta) for (let i = 1; i < count; i += 1) values[i] += values[i - 1];
+  return values;
+}

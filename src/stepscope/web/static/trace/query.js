@@ -1,0 +1,174 @@
+/**
+ * The search language: words, `-word`, `/regex/`, and fields `name: kind: cat: dtype: track: rank: step: dur> start<`.
+ * All must hold; `a|b` in a value is either.
+ */
+import { parseNs } from './units.js';
+
+/** @typedef {{field: string, op: string, value: string, not: boolean}} Term */
+/** @typedef {{terms: Term[], error: string|null}} Query */
+
+const FIELDS = ['name', 'kind', 'cat', 'track', 'rank', 'step', 'dur', 'start', 'end', 'dtype'];
+const TERM = /(-?)(?:(\w+)(:|>=|<=|>|<|=))?(?:"((?:[^"\\]|\\.)*)"|(\/(?:[^/\\]|\\.)+\/i?)|(\S+))/g;
+
+/**
+ * @param {string} text
+ * @returns {Query}
+ */
+export function parseQuery(text) {
+  /** @type {Term[]} */
+  const terms = [];
+  for (const found of text.matchAll(TERM)) {
+    const [, minus, word, op, quoted, regex, plain] = found;
+    const isField = word !== undefined && FIELDS.includes(word.toLowerCase());
+    // `a:b` where a is no field is text, as in aten::mm.
+    const value = quoted !== undefined ? quoted.replace(/\\(.)/g, '$1') : regex ?? plain;
+    const term = isField
+      ? { field: word.toLowerCase(), op, value, not: minus === '-' }
+      : { field: 'name', op: ':', value: `${word ?? ''}${op ?? ''}${value}`, not: minus === '-' };
+    const error = wrong(term);
+    if (error) return { terms: [], error };
+    terms.push(term);
+  }
+  return { terms, error: null };
+}
+
+/**
+ * @param {Term} term
+ * @returns {string|null}
+ */
+function wrong(term) {
+  const isNumber = ['dur', 'start', 'end'].includes(term.field);
+  if (isNumber && Number.isNaN(parseNs(term.value))) return `${term.value} is no time; write 100us, 2ms or 1.5s`;
+  if (isNumber && term.op === ':') return `compare ${term.field} with > or <`;
+  if (!isNumber && !['step', 'rank'].includes(term.field) && term.op !== ':' && term.op !== '=') {
+    return `${term.field} is text: write ${term.field}:${term.value}`;
+  }
+  try {
+    textTest(term.value);
+  } catch {
+    return `${term.value} is no regular expression`;
+  }
+  return null;
+}
+
+/**
+ * Whether a text fits a value: a regular expression between slashes, else any of the parts between `|`, ignoring case.
+ * @param {string} value
+ * @returns {(text: string) => boolean}
+ */
+export function textTest(value) {
+  const regex = /^\/(.+)\/(i?)$/.exec(value);
+  if (regex) {
+    const expression = new RegExp(regex[1], regex[2]);
+    return (text) => expression.test(text);
+  }
+  const parts = value.toLowerCase().split('|').filter(Boolean);
+  return (text) => {
+    const low = text.toLowerCase();
+    return parts.some((part) => low.includes(part));
+  };
+}
+
+/**
+ * @param {string} op
+ * @param {number} limit
+ * @returns {(value: number) => boolean}
+ */
+function numberTest(op, limit) {
+  if (op === '>') return (value) => value > limit;
+  if (op === '>=') return (value) => value >= limit;
+  if (op === '<') return (value) => value < limit;
+  if (op === '<=') return (value) => value <= limit;
+  return (value) => value === limit;
+}
+
+/**
+ * The slices that fit: what holds of names and tracks is asked once of each, the rest of every slice left.
+ * @param {import('./model.js').Model} model
+ * @param {Query} query
+ * @returns {Int32Array} rising
+ */
+export function findSlices(model, query) {
+  const { terms } = query;
+  const names = new Uint8Array(model.texts.length).fill(1);
+  const tracks = new Uint8Array(model.tracks.length).fill(1);
+  /** @type {((i: number) => boolean)[]} */
+  const each = [];
+  for (const term of terms) {
+    const nameTest = ofName(model, term);
+    const trackTest = ofTrack(model, term);
+    if (nameTest) {
+      for (let i = 0; i < names.length; i += 1) if (nameTest(i) === term.not) names[i] = 0;
+    } else if (trackTest) {
+      for (const track of model.tracks) if (trackTest(track) === term.not) tracks[track.number] = 0;
+    } else {
+      const test = ofSlice(model, term);
+      each.push((i) => test(i) !== term.not);
+    }
+  }
+  let found = new Int32Array(1024);
+  let size = 0;
+  for (const lane of model.lanes) {
+    if (!tracks[lane.track]) continue;
+    for (let i = lane.first; i < lane.first + lane.count; i += 1) {
+      if (!names[model.name[i]] || !each.every((test) => test(i))) continue;
+      if (size === found.length) {
+        const grown = new Int32Array(size * 2);
+        grown.set(found);
+        found = grown;
+      }
+      found[size] = i;
+      size += 1;
+    }
+  }
+  return found.subarray(0, size);
+}
+
+/**
+ * @param {import('./model.js').Model} model
+ * @param {Term} term
+ * @returns {((name: number) => boolean)|null}
+ */
+function ofName(model, term) {
+  const test = textTest(term.value);
+  if (term.field === 'name') return (i) => test(model.texts[i]);
+  if (term.field === 'kind') return (i) => test(model.kindNames[model.kinds[i]]);
+  if (term.field === 'dtype') return (i) => test(model.precisions[i] ?? '');
+  if (term.field === 'cat') {
+    return (i) => test(model.kindNames[model.kinds[i]]) || test(model.categoryList[model.categories[i]]?.name ?? '');
+  }
+  return null;
+}
+
+/**
+ * @param {import('./model.js').Model} model
+ * @param {Term} term
+ * @returns {((track: import('./model.js').Track) => boolean)|null}
+ */
+function ofTrack(model, term) {
+  if (term.field === 'track') {
+    const test = textTest(term.value);
+    return (track) => test(`${track.group} ${track.label} ${track.holds ?? ''}`);
+  }
+  if (term.field === 'rank') {
+    const test = numberTest(term.op, Number(term.value));
+    return (track) => test(model.sources[track.source].header.rank ?? NaN);
+  }
+  return null;
+}
+
+/**
+ * @param {import('./model.js').Model} model
+ * @param {Term} term
+ * @returns {(slice: number) => boolean}
+ */
+function ofSlice(model, term) {
+  if (term.field === 'step') {
+    const wanted = model.steps.filter((step) => step.name.replace('step ', '') === term.value);
+    return (i) => wanted.some((step) => model.start[i] >= step.start && model.start[i] < step.end);
+  }
+  const test = numberTest(term.op, parseNs(term.value));
+  if (term.field === 'dur') return (i) => test(model.dur[i]);
+  if (term.field === 'start') return (i) => test(model.start[i]);
+  return (i) => test(model.start[i] + model.dur[i]);
+}

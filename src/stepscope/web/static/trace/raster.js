@@ -1,0 +1,188 @@
+/**
+ * Draws lanes into pixels on the processor. A pixel's colour is the mix of what ran in its stretch of time and the
+ * background, in their true shares: idle time stays visible however far one zooms out.
+ */
+import { firstAfter, levelFor } from './lod.js';
+
+/** @typedef {{red: Float32Array, green: Float32Array, blue: Float32Array}} Colours per name */
+/** @typedef {{levels: import('./lod.js').Level[], first: number, y: number, height: number,
+ *   tint: [number, number, number]|null}} Row `first` is the lane's first slice */
+/** @typedef {{pixels: Uint32Array, width: number, height: number, begin: number, end: number}} Target */
+
+/** What a label needs: x, width, y, height (device pixels), name and slice. */
+export const LABEL_FIELDS = 6;
+const LABEL_PIXELS = 28;
+const EDGE_PIXELS = 4;
+const TICK = 0.35;
+
+export class Raster {
+  constructor() {
+    this.cover = new Float32Array(0);
+    this.red = this.cover;
+    this.green = this.cover;
+    this.blue = this.cover;
+    this.edge = new Uint8Array(0);
+  }
+
+  /**
+   * @param {Target} target
+   * @param {Row[]} rows
+   * @param {Colours} colours
+   * @param {number} background as 0xbbggrr
+   * @param {number} scale device pixels per CSS pixel
+   * @returns {Float64Array} the labels
+   */
+  draw(target, rows, colours, background, scale) {
+    const { width } = target;
+    if (this.cover.length !== width + 2) {
+      this.cover = new Float32Array(width + 2);
+      this.red = new Float32Array(width + 2);
+      this.green = new Float32Array(width + 2);
+      this.blue = new Float32Array(width + 2);
+      this.edge = new Uint8Array(width + 2);
+    }
+    /** @type {number[]} */
+    const labels = [];
+    for (let at = 0; at < rows.length; at += 1) {
+      const row = rows[at];
+      if (row.y >= target.height || row.y + row.height <= 0) continue;
+      this.accumulate(target, row, colours, labels, scale);
+      // Lanes at the same height are lanes of one collapsed track: they are drawn as one.
+      const next = rows[at + 1];
+      if (next && next.y === row.y && next.height === row.height) continue;
+      this.write(target, row, background);
+      this.clear();
+    }
+    return Float64Array.from(labels);
+  }
+
+  clear() {
+    this.cover.fill(0);
+    this.red.fill(0);
+    this.green.fill(0);
+    this.blue.fill(0);
+    this.edge.fill(0);
+  }
+
+  /**
+   * @param {Target} target
+   * @param {Row} row
+   * @param {Colours} colours
+   * @param {number[]} labels
+   * @param {number} scale
+   */
+  accumulate(target, row, colours, labels, scale) {
+    const { begin, end, width } = target;
+    const perPixel = (end - begin) / width;
+    const per = 1 / perPixel;
+    const level = levelFor(row.levels, perPixel);
+    const { start, dur, busy, name, count } = level;
+    const { cover, red, green, blue, edge } = this;
+    const { tint } = row;
+    const wide = LABEL_PIXELS * scale;
+    for (let i = firstAfter(level, begin); i < count; i += 1) {
+      const from = start[i];
+      if (from >= end) break;
+      const code = name[i];
+      const r = tint ? tint[0] : colours.red[code];
+      const g = tint ? tint[1] : colours.green[code];
+      const b = tint ? tint[2] : colours.blue[code];
+      let x0 = (from - begin) * per;
+      let x1 = x0 + dur[i] * per;
+      const first = x0 < 0 ? 0 : Math.floor(x0);
+      if (x0 >= 0 && Math.floor(x1) === first) {
+        // All of it lies in one pixel. What takes no time at all still leaves a mark.
+        const share = dur[i] === 0 ? TICK : (busy ? busy[i] : dur[i]) * per;
+        cover[first] += share;
+        red[first] += r * share;
+        green[first] += g * share;
+        blue[first] += b * share;
+        continue;
+      }
+      const density = busy && dur[i] > 0 ? Math.min(1, busy[i] / dur[i]) : 1;
+      const alone = !level.items || level.items[i] === 1;
+      if (x0 < 0) x0 = 0;
+      else if (alone && x1 - x0 > EDGE_PIXELS) edge[first] = 1;
+      if (x1 > width) x1 = width;
+      const last = Math.floor(x1);
+      if (alone && x1 - x0 > wide) labels.push(x0, x1 - x0, row.y, row.height, code, level.items ? -1 : row.first + i);
+      let share = (Math.min(first + 1, x1) - x0) * density;
+      for (let x = first; x <= last && x < width; x += 1) {
+        if (x > first) share = x === last ? (x1 - last) * density : density;
+        cover[x] += share;
+        red[x] += r * share;
+        green[x] += g * share;
+        blue[x] += b * share;
+      }
+    }
+  }
+
+  /**
+   * @param {Target} target
+   * @param {Row} row
+   * @param {number} background
+   */
+  write(target, row, background) {
+    const { pixels, width, height } = target;
+    const top = Math.max(row.y, 0);
+    const bottom = Math.min(row.y + row.height, height);
+    const base = top * width;
+    const back = [background & 255, (background >> 8) & 255, (background >> 16) & 255];
+    const { cover, red, green, blue, edge } = this;
+    for (let x = 0; x < width; x += 1) {
+      const share = cover[x];
+      if (share <= 0) continue;
+      // Where lanes overlap, or rounding adds up to more than all of a pixel, colours are averaged.
+      const scale = share > 1 ? 1 / share : 1;
+      const rest = (share > 1 ? 0 : 1 - share) + (edge[x] ? 0.45 : 0);
+      const keep = edge[x] ? 0.55 : 1;
+      pixels[base + x] = 0xff000000
+        | (Math.min(255, blue[x] * scale * keep + back[2] * rest) << 16)
+        | (Math.min(255, green[x] * scale * keep + back[1] * rest) << 8)
+        | Math.min(255, red[x] * scale * keep + back[0] * rest);
+    }
+    for (let y = top + 1; y < bottom; y += 1) pixels.copyWithin(y * width, base, base + width);
+  }
+}
+
+/**
+ * A counter as an area: per pixel the last value, and a line from the least to the greatest, which no zoom hides.
+ * @param {Target} target
+ * @param {{time: Float64Array, value: Float64Array, low: number, high: number}} counter
+ * @param {{y: number, height: number}} row
+ * @param {{line: number, area: number}} colours 0xff.. as in the pixels
+ * @param {(value: number) => number} scaled from a value to its share of the height
+ */
+export function drawCounter(target, counter, row, colours, scaled) {
+  const { pixels, width, begin, end } = target;
+  const { time, value } = counter;
+  const perPixel = (end - begin) / width;
+  let at = 0;
+  let to = time.length;
+  while (at < to) {
+    const middle = (at + to) >> 1;
+    if (time[middle] <= begin) at = middle + 1;
+    else to = middle;
+  }
+  let current = at > 0 ? value[at - 1] : NaN;
+  for (let x = 0; x < width; x += 1) {
+    const until = begin + (x + 1) * perPixel;
+    let [low, high] = [current, current];
+    // Past a few thousand samples in a pixel the extremes hardly move: skip ahead evenly.
+    while (at < time.length && time[at] < until) {
+      current = value[at];
+      if (!(low <= current)) low = current;
+      if (!(high >= current)) high = current;
+      at += 1;
+    }
+    if (Number.isNaN(current)) continue;
+    const toY = (/** @type {number} */ v) => Math.round((1 - scaled(v)) * (row.height - 1));
+    const [top, bottom, base] = [toY(high), toY(low), toY(current)];
+    for (let y = 0; y < row.height; y += 1) {
+      const line = row.y + y;
+      if (line < 0 || line >= target.height || y < top) continue;
+      if (y <= bottom || y === base) pixels[line * width + x] = colours.line;
+      else if (y > base) pixels[line * width + x] = colours.area;
+    }
+  }
+}
