@@ -71,6 +71,12 @@ def first(found: Found, path: str, most: int = MOST_PROFILES) -> Found:
     return Found(found.sources[:most], found.skipped + rest, (*found.notes, note))
 
 
+def every(folder: str) -> list[Source]:
+    """Each profile below a folder, of all its runs; of one capture in several forms one. Empty where there is none."""
+    candidates = [one for file in Scan.of([Path(folder)]).files if isinstance(one := _recognised(file), _Candidate)]
+    return [one.source for one in sorted(_one_per_capture(candidates, []), key=lambda one: natural(one.path))]
+
+
 def natural(path: object) -> list[tuple[int, str]]:
     """A sort key that counts: ``rank2`` before ``rank10``."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", str(path))]
