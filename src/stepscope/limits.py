@@ -321,3 +321,6 @@ POOL_BYTES: Final = 8 << 20
 
 ROWS_SHOWN: Final = 20_000
 """Rows of the accounting a job's report lists; of more ranks the late ones and the first have theirs listed."""
+
+NOTEBOOK_PACK_BYTES: Final = 16 << 20
+"""A trace of more bytes is left out below a notebook's cell: the notebook keeps all of it, as text, a third larger."""

@@ -35,6 +35,7 @@ from stepscope.trace.tables import TABLES
 from stepscope.trace.trace import Trace
 from stepscope.trace.views import numbered
 from stepscope.units import format_ns
+from stepscope.web import notebook
 from stepscope.web.assemble import Run, html_file
 from stepscope.web.pack import pack
 from stepscope.writers import saved
@@ -193,6 +194,15 @@ class Profile:
     def html(self) -> str:
         """The report as one HTML page that needs nothing else: pages, trace viewer and data."""
         return html_file([self.run()])
+
+    def show(self, height: int = notebook.HEIGHT) -> Path | None:
+        """Show the pages below a notebook's cell, ``height`` pixels high; elsewhere in a browser, from the file whose
+        path is returned."""
+        return notebook.show(self.run(), height)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of a profile: the pages."""
+        return notebook.frame(self.run())
 
     @property
     def exit_status(self) -> Exit:

@@ -24,6 +24,7 @@ function inline() {
       );
       return chunks.length ? joined(chunks.map((chunk) => bytes(chunk.textContent ?? ''))) : null;
     },
+    arguments: null,
     workerUrl: () => {
       const text = document.getElementById('worker')?.textContent;
       if (!text) return null;
@@ -74,6 +75,7 @@ function served() {
       return known;
     },
     pack: (at) => answer(`api/${at}/pack`).then((response) => response.arrayBuffer()),
+    arguments: (at, ids) => answer(`api/${at}/arguments?ids=${ids.join(',')}`).then((response) => response.json()),
     workerUrl: () => 'worker.js',
   };
 }

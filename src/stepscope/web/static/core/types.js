@@ -47,6 +47,7 @@
  *   titles: string[],
  *   run: (at: number) => Promise<Run>,
  *   pack: (at: number) => Promise<ArrayBuffer|null>,
+ *   arguments: ((at: number, ids: number[]) => Promise<object[]>)|null,
  *   workerUrl: () => string|null,
  * }} Source
  *
