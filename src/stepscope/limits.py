@@ -105,6 +105,9 @@ LITTLE_WORK_NS: Final = 1_000_000
 """A device that computes less than this per step has little to do: the forward pass of a small network on one sample
 takes a CPU a few ms."""
 
+HOST_OP_NS: Final = 100_000
+"""An op that launches nothing and takes at least so long computes on the host: dispatching one takes 5-100 µs."""
+
 REPEATED_COPIES: Final = 8
 """Copies of one size from one place are many from so many per step: a batch has a few tensors."""
 

@@ -248,6 +248,22 @@ Leave cores to the training process: load in processes with fewer workers than c
     None: "Leave cores to the launching thread: fewer loader threads than cores, `OMP_NUM_THREADS` set, or processes.",
 }
 
+ON_DEVICE: Remedies = {
+    PYTORCH: """\
+An op runs where its tensors are. Create them on the device (`device=...`), or send what the step needs once, at its
+start. What only the host can do belongs into the data loader's workers, if it needs nothing from the device, or behind
+the launches of the step. Many small tensors: one op over `torch.cat` or `torch.stack` of them in place of a loop.""",
+    TENSORFLOW: """\
+See what was placed where, and why: an op without a kernel for the device, or one that is kept on the CPU (`tf.unique`,
+strings, many of int32), takes its neighbours along.
+    tf.debugging.set_log_device_placement(True)
+    strategy = tf.distribute.OneDeviceStrategy("/gpu:0")   # variables and ops of strategy.scope() on one device
+Move such ops into the input pipeline (`dataset.map`), or replace them: for labels `tf.math.unsorted_segment_sum` in
+place of `tf.unique`. Many small tensors: one op over `tf.concat` or `tf.stack` of them (`tf.vectorized_map`) in place
+of a loop.""",
+    None: "Run them on the device, in the input pipeline, or behind the launches of the step.",
+}
+
 GRAPH_CUT: Remedies = {
     TORCH_XLA: """\
 Keep values on the device until the step is over: `.item()`, `print(tensor)`, `if tensor:` and shapes that depend on

@@ -18,6 +18,7 @@ from stepscope.diagnosis.rules import (
     graph_building,
     graph_cut_early,
     host_contention,
+    host_ops,
     input_bound,
     launch_bound,
     loss_scaling,
@@ -48,6 +49,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     # Launches and placement
     launch_bound.find,
     host_contention.find,
+    host_ops.find,
     exposed_copy.find,
     repeated_copies.find,
     too_little_work.find,

@@ -1,0 +1,90 @@
+"""ops_on_host: ops compute on the host, and the device has nothing to do meanwhile.
+
+Statement: idle time that the accounting books to ``launch`` while a launching thread was in an op that launches nothing
+and calls no runtime of a device, each at least ``HOST_OP_NS`` long (what dispatching an op takes is less), in at least
+``RECURS_SHARE`` of the used steps and in more than one. The saving is that of steps without these ops: what they would
+take on the device, and whether they can run there, the profile does not say.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.host_ops import host_ops
+from stepscope.analysis.where import Where
+from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import ON_DEVICE, remedy
+from stepscope.limits import HOST_OP_NS, RECURS_SHARE
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I32, I64
+from stepscope.units import format_ns
+from stepscope.whatif.change import Change
+from stepscope.whatif.changes import launching_tracks
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device."""
+    if not facts.working or facts.working[0].idle is None:
+        return []
+    ops = host_ops(facts.trace, facts.host, HOST_OP_NS)
+    tracks = launching_tracks(facts)
+    ops = ops[np.isin(facts.trace.slices.track[ops], tracks)]
+    return [found for account in facts.working if ops.size and (found := _found(facts, account, ops, tracks))]
+
+
+def _found(facts: Facts, account: Account, ops: I32, tracks: list[int]) -> Finding | None:
+    assert account.idle is not None
+    pieces, slices = account.idle.pieces, facts.trace.slices
+    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
+    counted = (pieces.category == Category.LAUNCH.code) & np.isin(row, facts.used_rows(account))
+    waits = iv.union(pieces.start[counted], pieces.end[counted])
+    waited = iv.covered_between(waits, slices.start_ns[ops], slices.start_ns[ops] + slices.dur_ns[ops])
+    ops, waited = ops[waited > 0], waited[waited > 0]
+    length = slices.dur_ns[ops]
+    spans = iv.union(slices.start_ns[ops], slices.start_ns[ops] + length)
+    steps = np.unique(np.searchsorted(account.rows.bounds, slices.start_ns[ops], "right")).size
+    cost = facts.per_step(iv.measure(iv.intersect(spans, waits)))
+    if not cost or steps < max(2, RECURS_SHARE * len(facts.used)):
+        return None
+    names, places = _by_place(facts, ops, waited)
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return Finding(
+        rule="ops_on_host",
+        device=account.rows.device,
+        title=f"Ops that run on the host hold up the device: `{names[0]}`{others}",
+        why=(
+            f"{ops.size / len(facts.used):.3g} ops per step compute on the host ({_listed(facts, ops, length)}); "
+            f"for {format_ns(cost)} of that the device has nothing to do. The saving leaves out what they take on the "
+            "device instead."
+        ),
+        fix=paragraphs(remedy(ON_DEVICE, facts.trace.info.framework)),
+        basis="measured",
+        confidence="medium",
+        cost_ns_per_step=cost,
+        saving_ns_per_step=cost,
+        change=Change(host=dict.fromkeys(tracks, spans)),
+        where=places,
+        evidence=slices_as_evidence(facts, ops[np.argsort(-waited, kind="stable")[:SHOWN]].tolist()),
+    )
+
+
+def _by_place(facts: Facts, ops: I32, waited: I64) -> tuple[list[str], tuple[Where, ...]]:
+    """Names and places of the ops, those first for which the device waits most."""
+    groups = facts.locator.group(ops)
+    total = np.bincount(groups, waited)
+    first = {int(group): int(op) for group, op in zip(groups[::-1], ops[::-1], strict=True)}
+    often = np.argsort(-total, kind="stable")[:SHOWN].tolist()
+    places = tuple(dict.fromkeys(place for group in often if (place := facts.locator.where(first[group]))))
+    order = np.argsort(-np.bincount(facts.trace.slices.name[ops], waited), kind="stable")
+    known = set(facts.trace.slices.name[ops].tolist())
+    return [facts.trace.strings[code] for code in order.tolist() if code in known], places
+
+
+def _listed(facts: Facts, ops: I32, length: I64) -> str:
+    total = np.bincount(facts.trace.slices.name[ops], length)
+    longest = [code for code in np.argsort(-total, kind="stable").tolist() if total[code]][:SHOWN]
+    return ", ".join(f"`{facts.trace.strings[code]}` {format_ns(facts.per_step(int(total[code])))}" for code in longest)
