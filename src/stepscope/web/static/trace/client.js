@@ -1,11 +1,8 @@
 /** Asks the engine: in a worker where there can be one, else on the page. */
 import { Engine } from './engine.js';
 
-const METHODS = /** @type {const} */ ([
-  'load', 'paint', 'frame', 'at', 'sample', 'brief', 'info', 'next', 'search', 'marked', 'area', 'flame', 'gaps',
-  'overview', 'locate',
-]);
-/** @typedef {typeof METHODS[number]} Method */
+/** @typedef {'load'|'paint'|'frame'|'at'|'sample'|'brief'|'info'|'next'|'search'|'marked'|'area'|'flame'|'gaps'
+ *   |'overview'|'locate'|'events'} Method */
 /** @typedef {(method: Method, given: any) => Promise<any>} Ask */
 
 /**

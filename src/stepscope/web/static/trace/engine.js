@@ -2,6 +2,7 @@
 import { deviceParts, sumTrack } from './aggregate.js';
 import { background, coloursOf, sourceTint } from './colours.js';
 import { Details } from './detail.js';
+import { chromeEvents } from './export.js';
 import { difference, flame, sandwich } from './flame.js';
 import { gapList, gapOf } from './gaps.js';
 import { levelsOf, lowerBound } from './lod.js';
@@ -14,7 +15,8 @@ import { Raster, drawCounter } from './raster.js';
 /** @typedef {import('./navigate.js').Brief} Brief */
 /** @typedef {{lanes: number[], counter: number, y: number, height: number, tint: boolean, top: number,
  *   log: boolean, rate: boolean}} FrameRow `counter` is -1 for slices; `top` is the scale of a counter, 0 its own */
-/** @typedef {{begin: number, end: number, width: number, height: number, scale: number, rows: FrameRow[]}} FrameRequest */
+/** @typedef {{begin: number, end: number, width: number, height: number, scale: number, rows: FrameRow[],
+ *   pinned: FrameRow[], pinnedHeight: number}} FrameRequest the pinned rows lie above the others */
 
 const HITS_LISTED = 2_000;
 const HITS_MARKED = 400;
@@ -49,8 +51,10 @@ export class Engine {
     this.paint(this.look);
     return {
       begin: model.begin, end: model.end, slices: model.slices, tracks: model.tracks, steps: model.steps,
-      sources: model.sources.map(({ pack: _pack, ...source }) => source), kindNames: model.kindNames,
-      counters: model.counters.map(({ time, value: _value, ...about }) => ({ ...about, count: time.length })),
+      sources: model.sources.map(({ offset, label, header }) => ({ offset, label, header })),
+      counters: model.counters.map(({ number, label, group, unit, source, low, high }) => (
+        { number, label, group, unit, source, low, high })),
+      kindNames: model.kindNames,
       lanes: model.lanes, names: model.texts, nameKinds: model.kinds,
     };
   }
@@ -74,20 +78,33 @@ export class Engine {
     const back = background(this.look.theme);
     pixels.fill((0xff000000 | back) >>> 0);
     const target = { pixels, width, height, begin, end };
+    const below = this.drawRows(target, request.rows, back, scale);
+    pixels.fill((0xff000000 | back) >>> 0, 0, request.pinnedHeight * width);
+    const above = this.drawRows(target, request.pinned, back, scale);
+    const labels = new Float64Array(below.length + above.length);
+    labels.set(below);
+    labels.set(above, below.length);
+    return { pixels: pixels.buffer, labels, belowCount: below.length };
+  }
+
+  /**
+   * @param {import('./raster.js').Target} target
+   * @param {FrameRow[]} wanted
+   * @param {number} back
+   * @param {number} scale
+   * @returns {Float64Array} the labels
+   */
+  drawRows(target, wanted, back, scale) {
     const rows = [];
-    for (const row of request.rows) {
-      if (row.counter >= 0) {
-        this.drawCounter(target, row);
-        continue;
-      }
+    for (const row of wanted) {
+      if (row.counter >= 0) this.drawCounter(target, row);
       for (const lane of row.lanes) {
         const { first, track } = this.model.lanes[lane];
         const tint = this.look.mode === 'rank' ? sourceTint(this.model.tracks[track].source) : null;
         rows.push({ levels: this.levels[lane], first, y: row.y, height: row.height, tint });
       }
     }
-    const labels = this.raster.draw(target, rows, this.colours, back, scale);
-    return { pixels: pixels.buffer, labels };
+    return this.raster.draw(target, rows, this.colours, back, scale);
   }
 
   /**
@@ -222,7 +239,10 @@ export class Engine {
       parts: deviceParts(model, track.source, Number(track.device), begin, end) })) };
   }
 
-  /** @param {{range: import('./flame.js').Range, form: string, name: string, other: import('./flame.js').Range|null}} given */
+  /**
+   * @param {{range: import('./flame.js').Range, form: string, name: string,
+   *   other: import('./flame.js').Range|null}} given
+   */
   flame({ range, form, name, other }) {
     if (form === 'sandwich') return sandwich(this.model, range, name);
     if (form === 'difference' && other) return { tree: difference(this.model, range, other) };
@@ -232,6 +252,14 @@ export class Engine {
   /** @param {{begin: number, end: number, device: number|null}} given */
   gaps(given) {
     return gapList(this.model, given);
+  }
+
+  /**
+   * A range as events of the Chrome trace format, which Perfetto opens too.
+   * @param {{begin: number, end: number, tracks: number[]}} range
+   */
+  events({ begin, end, tracks }) {
+    return chromeEvents(this.model, begin, end, tracks);
   }
 
   /** @param {{width: number}} given */

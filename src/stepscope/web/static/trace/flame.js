@@ -175,6 +175,7 @@ function sort(at) {
  * @returns {Node}
  */
 function plain(at) {
-  const { index: _index, ...kept } = at;
-  return { ...kept, children: at.children.map((one) => plain(/** @type {Grown} */ (one))) };
+  const { name, kind, total, self, count, before } = at;
+  const children = at.children.map((one) => plain(/** @type {Grown} */ (one)));
+  return { name, kind, total, self, count, before, children };
 }

@@ -1,4 +1,4 @@
-/** The strip over the whole trace: per device (the busiest thread, where there is none) the busy share of each pixel. */
+/** The strip over the whole trace: per device (the first thread, where there is none) the busy share of each pixel. */
 import { levelFor } from './lod.js';
 
 const STRIPS = 8;
@@ -15,7 +15,8 @@ export function overview(model, levels, width) {
     const key = `${track.source} ${track.device}`;
     devices.set(key, [...(devices.get(key) ?? []), track]);
   }
-  const groups = devices.size ? [...devices.values()] : [model.tracks.filter((one) => one.type === 'thread').slice(0, 1)];
+  const threads = model.tracks.filter((one) => one.type === 'thread').slice(0, 1);
+  const groups = devices.size ? [...devices.values()] : [threads];
   return groups.slice(0, STRIPS).map((tracks) => {
     const share = new Float32Array(width);
     for (const track of tracks) {

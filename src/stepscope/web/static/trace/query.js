@@ -86,7 +86,7 @@ function numberTest(op, limit) {
  * The slices that fit: what holds of names and tracks is asked once of each, the rest of every slice left.
  * @param {import('./model.js').Model} model
  * @param {Query} query
- * @returns {Int32Array} rising
+ * @returns {Int32Array<ArrayBuffer>} rising
  */
 export function findSlices(model, query) {
   const { terms } = query;
@@ -106,6 +106,7 @@ export function findSlices(model, query) {
       each.push((i) => test(i) !== term.not);
     }
   }
+  /** @type {Int32Array<ArrayBuffer>} */
   let found = new Int32Array(1024);
   let size = 0;
   for (const lane of model.lanes) {

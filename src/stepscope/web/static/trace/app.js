@@ -1,0 +1,252 @@
+/** The viewer's state and everything that can be done to it; parts of the page listen to what they show. */
+import { arrange, emptyArrangement, keyOf, placeOf } from './layout.js';
+import { View } from './view.js';
+
+/** @typedef {import('./navigate.js').Brief} Brief */
+/** @typedef {import('./layout.js').Arrangement} Arrangement */
+/** @typedef {{begin: number, end: number, tracks: number[]}} Area */
+/** @typedef {{time: number, end: number|null, text: string, kept: boolean}} Note */
+/** @typedef {'view'|'layout'|'selection'|'area'|'look'|'search'|'notes'|'tab'|'status'} Topic */
+/** @typedef {{begin: number, end: number, slices: number, tracks: import('./model.js').Track[],
+ *   steps: import('./model.js').Step[], lanes: import('./model.js').Lane[],
+ *   sources: {offset: number, label: string, header: any}[], names: string[], nameKinds: Uint8Array,
+ *   counters: import('./layout.js').CounterAbout[], kindNames: string[]}} Meta */
+/** @typedef {{error: string|null, count: number, total: number, listed: Brief[], bins: Uint32Array}} Found */
+
+const KEPT = 'stepscope-trace-layouts';
+
+export class App {
+  /**
+   * @param {Meta} meta
+   * @param {import('./client.js').Ask} ask
+   * @param {any} report
+   * @param {string} theme
+   */
+  constructor(meta, ask, report, theme) {
+    this.meta = meta;
+    this.ask = ask;
+    this.report = report;
+    this.view = new View(meta.begin, meta.end, () => this.emit('view'));
+    /** @type {Arrangement} */
+    this.arrangement = emptyArrangement();
+    this.layout = arrange(meta.tracks, meta.counters, this.sourceLabels, this.arrangement);
+    this.scroll = 0;
+    this.height = 400;
+    /** @type {import('./colours.js').Look} */
+    this.look = { mode: 'category', palette: 'standard', theme };
+    /** @type {Brief|null} */
+    this.selection = null;
+    /** @type {Area|null} */
+    this.area = null;
+    /** @type {Area|null} the area before, which a flame graph can be compared with */
+    this.other = null;
+    /** @type {{begin: number, end: number}|null} */
+    this.measure = null;
+    /** @type {{from: Brief, to: Brief, kind: string}[]} */
+    this.arrows = [];
+    /** @type {Note[]} */
+    this.notes = [];
+    /** @type {Found|null} */
+    this.found = null;
+    this.searched = '';
+    this.tab = 'details';
+    this.status = '';
+    /** @type {Map<Topic, (() => void)[]>} */
+    this.listeners = new Map();
+  }
+
+  get sourceLabels() {
+    return this.meta.sources.map((source) => source.label);
+  }
+
+  /**
+   * @param {Topic[]} topics
+   * @param {() => void} listener
+   */
+  on(topics, listener) {
+    for (const topic of topics) this.listeners.set(topic, [...(this.listeners.get(topic) ?? []), listener]);
+  }
+
+  /** @param {Topic} topic */
+  emit(topic) {
+    this.listeners.get(topic)?.forEach((listener) => listener());
+  }
+
+  /** What a screen reader says. @param {string} text */
+  say(text) {
+    this.status = text;
+    this.emit('status');
+  }
+
+  /** @param {string} tab */
+  open(tab) {
+    this.tab = tab;
+    this.emit('tab');
+  }
+
+  /**
+   * @param {Brief|null} slice
+   * @param {{reveal?: boolean, tab?: string|null}} [how]
+   */
+  select(slice, how = {}) {
+    this.selection = slice;
+    this.arrows = [];
+    this.emit('selection');
+    if (!slice) return;
+    if (how.reveal) this.reveal(slice);
+    const tab = how.tab === undefined ? 'details' : how.tab;
+    if (tab && this.tab !== tab) this.open(tab);
+  }
+
+  /** Bring a slice into sight, in time and height. @param {Brief} slice */
+  reveal(slice) {
+    this.uncover(slice);
+    const tooSmall = slice.dur > 0 && slice.dur < this.view.span / 400;
+    const tooLarge = slice.dur > this.view.span * 3;
+    if (tooSmall || tooLarge) {
+      const room = tooLarge ? 0.2 : 20;
+      this.view.fit(slice.start, slice.start + Math.max(slice.dur, 1), room);
+    } else {
+      this.view.reveal(slice.start, Math.min(slice.dur, this.view.span * 0.8));
+    }
+  }
+
+  /** Show the track of a slice, and its lane where the track was collapsed. @param {Brief} slice */
+  uncover(slice) {
+    const track = this.meta.tracks[slice.track];
+    const key = keyOf(track);
+    const { arrangement } = this;
+    const group = `${track.source}/${track.group}`;
+    const place = placeOf(this.layout, slice.lane);
+    if (!place || (place.item.collapsed && slice.depth > 0)) {
+      this.arrange({
+        hidden: arrangement.hidden.filter((one) => one !== key), filter: place ? arrangement.filter : '',
+        closed: arrangement.closed.filter((one) => one !== group),
+        collapsed: arrangement.collapsed.filter((one) => one !== key),
+        expanded: [...new Set([...arrangement.expanded, key])],
+      });
+    }
+    const now = placeOf(this.layout, slice.lane);
+    if (!now || now.item.pinned) return;
+    const top = this.layout.pinnedHeight;
+    if (now.y - this.scroll < top + 8 || now.y + now.height - this.scroll > this.height - 8) {
+      this.scrollTo(now.y - top - (this.height - top) / 3);
+    }
+  }
+
+  /** @param {number} y */
+  scrollTo(y) {
+    const most = Math.max(0, this.layout.height - this.height + 24);
+    const wanted = Math.max(0, Math.min(y, most));
+    if (wanted === this.scroll) return;
+    this.scroll = wanted;
+    this.emit('view');
+  }
+
+  /** @param {Partial<Arrangement>} change */
+  arrange(change) {
+    this.arrangement = { ...this.arrangement, ...change };
+    this.layout = arrange(this.meta.tracks, this.meta.counters, this.sourceLabels, this.arrangement);
+    this.scrollTo(this.scroll);
+    this.emit('layout');
+  }
+
+  /**
+   * Put a key into a list of the arrangement, or take it out.
+   * @param {'pinned'|'hidden'|'collapsed'|'expanded'|'closed'|'log'|'rate'} list
+   * @param {string} key
+   */
+  toggle(list, key) {
+    const held = this.arrangement[list];
+    this.arrange({ [list]: held.includes(key) ? held.filter((one) => one !== key) : [...held, key] });
+  }
+
+  /** @param {Area|null} area */
+  selectArea(area) {
+    if (this.area && area && this.area !== area) this.other = this.area;
+    this.area = area;
+    this.measure = area ? { begin: area.begin, end: area.end } : null;
+    this.emit('area');
+    if (area && this.tab !== 'flame') this.open('area');
+  }
+
+  /** The tracks that can be seen, hidden and closed ones left out. */
+  get shownTracks() {
+    return this.layout.items.flatMap((item) => (item.track ? [item.track.number] : []));
+  }
+
+  /** @param {Partial<import('./colours.js').Look>} change */
+  setLook(change) {
+    this.look = { ...this.look, ...change };
+    this.emit('look');
+  }
+
+  /** @param {string} text */
+  async search(text) {
+    this.searched = text;
+    this.found = text.trim() ? await this.ask('search', { text }) : null;
+    if (this.searched === text) this.emit('search');
+  }
+
+  /**
+   * @param {'beside'|'across'|'same'|'flow'|'hit'} how
+   * @param {number} way
+   */
+  async go(how, way) {
+    const slice = this.selection?.slice ?? (how === 'hit' ? 0 : -1);
+    if (slice < 0) {
+      this.say('Nothing is selected: click a slice first');
+      return;
+    }
+    const found = await this.ask('next', { slice, how, way });
+    if (found) this.select(found, { reveal: true, tab: how === 'hit' ? null : undefined });
+    else this.say('There is no further one');
+  }
+
+  /** Show the next or previous step. @param {number} way */
+  step(way) {
+    const middle = (this.view.begin + this.view.end) / 2;
+    const steps = this.meta.steps.filter((one) => one.source === (this.selection?.source ?? 0));
+    const here = steps.findIndex((one) => middle >= one.start && middle < one.end);
+    const before = steps.filter((one) => one.end <= middle).length;
+    const next = steps[here >= 0 ? here + way : way > 0 ? before : before - 1];
+    if (!next) {
+      this.say('There is no further step');
+      return;
+    }
+    this.view.fit(next.start, next.end, 0.03);
+    this.say(next.name);
+  }
+
+  /** @returns {{begin: number, end: number}|null} */
+  get range() {
+    if (this.area) return this.area;
+    if (!this.selection) return null;
+    return { begin: this.selection.start, end: this.selection.start + this.selection.dur };
+  }
+
+  /** @param {Note} note */
+  addNote(note) {
+    this.notes = [...this.notes, note].sort((a, b) => a.time - b.time);
+    this.emit('notes');
+  }
+
+  /** @returns {Record<string, Arrangement>} */
+  savedLayouts() {
+    try {
+      return JSON.parse(localStorage.getItem(KEPT) ?? '{}');
+    } catch {
+      return {}; // Frames may keep nothing.
+    }
+  }
+
+  /** @param {string} name */
+  saveLayout(name) {
+    try {
+      localStorage.setItem(KEPT, JSON.stringify({ ...this.savedLayouts(), [name]: this.arrangement }));
+      this.say(`Layout ${name} is kept`);
+    } catch {
+      this.say('This page may not keep layouts');
+    }
+  }
+}

@@ -1,0 +1,129 @@
+/** The names of the tracks beside the canvas, with what can be done to each. */
+import { h, put } from '../core/dom.js';
+import { formatValue } from './units.js';
+
+/** @typedef {import('./app.js').App} App */
+/** @typedef {import('./layout.js').Item} Item */
+
+const HEIGHTS = [1, 2, 4];
+
+/** @param {App} app */
+export function headers(app) {
+  const inner = h('div', { class: 'tv-heads-inner' });
+  const pinned = h('div', { class: 'tv-heads-pinned' });
+  const element = h('div', { class: 'tv-heads', role: 'list', 'aria-label': 'Tracks' }, inner, pinned);
+  const build = () => {
+    put(inner, app.layout.items.filter((item) => !item.pinned).map((item) => head(app, item)));
+    put(pinned, app.layout.items.filter((item) => item.pinned).map((item) => head(app, item)));
+    pinned.style.height = `${app.layout.pinnedHeight}px`;
+    pinned.hidden = app.layout.pinnedHeight === 0;
+    move();
+  };
+  const move = () => {
+    inner.style.transform = `translateY(${-Math.round(app.scroll)}px)`;
+  };
+  app.on(['layout'], build);
+  app.on(['view'], move);
+  element.addEventListener('wheel', (event) => {
+    app.scrollTo(app.scroll + event.deltaY);
+    event.preventDefault();
+  }, { passive: false });
+  build();
+  return element;
+}
+
+/**
+ * @param {App} app
+ * @param {Item} item
+ */
+function head(app, item) {
+  const style = { top: `${item.y}px`, height: `${item.height}px` };
+  if (item.type === 'group') {
+    const about = app.meta.sources.flatMap((source) => source.header.groups)
+      .find((/** @type {any} */ group) => group.id === item.group)?.about;
+    return h('div', { class: 'tv-head tv-group', style, role: 'listitem' },
+      h('button', { type: 'button', 'aria-expanded': String(!item.closed), title: item.label,
+        onclick: () => app.toggle('closed', item.key) }, item.closed ? '▸ ' : '▾ ', item.label),
+      about ? h('span', { class: 'tv-about', title: about }, about) : null);
+  }
+  const holds = item.track?.holds;
+  const most = item.counter ? `to ${formatValue(item.counter.high, item.counter.unit)}` : null;
+  return h('div', { class: `tv-head tv-${item.track?.type ?? 'counter'}`, style, role: 'listitem', 'data-key': item.key },
+    h('button', { type: 'button', class: 'tv-name', title: `${item.label}${holds ? ` – ${holds}` : ''}`,
+      'aria-expanded': item.lanes.length > 1 ? String(!item.collapsed) : null,
+      onclick: () => collapse(app, item) },
+    item.lanes.length > 1 ? (item.collapsed ? '▸ ' : '▾ ') : '', item.label),
+    holds ? h('span', { class: 'tv-holds' }, holds) : null,
+    most ? h('span', { class: 'tv-holds' }, most) : null,
+    h('span', { class: 'tv-tools' }, tools(app, item)));
+}
+
+/**
+ * @param {App} app
+ * @param {Item} item
+ */
+function collapse(app, item) {
+  const { key } = item;
+  const { collapsed, expanded } = app.arrangement;
+  if (item.collapsed) {
+    app.arrange({ collapsed: collapsed.filter((one) => one !== key), expanded: [...expanded, key] });
+  } else {
+    app.arrange({ collapsed: [...collapsed, key], expanded: expanded.filter((one) => one !== key) });
+  }
+}
+
+/**
+ * @param {App} app
+ * @param {Item} item
+ */
+function tools(app, item) {
+  const { key } = item;
+  const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ act) => (
+    h('button', { type: 'button', title, 'aria-label': `${title}: ${item.label}`, onclick: act }, text));
+  return [
+    button(item.pinned ? '⊖' : '📌', item.pinned ? 'Unpin' : 'Pin to the top', () => app.toggle('pinned', key)),
+    button('↕', 'Height 1x, 2x, 4x', () => grow(app, key)),
+    button('↑', 'Move up', () => shift(app, item, -1)),
+    button('↓', 'Move down', () => shift(app, item, 1)),
+    button('×', 'Hide', () => app.toggle('hidden', key)),
+    item.counter ? button('log', 'Logarithmic scale', () => app.toggle('log', key)) : null,
+    item.counter ? button('Δ', 'Change per second', () => app.toggle('rate', key)) : null,
+  ];
+}
+
+/**
+ * @param {App} app
+ * @param {string} key
+ */
+export function grow(app, key) {
+  const now = app.arrangement.heights[key] ?? 1;
+  const next = HEIGHTS[(HEIGHTS.indexOf(now) + 1) % HEIGHTS.length];
+  app.arrange({ heights: { ...app.arrangement.heights, [key]: next } });
+}
+
+/**
+ * @param {App} app
+ * @param {Item} item
+ * @param {number} way
+ */
+function shift(app, item, way) {
+  const beside = (/** @type {Item} */ one) => one.pinned || (one.group === item.group && source(one) === source(item));
+  const same = app.layout.items.filter((one) => one.type !== 'group' && one.pinned === item.pinned && beside(one));
+  const at = same.findIndex((one) => one.key === item.key);
+  const other = same[at + way];
+  if (!other) return;
+  if (item.pinned) {
+    const keys = same.map((one) => one.key);
+    [keys[at], keys[at + way]] = [keys[at + way], keys[at]];
+    app.arrange({ pinned: keys });
+    return;
+  }
+  const keys = same.map((one) => one.key);
+  [keys[at], keys[at + way]] = [keys[at + way], keys[at]];
+  app.arrange({ order: [...app.arrangement.order.filter((one) => !keys.includes(one)), ...keys] });
+}
+
+/** @param {Item} item */
+function source(item) {
+  return (item.track ?? item.counter)?.source;
+}

@@ -1,0 +1,189 @@
+/** Every key of the viewer, in one list: what the help shows is what works. */
+
+/** @typedef {import('./app.js').App} App */
+/** @typedef {{help: () => void, commands: () => void, search: () => void, tracks: () => void}} Boxes */
+/** @typedef {{keys: string[], show: string, does: string, run: (shift: boolean) => void}} Binding */
+
+const ZOOM = 0.035;
+const PAN = 0.03;
+const FAST = 3;
+
+/**
+ * Keys that act as long as they are held, by their place on the keyboard: other layouts have other letters there.
+ * @type {Record<string, [('zoom'|'pan'|'scroll'), number]>}
+ */
+const HELD = { KeyW: ['zoom', -1], KeyS: ['zoom', 1], KeyA: ['pan', -1], KeyD: ['pan', 1] };
+
+/**
+ * @param {App} app
+ * @param {Boxes} boxes
+ * @returns {Binding[]}
+ */
+export function bindings(app, boxes) {
+  const bind = (/** @type {string[]} */ keys, /** @type {string} */ show, /** @type {string} */ does,
+    /** @type {(shift: boolean) => void} */ run) => ({ keys, show, does, run });
+  return [
+    bind(['ArrowLeft'], '←', 'pan left', (shift) => app.view.pan(shift ? -0.5 : -0.1)),
+    bind(['ArrowRight'], '→', 'pan right', (shift) => app.view.pan(shift ? 0.5 : 0.1)),
+    bind(['ArrowUp'], '↑', 'scroll up', (shift) => app.scrollTo(app.scroll - (shift ? 300 : 60))),
+    bind(['ArrowDown'], '↓', 'scroll down', (shift) => app.scrollTo(app.scroll + (shift ? 300 : 60))),
+    bind(['f', 'F'], 'F', 'centre the selection, again: fit it', () => fit(app)),
+    bind(['0'], '0', 'whole trace', () => app.view.whole()),
+    bind(['Backspace', 'h'], 'Backspace', 'view before', () => app.view.back()),
+    bind(['Shift+Backspace', 'H'], 'Shift+Backspace', 'view after', () => app.view.forward()),
+    bind(['.', 'Period'], '.', 'next slice on the track', () => app.go('beside', 1)),
+    bind([',', 'Comma'], ',', 'slice before on the track', () => app.go('beside', -1)),
+    bind(['PageUp', '-'], '-', 'slice around', () => app.go('across', -1)),
+    bind(['PageDown', '+'], '+', 'first slice inside', () => app.go('across', 1)),
+    bind([']', 'BracketRight'], ']', 'along the flow: what it launched', () => app.go('flow', 1)),
+    bind(['[', 'BracketLeft'], '[', 'back along the flow: what launched it', () => app.go('flow', -1)),
+    bind(['o'], 'O', 'next of the same op', () => app.go('same', 1)),
+    bind(['O'], 'Shift+O', 'one before of the same op', () => app.go('same', -1)),
+    bind(['n'], 'N', 'next hit of the search', () => app.go('hit', 1)),
+    bind(['N'], 'Shift+N', 'hit before', () => app.go('hit', -1)),
+    bind(['x'], 'X', 'next step', () => app.step(1)),
+    bind(['z'], 'Z', 'step before', () => app.step(-1)),
+    bind(['i'], 'I', 'next idle gap of the device', () => nextGap(app, 1)),
+    bind(['I'], 'Shift+I', 'idle gap before', () => nextGap(app, -1)),
+    bind(['e'], 'E', 'select the time of the selection on all tracks', () => area(app)),
+    bind(['m'], 'M', 'mark the selection for now', () => mark(app, false)),
+    bind(['M'], 'Shift+M', 'keep a note here', () => mark(app, true)),
+    bind(['p'], 'P', 'pin the track of the selection', () => pin(app)),
+    bind(['c'], 'C', 'next way of colouring', () => recolour(app)),
+    bind(['/'], '/', 'search slices', () => boxes.search()),
+    bind(['t'], 'T', 'find a track', () => boxes.tracks()),
+    bind(['Control+k', 'Meta+k', ':'], 'Ctrl+K', 'commands', () => boxes.commands()),
+    bind(['?'], '?', 'this list', () => boxes.help()),
+    bind(['Escape'], 'Esc', 'select nothing', () => { app.select(null); app.selectArea(null); }),
+  ];
+}
+
+export const HELD_HELP = [['W / S', 'zoom in, out (Shift: faster)'], ['A / D', 'pan left, right (Shift: faster)'],
+  ['wheel', 'scroll; with Ctrl or a pinch: zoom; with Shift: pan'], ['drag', 'pan; with Shift: select an area'],
+  ['drag on the ruler', 'measure time, ends snap to edges']];
+
+/**
+ * @param {App} app
+ * @param {HTMLElement} element
+ * @param {Binding[]} list
+ * @returns {() => void} stops listening
+ */
+export function listen(app, element, list) {
+  const byKey = new Map(list.flatMap((one) => one.keys.map((key) => [key, one])));
+  /** @type {Map<string, boolean>} */
+  const held = new Map();
+  let last = 0;
+  const move = (/** @type {number} */ now) => {
+    if (!held.size) return;
+    const frames = Math.min((now - last) / 16.7, 4);
+    last = now;
+    for (const [code, shift] of held) {
+      const [what, way] = HELD[code];
+      const strength = way * frames * (shift ? FAST : 1);
+      if (what === 'zoom') app.view.zoom(Math.exp(strength * ZOOM), 0.5);
+      else app.view.pan(strength * PAN);
+    }
+    requestAnimationFrame(move);
+  };
+  const down = (/** @type {KeyboardEvent} */ event) => {
+    if (isTyping(event.target) || event.altKey) return;
+    const control = event.ctrlKey || event.metaKey;
+    if (HELD[event.code] && !control) {
+      event.preventDefault();
+      if (!held.size) {
+        last = performance.now();
+        requestAnimationFrame(move);
+      }
+      held.set(event.code, event.shiftKey);
+      return;
+    }
+    const prefix = event.ctrlKey ? 'Control+' : event.metaKey ? 'Meta+' : '';
+    const found = byKey.get(prefix + event.key) ?? (event.shiftKey ? byKey.get(`Shift+${event.key}`) : undefined)
+      ?? (control ? undefined : byKey.get(event.code));
+    if (!found || (prefix && !found.keys.some((key) => key.startsWith(prefix)))) return;
+    if (event.shiftKey && event.key === 'Backspace') app.view.forward();
+    else found.run(event.shiftKey);
+    event.preventDefault();
+  };
+  const up = (/** @type {KeyboardEvent} */ event) => held.delete(event.code);
+  const drop = () => held.clear();
+  element.addEventListener('keydown', down);
+  element.addEventListener('keyup', up);
+  element.addEventListener('focusout', drop);
+  window.addEventListener('blur', drop);
+  return () => window.removeEventListener('blur', drop);
+}
+
+/** @param {EventTarget|null} target */
+function isTyping(target) {
+  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement
+    || target instanceof HTMLSelectElement;
+}
+
+/** @param {App} app */
+function fit(app) {
+  const { range, view } = app;
+  if (!range) return;
+  const middle = (range.begin + range.end) / 2;
+  const centred = Math.abs((view.begin + view.end) / 2 - middle) < view.span / 200;
+  if (centred) view.fit(range.begin, Math.max(range.end, range.begin + 1));
+  else view.set(middle - view.span / 2, middle + view.span / 2);
+}
+
+/** @param {App} app */
+function area(app) {
+  const { range } = app;
+  if (range) app.selectArea({ begin: range.begin, end: Math.max(range.end, range.begin + 1), tracks: app.shownTracks });
+}
+
+/**
+ * @param {App} app
+ * @param {boolean} kept
+ */
+function mark(app, kept) {
+  const range = app.range ?? app.view;
+  const temporary = app.notes.filter((note) => !note.kept);
+  app.notes = app.notes.filter((note) => note.kept);
+  if (!kept && temporary.length && temporary[0].time === range.begin) {
+    app.emit('notes');
+    return;
+  }
+  app.addNote({ time: range.begin, end: range.end, text: kept ? `note ${app.notes.length + 1}` : '', kept });
+  if (kept) app.open('notes');
+}
+
+/** @param {App} app */
+function pin(app) {
+  const place = app.selection && app.layout.items.find((item) => item.track?.number === app.selection?.track);
+  if (place) app.toggle('pinned', place.key);
+}
+
+/** @param {App} app */
+function recolour(app) {
+  const modes = /** @type {const} */ (['category', 'op', 'precision', 'rank']);
+  const mode = modes[(modes.indexOf(app.look.mode) + 1) % modes.length];
+  app.setLook({ mode });
+  app.say(`Coloured by ${mode}`);
+}
+
+/**
+ * @param {App} app
+ * @param {number} way
+ */
+async function nextGap(app, way) {
+  const { selection, meta } = app;
+  if (selection?.kind === 'idle') {
+    app.go('beside', way);
+    return;
+  }
+  const device = selection ? meta.tracks[selection.track].device : null;
+  const idle = meta.tracks.filter((track) => track.type === 'idle' && track.laneCount);
+  const track = idle.find((one) => one.device === device && one.source === selection?.source) ?? idle[0];
+  if (!track) {
+    app.say('No device was recorded, so there are no gaps');
+    return;
+  }
+  const time = selection ? selection.start : app.view.begin;
+  const found = await app.ask('at', { lane: track.firstLane, time, slop: app.view.span * 100 });
+  if (found) app.select(found, { reveal: true });
+}

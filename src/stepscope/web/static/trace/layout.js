@@ -1,0 +1,229 @@
+/** Where tracks stand: their order, which are pinned, hidden or collapsed, and how high. Pure. */
+
+/** @typedef {import('./model.js').Track} Track */
+/** @typedef {{number: number, label: string, group: string, unit: string|null, source: number, low: number,
+ *   high: number}} CounterAbout */
+/** @typedef {{pinned: string[], hidden: string[], collapsed: string[], expanded: string[], closed: string[],
+ *   heights: Record<string, number>, order: string[], filter: string, log: string[], rate: string[],
+ *   shared: boolean}} Arrangement keys are those of `keyOf`; `closed` holds groups */
+/** @typedef {{key: string, type: 'group'|'track'|'counter', y: number, height: number, laneHeight: number,
+ *   lanes: number[], collapsed: boolean, pinned: boolean, track: Track|null, counter: CounterAbout|null,
+ *   label: string, group: string, closed: boolean}} Item */
+/** @typedef {{items: Item[], pinnedHeight: number, height: number}} Layout heights in CSS pixels */
+
+export const LANE_PIXELS = 16;
+export const GROUP_PIXELS = 22;
+export const COUNTER_PIXELS = 44;
+const SPACE = 3;
+const MOST_LANES = 4;
+const EXPANDED_THREADS = 2;
+
+/** @returns {Arrangement} */
+export function emptyArrangement() {
+  return { pinned: [], hidden: [], collapsed: [], expanded: [], closed: [], heights: {}, order: [], filter: '',
+    log: [], rate: [], shared: false };
+}
+
+/**
+ * What a track is called in arrangements: the same in every profile of a job.
+ * @param {{source: number, group: string, id?: string, label: string, number: number}} track
+ */
+export function keyOf(track) {
+  return `${track.source}/${track.group}/${track.id ?? track.label}`;
+}
+
+/**
+ * @param {Track[]} tracks
+ * @param {CounterAbout[]} counters
+ * @param {string[]} sourceLabels
+ * @param {Arrangement} wanted
+ * @returns {Layout}
+ */
+export function arrange(tracks, counters, sourceLabels, wanted) {
+  const rows = inOrder(tracks, counters, wanted.order);
+  const threads = new Map();
+  for (const track of tracks.filter((one) => one.type === 'thread')) {
+    threads.set(track.number, [...threads.values()].filter((at) => at >= 0).length);
+  }
+  const shown = rows.filter((row) => !wanted.hidden.includes(row.key) && fits(row, wanted.filter, sourceLabels));
+  /** @type {Item[]} */
+  const items = [];
+  let y = 0;
+  const place = (/** @type {Row} */ row, /** @type {boolean} */ pinned) => {
+    const item = itemOf(row, wanted, pinned, Number(threads.get(row.track?.number) ?? 0));
+    items.push({ ...item, y });
+    y += item.height + SPACE;
+  };
+  for (const key of wanted.pinned) {
+    const row = shown.find((one) => one.key === key);
+    if (row) place(row, true);
+  }
+  const pinnedHeight = y ? y + SPACE : 0;
+  y = pinnedHeight;
+  let last = '';
+  for (const row of shown) {
+    if (wanted.pinned.includes(row.key)) continue;
+    const label = [sourceLabels[row.source], row.group].filter(Boolean).join(' · ');
+    const group = `${row.source}/${row.group}`;
+    const closed = wanted.closed.includes(group);
+    if (group !== last) {
+      items.push({ key: group, type: 'group', y, height: GROUP_PIXELS, laneHeight: 0, lanes: [], collapsed: closed,
+        pinned: false, track: null, counter: null, label, group: row.group, closed });
+      y += GROUP_PIXELS;
+      last = group;
+    }
+    if (!closed) place(row, false);
+  }
+  return { items, pinnedHeight, height: y };
+}
+
+/** @typedef {{key: string, source: number, group: string, label: string, track: Track|null,
+ *   counter: CounterAbout|null}} Row */
+
+/**
+ * Counters stand behind the tracks of their group, which keep the order of the pack unless moved.
+ * @param {Track[]} tracks
+ * @param {CounterAbout[]} counters
+ * @param {string[]} order
+ * @returns {Row[]}
+ */
+function inOrder(tracks, counters, order) {
+  /** @type {Map<string, Row[]>} */
+  const groups = new Map();
+  const add = (/** @type {Row} */ row) => {
+    const group = `${row.source}/${row.group}`;
+    groups.set(group, [...(groups.get(group) ?? []), row]);
+  };
+  for (const track of tracks) add({ ...common(track), track, counter: null });
+  for (const counter of counters) add({ ...common(counter), track: null, counter });
+  const rows = [...groups.entries()].sort(([, a], [, b]) => a[0].source - b[0].source).flatMap(([, list]) => list);
+  const rank = new Map(order.map((key, at) => [key, at]));
+  if (!rank.size) return rows;
+  // Moved tracks swap places among themselves: all others stay where they are.
+  const moved = rows.filter((row) => rank.has(row.key));
+  const sorted = [...moved].sort((a, b) => Number(rank.get(a.key)) - Number(rank.get(b.key)));
+  let at = 0;
+  return rows.map((row) => {
+    if (!rank.has(row.key)) return row;
+    at += 1;
+    return sorted[at - 1];
+  });
+}
+
+/** @param {Track|CounterAbout} one */
+function common(one) {
+  return { key: keyOf(one), source: one.source, group: one.group, label: one.label };
+}
+
+/**
+ * @param {Row} row
+ * @param {string} filter
+ * @param {string[]} sourceLabels
+ */
+function fits(row, filter, sourceLabels) {
+  if (!filter) return true;
+  const text = `${sourceLabels[row.source]} ${row.group} ${row.label} ${row.track?.holds ?? ''}`;
+  try {
+    return new RegExp(filter, 'i').test(text);
+  } catch {
+    return text.toLowerCase().includes(filter.toLowerCase());
+  }
+}
+
+/**
+ * @param {Row} row
+ * @param {Arrangement} wanted
+ * @param {boolean} pinned
+ * @param {number} thread how many threads stand before it
+ * @returns {Omit<Item, 'y'>}
+ */
+function itemOf(row, wanted, pinned, thread) {
+  const scale = wanted.heights[row.key] ?? 1;
+  const { track, counter, key, label, group } = row;
+  const base = { key, label, group, pinned, track, counter, closed: false };
+  if (!track) {
+    return { ...base, type: 'counter', height: COUNTER_PIXELS * scale, laneHeight: COUNTER_PIXELS * scale, lanes: [],
+      collapsed: false };
+  }
+  const many = track.type === 'thread' && thread >= EXPANDED_THREADS && track.laneCount > MOST_LANES;
+  const collapsed = wanted.collapsed.includes(key) || (many && !wanted.expanded.includes(key));
+  const laneHeight = LANE_PIXELS * scale;
+  const lanes = Array.from({ length: track.laneCount }, (_, at) => track.firstLane + at);
+  const height = laneHeight * (collapsed ? 1 : lanes.length);
+  return { ...base, type: 'track', height, laneHeight, lanes, collapsed };
+}
+
+/**
+ * The rows of a frame, in device pixels.
+ * @param {Layout} layout
+ * @param {Arrangement} wanted
+ * @param {number} scroll CSS pixels
+ * @param {number} height CSS pixels in sight
+ * @param {number} scale device pixels per CSS pixel
+ */
+export function frameRows(layout, wanted, scroll, height, scale) {
+  /** @type {import('./engine.js').FrameRow[]} */
+  const rows = [];
+  /** @type {import('./engine.js').FrameRow[]} */
+  const pinned = [];
+  for (const item of layout.items) {
+    const top = item.pinned ? item.y : item.y - scroll;
+    if (item.type === 'group' || top > height || top + item.height < (item.pinned ? 0 : layout.pinnedHeight)) continue;
+    const into = item.pinned ? pinned : rows;
+    const common_ = { counter: -1, tint: false, top: 0, log: false, rate: false };
+    if (item.counter) {
+      into.push({ ...common_, lanes: [], counter: item.counter.number, y: Math.round(top * scale),
+        height: Math.round(item.height * scale), log: wanted.log.includes(item.key),
+        rate: wanted.rate.includes(item.key), top: wanted.shared ? sharedTop(layout, item) : 0 });
+      continue;
+    }
+    // A collapsed track is one row. What nests lies inside its outermost lane; streams show all their lanes.
+    const first = item.track?.type === 'stream' ? item.lanes : item.lanes.slice(0, 1);
+    const lanes = item.collapsed ? [first] : item.lanes.map((lane) => [lane]);
+    lanes.forEach((list, at) => {
+      const y = Math.round((top + at * item.laneHeight) * scale);
+      if (y > height * scale || y + item.laneHeight * scale < 0) return;
+      into.push({ ...common_, lanes: list, y, height: Math.round((item.laneHeight - 1) * scale) });
+    });
+  }
+  return { rows, pinned, pinnedHeight: Math.round(layout.pinnedHeight * scale) };
+}
+
+/**
+ * @param {Layout} layout
+ * @param {Item} item
+ */
+function sharedTop(layout, item) {
+  const same = layout.items.filter((one) => one.counter && one.counter.unit === item.counter?.unit
+    && one.group === item.group);
+  return Math.max(...same.map((one) => Number(one.counter?.high)));
+}
+
+/**
+ * @param {Layout} layout
+ * @param {number} scroll
+ * @param {number} y CSS pixels from the top of what is in sight
+ * @returns {{item: Item, lane: number}|null} lane -1 where there is none
+ */
+export function hit(layout, scroll, y) {
+  const isAbove = y < layout.pinnedHeight;
+  const at = isAbove ? y : y + scroll;
+  const item = layout.items.find((one) => one.pinned === isAbove && at >= one.y && at < one.y + one.height);
+  if (!item) return null;
+  const row = Math.floor((at - item.y) / (item.laneHeight || 1));
+  return { item, lane: item.lanes.length ? item.lanes[item.collapsed ? 0 : row] ?? -1 : -1 };
+}
+
+/**
+ * Where a lane is drawn; null where it is not in the layout.
+ * @param {Layout} layout
+ * @param {number} lane
+ * @returns {{item: Item, y: number, height: number}|null} y before scrolling
+ */
+export function placeOf(layout, lane) {
+  const item = layout.items.find((one) => one.lanes.length && lane >= one.lanes[0]
+    && lane <= one.lanes[one.lanes.length - 1]);
+  if (!item) return null;
+  const row = item.collapsed ? 0 : lane - item.lanes[0];
+  return { item, y: item.y + row * item.laneHeight, height: item.laneHeight - 1 };
+}

@@ -1,0 +1,236 @@
+/** The mouse, pens and fingers: pan, zoom, select, measure. */
+import { h, put } from '../core/dom.js';
+import { formatNs } from '../core/units.js';
+import { hit, placeOf } from './layout.js';
+import { formatValue } from './units.js';
+
+/** @typedef {import('./app.js').App} App */
+/** @typedef {import('./stage.js').Stage} Stage */
+
+const SLOP = 4;
+const SNAP = 8;
+
+/**
+ * @param {App} app
+ * @param {Stage} stage
+ * @param {HTMLCanvasElement} rulerCanvas
+ */
+export function pointer(app, stage, rulerCanvas) {
+  const { element } = stage;
+  const tip = h('div', { class: 'tv-tip', role: 'tooltip', hidden: true });
+  element.append(tip);
+  const place = (/** @type {MouseEvent} */ event) => {
+    const box = element.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    return { x, y, time: app.view.begin + (x / box.width) * app.view.span, perPixel: app.view.span / box.width };
+  };
+  wheel(app, element, place);
+  drags(app, stage, place);
+  hover(app, element, tip, place);
+  measures(app, rulerCanvas, place);
+}
+
+/** @typedef {{x: number, y: number, time: number, perPixel: number}} Place */
+/** @typedef {(event: MouseEvent) => Place} Placed */
+
+/**
+ * @param {App} app
+ * @param {HTMLElement} element
+ * @param {Placed} place
+ */
+function wheel(app, element, place) {
+  element.addEventListener('wheel', (event) => {
+    event.preventDefault();
+    const { x } = place(event);
+    const width = element.clientWidth;
+    const lines = event.deltaMode === 1 ? 16 : 1;
+    if (event.ctrlKey || event.metaKey) {
+      // A pinch arrives as a wheel with ctrl and small steps.
+      const strength = Math.abs(event.deltaY) < 20 ? 0.012 : 0.0022;
+      app.view.zoom(Math.exp(event.deltaY * lines * strength), x / width);
+    } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      app.view.pan(((event.deltaX || event.deltaY) * lines) / width);
+    } else {
+      app.scrollTo(app.scroll + event.deltaY * lines);
+    }
+  }, { passive: false });
+}
+
+/**
+ * Drag pans; with shift it selects an area; a click selects a slice, a double click zooms to it.
+ * @param {App} app
+ * @param {Stage} stage
+ * @param {Placed} place
+ */
+function drags(app, stage, place) {
+  const { element } = stage;
+  /** @type {{from: Place, begin: number, end: number, scroll: number, area: boolean, moved: boolean}|null} */
+  let drag = null;
+  element.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0 && event.button !== 1) return;
+    element.setPointerCapture(event.pointerId);
+    element.focus({ preventScroll: true });
+    drag = { from: place(event), begin: app.view.begin, end: app.view.end, scroll: app.scroll,
+      area: event.shiftKey, moved: false };
+  });
+  element.addEventListener('pointermove', (event) => {
+    if (!drag) return;
+    const now = place(event);
+    const [dx, dy] = [now.x - drag.from.x, now.y - drag.from.y];
+    drag.moved ||= Math.hypot(dx, dy) > SLOP;
+    if (!drag.moved) return;
+    element.classList.toggle('tv-dragging', !drag.area);
+    if (drag.area) {
+      stage.rectangle = { x0: drag.from.x, x1: now.x, y0: drag.from.y, y1: now.y };
+      stage.paint();
+    } else {
+      app.view.set(drag.begin - dx * now.perPixel, drag.end - dx * now.perPixel);
+      app.scrollTo(drag.scroll - dy);
+    }
+  });
+  element.addEventListener('pointerup', async (event) => {
+    const done = drag;
+    drag = null;
+    element.classList.remove('tv-dragging');
+    if (!done) return;
+    const now = place(event);
+    if (done.moved && done.area) {
+      stage.rectangle = null;
+      const [begin, end] = [done.from.time, now.time].sort((a, b) => a - b);
+      app.selectArea({ begin: Math.round(begin), end: Math.round(end),
+        tracks: tracksBetween(app, done.from.y, now.y) });
+    } else if (!done.moved) {
+      const found = await sliceUnder(app, now, SLOP);
+      if (found || !app.area) app.select(found);
+      if (!found) app.selectArea(null);
+    }
+  });
+  element.addEventListener('dblclick', () => {
+    const range = app.selection;
+    if (range) app.view.fit(range.start, range.start + Math.max(range.dur, 1));
+  });
+}
+
+/**
+ * @param {App} app
+ * @param {number} from
+ * @param {number} to
+ */
+function tracksBetween(app, from, to) {
+  const [top, bottom] = [Math.min(from, to), Math.max(from, to)];
+  return app.layout.items.flatMap((item) => {
+    const y = item.pinned ? item.y : item.y - app.scroll;
+    return item.track && y < bottom && y + item.height > top ? [item.track.number] : [];
+  });
+}
+
+/**
+ * @param {App} app
+ * @param {Place} at
+ * @param {number} slop pixels
+ * @returns {Promise<import('./navigate.js').Brief|null>}
+ */
+async function sliceUnder(app, at, slop) {
+  const under = hit(app.layout, app.scroll, at.y);
+  if (!under || under.lane < 0) return null;
+  return app.ask('at', { lane: under.lane, time: at.time, slop: at.perPixel * slop });
+}
+
+/**
+ * @param {App} app
+ * @param {HTMLElement} element
+ * @param {HTMLElement} tip
+ * @param {Placed} place
+ */
+function hover(app, element, tip, place) {
+  let asked = 0;
+  element.addEventListener('pointermove', async (event) => {
+    const at = place(event);
+    asked += 1;
+    const mine = asked;
+    if (event.buttons) {
+      tip.hidden = true;
+      return;
+    }
+    const lines = await told(app, at);
+    if (mine !== asked) return;
+    tip.hidden = !lines.length;
+    put(tip, lines.map((line, row) => h('div', { class: row ? 'tv-dim' : 'tv-strong' }, line)));
+    const room = element.clientWidth;
+    tip.style.transform = `translate(${at.x + 14 + tip.offsetWidth > room ? at.x - tip.offsetWidth - 8 : at.x + 14}px,
+      ${Math.min(at.y + 14, Math.max(0, element.clientHeight - tip.offsetHeight - 4))}px)`;
+  });
+  element.addEventListener('pointerleave', () => {
+    asked += 1;
+    tip.hidden = true;
+  });
+}
+
+/**
+ * @param {App} app
+ * @param {Place} at
+ * @returns {Promise<string[]>}
+ */
+async function told(app, at) {
+  const under = hit(app.layout, app.scroll, at.y);
+  if (!under) return [];
+  if (under.item.counter) {
+    const { counter } = under.item;
+    const sample = await app.ask('sample', { counter: counter.number, time: at.time });
+    if (!sample) return [];
+    return [`${counter.label}: ${formatValue(sample.value, counter.unit)}`,
+      Number.isFinite(sample.change) ? `changed by ${formatValue(sample.change, counter.unit)}` : ''].filter(Boolean);
+  }
+  const found = await sliceUnder(app, at, SLOP);
+  if (!found) return [];
+  const what = found.kind.replaceAll('_', ' ');
+  return [found.name.slice(0, 300), `${formatNs(found.dur)} · ${what}${found.category ? ` · ${found.category}` : ''}`];
+}
+
+/**
+ * Dragging on the ruler measures time; ends snap to edges of slices.
+ * @param {App} app
+ * @param {HTMLCanvasElement} canvas
+ * @param {Placed} place
+ */
+function measures(app, canvas, place) {
+  let from = NaN;
+  canvas.addEventListener('pointerdown', (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    from = place(event).time;
+  });
+  canvas.addEventListener('pointermove', (event) => {
+    if (Number.isNaN(from)) return;
+    const now = place(event).time;
+    app.measure = { begin: Math.min(from, now), end: Math.max(from, now) };
+    app.emit('area');
+  });
+  canvas.addEventListener('pointerup', async (event) => {
+    const { time, perPixel } = place(event);
+    const [begin, end] = await Promise.all([from, time].map((one) => snapped(app, one, perPixel * SNAP)));
+    from = NaN;
+    app.area = null;
+    app.measure = Math.abs(end - begin) > perPixel * 2
+      ? { begin: Math.min(begin, end), end: Math.max(begin, end) } : null;
+    app.emit('area');
+    if (app.measure) app.say(`${formatNs(app.measure.end - app.measure.begin)} measured`);
+  });
+}
+
+/**
+ * The nearest edge of a slice in sight, else the time itself.
+ * @param {App} app
+ * @param {number} time
+ * @param {number} slop
+ */
+async function snapped(app, time, slop) {
+  const lanes = app.layout.items.flatMap((item) => item.lanes).filter((lane) => {
+    const at = placeOf(app.layout, lane);
+    return at && (at.item.pinned || (at.y >= app.scroll && at.y < app.scroll + app.height));
+  }).slice(0, 60);
+  const found = await Promise.all(lanes.map((lane) => app.ask('at', { lane, time, slop })));
+  const edges = found.filter(Boolean).flatMap((one) => [one.start, one.start + one.dur]);
+  const near = edges.filter((edge) => Math.abs(edge - time) <= slop)
+    .sort((a, b) => Math.abs(a - time) - Math.abs(b - time));
+  return near[0] ?? Math.round(time);
+}

@@ -1,0 +1,314 @@
+/** The canvas: asks for frames, and draws over them what moves on its own (names, selection, arrows, measures). */
+import { formatNs } from '../core/units.js';
+import { h } from '../core/dom.js';
+import { frameRows, placeOf } from './layout.js';
+import { cut, shortName } from './names.js';
+import { LABEL_FIELDS } from './raster.js';
+
+/** @typedef {import('./app.js').App} App */
+/** @typedef {{begin: number, end: number, scroll: number, pixels: ArrayBuffer, labels: Float64Array,
+ *   belowCount: number, width: number, height: number}} Frame */
+
+const FONT = '11px system-ui, sans-serif';
+const CHARACTER = 6.1;
+
+export class Stage {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.base = h('canvas', { class: 'tv-pixels', 'aria-hidden': 'true' });
+    this.over = h('canvas', { class: 'tv-over', 'aria-hidden': 'true' });
+    this.element = h('div', { class: 'tv-stage', tabindex: '0', role: 'application',
+      'aria-label': 'Trace. Press question mark for the keys.' }, this.base, this.over);
+    this.scale = 1;
+    this.width = 0;
+    this.height = 0;
+    this.wanted = false;
+    this.asked = false;
+    this.stopped = false;
+    this.frames = 0;
+    /** @type {Frame|null} */
+    this.frame = null;
+    /** @type {import('./raster.js').Colours|null} */
+    this.colours = null;
+    /** @type {[number, number, number][]} */
+    this.marked = [];
+    /** @type {{x0: number, x1: number, y0: number, y1: number}|null} the rectangle being drawn */
+    this.rectangle = null;
+    app.on(['view', 'layout'], () => this.draw());
+    app.on(['selection', 'area', 'notes'], () => this.paint());
+    app.on(['search'], () => this.draw());
+    app.on(['look'], () => this.recolour());
+  }
+
+  async recolour() {
+    this.colours = (await this.app.ask('paint', this.app.look)).colours;
+    this.draw();
+  }
+
+  resize() {
+    const box = this.element.getBoundingClientRect();
+    this.scale = Math.min(window.devicePixelRatio || 1, 2);
+    this.width = Math.max(1, Math.round(box.width * this.scale));
+    this.height = Math.max(1, Math.round(box.height * this.scale));
+    for (const canvas of [this.base, this.over]) {
+      canvas.width = this.width;
+      canvas.height = this.height;
+    }
+    this.app.height = this.height / this.scale;
+    this.app.scrollTo(this.app.scroll);
+    this.draw();
+  }
+
+  /** Ask for a frame of what is in sight now; one at a time. */
+  draw() {
+    this.wanted = true;
+    if (this.asked || this.stopped || this.width < 2) return;
+    this.asked = true;
+    requestAnimationFrame(() => this.fetch());
+  }
+
+  async fetch() {
+    this.wanted = false;
+    const { app, width, height, scale } = this;
+    const { begin, end } = app.view;
+    const scroll = Math.round(app.scroll);
+    const rows = frameRows(app.layout, app.arrangement, scroll, height / scale, scale);
+    try {
+      const [frame, marked] = await Promise.all([
+        app.ask('frame', { begin, end, width, height, scale, ...rows }),
+        app.found?.count ? app.ask('marked', { begin, end, lanes: rows.rows.concat(rows.pinned).flatMap((r) => r.lanes) })
+          : []]);
+      this.frame = { begin, end, scroll, width, height, ...frame };
+      this.marked = marked;
+      this.put();
+      this.paint();
+      this.frames += 1;
+    } finally {
+      this.asked = false;
+      if (this.wanted) this.draw();
+    }
+  }
+
+  put() {
+    const { frame } = this;
+    const context = this.base.getContext('2d', { alpha: false });
+    if (!context || !frame || frame.width !== this.width || frame.height !== this.height) return;
+    context.putImageData(new ImageData(new Uint8ClampedArray(frame.pixels), frame.width, frame.height), 0, 0);
+  }
+
+  /** @param {number} time @returns {number} device pixels */
+  x(time) {
+    const { begin, end, width } = /** @type {Frame} */ (this.frame);
+    return ((time - begin) / (end - begin)) * width;
+  }
+
+  /** Draw what lies over the pixels. */
+  paint() {
+    const context = this.over.getContext('2d');
+    if (!context || !this.frame) return;
+    const style = getComputedStyle(this.element);
+    const ink = style.getPropertyValue('--tv-ink').trim() || '#111';
+    const accent = style.getPropertyValue('--tv-accent').trim() || '#1a66d0';
+    context.clearRect(0, 0, this.width, this.height);
+    this.grid(context, style);
+    this.names(context);
+    this.area(context, accent);
+    this.hits(context, style.getPropertyValue('--tv-hit').trim() || '#d00');
+    this.selected(context, ink, accent);
+    this.arrows(context, accent);
+    this.notes(context, accent);
+  }
+
+  /**
+   * Bounds of the steps, the line under pinned tracks, and the groups.
+   * @param {CanvasRenderingContext2D} context
+   * @param {CSSStyleDeclaration} style
+   */
+  grid(context, style) {
+    const { app, scale } = this;
+    const line = style.getPropertyValue('--tv-line').trim() || '#ccc';
+    context.strokeStyle = line;
+    context.lineWidth = 1;
+    const first = app.meta.steps.filter((step) => step.source === 0);
+    if (first.length < this.width / 6) {
+      context.setLineDash([2 * scale, 3 * scale]);
+      for (const step of first) {
+        const x = Math.round(this.x(step.start)) + 0.5;
+        if (x >= 0 && x <= this.width) strokeLine(context, x, 0, x, this.height);
+      }
+      context.setLineDash([]);
+    }
+    const panel = style.getPropertyValue('--tv-panel').trim() || '#eee';
+    for (const item of app.layout.items) {
+      if (item.type !== 'group') continue;
+      const y = (item.y - /** @type {Frame} */ (this.frame).scroll) * scale;
+      if (y < app.layout.pinnedHeight * scale || y > this.height) continue;
+      context.fillStyle = panel;
+      context.fillRect(0, y, this.width, item.height * scale);
+    }
+    const { pinnedHeight } = app.layout;
+    if (pinnedHeight) {
+      const y = Math.round(pinnedHeight * scale) - 0.5;
+      context.strokeStyle = style.getPropertyValue('--tv-accent').trim() || '#06c';
+      strokeLine(context, 0, y, this.width, y);
+    }
+  }
+
+  /** @param {CanvasRenderingContext2D} context */
+  names(context) {
+    const { labels, belowCount } = /** @type {Frame} */ (this.frame);
+    const { scale, colours, app } = this;
+    if (!colours) return;
+    context.font = FONT.replace('11', String(11 * scale));
+    context.textBaseline = 'middle';
+    const pinned = app.layout.pinnedHeight * scale;
+    for (let at = 0; at < labels.length; at += LABEL_FIELDS) {
+      const [x, width, y, height, name] = labels.subarray(at, at + 5);
+      if (at < belowCount && y + height / 2 < pinned) continue;
+      const room = Math.floor(width / scale / CHARACTER);
+      const text = cut(shortName(app.meta.names[name]), room);
+      if (room < 3) continue;
+      const light = colours.red[name] * 0.3 + colours.green[name] * 0.59 + colours.blue[name] * 0.11;
+      context.fillStyle = light > 118 ? '#10161c' : '#ffffff';
+      context.fillText(text, x + 4 * scale, y + height / 2 + 0.5);
+    }
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} accent
+   */
+  area(context, accent) {
+    const { app, scale, rectangle } = this;
+    if (rectangle) {
+      const { x0, x1, y0, y1 } = rectangle;
+      context.strokeStyle = accent;
+      context.lineWidth = scale;
+      context.strokeRect(Math.min(x0, x1) * scale, Math.min(y0, y1) * scale, Math.abs(x1 - x0) * scale,
+        Math.abs(y1 - y0) * scale);
+    }
+    if (!app.measure) return;
+    const [x0, x1] = [this.x(app.measure.begin), this.x(app.measure.end)];
+    context.fillStyle = accent;
+    context.globalAlpha = 0.1;
+    if (app.area) {
+      for (const item of app.layout.items) {
+        if (!item.track || !app.area.tracks.includes(item.track.number)) continue;
+        const y = (item.y - (item.pinned ? 0 : /** @type {Frame} */ (this.frame).scroll)) * scale;
+        context.fillRect(x0, y, x1 - x0, item.height * scale);
+      }
+    } else {
+      context.fillRect(x0, 0, x1 - x0, this.height);
+    }
+    context.globalAlpha = 1;
+    context.strokeStyle = accent;
+    context.lineWidth = scale;
+    strokeLine(context, x0, 0, x0, this.height);
+    strokeLine(context, x1, 0, x1, this.height);
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} colour
+   */
+  hits(context, colour) {
+    context.strokeStyle = colour;
+    context.lineWidth = 1.5 * this.scale;
+    for (const [lane, start, dur] of this.marked) {
+      const box = this.box(lane, start, dur);
+      if (box) context.strokeRect(box.x, box.y, box.width, box.height);
+    }
+  }
+
+  /**
+   * Where a slice is drawn, in device pixels; null where its track is not in the layout.
+   * @param {number} lane
+   * @param {number} start
+   * @param {number} dur
+   */
+  box(lane, start, dur) {
+    const place = placeOf(this.app.layout, lane);
+    if (!place || !this.frame) return null;
+    const { scale } = this;
+    const y = (place.y - (place.item.pinned ? 0 : this.frame.scroll)) * scale;
+    const [x0, x1] = [Math.max(this.x(start), -2), Math.min(this.x(start + dur), this.width + 2)];
+    const hidden = !place.item.pinned && y + place.height * scale < this.app.layout.pinnedHeight * scale;
+    return { x: x0, y, width: Math.max(x1 - x0, 2), height: place.height * scale, hidden };
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} ink
+   * @param {string} accent
+   */
+  selected(context, ink, accent) {
+    const { selection } = this.app;
+    if (!selection) return;
+    const box = this.box(selection.lane, selection.start, selection.dur);
+    if (!box || box.hidden) return;
+    context.lineWidth = 2 * this.scale;
+    context.strokeStyle = ink;
+    context.strokeRect(box.x, box.y, box.width, box.height);
+    context.lineWidth = this.scale;
+    context.strokeStyle = accent;
+    context.strokeRect(box.x - 2 * this.scale, box.y - 2 * this.scale, box.width + 4 * this.scale,
+      box.height + 4 * this.scale);
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} accent
+   */
+  arrows(context, accent) {
+    context.lineWidth = 1.4 * this.scale;
+    for (const { from, to } of this.app.arrows) {
+      const [a, b] = [this.box(from.lane, from.start, from.dur), this.box(to.lane, to.start, to.dur)];
+      if (!a || !b) continue;
+      const [x0, y0] = [this.x(from.start), a.y + a.height / 2];
+      const [x1, y1] = [this.x(to.start), b.y + b.height / 2];
+      const bend = Math.max(20 * this.scale, Math.abs(x1 - x0) * 0.4);
+      context.strokeStyle = accent;
+      context.beginPath();
+      context.moveTo(x0, y0);
+      context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1, y1);
+      context.stroke();
+      context.fillStyle = accent;
+      context.beginPath();
+      context.moveTo(x1, y1);
+      context.lineTo(x1 - 7 * this.scale, y1 - 4 * this.scale);
+      context.lineTo(x1 - 7 * this.scale, y1 + 4 * this.scale);
+      context.fill();
+    }
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} accent
+   */
+  notes(context, accent) {
+    context.font = FONT.replace('11', String(11 * this.scale));
+    context.fillStyle = accent;
+    context.strokeStyle = accent;
+    for (const note of this.app.notes) {
+      const x = this.x(note.time);
+      strokeLine(context, x, 0, x, this.height);
+      const text = cut(note.end === null ? note.text : `${note.text} ${formatNs(note.end - note.time)}`, 40);
+      context.fillText(text, x + 4 * this.scale, this.height - 8 * this.scale);
+    }
+  }
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x0
+ * @param {number} y0
+ * @param {number} x1
+ * @param {number} y1
+ */
+function strokeLine(context, x0, y0, x1, y1) {
+  context.beginPath();
+  context.moveTo(x0, y0);
+  context.lineTo(x1, y1);
+  context.stroke();
+}

@@ -1,0 +1,114 @@
+/** The stretch of time in sight, with its history. */
+
+const LEAST_NS = 20;
+const REMEMBERED = 100;
+const SETTLED_MS = 600;
+
+export class View {
+  /**
+   * @param {number} begin
+   * @param {number} end
+   * @param {() => void} changed
+   */
+  constructor(begin, end, changed) {
+    this.first = begin;
+    this.last = end;
+    this.begin = begin;
+    this.end = end;
+    this.changed = changed;
+    /** @type {[number, number][]} */
+    this.past = [];
+    /** @type {[number, number][]} */
+    this.future = [];
+    this.moved = -Infinity;
+  }
+
+  get span() {
+    return this.end - this.begin;
+  }
+
+  /**
+   * Show a stretch of time, kept within the trace and a margin.
+   * @param {number} begin
+   * @param {number} end
+   * @param {{quiet?: boolean, now?: number}} [how] quiet: without a place in the history
+   */
+  set(begin, end, how = {}) {
+    const whole = this.last - this.first;
+    const span = Math.min(Math.max(end - begin, LEAST_NS), whole * 1.1);
+    const margin = span * 0.5;
+    let from = (begin + end - span) / 2;
+    from = Math.max(this.first - margin, Math.min(from, this.last + margin - span));
+    if (span >= whole) from = (this.first + this.last - span) / 2;
+    if (from === this.begin && from + span === this.end) return;
+    const now = how.now ?? Date.now();
+    // One gesture is one entry.
+    if (!how.quiet && now - this.moved > SETTLED_MS) {
+      this.past.push([this.begin, this.end]);
+      if (this.past.length > REMEMBERED) this.past.shift();
+      this.future = [];
+    }
+    if (!how.quiet) this.moved = now;
+    this.begin = from;
+    this.end = from + span;
+    this.changed();
+  }
+
+  /**
+   * @param {number} factor less than 1 shows less
+   * @param {number} at the share of the width that stays
+   */
+  zoom(factor, at) {
+    const span = Math.min(Math.max(this.span * factor, LEAST_NS), (this.last - this.first) * 1.1);
+    const fixed = this.begin + this.span * at;
+    this.set(fixed - span * at, fixed + span * (1 - at));
+  }
+
+  /** @param {number} share of the width */
+  pan(share) {
+    this.set(this.begin + this.span * share, this.end + this.span * share);
+  }
+
+  whole() {
+    const margin = (this.last - this.first) * 0.01;
+    this.set(this.first - margin, this.last + margin);
+  }
+
+  /**
+   * Show a range with some room around it.
+   * @param {number} begin
+   * @param {number} end
+   * @param {number} [room] share of the range on each side
+   */
+  fit(begin, end, room = 0.15) {
+    this.moved = -Infinity;
+    this.set(begin - (end - begin) * room, end + (end - begin) * room);
+  }
+
+  /** @param {number} time @param {number} [least] ns that must be in sight around it */
+  reveal(time, least = 0) {
+    if (time >= this.begin + this.span * 0.05 && time + least <= this.end - this.span * 0.05) return;
+    const span = Math.max(this.span, least * 1.4);
+    this.set(time + least / 2 - span / 2, time + least / 2 + span / 2);
+  }
+
+  back() {
+    this.travel(this.past, this.future);
+  }
+
+  forward() {
+    this.travel(this.future, this.past);
+  }
+
+  /**
+   * @param {[number, number][]} from
+   * @param {[number, number][]} to
+   */
+  travel(from, to) {
+    const place = from.pop();
+    if (!place) return;
+    to.push([this.begin, this.end]);
+    this.moved = -Infinity;
+    this.set(place[0], place[1], { quiet: true });
+  }
+}
