@@ -96,7 +96,7 @@ class App:
             body = gzip.compress(body, 5)
             headers.append(("Content-Encoding", "gzip"))
         start_response(f"{answer.status} {answer.status.phrase}", [*headers, ("Content-Length", str(len(body)))])
-        return [body if method == "GET" else b""]
+        return [b"" if method == "HEAD" else body]
 
     def _answer(self, path: str, query: str) -> Answer:
         try:

@@ -55,7 +55,7 @@ export function router(changed) {
       if (replace) history.replaceState(null, '', hash);
       else history.pushState(null, '', hash);
     } catch {
-      // about:srcdoc has no address to write to.
+      // The frame of a notebook has no address to write to.
     }
     if (!silent) changed(place);
   };

@@ -57,6 +57,7 @@ function mount(source, context, theme, moved) {
     },
   };
   const { report, run, place } = context;
+  const ask = source.arguments;
   source.pack(place.run).then((pack) => {
     if (!pack) {
       put(host, missing(/** @type {{no_pack?: string}} */ (run).no_pack ?? 'This report was written without its trace.',
@@ -69,6 +70,7 @@ function mount(source, context, theme, moved) {
       document: report,
       workerUrl: source.workerUrl(),
       theme: theme(),
+      ...(ask ? { arguments: (/** @type {number[]} */ ids) => ask(place.run, ids) } : {}),
       onSelect: (state) => moved(asParams(/** @type {Record<string, unknown>} */ (state))),
     });
     if (wanted) mounted.show(wanted);

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { parsed, written } from '../../src/stepscope/web/static/core/router.js';
+import { bytes } from '../../src/stepscope/web/static/core/source.js';
+import { asked, asParams } from '../../src/stepscope/web/static/pages/trace.js';
+import { lastAt } from '../../src/stepscope/web/static/widgets/area.js';
+import { traceParams } from '../../src/stepscope/web/static/widgets/finding.js';
+import { treeOf } from '../../src/stepscope/web/static/widgets/flame.js';
+import { apart } from '../../src/stepscope/web/static/widgets/related.js';
+import { roofsOf } from '../../src/stepscope/web/static/widgets/roofline.js';
+import { barAt, decades, ticks } from '../../src/stepscope/web/static/widgets/scale.js';
+import { moved } from '../../src/stepscope/web/static/widgets/strip.js';
+import { csv, sorted } from '../../src/stepscope/web/static/widgets/table.js';
+
+test('a place survives its hash, whatever its parameters hold', () => {
+  const place = {
+    page: 'trace', run: 2, steps: /** @type {[number, number]} */ ([3, 7]), params: { name: 'a&b=c #"<%', start: '-5' },
+  };
+  assert.deepEqual(parsed(written(place)), place);
+  assert.equal(written({ page: 'ops', run: 0, steps: null, params: {} }), '#/ops');
+});
+
+test('a hash that says nothing sensible is the overview', () => {
+  for (const hash of ['', '#', '#/', '#nothing', '#/ops?steps=x-y&run=-1&run=1e9']) {
+    assert.deepEqual([parsed(hash).run, parsed(hash).steps], [0, null]);
+  }
+  assert.equal(parsed('#<script>').page, 'overview');
+});
+
+test('what a finding shows is what the viewer is asked for', () => {
+  const place = { page: 'trace', run: 0, steps: null, params: traceParams(1_000_000, 200_000, 'GPU 0', 'gemm') };
+  assert.deepEqual(asked(place), {
+    start_ns: 900_000,
+    end_ns: 1_300_000,
+    track: 'GPU 0',
+    select: { start_ns: 1_000_000, dur_ns: 200_000, name: 'gemm' },
+  });
+});
+
+test('the state of the viewer survives the hash', () => {
+  const state = { start_ns: 5, end_ns: 90, track: 't', pin: ['a', 'b'], select: { start_ns: 6, dur_ns: 2 } };
+  const place = { page: 'trace', run: 0, steps: null, params: asParams(state) };
+  assert.deepEqual(asked(parsed(written(place))), state);
+  assert.equal(asked({ ...place, params: { start: '9', end: '3' } }), null);
+  assert.equal(asked({ ...place, params: {} }), null);
+});
+
+test('CSV is quoted, unrounded, and holds no formula', () => {
+  const columns = [
+    { title: 'name', value: (/** @type {any[]} */ row) => row[0] },
+    { title: 'ns, all', value: (/** @type {any[]} */ row) => row[1] },
+  ];
+  assert.equal(csv(columns, [['a"b', 1.5], ['=HYPERLINK("x")', -2], ['x\ny', null]]),
+    'name,"ns, all"\r\n"a""b",1.5\r\n"\'=HYPERLINK(""x"")",-2\r\n"x\ny",\r\n');
+});
+
+test('absent values stand last however a column is sorted', () => {
+  const column = { title: '', value: (/** @type {number|null} */ row) => row };
+  assert.deepEqual(sorted([3, null, 10, 1], column, true), [10, 3, 1, null]);
+  assert.deepEqual(sorted([3, null, 10, 1], column, false), [1, 3, 10, null]);
+  const names = { title: '', value: (/** @type {string} */ row) => row };
+  assert.deepEqual(sorted(['rank10', 'rank2'], names, false), ['rank2', 'rank10']);
+});
+
+test('ticks are round and inside', () => {
+  assert.deepEqual(ticks(0, 187, 4), [0, 50, 100, 150]);
+  assert.deepEqual(ticks(0, 3 * 2 ** 30, 4, true), [0, 2 ** 30, 2 * 2 ** 30, 3 * 2 ** 30]);
+  assert.deepEqual(ticks(5, 5), [5]);
+  assert.deepEqual(decades(0.2, 90), [0.1, 1, 10, 100]);
+});
+
+test('the bar under the pointer, also at the edges', () => {
+  assert.deepEqual([-5, 0, 49, 50, 100, 400].map((x) => barAt(x, 100, 2)), [0, 0, 0, 1, 1, 1]);
+});
+
+test('keys move the range of steps, never beyond the steps', () => {
+  assert.deepEqual(moved(0, 9, 1, false, 10), [0, 0]);
+  assert.deepEqual(moved(0, 9, -1, false, 10), [9, 9]);
+  assert.deepEqual(moved(2, 4, 1, false, 10), [3, 5]);
+  assert.deepEqual(moved(7, 9, 1, false, 10), [7, 9]);
+  assert.deepEqual(moved(2, 4, 1, true, 10), [2, 5]);
+  assert.deepEqual(moved(4, 4, -1, true, 10), [4, 4]);
+});
+
+test('a tree of paths: what is not listed is as large as what it holds', () => {
+  const root = treeOf([{ path: 'a/b', value: 3 }, { path: 'a/c/d', value: 5 }, { path: 'e', value: 1 }]);
+  assert.deepEqual(root.children.map((one) => [one.name, one.value, one.listed]), [['a', 8, false], ['e', 1, true]]);
+  assert.deepEqual(root.children[0].children.map((one) => one.path), ['a/c', 'a/b']);
+  assert.equal(root.value, 9);
+});
+
+test('the last reading before a time', () => {
+  assert.deepEqual([0, 10, 15, 20, 99].map((time) => lastAt([10, 20], time)), [0, 0, 0, 1, 1]);
+});
+
+test('one roof per peak', () => {
+  const row = { precision: 'bf16', units: 'matrix', peak_flops_per_s: 9e14, peak_bytes_per_s: 3e12 };
+  assert.deepEqual(roofsOf([row, { ...row }, { ...row, peak_flops_per_s: null }]).map((roof) => roof.name),
+    ['bf16 matrix units']);
+});
+
+test('the figure at the front of a text', () => {
+  assert.deepEqual(apart('56.5 % of the step time'), ['56.5 %', 'of the step time']);
+  assert.deepEqual(apart('not recorded'), ['not recorded', '']);
+});
+
+test('base64, with and without the newer way', () => {
+  assert.deepEqual([...bytes('AAEC/w==')], [0, 1, 2, 255]);
+});
