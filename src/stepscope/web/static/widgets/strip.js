@@ -40,7 +40,7 @@ export function strip(steps, names, chosen, choose) {
     const all = low === 0 && last === steps.length - 1;
     const [a, b] = [low, last].map((at) => names[String(steps[at].index)]);
     text.textContent = all ? `${steps.length} steps` : low === last ? `step ${a}` : `steps ${a} to ${b}`;
-    clear.hidden = all;
+    clear.style.visibility = all ? 'hidden' : 'visible'; // It keeps its room: the strip must not move under the mouse.
     area.setAttribute('aria-valuetext', text.textContent);
   };
   const finish = () => choose(low === 0 && last === steps.length - 1 ? null : [low, last]);
