@@ -72,7 +72,7 @@ def launching(step_us: int, launch_us: int) -> list[Event]:
 
     def step(drawing: TraceDrawing, number: int, start: int) -> None:
         if launch_us > CALL:
-            drawing.host("aten::add", start, launch_us - CALL)
+            drawing.host("aten::add", start, launch_us)
         call = drawing.launch(start + launch_us - CALL, CALL)
         drawing.kernel(call, "k", start + launch_us, step_us - launch_us)
 

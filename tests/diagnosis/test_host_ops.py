@@ -77,6 +77,13 @@ def test_an_op_beside_a_busy_device_costs_nothing():
     assert "ops_on_host" not in [finding.rule for finding in (*found.findings, *found.minor)]
 
 
+def test_an_op_that_computes_on_the_host_is_no_launching():
+    """500 µs of it, under the limit of what one long call is: none of that is booked to launches too."""
+    found = diagnosed(loop(STEP, with_op(op_us=500)))
+    assert [finding.rule for finding in (*found.findings, *found.minor)] == ["ops_on_host"]
+    assert found.findings[0].cost_ns_per_step == pytest.approx(500 * US, rel=0.01)
+
+
 def test_with_tensorflow_it_is_said_how_to_see_and_set_the_placement():
     for word in ("set_log_device_placement(True)", "OneDeviceStrategy", "tf.unique", "tf.concat", "vectorized_map"):
         assert word in ON_DEVICE["TensorFlow"]

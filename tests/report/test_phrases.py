@@ -25,3 +25,19 @@ def test_a_share_of_the_known_is_not_called_one_of_all(known: float | None, said
 
 def test_where_no_precision_is_known_it_is_not_recorded():
     assert phrases.low_precision({"by_count": None, "by_time": None}, 0.0) == "not recorded"
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [(None, ""), (63, ""), (60, ""), (1, "; once the above is fixed 1.00 ms"), (90, "; once the above is fixed 90.0 ms"),
+     (0, "; once the above is fixed nothing more")],
+)  # fmt: skip
+def test_a_saving_that_is_anothers_too_says_so(then: int | None, said: str):
+    ms = 1_000_000
+    finding = {
+        "saving_ns_per_step": 63 * ms,
+        "saving_after_ns_per_step": None if then is None else then * ms,
+        "predicted_step_ns": 24 * ms,
+    }
+    text = phrases.saving(finding, {"step_time_ns": {"mean": 87 * ms, "median": 87 * ms}})
+    assert text == f"saves 63.0 ms of 87.0 ms per step, leaving 24.0 ms{said}"

@@ -15,6 +15,7 @@ from stepscope.analysis.contention import Contention, contention
 from stepscope.analysis.copies import Copies, find_copies
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.host import HostActivity, host_activity
+from stepscope.analysis.host_ops import host_ops
 from stepscope.analysis.input_stages import InputStages, input_stages
 from stepscope.analysis.inputs import InputRanges, input_ranges
 from stepscope.analysis.kernels import KernelTable, kernel_table
@@ -31,7 +32,9 @@ from stepscope.analysis.steps import Markers, complete_steps, find_markers, used
 from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.where import Locator
 from stepscope.analysis.xla import XlaFacts, xla_facts
-from stepscope.trace.tables import I64
+from stepscope.limits import HOST_OP_NS
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I32, I64
 from stepscope.trace.trace import Trace
 
 Progress = Callable[[str, int, int], None]
@@ -113,6 +116,24 @@ class Facts:
     def host_step_ns(self) -> I64:
         """From each step's start to that of the next one of its cycle; the last takes its own length."""
         return _host_periods(self.markers)
+
+    @cached_property
+    def launching_tracks(self) -> list[int]:
+        """The loop's tracks and every other one that launches."""
+        launching = (np.unique(activity.thread[activity.launched]).tolist() for activity in self.activities)
+        return sorted({*self.host.loop, *self.host.backward}.union(*launching))
+
+    @cached_property
+    def host_ops(self) -> I32:
+        """Ops of launching threads that compute on the host."""
+        ops = host_ops(self.trace, self.host, HOST_OP_NS)
+        return ops[np.isin(self.trace.slices.track[ops], self.launching_tracks)]
+
+    @cached_property
+    def host_op_time(self) -> iv.Intervals:
+        """When they ran."""
+        start = self.trace.slices.start_ns[self.host_ops]
+        return iv.union(start, start + self.trace.slices.dur_ns[self.host_ops])
 
     @cached_property
     def sampling(self) -> Sampling:

@@ -15,7 +15,6 @@ from stepscope.diagnosis.evidence import SHOWN
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import Bools
 from stepscope.whatif.change import Change
-from stepscope.whatif.changes import launching_tracks
 
 _CAUSES = (Category.LAUNCH, Category.LAUNCH_LATENCY, Category.PYTHON, Category.GRAPH_BUILD, Category.TRANSFER)
 
@@ -29,7 +28,7 @@ class Dispatch:
 
     def change(self, facts: Facts) -> Change:
         """The launching threads do not spend that time."""
-        return Change(host=dict.fromkeys(launching_tracks(facts), self.spans))
+        return Change(host=dict.fromkeys(facts.launching_tracks, self.spans))
 
 
 def waited_for(facts: Facts, account: Account, chosen: Bools) -> Dispatch:

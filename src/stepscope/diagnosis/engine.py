@@ -15,6 +15,7 @@ from stepscope.diagnosis.notices import notices
 from stepscope.diagnosis.rules import RULES
 from stepscope.diagnosis.verdict import verdict
 from stepscope.limits import FINDING_NS, FINDING_SHARE, SAVING_SHARE
+from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor
 
 HOST_BOUND_RULES = ("input_bound", "sync_bound", "launch_bound", "between_steps", "graph_building")
@@ -59,7 +60,7 @@ def diagnose(facts: Facts) -> Diagnosis:
     found = [_qualified(facts, _predicted(facts, replayed, finding)) for finding in found]
     found = _numbered(sorted(found, key=_rank))
     telling = [_is_worth_telling(facts, replayed, finding) for finding in found]
-    worth = tuple(finding for finding, tells in zip(found, telling, strict=True) if tells)
+    worth = _in_turn(replayed, [finding for finding, tells in zip(found, telling, strict=True) if tells])
     minor = tuple(finding for finding, tells in zip(found, telling, strict=True) if not tells)
     sentence, bottleneck = verdict(facts)
     planned = sorted((f for f in worth if f.saving_ns_per_step is not None), key=lambda f: place[f.rule])
@@ -93,6 +94,20 @@ def _predicted(facts: Facts, replayed: Predictor | str, finding: Finding) -> Fin
     if finding.predicted_step_ns is not None or mean is None or gained is None:
         return finding
     return replace(finding, predicted_step_ns=max(mean - gained, 0))
+
+
+def _in_turn(replayed: Predictor | str, ranked: list[Finding]) -> tuple[Finding, ...]:
+    """With what each still gains once those above it are fixed."""
+    change, saved = Change(), 0
+    found: list[Finding] = []
+    for finding in ranked:
+        if finding.change is not None and isinstance(replayed, Predictor):
+            change |= finding.change
+            before, saved = saved, replayed.saving_ns(change)
+            if found and before:
+                finding = replace(finding, saving_after_ns_per_step=max(saved - before, 0))
+        found.append(finding)
+    return tuple(found)
 
 
 def _whatif(facts: Facts, replayed: Predictor | str, findings: tuple[Finding, ...]) -> WhatIf:

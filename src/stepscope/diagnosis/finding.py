@@ -74,6 +74,9 @@ class Finding:
     device: int | None = None
     where: tuple[Where, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    saving_after_ns_per_step: int | None = None
+    """What the fix gains where everything that ranks above it is fixed already, in the same replay; None where that was
+    not replayed. Far less than the saving where two findings speak of the same time, more where one hides the other."""
     predicted_step_ns: int | None = None
     """The step time once fixed; the engine takes the saving off the mean step where a rule gives none."""
     prediction_basis: Literal["first_order", "replay"] | None = "first_order"

@@ -18,7 +18,7 @@ from stepscope.whatif.change import GONE, Change
 
 def without_host_time(facts: Facts, cause: Category) -> Change:
     """The host does not do something any more: neither the loop's thread nor others that launch."""
-    return Change(host={track: _alone(facts, track, cause) for track in launching_tracks(facts)})
+    return Change(host={track: _alone(facts, track, cause) for track in facts.launching_tracks})
 
 
 def without_all_waits(facts: Facts) -> Change:
@@ -66,7 +66,8 @@ def _same_site(facts: Facts, slices: tuple[int, ...], sites: I64) -> I32:
 
 def without_launch_gaps(facts: Facts) -> Change:
     """One launch runs what many do now, so that ops follow each other: the host time goes in which a device had run dry
-    between two launches. What else dispatching takes stays, since no graph or compiler takes all of it away.
+    between two launches. What else dispatching takes stays, since no graph or compiler takes all of it away, and so do
+    ops that compute on the host.
     """
     spans = iv.EMPTY
     for account in facts.working:
@@ -76,7 +77,8 @@ def without_launch_gaps(facts: Facts) -> Change:
         chosen = short & np.isin(pieces.category, (Category.LAUNCH.code, Category.LAUNCH_LATENCY.code))
         waiting = pieces.start[chosen], pieces.end[chosen]
         spans = iv.union(*(np.concatenate(part) for part in zip(spans, waiting, strict=True)))
-    return Change(host=dict.fromkeys(launching_tracks(facts), spans))
+    spans = iv.subtract(spans, facts.host_op_time)
+    return Change(host=dict.fromkeys(facts.launching_tracks, spans))
 
 
 def waits_of_copies(facts: Facts, calls: I32) -> Rows:
@@ -157,12 +159,6 @@ def larger_batch(facts: Facts, factor: float) -> Change:
 
 def _durations(facts: Facts) -> I64:
     return np.concatenate([activity.end - activity.start for activity in facts.activities])
-
-
-def launching_tracks(facts: Facts) -> list[int]:
-    """The loop's tracks and every other one that launches."""
-    launching = [np.unique(activity.thread[activity.launched]) for activity in facts.activities]
-    return sorted({*facts.host.loop, *facts.host.backward, *np.concatenate(launching).tolist()})
 
 
 def _alone(facts: Facts, track: int, cause: Category) -> iv.Intervals:

@@ -23,7 +23,6 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.tables import Rows
 from stepscope.whatif.change import Change
-from stepscope.whatif.changes import launching_tracks
 
 _READS = re.compile(r"(?:\w+::)+(?:Await|BlockHostUntil\w+|ToLiteral)$")
 
@@ -54,7 +53,7 @@ def find(facts: Facts) -> list[Finding]:
                 fix=paragraphs(remedy(GRAPH_CUT, facts.trace.info.framework)),
                 cost_ns_per_step=cost,
                 saving_ns_per_step=cost,
-                change=Change(host=dict.fromkeys(launching_tracks(facts), idle), waits=frozenset(slices.tolist())),
+                change=Change(host=dict.fromkeys(facts.launching_tracks, idle), waits=frozenset(slices.tolist())),
                 where=tuple(places)[:SHOWN],
                 evidence=slices_as_evidence(facts, slices.tolist(), device=activity.device),
             )

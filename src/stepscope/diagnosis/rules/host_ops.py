@@ -13,32 +13,26 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.host_ops import host_ops
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import ON_DEVICE, remedy
-from stepscope.limits import HOST_OP_NS, RECURS_SHARE
+from stepscope.limits import RECURS_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64
 from stepscope.units import format_ns
 from stepscope.whatif.change import Change
-from stepscope.whatif.changes import launching_tracks
 
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
-    if not facts.working or facts.working[0].idle is None:
-        return []
-    ops = host_ops(facts.trace, facts.host, HOST_OP_NS)
-    tracks = launching_tracks(facts)
-    ops = ops[np.isin(facts.trace.slices.track[ops], tracks)]
-    return [found for account in facts.working if ops.size and (found := _found(facts, account, ops, tracks))]
+    accounts = facts.working if facts.activities and facts.host_ops.size else []
+    return [found for account in accounts if (found := _found(facts, account))]
 
 
-def _found(facts: Facts, account: Account, ops: I32, tracks: list[int]) -> Finding | None:
+def _found(facts: Facts, account: Account) -> Finding | None:
     assert account.idle is not None
-    pieces, slices = account.idle.pieces, facts.trace.slices
+    ops, pieces, slices = facts.host_ops, account.idle.pieces, facts.trace.slices
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
     counted = (pieces.category == Category.LAUNCH.code) & np.isin(row, facts.used_rows(account))
     waits = iv.union(pieces.start[counted], pieces.end[counted])
@@ -66,7 +60,7 @@ def _found(facts: Facts, account: Account, ops: I32, tracks: list[int]) -> Findi
         confidence="medium",
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
-        change=Change(host=dict.fromkeys(tracks, spans)),
+        change=Change(host=dict.fromkeys(facts.launching_tracks, spans)),
         where=places,
         evidence=slices_as_evidence(facts, ops[np.argsort(-waited, kind="stable")[:SHOWN]].tolist()),
     )

@@ -20,6 +20,7 @@ from stepscope.diagnosis.evidence import SHOWN, capture_slows_host
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import LAUNCH, remedy
 from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
+from stepscope.trace import intervals as iv
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, NULL, Kind
 from stepscope.units import format_count, format_ns
@@ -46,7 +47,10 @@ def _launch_time(facts: Facts, account: Account) -> I64:
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
     waiting = np.isin(pieces.category, [Category.LAUNCH.code, Category.LAUNCH_LATENCY.code])
-    per_gap = np.bincount(pieces.gap[waiting], (pieces.end - pieces.start)[waiting], len(gaps)).astype(np.int64)
+    start, end = pieces.start[waiting], pieces.end[waiting]
+    # Ops that compute on the host (`ops_on_host`) are no launching.
+    length = end - start - iv.covered_between(facts.host_op_time, start, end)
+    per_gap = np.bincount(pieces.gap[waiting], length, len(gaps)).astype(np.int64)
     row = np.searchsorted(account.rows.bounds, gaps.start, "right") - 1
     counted = np.isin(row, facts.used_rows(account)) & (gaps.end - gaps.start <= LAUNCH_GAP_NS)
     return np.where(counted, per_gap, 0)
