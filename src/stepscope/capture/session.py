@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Callable
@@ -37,10 +38,17 @@ class Schedule:
         """What happens to a step (counted from 0), and in which cycle."""
         cycle, place = divmod(index, self.wait + self.warmup + self.active)
         if self.repeat and cycle >= self.repeat:
-            return Action.WAIT, cycle
+            return Action.WAIT, self.repeat
         if place < self.wait:
             return Action.WAIT, cycle
         return (Action.WARM_UP if place < self.wait + self.warmup else Action.RECORD), cycle
+
+    def waits_until(self, index: int) -> float:
+        """The step that ends the waiting which a waiting step is part of; infinite where none does."""
+        length = self.wait + self.warmup + self.active
+        if self.repeat and index >= self.repeat * length:
+            return math.inf
+        return index - index % length + self.wait
 
 
 def schedule(*, wait: int = 5, warmup: int = 1, active: int = 6, repeat: int = 1) -> Schedule:
@@ -99,6 +107,7 @@ class profile:
         self.on_done: list[Callable[[], None]] = []
         """Called when the session is left: hooks are taken out."""
         self._index = 0
+        self._waits_until: float = 0
         self._number = first
         self._exporting: threading.Thread | None = None
 
@@ -132,7 +141,7 @@ class profile:
         """Iteration ``number`` (by default the one after the last) ends. Never raises."""
         self._number = (self._number if number is None else number) + 1
         self._index += 1
-        if self.declined is None:
+        if self._index >= self._waits_until and self.declined is None:
             self._guarded(self._move)
 
     def make_way(self) -> None:
@@ -152,6 +161,8 @@ class profile:
         if cycle != self._cycle or action is Action.WAIT:
             self._close()
             self._cycle = cycle
+        if self.schedule is not None and action is Action.WAIT:
+            self._waits_until = self.schedule.waits_until(self._index)
         if action is Action.WARM_UP and self._backend is None:
             self._backend = self._made()
             self._backend.prepare(self._number)

@@ -58,11 +58,12 @@ class StepFinder:
             self.source, self.anchor, self._counts = source, None, {}
         if source != self.source:
             return False, False
-        if self._frozen:
-            if key != self.anchor:
+        if self._frozen or len(self._counts) == 1:  # Nothing else can become the anchor.
+            if key == self.anchor:
+                self._counts[key] += 1
+                return True, False
+            if self._frozen:
                 return False, False
-            self._counts[key] += 1
-            return True, False
         if key in self._counts or len(self._counts) < MOST_OBJECTS:
             self._counts[key] = self._counts.get(key, 0) + 1
         before, self.anchor = self.anchor, self._best()
