@@ -15,7 +15,7 @@ from stepscope import limits
 from stepscope.diagnosis import remedies as remedies_module
 from stepscope.diagnosis import verdict
 from stepscope.diagnosis.finding import paragraphs
-from stepscope.diagnosis.notices import NOTICES
+from stepscope.diagnosis.notices import NOTICES, recording
 from stepscope.diagnosis.rules import RULES
 from stepscope.names import sync_hints
 from stepscope.readers import kineto, sorting, step_stats, tf_devices, tf_graph, timeline
@@ -162,7 +162,7 @@ def hints() -> Iterator[tuple[str, str, str]]:
 
 def notices() -> Iterator[tuple[str, str, str]]:
     """Every notice: about the profile, about its events, about the file."""
-    for module in dict.fromkeys(sys.modules[notice.__module__] for notice in NOTICES):
+    for module in dict.fromkeys(sys.modules[notice.__module__] for notice in (*NOTICES, *recording.NOTICES)):
         for call in source.calls(module, "Notice"):
             code, text = call.args[:2]
             if isinstance(code, ast.Constant):

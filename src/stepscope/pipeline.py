@@ -14,6 +14,7 @@ from stepscope import compiled
 from stepscope.analysis.excerpt import by_steps, with_inferred_steps
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.region import region
+from stepscope.capture.results import manifest_of
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial, reduce
 from stepscope.cluster.ranks import MOST_RANKS, Ranks, ranks_of
@@ -70,7 +71,7 @@ class Profile:
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """Everything the rules say."""
-        return diagnose(self.facts)
+        return diagnose(self.facts, manifest_of(self.source.path))
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from stepscope.capture import recorder as module
-from stepscope.capture.backend import Declined
+from stepscope.capture.backend import Declined, placed
 from stepscope.capture.options import fewest_steps
 from stepscope.capture.recorder import Phase
 from tests.capture.pretended import MS, Job
@@ -82,6 +84,46 @@ def test_a_window_ends_at_its_time(job: Callable[..., Job]) -> None:
     ran = job(max_seconds=0.1)
     ran.steps(20, lambda _: 40)
     assert ran.end()["window"]["ended"] == "the window reached its 0.1 s"
+
+
+def test_a_step_longer_than_the_window_is_recorded_whole(job: Callable[..., Job]) -> None:
+    ran = job(max_seconds=0.1)
+    ran.steps(20, lambda _: 300)
+    manifest = ran.end()
+    window = {"first_step": 6, "steps": 1, "settled": True, "ended": "the window reached its 0.1 s"}
+    assert (manifest["window"], manifest["step_ns"]["recorded"]) == (window, 300 * MS)
+
+
+def test_a_window_without_a_whole_step_knows_what_one_takes(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(6, lambda _: 300)
+    ran.now += 400_000 * MS
+    assert ran.recorder._overdue() == "no step ended within 300 s"
+    ran.recorder._guarded_close("no step ended within 300 s")
+    manifest = ran.end()
+    assert (manifest["window"]["steps"], manifest["window"]["ended"]) == (0, "no step ended within 300 s")
+    assert manifest["step_ns"]["unrecorded"] == 300 * MS
+
+
+def test_a_profile_that_is_too_large_is_not_kept(job: Callable[..., Job]) -> None:
+    ran = job({"export": Declined("the profile had 20 bytes, more than 10")})
+    ran.steps(30)
+    manifest = ran.end()
+    assert (manifest["no_profile"], manifest["files"]) == ("the profile had 20 bytes, more than 10", [])
+
+
+@pytest.mark.parametrize("size", [10, 11])
+def test_the_limit_of_a_profile_is_its_size_before_it_is_packed(tmp_path: Path, size: int) -> None:
+    part = tmp_path / ".part"
+    part.write_bytes(b"x" * size)
+    if size > 10:
+        with pytest.raises(Declined, match="the profile had 11 bytes, more than 10: record fewer steps, or no stacks"):
+            placed(str(part), str(tmp_path), ".json.gz", 10, compress=True)
+        assert list(tmp_path.iterdir()) == []
+    else:
+        path = placed(str(part), str(tmp_path), ".json.gz", 10, compress=True)
+        assert gzip.decompress(Path(path).read_bytes()) == b"x" * size
+        assert list(tmp_path.iterdir()) == [Path(path)]
 
 
 def test_a_window_ends_where_the_job_grows(job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 from pathlib import Path
@@ -65,9 +66,39 @@ def test_too_few_steps_leave_a_sentence(tmp_path: Path) -> None:
     assert ran.manifest["files"] == []
 
 
+def test_a_profile_that_is_too_large_leaves_a_sentence(tmp_path: Path) -> None:
+    ran = torch_loop(tmp_path, "plain", 40, "--max-bytes", "1000", "--no-stacks")
+    assert ran.status == 0
+    assert re.search(r"no profile was written because the profile had \d+ bytes, more than 1000", ran.stderr)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+    assert ran.manifest["files"] == []
+
+
+def test_what_does_not_start_is_recorded_with_less(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import runpy, sys, torch\n"
+        "starts = torch.profiler.profile.start\n"
+        "def fails(self):\n"
+        "    if self.with_stack:\n"
+        "        raise RuntimeError('no room for stacks')\n"
+        "    starts(self)\n"
+        "torch.profiler.profile.start = fails\n"
+        f"sys.argv = ['torch_loop.py', 'plain', '40']\n"
+        f"runpy.run_path({str(SCRIPTS / 'torch_loop.py')!r})\n"
+    )
+    ran = run(tmp_path / "out", "--python", framework_python("torch"), script)
+    assert ran.status == 0
+    assert len(step_numbers(ran.profile())) == 6
+    said = " ".join(ran.stderr.split())
+    reason = "(RuntimeError: no room for stacks)"
+    assert f"! Recorded without stacks: with them the profiler did not start {reason}." in said
+    assert "starting the profiler: RuntimeError: no room for stacks" in said
+
+
 @pytest.mark.parametrize("skip", [6, 8, 9])
 def test_the_scripts_own_profiler_gets_its_events(tmp_path: Path, skip: int) -> None:
-    """Two sessions at once would take the process down when the first is exported; the job's own begins in step 9, while
+    """Two sessions at once would take the process down when the first is exported. The job's own begins in step 9 while
     ours records, has just begun, or warms up: step times decide which."""
     ran = torch_loop(tmp_path, "own_profiler", 30, "--skip", str(skip), "--active", "20", "--no-stacks")
     assert (ran.status, ran.stdout.splitlines()[0], ran.manifest["failures"]) == (0, b"4", [])
@@ -77,10 +108,11 @@ def test_the_scripts_own_profiler_gets_its_events(tmp_path: Path, skip: int) -> 
 
 
 def test_a_step_that_does_not_end_is_recorded_no_further(tmp_path: Path) -> None:
-    ran = torch_loop(tmp_path, "endless", 10, "--max-seconds", "0.2", "--no-stacks")
+    ran = torch_loop(tmp_path, "endless", 10, "--max-seconds", "0.4", "--no-stacks")
     assert ran.status == 0
-    assert ran.manifest["window"]["ended"] == "no step ended within 1 s"
-    assert "; no step ended within 1 s\n" in ran.stderr
+    assert ran.manifest["window"]["ended"] == "no step ended within 2 s"
+    assert "; no step ended within 2 s" in ran.stderr
+    assert "Recording ended early: no step ended within 2 s." in " ".join(ran.stderr.split())
     recorded_s = stepscope.open(ran.profile()).document()["accounting"]
     assert sum(row["dur_ns"] for row in recorded_s) < 2_900_000_000
 
@@ -108,7 +140,9 @@ def assert_two_ranks(ran: Ran, ranks: list[int | None]) -> None:
 def test_each_rank_of_torchrun_leaves_a_profile(tmp_path: Path) -> None:
     torchrun = framework_python("torch").with_name("torchrun")
     words = (torchrun, "--nproc-per-node", 2, "--master-addr", "127.0.0.1", "--master-port", free_port())
-    assert_two_ranks(run(tmp_path, *words, SCRIPTS / "torch_ranks.py"), [0, 1])
+    ran = run(tmp_path, *words, SCRIPTS / "torch_ranks.py")
+    assert_two_ranks(ran, [0, 1])
+    assert "this is the diagnosis of rank 0 alone; rank 1 was recorded too" in ran.stderr
 
 
 @pytest.mark.slow

@@ -9,6 +9,10 @@ from typing import Any
 
 from .manifest import ENDING, SCHEMA
 
+_LEVELS_UP = 3
+"""From ``plugins/profile/<run>`` to the folder of the manifest."""
+_MOST_MANIFESTS, _LARGEST_MANIFEST = 256, 4 << 20
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -35,15 +39,35 @@ class Recording:
         return f"process {self.facts.get('pid')}" if self.rank is None else f"rank {self.rank}"
 
 
+def manifest_of(profile: Path) -> dict[str, Any] | None:
+    """The manifest that lists a profile: beside it, or above it in TensorBoard's layout; None where there is none."""
+    profile = profile.absolute()
+    for folder in (profile.parent, *profile.parents[1 : 1 + _LEVELS_UP]):
+        name = profile.relative_to(folder).as_posix()
+        for path in sorted(folder.glob(f"*{ENDING}"), reverse=True)[:_MOST_MANIFESTS]:
+            facts = _read(path)
+            if facts is not None and name in (file.get("path") for file in facts.get("files", ())):
+                return facts
+    return None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A manifest; None for what is none."""
+    try:
+        with path.open("rb") as file:
+            facts = json.loads(file.read(_LARGEST_MANIFEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    listed = facts.get("files", []) if isinstance(facts, dict) and facts.get("schema") == SCHEMA else None
+    return facts if isinstance(listed, list) and all(isinstance(file, dict) for file in listed) else None
+
+
 def recordings(folder: Path, since_ns: int) -> list[Recording]:
     """The recordings that began since an instant (epoch ns), ranks in order; what is no manifest is passed over."""
     found = []
     for path in sorted(folder.glob(f"*{ENDING}")):
-        try:
-            facts = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if not isinstance(facts, dict) or facts.get("schema") != SCHEMA or facts.get("started_ns", 0) < since_ns:
+        facts = _read(path)
+        if facts is None or facts.get("started_ns", 0) < since_ns:
             continue
         names = [str(file["path"]) for file in facts.get("files", ())]
         profiles = tuple(folder / name for name in names if (folder / name).is_file())

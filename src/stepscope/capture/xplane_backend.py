@@ -143,6 +143,12 @@ class TensorflowBackend(XPlaneBackend):
         """``Trace`` with ``_r=1``. It begins when it is made."""
         return import_module("tensorflow.python.profiler.trace").Trace("train", step_num=number, _r=1)
 
+    def switches(self) -> dict[str, dict[str, Any]]:
+        """Stacks, and the log of where ops were placed."""
+        context: Any = import_module("tensorflow.python.eager.context")
+        placed = bool(context.context().log_device_placement)
+        return {**super().switches(), "device_placement": {"on": placed, "adds": "why ops run on the host"}}
+
 
 class TorchXlaBackend(XPlaneBackend):
     """``torch_xla.debug.profiler``."""

@@ -204,7 +204,11 @@ def _what(each: Recording) -> str:
             f"otherwise ({each.facts['overhead']:.2f} ×)"
         )
     ended = window.get("ended")
-    return text if ended in (None, "recorded") else f"{text}; {ended}"
+    if ended not in (None, "recorded"):
+        text += f"; {ended}"
+    if not steps and times.get("unrecorded"):
+        text += f"; before, a step took {format_ns(times['unrecorded'])}"
+    return text
 
 
 def _diagnosed(recorded: list[Recording]) -> None:
@@ -219,7 +223,7 @@ def _diagnosed(recorded: list[Recording]) -> None:
     if others:
         say(
             f"this is the diagnosis of {first.who} alone; {_listed([each.who for each in others])} "
-            "were recorded too: stepscope diagnose reads any of the files below"
+            f"{'was' if len(others) == 1 else 'were'} recorded too: stepscope diagnose takes the files below together"
         )
 
 

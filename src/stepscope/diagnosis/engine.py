@@ -11,7 +11,8 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.chains import completed
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding, Notice
-from stepscope.diagnosis.notices import notices
+from stepscope.diagnosis.notices import notices, recording
+from stepscope.diagnosis.notices.recording import Manifest
 from stepscope.diagnosis.rules import RULES
 from stepscope.diagnosis.verdict import verdict
 from stepscope.limits import FINDING_NS, FINDING_SHARE, SAVING_SHARE
@@ -50,8 +51,8 @@ class Diagnosis:
     """Ids of findings that say what they save, in the order one should work: that of ``RULES``."""
 
 
-def diagnose(facts: Facts) -> Diagnosis:
-    """Apply every rule."""
+def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
+    """Apply every rule; ``manifest`` is what ``stepscope run`` says of how the profile came about."""
     replayed = predictor(facts)
     rules = () if facts.device_lost else RULES
     by_rule = [_over_devices(facts, rule(facts)) for rule in rules]
@@ -65,8 +66,9 @@ def diagnose(facts: Facts) -> Diagnosis:
     sentence, bottleneck = verdict(facts)
     planned = sorted((f for f in worth if f.saving_ns_per_step is not None), key=lambda f: place[f.rule])
     plan = tuple(finding.id for finding in planned)
+    told = [*notices(facts), *(recording.notices(facts, manifest) if manifest is not None else [])]
     return Diagnosis(
-        worth, minor, tuple(notices(facts)), sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan
+        worth, minor, tuple(told), sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan
     )
 
 

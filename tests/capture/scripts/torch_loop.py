@@ -37,6 +37,7 @@ def own_profiler(number):
 
 def endless(number):
     plain(number)
+    time.sleep(0.02)  # Alike also where other processes take their time.
     if number == 9:
         for _ in range(300):
             time.sleep(0.01)

@@ -1,0 +1,94 @@
+"""Notices from the manifest that ``stepscope run`` leaves beside a profile: what was asked for, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.summary import mean_parts
+from stepscope.diagnosis.evidence import has_python, host_share
+from stepscope.diagnosis.finding import Notice
+from stepscope.limits import BOTTLENECK_SHARE, HOST_SHARE
+from stepscope.units import format_ns
+
+Manifest = Mapping[str, Any]
+
+_STARTING = "starting the profiler"
+"""What the recorder calls the attempt of which a lighter one may come."""
+
+
+def lighter(_: Facts, manifest: Manifest) -> Notice | None:
+    """The profiler did not start with all that was asked for."""
+    failed = [failure["what"] for failure in manifest["failures"] if failure["when"] == _STARTING]
+    asked, switches = manifest["options"], manifest["switches"]
+    less = [name for name, switch in switches.items() if asked.get(name) and not switch["on"]]
+    if not failed or not less:
+        return None
+    return Notice(
+        "profile_lighter", f"Recorded without {' and '.join(less)}: with them the profiler did not start ({failed[0]})."
+    )
+
+
+def stopped_early(_: Facts, manifest: Manifest) -> Notice | None:
+    """The window ended before it had its steps."""
+    window = manifest["window"]
+    if manifest.get("periods") is not None:
+        return None  # it tells of the last window alone
+    if not window or window["ended"] in (None, "recorded") or window["steps"] >= manifest["options"]["active"]:
+        return None
+    text = f"Recording ended early: {window['ended']}."
+    unrecorded = manifest["step_ns"]["unrecorded"]
+    if not window["steps"] and unrecorded is not None:
+        text += f" It holds no whole step; before it, a step took {format_ns(int(unrecorded))}."
+    return Notice("profile_stopped_early", text)
+
+
+def switches(facts: Facts, manifest: Manifest) -> Notice | None:
+    """What was left out would have told more of what this profile loses its time to."""
+    off = [
+        f"{switch['adds']} ({how})"
+        for name, switch in manifest["switches"].items()
+        if switch["on"] is False and not manifest["options"].get(name) and name in _MATTERS
+        for matters, how in [_MATTERS[name]]
+        if matters(facts)
+    ]
+    return Notice("profile_switches", f"Not recorded, and worth knowing here: {'; '.join(off)}.") if off else None
+
+
+def _host_matters(facts: Facts) -> bool:
+    return not has_python(facts) and host_share(facts) >= HOST_SHARE
+
+
+def _kernels_matter(facts: Facts) -> bool:
+    return bool(facts.activities) and _share(facts, Category.COMPUTE) >= BOTTLENECK_SHARE
+
+
+def _placement_matters(facts: Facts) -> bool:
+    return bool(facts.activities) and _share(facts, Category.HOST_COMPUTE) >= HOST_SHARE
+
+
+def _share(facts: Facts, category: Category) -> float:
+    parts = mean_parts(facts)
+    total = sum(parts.values())
+    return parts.get(category, 0) / total if total else 0.0
+
+
+_MATTERS: dict[str, tuple[Callable[[Facts], bool], str]] = {
+    "stacks": (_host_matters, "leave `--no-stacks` out"),
+    "shapes": (_kernels_matter, "`stepscope run --shapes`"),
+    "device_placement": (_placement_matters, "`tf.debugging.set_log_device_placement(True)` in the script"),
+}
+"""Switch -> where it matters, and how it is turned on. XLA_HLO_DEBUG has a notice of its own."""
+
+NOTICES: tuple[Callable[[Facts, Manifest], Notice | None], ...] = (lighter, stopped_early, switches)
+
+
+def notices(facts: Facts, manifest: Manifest) -> list[Notice]:
+    """All that one should know of how a profile came about; a manifest that is none of ours says nothing."""
+    try:
+        found = [notice(facts, manifest) for notice in NOTICES]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return []
+    return [notice for notice in found if notice is not None]

@@ -1,0 +1,67 @@
+"""What ``stepscope run`` says when the command has ended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepscope.capture.results import recordings
+from stepscope.cli.run import _listed, _report
+from tests.kit.drawing import draw
+from tests.kit.kineto_writer import write_kineto
+
+DRAWING = """
+    1 char = 10 us
+    main   |[S                   ][T                   ]
+    main   |  a                     b
+    S = step 5
+    T = step 6
+"""
+
+
+def left_by(folder: Path, *ranks: int, **facts: Any) -> None:
+    """What ranks leave."""
+    for rank in ranks:
+        (folder / f"rank{rank}.json").write_bytes(write_kineto(draw(DRAWING)))
+        manifest = {
+            "schema": "stepscope.capture/1",
+            "rank": rank,
+            "started_ns": 1,
+            "steps_seen": 20,
+            "files": [{"path": f"rank{rank}.json", "bytes": 1}],
+            "window": {"first_step": 5, "steps": 2, "ended": "recorded"},
+        }
+        (folder / f"rank{rank}.stepscope.json").write_text(json.dumps({**manifest, **facts}))
+
+
+def test_the_ranks_that_are_not_diagnosed_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left_by(tmp_path, 0, 1, 2)
+    _report(recordings(tmp_path, 0))
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("this is the diagnosis of rank 0 alone; rank 1 and rank 2 were recorded too") == 1
+    assert all(str(tmp_path / f"rank{rank}.json") in said.err for rank in range(3))
+
+
+def test_a_single_process_needs_no_such_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left_by(tmp_path, 0)
+    _report(recordings(tmp_path, 0))
+    assert "alone" not in capsys.readouterr().err
+
+
+def test_files_are_named_also_where_the_diagnosis_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left_by(tmp_path, 0)
+    (tmp_path / "rank0.json").write_bytes(b"no profile")
+    with pytest.raises(Exception, match=r"rank0\.json"):
+        _report(recordings(tmp_path, 0))
+    assert str(tmp_path / "rank0.json") in capsys.readouterr().err
+
+
+def test_many_ranks_are_named_in_part() -> None:
+    names = [f"rank {number}" for number in range(1, 64)]
+    assert _listed(names[:1]) == "rank 1"
+    assert _listed(names[:9]) == "rank 1, rank 2, rank 3, rank 4, rank 5, rank 6, rank 7, rank 8 and rank 9"
+    assert _listed(names) == "rank 1, rank 2, rank 3, rank 4, rank 5, rank 6, rank 7, rank 8 and 55 more"

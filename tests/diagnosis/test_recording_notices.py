@@ -1,0 +1,131 @@
+"""What the manifest beside a profile adds to the report."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stepscope
+from stepscope.capture.results import manifest_of
+from stepscope.diagnosis.notices.recording import notices
+from tests.kit.drawing import draw
+from tests.kit.kineto_writer import write_kineto
+from tests.support import facts_of_drawing
+
+HOST = """
+    1 char = 10 us
+    main   |[S                   ][T                   ]
+    main   |  a                     b
+    gpu0/7 |   a                     b
+    S = step 5
+    T = step 6
+"""
+DEVICE = """
+    1 char = 10 us
+    main   |[S                                                              ][T                                                              ]
+    main   |a[s                                                             ]b[t                                                             ]
+    gpu0/7 | [a                                                             ] [b                                                             ]
+    S = step 5
+    T = step 6
+    s = sync cudaStreamSynchronize
+    t = sync cudaStreamSynchronize
+"""
+MANIFEST: dict[str, Any] = {
+    "schema": "stepscope.capture/1",
+    "options": {"stacks": True, "shapes": False, "memory": False, "active": 6},
+    "window": {"first_step": 5, "steps": 6, "settled": True, "ended": "recorded"},
+    "step_ns": {"unrecorded": 2_000_000, "recorded": 3_000_000, "timed_after": 10},
+    "switches": {
+        "stacks": {"on": True, "adds": "source lines"},
+        "shapes": {"on": True, "adds": "FLOPs"},
+        "memory": {"on": False, "adds": "the memory timeline"},
+    },
+    "files": [{"path": "rank0.json", "bytes": 1}],
+    "failures": [],
+}
+
+
+def manifest(**changes: Any) -> dict[str, Any]:
+    return {**copy.deepcopy(MANIFEST), **changes}
+
+
+def texts(drawing: str, told: dict[str, Any]) -> dict[str, str]:
+    return {notice.code: notice.text for notice in notices(facts_of_drawing(drawing), told)}
+
+
+def switched(**on: bool) -> dict[str, Any]:
+    return {name: {"on": state, "adds": f"what {name} adds"} for name, state in on.items()}
+
+
+def test_a_whole_recording_says_nothing() -> None:
+    assert texts(HOST, manifest()) == {}
+
+
+def test_a_lighter_profiler_is_said_with_its_reason() -> None:
+    failures = [{"when": "starting the profiler", "what": "RuntimeError: no memory"}]
+    told = manifest(failures=failures, switches=switched(stacks=False))
+    assert texts(DEVICE, told) == {
+        "profile_lighter": "Recorded without stacks: with them the profiler did not start (RuntimeError: no memory)."
+    }
+
+
+def test_a_window_without_a_whole_step_says_how_long_one_takes() -> None:
+    window = {"first_step": 5, "steps": 0, "settled": True, "ended": "no step ended within 300 s"}
+    assert texts(DEVICE, manifest(window=window)) == {
+        "profile_stopped_early": "Recording ended early: no step ended within 300 s. It holds no whole step; before "
+        "it, a step took 2.00 ms."
+    }
+
+
+def test_a_job_that_ended_in_its_window_keeps_quiet_of_steps_it_has() -> None:
+    window = {"first_step": 5, "steps": 3, "settled": True, "ended": "the job ended"}
+    assert texts(DEVICE, manifest(window=window)) == {"profile_stopped_early": "Recording ended early: the job ended."}
+
+
+@pytest.mark.parametrize(
+    ("drawing", "off", "said"),
+    [
+        (HOST, "stacks", True),
+        (DEVICE, "stacks", False),
+        (DEVICE, "shapes", True),
+        (HOST, "shapes", False),
+        (DEVICE, "memory", False),
+        (DEVICE, "unheard_of", False),
+    ],
+)
+def test_switches_are_named_where_they_matter(drawing: str, off: str, said: bool) -> None:
+    found = texts(drawing, manifest(options={"active": 6}, switches=switched(**{off: False})))
+    assert (f"what {off} adds" in found.get("profile_switches", "")) == said
+    assert texts(drawing, manifest(switches=switched(**{off: True}))) == {}
+
+
+@pytest.mark.parametrize("wrong", [{}, {"failures": 3}, {"failures": [], "window": 3}, {"switches": []}])
+def test_what_is_no_manifest_of_ours_says_nothing(wrong: dict[str, Any]) -> None:
+    told = {**manifest(), **wrong} if wrong else {}
+    assert isinstance(notices(facts_of_drawing(HOST), told), list)
+
+
+def test_the_report_of_a_recorded_profile_has_them(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins" / "profile" / "run"
+    folder.mkdir(parents=True)
+    (folder / "rank0.json").write_bytes(write_kineto(draw(HOST)))
+    told = manifest(
+        options={"active": 6},
+        switches=switched(stacks=False),
+        files=[{"path": "plugins/profile/run/rank0.json", "bytes": 1}],
+    )
+    (tmp_path / "host.1.2.stepscope.json").write_text(json.dumps(told))
+    codes = {notice.code for notice in stepscope.open(folder / "rank0.json").notices}
+    assert "profile_switches" in codes
+    (tmp_path / "host.1.2.stepscope.json").write_text(json.dumps({**told, "files": []}))
+    assert "profile_switches" not in {notice.code for notice in stepscope.open(folder / "rank0.json").notices}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": "stepscope.capture/1", "files": 3}', "[" * 100_000])
+def test_a_damaged_manifest_is_passed_over(tmp_path: Path, text: str) -> None:
+    (tmp_path / "host.1.2.stepscope.json").write_text(text)
+    assert manifest_of(tmp_path / "rank0.json") is None
