@@ -39,7 +39,7 @@ export function headers(app) {
 function head(app, item) {
   const style = { top: `${item.y}px`, height: `${item.height}px` };
   if (item.type === 'group') {
-    const about = app.meta.sources.flatMap((source) => source.header.groups)
+    const about = app.meta.sources.flatMap((one) => one.header.groups)
       .find((/** @type {any} */ group) => group.id === item.group)?.about;
     return h('div', { class: 'tv-head tv-group', style, role: 'listitem' },
       h('button', { type: 'button', 'aria-expanded': String(!item.closed), title: item.label,
@@ -48,7 +48,8 @@ function head(app, item) {
   }
   const holds = item.track?.holds;
   const most = item.counter ? `to ${formatValue(item.counter.high, item.counter.unit)}` : null;
-  return h('div', { class: `tv-head tv-${item.track?.type ?? 'counter'}`, style, role: 'listitem', 'data-key': item.key },
+  const kind = item.track?.type ?? 'counter';
+  return h('div', { class: `tv-head tv-${kind}`, style, role: 'listitem', 'data-key': item.key },
     h('button', { type: 'button', class: 'tv-name', title: `${item.label}${holds ? ` – ${holds}` : ''}`,
       'aria-expanded': item.lanes.length > 1 ? String(!item.collapsed) : null,
       onclick: () => collapse(app, item) },

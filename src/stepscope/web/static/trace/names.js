@@ -7,7 +7,8 @@
  */
 export function shortName(name) {
   if (name.length < 24) return name;
-  const text = name.slice(0, 400).replace(/^(?:void|int|static|__global__) /, '').replace(/\(anonymous namespace\)::/g, '');
+  const text = name.slice(0, 400).replace(/^(?:void|int|static|__global__) /, '')
+    .replace(/\(anonymous namespace\)::/g, '');
   const end = text.search(/[<(]/);
   const head = end > 0 ? text.slice(0, end) : text;
   const at = head.lastIndexOf('::');

@@ -77,8 +77,7 @@ export class Stage {
     try {
       const [frame, marked] = await Promise.all([
         app.ask('frame', { begin, end, width, height, scale, ...rows }),
-        app.found?.count ? app.ask('marked', { begin, end, lanes: rows.rows.concat(rows.pinned).flatMap((r) => r.lanes) })
-          : []]);
+        app.found?.count ? app.ask('marked', { begin, end, lanes: lanesOf(rows) }) : []]);
       this.frame = { begin, end, scroll, width, height, ...frame };
       this.marked = marked;
       this.put();
@@ -297,6 +296,11 @@ export class Stage {
       context.fillText(text, x + 4 * this.scale, this.height - 8 * this.scale);
     }
   }
+}
+
+/** @param {{rows: import('./engine.js').FrameRow[], pinned: import('./engine.js').FrameRow[]}} frame */
+function lanesOf({ rows, pinned }) {
+  return [...rows, ...pinned].flatMap((row) => row.lanes);
 }
 
 /**

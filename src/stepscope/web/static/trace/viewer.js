@@ -1,12 +1,247 @@
-/** A stand-in for the trace viewer. */
+/** The trace viewer. */
+import { h, put } from '../core/dom.js';
+import { App } from './app.js';
+import { boxes, commands, trackChoices } from './boxes.js';
+import { startEngine } from './client.js';
+import { headers } from './headers.js';
+import { bindings, listen } from './keys.js';
+import { keyOf } from './layout.js';
+import { panel } from './panel.js';
+import { pointer } from './pointer.js';
+import { minimap, ruler } from './ruler.js';
+import { Stage } from './stage.js';
+import { toolbar } from './toolbar.js';
+
+/** @typedef {{start_ns: number, dur_ns: number, name?: string|null}} SliceWanted */
+/** @typedef {{start_ns: number, end_ns: number, track?: string|null, pin?: string[],
+ *   select?: true|SliceWanted|null}} Shown what `show` takes and `state` gives back */
+/** @typedef {{pack: ArrayBuffer|ArrayBuffer[], document: any, workerUrl: string|null, theme: string,
+ *   onSelect: (state: Shown) => void, labels?: string[], align?: 'clock'|'steps'}} Options */
+
+const TOLD_MS = 250;
 
 /**
  * @param {HTMLElement} container
- * @param {{pack: ArrayBuffer, document: object, workerUrl: string|null, theme: string,
- *   onSelect: (state: object) => void}} options
- * @returns {{show: (view: object) => void, destroy: () => void, state: () => object, setTheme?: (theme: string) => void}}
+ * @param {Options} options
  */
 export function mountTrace(container, options) {
-  container.textContent = `${options.pack.byteLength} bytes`;
-  return { show: () => {}, destroy: () => container.replaceChildren(), state: () => ({}) };
+  const status = h('p', { class: 'tv-loading', role: 'status' }, 'Reading the trace …');
+  const root = h('div', { class: `tv-root tv-${options.theme}` }, status);
+  put(container, root);
+  /** @type {Mounted|null} */
+  let mounted = null;
+  /** @type {Shown|null} */
+  let wanted = null;
+  let gone = false;
+  let { theme } = options;
+  const started = performance.now();
+  const ready = open(root, status, options).then((made) => {
+    if (gone) {
+      made.stop();
+      return;
+    }
+    mounted = made;
+    if (theme !== options.theme) made.setTheme(theme);
+    if (wanted) made.show(wanted);
+    root.dataset.readyMs = String(Math.round(performance.now() - started));
+  }).catch((error) => {
+    put(root, h('p', { class: 'tv-loading tv-bad', role: 'alert' }, `The trace cannot be shown: ${error.message}`));
+  });
+  return {
+    /** @param {Shown} view */
+    show: (view) => {
+      wanted = view;
+      mounted?.show(view);
+    },
+    /** @returns {Shown|null} null until the trace is read */
+    state: () => mounted?.state() ?? wanted,
+    /** @param {string} next */
+    setTheme: (next) => {
+      theme = next;
+      root.className = `tv-root tv-${next}`;
+      mounted?.setTheme(next);
+    },
+    destroy: () => {
+      gone = true;
+      mounted?.stop();
+      put(container);
+    },
+    ready,
+  };
+}
+
+/** @typedef {{show: (view: Shown) => void, state: () => Shown, setTheme: (theme: string) => void,
+ *   stop: () => void}} Mounted */
+
+/**
+ * @param {HTMLElement} root
+ * @param {HTMLElement} status
+ * @param {Options} options
+ * @returns {Promise<Mounted>}
+ */
+async function open(root, status, options) {
+  const engine = await startEngine(options.workerUrl, (done, of) => {
+    status.textContent = `Reading the trace … ${of ? Math.round((100 * done) / of) : 0} %`;
+  });
+  const packs = [options.pack].flat();
+  const meta = await engine.ask('load', { packs, options: { labels: options.labels, align: options.align } });
+  const app = new App(meta, engine.ask, options.document, options.theme);
+  const unlisten = build(root, app);
+  app.view.whole();
+  app.view.past = [];
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  let later;
+  const tell = () => {
+    clearTimeout(later);
+    later = setTimeout(() => options.onSelect(stateOf(app)), TOLD_MS);
+  };
+  app.on(['view', 'selection', 'area', 'layout'], tell);
+  return {
+    show: (view) => show(app, view),
+    state: () => stateOf(app),
+    setTheme: (theme) => app.setLook({ theme }),
+    stop: () => {
+      clearTimeout(later);
+      unlisten();
+      engine.stop();
+    },
+  };
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {App} app
+ * @returns {() => void}
+ */
+function build(root, app) {
+  const stage = new Stage(app);
+  const over = boxes(root, stage.element);
+  const map = minimap(app);
+  const line = ruler(app);
+  const heads = headers(app);
+  const bar = toolbar(app, {
+    help: () => over.help(keys),
+    commands: () => over.choose('Commands',
+      commands(app, keys, { png: () => picture(stage), ask: (text) => prompt(text) })),
+  });
+  const keys = bindings(app, { help: bar.help, commands: bar.commands, search: () => bar.search.focus(),
+    tracks: () => over.choose('Find a track', trackChoices(app)) });
+  const live = h('div', { class: 'tv-live', role: 'status', 'aria-live': 'polite' });
+  const below = panel(app);
+  const split = splitter(root);
+  put(root, bar.element, banners(app),
+    h('div', { class: 'tv-map' }, map.canvas), h('div', { class: 'tv-time' }, line.canvas),
+    h('div', { class: 'tv-body' }, heads, stage.element), split, below, live, over.dialog);
+  pointer(app, stage, line.canvas);
+  const stop = listen(app, root, keys);
+  app.on(['status'], () => { live.textContent = app.status; });
+  app.on(['selection'], () => {
+    const { selection } = app;
+    if (selection) live.textContent = `${selection.name.slice(0, 200)}, ${selection.kind}, ${selection.dur} ns`;
+  });
+  const size = () => {
+    stage.resize();
+    map.draw();
+    line.draw();
+  };
+  const observer = new ResizeObserver(size);
+  observer.observe(stage.element);
+  stage.recolour();
+  return () => {
+    stop();
+    stage.stopped = true;
+    observer.disconnect();
+  };
+}
+
+/**
+ * What one must know of the trace: what was lost, and clocks that cannot be compared.
+ * @param {App} app
+ */
+function banners(app) {
+  const texts = app.meta.sources.flatMap((source) => source.header.losses.map((/** @type {string} */ loss) => (
+    source.label ? `${source.label}: ${loss}` : loss)));
+  if (!app.meta.slices) texts.push('This profile holds no slices: nothing was recorded that could be drawn.');
+  if (!texts.length) return null;
+  return h('div', { class: 'tv-banner', role: 'note' }, texts.slice(0, 4).map((text) => h('p', null, text)));
+}
+
+/**
+ * The bar between tracks and panel: dragged, or moved with the arrow keys.
+ * @param {HTMLElement} root
+ */
+function splitter(root) {
+  const bar = h('div', { class: 'tv-split', role: 'separator', tabindex: '0', 'aria-orientation': 'horizontal',
+    'aria-label': 'Height of the panel' });
+  const set = (/** @type {number} */ pixels) => {
+    const most = root.clientHeight - 220;
+    root.style.setProperty('--tv-panel-height', `${Math.max(30, Math.min(pixels, most))}px`);
+  };
+  const now = () => (/** @type {HTMLElement|null} */ (root.querySelector('.tv-panel'))?.offsetHeight ?? 240);
+  bar.addEventListener('pointerdown', (event) => bar.setPointerCapture(event.pointerId));
+  bar.addEventListener('pointermove', (event) => {
+    if (bar.hasPointerCapture(event.pointerId)) set(root.getBoundingClientRect().bottom - event.clientY);
+  });
+  bar.addEventListener('keydown', (event) => {
+    const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!way) return;
+    event.preventDefault();
+    event.stopPropagation();
+    set(now() + way * 24);
+  });
+  return bar;
+}
+
+/**
+ * @param {App} app
+ * @param {Shown} view
+ */
+async function show(app, view) {
+  const { arrangement, meta } = app;
+  const named = (/** @type {string} */ text) => meta.tracks.find((track) => (
+    keyOf(track) === text || track.id === text || track.label === text));
+  if (view.pin) {
+    const keys = view.pin.map((text) => named(text)).flatMap((track) => (track ? [keyOf(track)] : []));
+    app.arrange({ pinned: [...new Set([...arrangement.pinned, ...keys])] });
+  }
+  app.view.moved = -Infinity;
+  app.view.set(view.start_ns, view.end_ns);
+  const track = view.track ? named(view.track) : undefined;
+  if (track) app.uncover(/** @type {any} */ ({ track: track.number, lane: track.firstLane, depth: 0 }));
+  if (view.select === true) {
+    app.selectArea({ begin: view.start_ns, end: view.end_ns, tracks: app.shownTracks });
+  } else if (view.select) {
+    const { start_ns: start, dur_ns: dur, name = null } = view.select;
+    const found = await app.ask('locate', { start, dur, name, track: track?.id ?? null });
+    if (found) app.select(found);
+    if (found) app.uncover(found);
+    app.measure = { begin: start, end: start + dur };
+    app.emit('area');
+  }
+}
+
+/**
+ * @param {App} app
+ * @returns {Shown}
+ */
+function stateOf(app) {
+  const { selection, arrangement, view } = app;
+  return {
+    start_ns: Math.round(view.begin), end_ns: Math.round(view.end),
+    ...(selection ? { track: app.meta.tracks[selection.track].id,
+      select: { start_ns: selection.start, dur_ns: selection.dur, name: selection.name.slice(0, 200) } } : {}),
+    ...(arrangement.pinned.length ? { pin: arrangement.pinned } : {}),
+  };
+}
+
+/** @param {Stage} stage */
+function picture(stage) {
+  const canvas = h('canvas');
+  canvas.width = stage.width;
+  canvas.height = stage.height;
+  const context = canvas.getContext('2d');
+  context?.drawImage(stage.base, 0, 0);
+  context?.drawImage(stage.over, 0, 0);
+  const link = h('a', { href: canvas.toDataURL('image/png'), download: 'trace.png' });
+  link.click();
 }

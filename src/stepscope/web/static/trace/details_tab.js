@@ -1,0 +1,186 @@
+/** What is known of the selected slice. */
+import { copyText, h } from '../core/dom.js';
+import { formatCount, formatNs, formatRate, formatShare } from '../core/units.js';
+import { formatValue } from './units.js';
+
+/** @typedef {import('./app.js').App} App */
+/** @typedef {import('./navigate.js').Brief} Brief */
+
+/**
+ * A button that selects a slice.
+ * @param {App} app
+ * @param {Brief} slice
+ * @param {string} [text]
+ */
+export function link(app, slice, text) {
+  return h('button', { type: 'button', class: 'tv-link', title: slice.name.slice(0, 500),
+    onclick: () => app.select(slice, { reveal: true }) }, (text ?? slice.name).slice(0, 160));
+}
+
+/** @param {App} app */
+export async function detailsTab(app) {
+  const { selection } = app;
+  if (!selection) {
+    return [h('p', { class: 'tv-dim' }, 'Nothing is selected. Click a slice or an idle gap; ? lists the keys.')];
+  }
+  const info = await app.ask('info', { slice: selection.slice });
+  app.arrows = [
+    ...info.into.map((/** @type {any} */ flow) => ({ from: flow.to, to: info.about, kind: flow.kind })),
+    ...info.out.map((/** @type {any} */ flow) => ({ from: info.about, to: flow.to, kind: flow.kind })),
+  ];
+  app.emit('notes');
+  return [
+    h('div', { class: 'tv-columns' },
+      h('section', null, heading(app, info), facts(app, info), info.gap ? gapFacts(app, info.gap) : null),
+      h('section', null, within(app, info), flows(app, info), inside(info)),
+      h('section', null, args(info), spreadOf(app, info))),
+  ];
+}
+
+/**
+ * @param {App} app
+ * @param {any} info
+ */
+function heading(app, info) {
+  const { about } = info;
+  const go = (/** @type {HTMLElement} */ from, /** @type {object} */ detail) => from.dispatchEvent(
+    new CustomEvent('stepscope:go', { bubbles: true, detail }));
+  const quoted = about.name.slice(0, 200).replace(/["\\]/g, '\\$&');
+  const page = about.kind === 'kernel' ? 'kernels' : about.kind === 'host_op' ? 'ops' : null;
+  return h('div', null,
+    h('h3', { class: 'tv-title' }, about.name),
+    h('div', { class: 'tv-actions' },
+      h('button', { type: 'button', onclick: () => copyText(about.name) }, 'Copy name'),
+      page ? h('button', { type: 'button', onclick: (/** @type {Event} */ event) => (
+        go(/** @type {HTMLElement} */ (event.target), { page, name: about.name })) }, `Open in ${page}`) : null,
+      h('button', { type: 'button', onclick: () => app.search(`name:"${quoted}"`) }, 'Find all')));
+}
+
+/**
+ * @param {string} name
+ * @param {(Node|string|null|undefined|false)[]} value
+ * @param {string} [title]
+ */
+function fact(name, value, title) {
+  return [h('dt', { title: title ?? null }, name.replaceAll('_', ' ')), h('dd', null, value)];
+}
+
+/**
+ * @param {App} app
+ * @param {any} info
+ */
+function facts(app, info) {
+  const { about } = info;
+  const track = app.meta.tracks[about.track];
+  const step = app.meta.steps.find((one) => one.source === about.source && about.start >= one.start
+    && about.start < one.end);
+  return h('dl', null,
+    fact('kind', [about.kind.replaceAll('_', ' ')]),
+    about.category ? fact('booked to', [about.category]) : null,
+    fact('start', [`${formatNs(about.start - app.meta.begin)} (${formatCount(about.start)} ns)`]),
+    fact('duration', [`${formatNs(about.dur)} (${formatCount(about.dur)} ns)`]),
+    fact('track', [`${[app.sourceLabels[about.source], track.group, track.label].filter(Boolean).join(' · ')}`]),
+    step ? fact('step', [step.name]) : null,
+    info.launch ? fact('launched by', [link(app, info.launch),
+      ` ${formatNs(about.start - info.launch.start)} after the call began`]) : null,
+    about.id >= 0 ? fact('slice', [String(about.id)], 'Its id in the tables (stepscope query)') : null);
+}
+
+/**
+ * @param {App} app
+ * @param {any} gap
+ */
+function gapFacts(app, gap) {
+  const total = gap.about.dur || 1;
+  return h('div', { class: 'tv-gap' }, h('h4', null, 'Why the device was idle'),
+    h('dl', null, gap.parts.map((/** @type {any} */ part) => fact(part.cause,
+      [`${formatNs(part.ns)} (${formatShare(part.ns / total)})`])),
+    fact('host was in', [gap.during ? link(app, gap.during) : 'not recorded']),
+    fact('ended by', [gap.op ? link(app, gap.op) : 'not recorded']),
+    fact('launched by', [gap.call ? link(app, gap.call) : 'not recorded']),
+    gap.crosses ? fact('note', ['a step begins or ends in it']) : null),
+    h('button', { type: 'button', onclick: () => app.selectArea({ begin: gap.about.start,
+      end: gap.about.start + gap.about.dur, tracks: app.shownTracks }) }, 'What ran meanwhile, per thread'));
+}
+
+/**
+ * @param {App} app
+ * @param {any} info
+ */
+function within(app, info) {
+  if (!info.within.length) return null;
+  return h('div', null, h('h4', null, info.launch ? 'Launched inside (stack and source)' : 'Inside (stack and source)'),
+    h('ol', { class: 'tv-stack' }, info.within.slice(0, 60).map((/** @type {Brief} */ one) => (
+      h('li', null, link(app, one), h('span', { class: 'tv-dim' }, ` ${formatNs(one.dur)}`))))));
+}
+
+/**
+ * @param {App} app
+ * @param {any} info
+ */
+function flows(app, info) {
+  const list = (/** @type {any[]} */ found, /** @type {string} */ title, /** @type {number} */ count) => (
+    found.length ? h('div', null, h('h4', null, `${title} (${formatCount(count)})`),
+      h('ul', { class: 'tv-stack' }, found.slice(0, 30).map(({ kind, to }) => (
+        h('li', null, h('span', { class: 'tv-dim' }, `${kind.replaceAll('_', ' ')} `), link(app, to)))))) : null);
+  return h('div', null, list(info.into, 'Arrows in', info.intoCount), list(info.out, 'Arrows out', info.outCount));
+}
+
+/** @param {any} info */
+function inside(info) {
+  if (info.parts.length < 2) return null;
+  return h('div', null, h('h4', null, 'Self time inside'),
+    h('ul', { class: 'tv-stack' }, info.parts.map((/** @type {any} */ part) => (
+      h('li', null, `${formatNs(part.self)}  `, h('span', { class: 'tv-dim' }, `${part.count}× `),
+        part.name.slice(0, 160))))));
+}
+
+/** @param {any} info */
+function args(info) {
+  const cost = Object.fromEntries(info.arguments.filter((/** @type {any} */ one) => one.table === 'cost')
+    .map((/** @type {any} */ one) => [one.name, one.value]));
+  const rates = [];
+  // The op's cost over the time of all its kernels: the same figures as in the report's roofline.
+  if (cost.flops && cost.op_kernels_ns) {
+    const rate = (cost.flops / cost.op_kernels_ns) * 1e9;
+    rates.push(fact('FLOP rate', [formatRate(rate, 'FLOP/s'),
+      cost.peak_flops ? `, ${formatShare(rate / cost.peak_flops)} of the peak` : '']));
+  }
+  if (cost.bytes_least && cost.op_kernels_ns) {
+    const rate = (cost.bytes_least / cost.op_kernels_ns) * 1e9;
+    rates.push(fact('bytes rate, at least', [formatRate(rate, 'B/s'),
+      cost.bandwidth ? `, ${formatShare(rate / cost.bandwidth)} of memory bandwidth` : '']));
+  }
+  if (!info.arguments.length) return h('p', { class: 'tv-dim' }, 'No arguments of this slice were recorded.');
+  return h('div', null, h('h4', null, 'Arguments'), h('dl', null,
+    rates,
+    info.arguments.map((/** @type {any} */ one) => fact(one.name, [typeof one.value === 'number'
+      ? formatValue(one.value, one.unit || null)
+      : one.name === 'call_stack' ? frames(one.value) : one.value], one.doc))));
+}
+
+/** @param {string} stack */
+function frames(stack) {
+  return h('ol', { class: 'tv-stack' }, stack.split(';').map((frame) => h('li', null, frame)));
+}
+
+/**
+ * @param {App} app
+ * @param {any} info
+ */
+function spreadOf(app, info) {
+  const { spread, about } = info;
+  if (spread.count < 2) return null;
+  const most = Math.max(...spread.bins);
+  const text = `Durations from ${formatNs(spread.min)} to ${formatNs(spread.max)}`;
+  return h('div', null, h('h4', null, `All ${formatCount(spread.count)} of this name`),
+    h('div', { class: 'tv-bins', role: 'img', 'aria-label': text, title: text },
+      spread.bins.map((/** @type {number} */ count, /** @type {number} */ at) => h('span', { title: formatCount(count),
+        style: { height: `${count ? 4 + (count / most) * 36 : 0}px` }, 'data-bin': at }))),
+    h('dl', null, fact('sum', [formatNs(spread.total)]), fact('median', [formatNs(spread.p50)]),
+      fact('99 %', [formatNs(spread.p99)]), fact('largest', [formatNs(spread.max)]),
+      fact('this one', [formatNs(about.dur)])),
+    h('div', { class: 'tv-actions' },
+      h('button', { type: 'button', onclick: () => app.go('same', -1) }, 'One before'),
+      h('button', { type: 'button', onclick: () => app.go('same', 1) }, 'Next')));
+}

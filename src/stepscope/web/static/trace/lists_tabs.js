@@ -1,0 +1,116 @@
+/** Lists: idle gaps, hits of the search, findings, notes. */
+import { h } from '../core/dom.js';
+import { formatCount, formatNs } from '../core/units.js';
+import { table } from '../widgets/table.js';
+import { trackName } from './area_tab.js';
+import { link } from './details_tab.js';
+
+/** @typedef {import('./app.js').App} App */
+
+/** @param {App} app */
+export async function gapsTab(app) {
+  const range = app.area ?? app.view;
+  const found = await app.ask('gaps', { begin: range.begin, end: range.end, device: null });
+  if (!app.meta.tracks.some((track) => track.type === 'idle')) {
+    const text = 'No device was recorded, so there are no gaps. Record device activity to see them.';
+    return [h('p', { class: 'tv-dim' }, text)];
+  }
+  const name = (/** @type {any} */ one) => (one ? one.name : null);
+  const to = (/** @type {any} */ one) => (one ? link(app, one) : 'not recorded');
+  return [
+    h('p', null, `${formatCount(found.count)} gaps ${app.area ? 'in the selected range' : 'in sight'}, `
+      + `${formatNs(found.total)} in all${found.count > found.listed.length ? '; the longest are listed' : ''}.`),
+    table({ label: 'Idle gaps', rows: found.listed, onRow: (row) => app.select(row.about, { reveal: true, tab: null }),
+      rowLabel: 'Show', columns: [
+        { title: 'Device', value: (row) => trackName(app, row.about.track).split(' · ').slice(0, -1).join(' · ') },
+        { title: 'Duration', value: (row) => row.about.dur, show: (row) => formatNs(row.about.dur), numeric: true },
+        { title: 'Start', value: (row) => row.about.start - app.meta.begin,
+          show: (row) => formatNs(row.about.start - app.meta.begin), numeric: true },
+        { title: 'Cause', value: (row) => row.parts.map((/** @type {any} */ part) => (
+          `${part.cause} ${formatNs(part.ns)}`)).join(', ') },
+        { title: 'Host was in', value: (row) => name(row.during), show: (row) => to(row.during), wide: true },
+        { title: 'Ended by', value: (row) => name(row.op), show: (row) => to(row.op), wide: true },
+      ] }),
+  ];
+}
+
+/** @param {App} app */
+export async function searchTab(app) {
+  const { found } = app;
+  const help = h('p', { class: 'tv-dim' },
+    'Words, /regex/, -not, and fields: name: kind: cat: dtype: track: rank: step:12 dur>100us start<2s. ',
+    'Example: kind:kernel -name:memcpy dur>100us');
+  if (!found) return [help];
+  if (found.error) return [h('p', { class: 'tv-bad', role: 'alert' }, found.error), help];
+  return [
+    h('p', null, `${formatCount(found.count)} slices, ${formatNs(found.total)} in all`
+      + `${found.count > found.listed.length ? '; the longest are listed' : ''}.`),
+    table({ label: 'Hits', rows: found.listed, onRow: (row) => app.select(row, { reveal: true, tab: null }),
+      rowLabel: 'Show', columns: [
+        { title: 'Name', value: (row) => row.name, wide: true },
+        { title: 'Kind', value: (row) => row.kind.replaceAll('_', ' ') },
+        { title: 'Duration', value: (row) => row.dur, show: (row) => formatNs(row.dur), numeric: true },
+        { title: 'Start', value: (row) => row.start - app.meta.begin,
+          show: (row) => formatNs(row.start - app.meta.begin), numeric: true },
+        { title: 'Track', value: (row) => trackName(app, row.track) },
+      ] }),
+  ];
+}
+
+/** @param {App} app */
+export async function findingsTab(app) {
+  const rows = app.meta.sources.flatMap((source) => source.header.findings.map((/** @type {any} */ finding) => (
+    { ...finding, source })));
+  if (!rows.length) return [h('p', { class: 'tv-dim' }, 'Nothing was found that costs time in every step.')];
+  const go = (/** @type {Event} */ event, /** @type {string} */ finding) => event.target?.dispatchEvent(
+    new CustomEvent('stepscope:go', { bubbles: true, detail: { page: 'overview', finding } }));
+  return rows.map((finding) => h('div', { class: 'tv-finding' },
+    h('button', { type: 'button', class: 'tv-link',
+      onclick: (/** @type {Event} */ event) => go(event, finding.id) }, finding.title),
+    h('ul', { class: 'tv-stack' }, finding.evidence.map((/** @type {any} */ piece) => (
+      h('li', null, h('button', { type: 'button', class: 'tv-link',
+        onclick: () => evidence(app, finding.source, piece) }, piece.name.slice(0, 160)),
+      h('span', { class: 'tv-dim' }, ` ${formatNs(piece.end_ns - piece.start_ns)}`))))),
+    finding.evidence.length ? null : h('span', { class: 'tv-dim' }, 'shown by sums, not by a single place')));
+}
+
+/**
+ * @param {App} app
+ * @param {{offset: number}} source
+ * @param {any} piece
+ */
+async function evidence(app, source, piece) {
+  const start = piece.start_ns + source.offset;
+  const track = piece.track === null ? null : app.meta.tracks[piece.track]?.id ?? null;
+  const dur = piece.end_ns - piece.start_ns;
+  const slice = await app.ask('locate', { start, dur, name: piece.name, track });
+  app.view.fit(start, start + Math.max(dur, 1), 1);
+  if (slice) app.select(slice, { reveal: true, tab: null });
+  app.measure = { begin: start, end: start + dur };
+  app.emit('area');
+}
+
+/** @param {App} app */
+export async function notesTab(app) {
+  const text = h('input', { type: 'text', 'aria-label': 'Text of the note', placeholder: 'Text of the note',
+    maxlength: 200 });
+  const add = () => {
+    const range = app.range ?? app.measure ?? { begin: app.view.begin, end: app.view.end };
+    app.addNote({ time: range.begin, end: range.end, text: text.value || `note ${app.notes.length + 1}`, kept: true });
+    app.emit('tab');
+  };
+  return [
+    h('div', { class: 'tv-actions' }, text, h('button', { type: 'button', onclick: add }, 'Add at the selection')),
+    h('ul', { class: 'tv-stack' }, app.notes.map((note) => h('li', null,
+      h('button', { type: 'button', class: 'tv-link',
+        onclick: () => app.view.fit(note.time, note.end ?? note.time + 1, 1) }, note.text || 'marked for now'),
+      h('span', { class: 'tv-dim' }, ` at ${formatNs(note.time - app.meta.begin)}`
+        + `${note.end === null ? '' : `, ${formatNs(note.end - note.time)}`} `),
+      h('button', { type: 'button', onclick: () => {
+        app.notes = app.notes.filter((one) => one !== note);
+        app.emit('notes');
+        app.emit('tab');
+      } }, 'Delete')))),
+    app.notes.length ? null : h('p', { class: 'tv-dim' }, 'M marks the selection for now, Shift+M keeps a note.'),
+  ].filter((one) => one !== null);
+}

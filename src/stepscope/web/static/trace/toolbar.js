@@ -1,0 +1,60 @@
+/** The bar over the viewer. */
+import { h } from '../core/dom.js';
+import { formatCount, formatNs } from '../core/units.js';
+import { MODES } from './colours.js';
+
+const SETTLED_MS = 200;
+
+/**
+ * @param {import('./app.js').App} app
+ * @param {{help: () => void, commands: () => void}} open
+ */
+export function toolbar(app, open) {
+  const search = h('input', { type: 'search', class: 'tv-search', 'aria-label': 'Search slices',
+    placeholder: 'Search: kind:kernel -name:memcpy dur>100us' });
+  const count = h('span', { class: 'tv-count', role: 'status' });
+  const filter = h('input', { type: 'search', class: 'tv-filter', placeholder: 'Tracks',
+    'aria-label': 'Show tracks matching', oninput: () => app.arrange({ filter: filter.value }) });
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  let later;
+  search.addEventListener('input', () => {
+    clearTimeout(later);
+    later = setTimeout(() => app.search(search.value), SETTLED_MS);
+  });
+  search.addEventListener('keydown', async (event) => {
+    if (event.key === 'Enter') {
+      event.preventDefault();
+      if (app.searched !== search.value) await app.search(search.value);
+      app.open('search');
+      app.go('hit', event.shiftKey ? -1 : 1);
+    } else if (event.key === 'Escape') {
+      search.blur();
+    }
+    event.stopPropagation();
+  });
+  app.on(['search'], () => {
+    if (search.value !== app.searched) search.value = app.searched;
+    count.textContent = !app.found ? '' : app.found.error ? 'cannot be understood'
+      : `${formatCount(app.found.count)} · ${formatNs(app.found.total)}`;
+    count.title = app.found?.error ?? '';
+  });
+  const mode = h('select', { 'aria-label': 'Colour by', onchange: () => (
+    app.setLook({ mode: /** @type {any} */ (mode.value) })) },
+  MODES.map((one) => h('option', { value: one }, `by ${one}`)));
+  app.on(['look'], () => { mode.value = app.look.mode; });
+  const range = h('span', { class: 'tv-range' });
+  app.on(['view'], () => { range.textContent = `${formatNs(Math.round(app.view.span))} in sight`; });
+  const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ act) => (
+    h('button', { type: 'button', title, 'aria-label': title, onclick: act }, text));
+  const element = h('div', { class: 'tv-bar', role: 'toolbar', 'aria-label': 'Trace' },
+    search, count,
+    button('↑', 'Hit before (Shift+N)', () => app.go('hit', -1)), button('↓', 'Next hit (N)', () => app.go('hit', 1)),
+    h('span', { class: 'tv-gapper' }), range,
+    button('⏮', 'Step before (Z)', () => app.step(-1)), button('⏭', 'Next step (X)', () => app.step(1)),
+    button('⇤', 'View before (Backspace)', () => app.view.back()),
+    button('⇥', 'View after (Shift+Backspace)', () => app.view.forward()),
+    button('⤢', 'Whole trace (0)', () => app.view.whole()),
+    filter, mode,
+    button('⌘', 'Commands (Ctrl+K)', open.commands), button('?', 'Keys (?)', open.help));
+  return { element, search, help: open.help, commands: open.commands };
+}
