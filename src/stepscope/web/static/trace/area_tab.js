@@ -59,7 +59,7 @@ function parts(app, device, span) {
   const rows = told < span ? [...device.parts, rest] : device.parts;
   return h('section', null,
     h('h4', null, [app.sourceLabels[device.source], device.group].filter(Boolean).join(' · ')),
-    h('dl', null, rows.map((/** @type {any} */ part) => [h('dt', null, part.label),
+    h('dl', null, rows.flatMap((/** @type {any} */ part) => [h('dt', null, part.label),
       h('dd', null, `${formatNs(part.ns)} (${formatShare(part.ns / span)})`)])));
 }
 
@@ -69,7 +69,7 @@ function parts(app, device, span) {
  * @param {number} span
  */
 function tracks(app, found, span) {
-  return h('section', null, h('h4', null, 'Tracks'), h('dl', null, found.sums.slice(0, 40).map(
+  return h('section', null, h('h4', null, 'Tracks'), h('dl', null, found.sums.slice(0, 40).flatMap(
     (/** @type {any} */ sum) => [h('dt', null, trackName(app, sum.track)),
       h('dd', null, `${formatCount(sum.count)} slices, ${formatShare(sum.busy / span)} covered`)])));
 }

@@ -36,16 +36,16 @@ export function boxes(root, back) {
   const dialog = h('dialog', { class: 'tv-dialog', onclose: () => back.focus(),
     onclick: (/** @type {Event} */ event) => { if (event.target === dialog) dialog.close(); } });
   root.append(dialog);
-  const open = (/** @type {string} */ label, /** @type {Node[]} */ ...content) => {
-    put(dialog, content.flat());
+  const open = (/** @type {string} */ label, /** @type {Node[]} */ content) => {
+    put(dialog, content);
     dialog.setAttribute('aria-label', label);
     if (!dialog.open) dialog.showModal();
   };
   return {
     dialog,
     help: (/** @type {import('./keys.js').Binding[]} */ list) => open('Keys', [h('h3', null, 'Keys and mouse'),
-      h('dl', { class: 'tv-keys' }, [...HELD_HELP, ...list.map((one) => [one.show, one.does])].map(([key, does]) => (
-        [h('dt', null, h('kbd', null, key)), h('dd', null, does)]))),
+      h('dl', { class: 'tv-keys' }, [...HELD_HELP, ...list.map((one) => [one.show, one.does])].flatMap(
+        ([key, does]) => [h('dt', null, h('kbd', null, key)), h('dd', null, does)])),
       h('button', { type: 'button', onclick: () => dialog.close() }, 'Close')]),
     choose: (/** @type {string} */ label, /** @type {Choice[]} */ choices) => (
       open(label, [chooser(dialog, label, choices)])),

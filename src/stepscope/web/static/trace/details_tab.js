@@ -93,7 +93,7 @@ function facts(app, info) {
 function gapFacts(app, gap) {
   const total = gap.about.dur || 1;
   return h('div', { class: 'tv-gap' }, h('h4', null, 'Why the device was idle'),
-    h('dl', null, gap.parts.map((/** @type {any} */ part) => fact(part.cause,
+    h('dl', null, gap.parts.flatMap((/** @type {any} */ part) => fact(part.cause,
       [`${formatNs(part.ns)} (${formatShare(part.ns / total)})`])),
     fact('host was in', [gap.during ? link(app, gap.during) : 'not recorded']),
     fact('ended by', [gap.op ? link(app, gap.op) : 'not recorded']),
@@ -153,8 +153,8 @@ function args(info) {
   }
   if (!info.arguments.length) return h('p', { class: 'tv-dim' }, 'No arguments of this slice were recorded.');
   return h('div', null, h('h4', null, 'Arguments'), h('dl', null,
-    rates,
-    info.arguments.map((/** @type {any} */ one) => fact(one.name, [typeof one.value === 'number'
+    rates.flat(),
+    info.arguments.flatMap((/** @type {any} */ one) => fact(one.name, [typeof one.value === 'number'
       ? formatValue(one.value, one.unit || null)
       : one.name === 'call_stack' ? frames(one.value) : one.value], one.doc))));
 }

@@ -6,7 +6,8 @@ import { flameTab } from './flame_tab.js';
 import { findingsTab, gapsTab, notesTab, searchTab } from './lists_tabs.js';
 
 /** @typedef {import('./app.js').App} App */
-/** @typedef {{id: string, title: string, on: import('./app.js').Topic[], make: (app: App) => Promise<Node[]>}} Tab */
+/** @typedef {{id: string, title: string, on: import('./app.js').Topic[],
+ *   make: (app: App) => Promise<(Node|null)[]>}} Tab */
 
 /** @type {Tab[]} */
 const TABS = [
