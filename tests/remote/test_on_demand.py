@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import threading
 import time
@@ -198,6 +199,21 @@ def test_a_job_without_steps_is_recorded_where_it_stands(job: Job) -> None:
     assert job.answers == ["out/profile"]
     assert job.backend is not None
     assert job.backend.calls == [("begin", None), ("stop",)]
+
+
+def test_an_import_is_not_interrupted(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The profiler may need a module that is half imported."""
+    slow = "import time\nends = time.monotonic() + 1.5\nwhile time.monotonic() < ends: pass\n"
+    (tmp_path / "slow_to_import.py").write_text(slow)
+    monkeypatch.syspath_prepend(tmp_path)
+    asking = job.ask(duration_s=0.05)
+    importlib.import_module("slow_to_import")
+    assert job.backend is not None
+    assert job.backend.calls == []
+    ends = time.monotonic() + WAIT_S
+    while asking.is_alive() and time.monotonic() < ends:
+        pass
+    assert job.answers == ["out/profile"]
 
 
 def test_steps_that_do_not_come_are_not_waited_for(job: Job) -> None:

@@ -118,7 +118,7 @@ def test_every_other_client_gets_an_xplane(job: Served, tmp_path: Path) -> None:
     profile, original = stepscope.open(path), stepscope.open(KINETO_FILE)
     assert profile.trace.info.format == "XPlane"
     assert profile.steps["number"].to_list() == original.steps["number"].to_list()
-    assert profile.findings[0].code == original.findings[0].code
+    assert profile.findings[0].id == original.findings[0].id
 
 
 def test_what_was_asked_reaches_the_profiler(job: Served) -> None:

@@ -243,8 +243,8 @@ class OnDemand:
                 window.backend.mark(number)
 
     def _without_steps(self, window: _Window) -> None:
-        """On the main thread, wherever it stands: record until the time is over."""
-        if window.phase is not _Phase.WAITING:
+        """On the main thread, wherever it stands but in an import: record until the time is over."""
+        if window.phase is not _Phase.WAITING or _imports():
             return
         self._claim(window)
         window.has_steps = False
@@ -308,7 +308,9 @@ class OnDemand:
             on_main_thread(lambda: self._changing(window, change))
             if until.wait(1.0):
                 return
-        raise self._withdrawn(window, f"the job's main thread did not answer within {MAIN_THREAD_S:g} s")
+        raise self._withdrawn(
+            window, f"the job's main thread was in one call, or importing modules, for {MAIN_THREAD_S:g} s"
+        )
 
     def _withdrawn(self, window: _Window, why: str) -> Declined:
         """Nothing is recorded any more, if nothing is yet."""
@@ -316,3 +318,13 @@ class OnDemand:
             if window.phase is _Phase.WAITING:
                 self._done(window)
         return Declined(why)
+
+
+def _imports() -> bool:
+    """Whether this thread imports a module: of those half imported the profiler may need one."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
