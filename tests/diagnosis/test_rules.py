@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import stepscope
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
 from stepscope.limits import FINDING_NS, FINDING_SHARE, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
@@ -25,6 +26,7 @@ from tests.diagnosis.loops import (
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream
 from tests.kit.planted import CASES
+from tests.kit.traces import REPOSITORY
 from tests.support import facts_of
 
 US = 1_000
@@ -573,3 +575,12 @@ def test_of_two_devices_only_the_one_that_does_not_use_them_is_found():
     assert found.findings == ()  # the other device holds the step
     (finding,) = found.minor
     assert (finding.rule, finding.device, finding.cost_ns_per_step) == ("tensor_cores_unused", 1, 995 * US)
+
+
+def test_a_program_that_is_waited_for_while_it_starts_is_not_to_be_read_less_often():
+    """JAX on several CPU devices: the call of the step waits, and no value is read in it."""
+    diagnosis = stepscope.open(REPOSITORY / "examples" / "profiles" / "jax_eight_devices.xplane.pb.gz").diagnosis
+    finding = next(f for f in diagnosis.findings if f.rule == "sync_bound")
+    assert "LaunchOnDevice" in finding.why
+    assert "jax.lax.scan" in finding.fix
+    assert "block_until_ready" not in finding.fix

@@ -29,8 +29,8 @@ def test_where_no_precision_is_known_it_is_not_recorded():
 
 @pytest.mark.parametrize(
     ("then", "said"),
-    [(None, ""), (63, ""), (60, ""), (1, "; once the above is fixed 1.00 ms"), (90, "; once the above is fixed 90.0 ms"),
-     (0, "; once the above is fixed nothing more")],
+    [(None, ""), (63, ""), (60, ""), (1, "; once the above is fixed 1.00 ms"),
+     (90, "; once the above is fixed 90.0 ms"), (0, "; once the above is fixed nothing more")],
 )  # fmt: skip
 def test_a_saving_that_is_anothers_too_says_so(then: int | None, said: str):
     ms = 1_000_000

@@ -58,6 +58,13 @@ def test_all_three_are_one_set_with_their_lines_and_what_to_write_instead(before
     assert all("may then pay for itself" in part.fix for part in finding.fix_set)
 
 
+def test_the_remedy_says_which_op_each_line_is_for(before):
+    lines = only(before[1]).fix.splitlines()
+    assert [line.split("`")[1] for line in lines[:3]] == ["aten::nonzero", "aten::_unique2", "aten::index"]
+    for line, word in zip(lines, ("torch.where(", "scatter_add_", "ignore_index", "pay for itself"), strict=True):
+        assert word in line
+
+
 @pytest.mark.parametrize(("fixed", "variant"), [(1, "one"), (2, "two"), (3, "after")])
 def test_what_fixing_some_gains_is_what_the_fixed_run_does(before, steps, fixed: int, variant: str):
     facts, diagnosis = before

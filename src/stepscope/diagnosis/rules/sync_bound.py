@@ -166,10 +166,31 @@ def _alternatives(facts: Facts, sync: Sync) -> tuple[str, ...]:
 
 
 def _fix(facts: Facts, syncs: list[Sync]) -> str:
-    found = {sync: _alternatives(facts, sync) for sync in syncs}
-    lines = dict.fromkeys(line for each in found.values() for line in each)
-    # What holds for several kinds of op comes behind what holds for one.
-    fixes = [f"- {line}" for line in sorted(lines, key=lambda line: line == _DROPS)]
-    if not all(found.values()):
-        fixes.append(remedy(SYNC_CALL, facts.trace.info.framework))
+    """A line per alternative; of several kinds of op a line per kind, with what each stands for."""
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for sync in syncs:
+        names = kinds.setdefault(_alternatives(facts, sync), [])
+        names += [sync.op] if sync.op and sync.op not in names else []
+    others = kinds.pop((), None)
+    if len(kinds) == 1:
+        fixes = [f"- {line}" for lines in kinds for line in lines]
+    else:
+        fixes = [_of_kind(names, [line for line in lines if line != _DROPS]) for lines, names in kinds.items()]
+        fixes += [f"- {_DROPS}"] if any(_DROPS in lines for lines in kinds) else []
+    if others is not None:
+        framework = facts.trace.info.framework
+        starts = all(_STARTS in sync.call for sync in syncs if not _alternatives(facts, sync))
+        fixes.append(paragraphs(_START_FIX) if starts else remedy(SYNC_CALL, framework))
     return "\n".join(fixes)
+
+
+def _of_kind(names: list[str], lines: list[str]) -> str:
+    named = ", ".join(f"`{name}`" for name in names)
+    text = "; or ".join(lines)
+    return f"- {named}: {text}" if named and not text.startswith(named) else f"- {text}"
+
+
+_STARTS = "LaunchOnDevice"
+_START_FIX = """\
+The call waits until its program was started on every device, and CPU devices run it meanwhile. It reads no value, so no
+value can be kept back: start fewer programs (`jax.lax.scan` over several steps), or measure on the accelerator."""
