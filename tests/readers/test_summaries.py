@@ -10,6 +10,7 @@ import pytest
 
 import stepscope
 from stepscope.readers.summaries import Fill, queue_fill, with_queue_fill
+from stepscope.report import input_pipeline
 from tests.kit.step_stats import CPU, EPOCH_US, device, message, node, number, text
 from tests.kit.step_stats import step_stats as stats
 from tests.support import facts_of_drawing
@@ -143,6 +144,17 @@ def test_the_finding_says_how_full_the_queue_was(tmp_path: Path) -> None:
     fills = ((-2.0, TAG, 0.5), (-1.0, "batch/fraction_of_8_full", 0.25), (-0.5, "other/fraction_of_8_full", 1.0))
     (finding,) = stepscope.open(write_run(tmp_path, *fills)).findings
     assert "`batch/fraction_of_8_full` was 25.0 % in the nearest summary, 1.00 s apart." in finding.why
+
+
+def test_the_report_says_how_full_queues_were(tmp_path: Path) -> None:
+    fills = ((-2.0, TAG, 0.5), (-1.0, TAG, 0.25), (-0.5, "other/fraction_of_8_full", 1.0), (-0.4, TAG, 7.0))
+    document = stepscope.open(write_run(tmp_path, *fills)).document()
+    assert document["analyses"]["input"]["queues"] == [
+        {"name": TAG, "readings": 2, "mean": 0.375, "least": 0.25},
+        {"name": "other/fraction_of_8_full", "readings": 1, "mean": 1.0, "least": 1.0},
+    ]
+    note = input_pipeline.table(document["analyses"]["input"]).note
+    assert f"{TAG} was 37.5 % full on average, 25.0 % at the least" in note
 
 
 def test_the_finding_says_how_to_record_it_where_it_was_not(tmp_path: Path) -> None:

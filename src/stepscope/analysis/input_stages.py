@@ -20,6 +20,7 @@ from stepscope.analysis.host import HostActivity
 from stepscope.analysis.inputs import STAGES, WAITING, stage_of, takings
 from stepscope.analysis.steps import Markers
 from stepscope.names.xla_hosts import XlaRole
+from stepscope.readers.summaries import QUEUE_TAG
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import inherit
@@ -65,6 +66,17 @@ class Producers:
 
 
 @dataclass(frozen=True, slots=True)
+class Queue:
+    """How full an input queue was, as summaries beside the profile say."""
+
+    name: str
+    readings: int
+    mean: float
+    """Share of its capacity, over the readings."""
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
 class InputStages:
     """The pipeline over the used steps."""
 
@@ -73,6 +85,8 @@ class InputStages:
     stages: tuple[Stage, ...]
     producers: Producers | None
     """None where no thread that prepares batches was recorded."""
+    queues: tuple[Queue, ...] = ()
+    """Those whose fill was recorded."""
 
 
 def input_stages(
@@ -90,7 +104,19 @@ def input_stages(
     if not stages:
         return None
     waited = _cover(trace, found.taking)
-    return InputStages(iv.measure(waited), tuple(stages), _producers(theirs, waited))
+    return InputStages(iv.measure(waited), tuple(stages), _producers(theirs, waited), _queues(trace))
+
+
+def _queues(trace: Trace) -> tuple[Queue, ...]:
+    counters = trace.counters
+    tags = [code for code in np.unique(counters.name).tolist() if QUEUE_TAG.search(trace.strings[code])]
+    fills = {trace.strings[code]: counters.value[counters.name == code] for code in tags}
+    known = {name: values[(values >= 0) & (values <= 1)] for name, values in fills.items()}
+    return tuple(
+        Queue(name, values.size, float(values.mean()), float(values.min()))
+        for name, values in known.items()
+        if values.size
+    )
 
 
 Spans = dict[tuple[int, str], iv.Intervals]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from stepscope.analysis.categories import Category
@@ -34,6 +35,7 @@ def entry(facts: Facts, found: InputStages) -> dict[str, Any]:
             "heaviest_stage": producers.heaviest,
             "feeds_devices": feeds_devices(facts),
         },
+        "queues": [dataclasses.asdict(queue) for queue in found.queues],
     }
 
 
@@ -67,6 +69,9 @@ def table(given: dict[str, Any] | None) -> Section:
 
 def _note(given: dict[str, Any]) -> str:
     waits = f"{format_ns(given['wait_ns_per_step'])} per step in the loader on the training thread"
+    for queue in given.get("queues", []):
+        fill = f"{format_share(queue['mean'])} full on average, {format_share(queue['least'])} at the least"
+        waits += f"; {queue['name']} was {fill}"
     producers = given["producers"]
     if producers is None:
         return f"{waits}; threads that prepare batches were not recorded"

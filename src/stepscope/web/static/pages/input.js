@@ -48,6 +48,7 @@ function figures({ report }, found) {
       ? ['threads that prepare batches', formatCount(producers.threads), `busy ${formatShare(producers.busy_share)}`]
       : ['threads that prepare batches', 'not recorded']),
     producers?.heaviest_stage && ['heaviest stage', producers.heaviest_stage],
+    producers?.feeds_devices && ['they feed', producers.feeds_devices.toFixed(1), 'devices like this, at that rate'],
   ]);
 }
 
