@@ -14,6 +14,7 @@ from stepscope.cluster.job import Failed, JobFacts, combine
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import Task, read_all
 from stepscope.cluster.ranks import Ranks
+from stepscope.comparison.side import Side, of_job
 from stepscope.diagnosis.finding import Notice
 from stepscope.errors import Exit, InputError
 from stepscope.readers.source import Source
@@ -101,6 +102,11 @@ class Job:
     @cached_property
     def _document(self) -> dict[str, Any]:
         return report.make(self.facts, self.diagnosis)
+
+    @property
+    def side(self) -> Side:
+        """This job as one of two that are compared."""
+        return of_job(self.facts, self.diagnosis)
 
     @property
     def exit_status(self) -> Exit:

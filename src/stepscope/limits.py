@@ -302,6 +302,10 @@ SAME_HOST_CLOCK_NS: Final = 50_000
 """Clocks of processes of one host are taken to agree to this: profilers read the system's clock, and devices' clocks
 are brought to it within tens of microseconds."""
 
+ENDS_TOGETHER_NS: Final = 20_000
+"""A collective of devices ends on all of them within this, or its own duration where that is less: what the last chunk
+takes around the ring. Where ends scatter more, clocks are that uncertain."""
+
 CLOCK_SHARE: Final = 0.25
 """A collective is divided into waiting and transfer where clocks are known to this share of its longest duration."""
 
@@ -309,8 +313,15 @@ DRIFT_SIGNIFICANCE: Final = 4.0
 """Clocks drift where the slope is this many times its standard error; and the least collectives that show it."""
 DRIFT_COLLECTIVES: Final = 8
 
-STRAGGLER_SIGNIFICANCE: Final = 0.01
+STRAGGLER_SIGNIFICANCE: Final = 0.005
 """A rank is a straggler where chance makes any rank of the job as late as this rarely (one-sided t over steps)."""
+
+EXCEPTIONAL_SPREADS: Final = 6.0
+"""A step counts as exceptional beyond this many median distances from the median (four standard deviations where
+values are spread normally): a machine stalls now and then, and who is late otherwise is late all the same."""
+
+STRAGGLER_STEPS: Final = 0.5
+"""And stragglers are the late ones in this share of the steps: a few steps do not show how times are distributed."""
 
 CAUSE_SHARE: Final = 0.5
 """A late rank's cause is named where one category explains this share of how late it is."""
@@ -318,6 +329,9 @@ CAUSE_SHARE: Final = 0.5
 SAME_GPU_SHARE: Final = 0.5
 """A device is slow, and its work no larger, where nine tenths of its kernel time is slower by this share of the
 whole slowdown at least; work that is uneven slows some kernels alone."""
+
+UNDIVIDED_SHARE: Final = 0.05
+"""That clocks are too uncertain to divide collectives is said where undivided ones take this share of the step."""
 
 POOL_BYTES: Final = 8 << 20
 """Ranks of fewer bytes together are read in this process: starting others takes a second each."""

@@ -19,6 +19,8 @@ from stepscope.hardware.devices import lookup
 from stepscope.names.collectives import Collective
 from stepscope.trace.tables import NULL, Bools
 
+_ALL_TO_ALL = KINDS.index(Collective.ALL_TO_ALL)
+
 BUS_FACTORS: dict[Collective, str] = {
     Collective.ALL_REDUCE: "2(n-1)/n",
     Collective.ALL_GATHER: "(n-1)/n",
@@ -44,7 +46,9 @@ class Traffic:
     """Ranks of the group."""
     kind: Collective
     bytes: int | None
-    """Size as bandwidth counts it (the larger buffer)."""
+    """Size as bandwidth counts it (the larger buffer); the median where sizes vary."""
+    imbalance: float | None
+    """What the rank that puts in most puts in, as a multiple of the mean; None where sizes are not known."""
     count: int
     per_step: float
     duration_ns: int
@@ -76,9 +80,11 @@ def traffic(facts: JobFacts) -> list[Traffic]:
     found = []
     for group in facts.groups:
         counts = np.array([number in steps for number in group.matched.step.tolist()], np.bool_)
-        keys = np.stack((group.matched.kind.astype(np.int64), group.matched.bytes))[:, counts]
+        # Sizes of an all-to-all vary with its data: all of a group are one.
+        sizes = np.where(group.matched.kind == _ALL_TO_ALL, 0, group.matched.bytes)
+        keys = np.stack((group.matched.kind.astype(np.int64), sizes))[:, counts]
         for kind, size in np.unique(keys, axis=1).T.tolist():
-            chosen = counts & (group.matched.kind == kind) & (group.matched.bytes == size)
+            chosen = counts & (group.matched.kind == kind) & (sizes == size)
             found.append(_traffic(facts, group, chosen))
     return sorted(found, key=lambda one: -one.duration_ns * one.count)
 
@@ -93,7 +99,8 @@ def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
     shortest = np.where(present, duration, np.iinfo(np.int64).max).min(axis=0)
     transfer = np.where(whole, last_end - group.at[chosen], shortest)
     size = matched.group.size or (len(matched.lanes) if len(matched.lanes) > 1 else None)
-    bytes_ = _size(kind, int(matched.bytes[chosen][0]), size)
+    known = matched.bytes[chosen][matched.bytes[chosen] != NULL]
+    bytes_ = _size(kind, int(np.median(known)) if known.size else NULL, size)
     taken = max(int(np.median(transfer)), 1)
     algorithm = None if bytes_ is None else bytes_ * 1e9 / taken
     factor = bus_factor(kind, size)
@@ -106,6 +113,7 @@ def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
         size=size,
         kind=kind,
         bytes=bytes_,
+        imbalance=_imbalance(facts, group, chosen),
         count=int(chosen.sum()),
         per_step=per_step,
         duration_ns=int(np.median(duration[present])),
@@ -120,6 +128,19 @@ def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
         estimate_ns_per_step=plain,
         corrected_estimate_ns_per_step=None if plain is None or factor is None else round(plain * factor),
     )
+
+
+def _imbalance(facts: JobFacts, group: Arrivals, chosen: Bools) -> float | None:
+    """The largest of the ranks' total sizes over their mean."""
+    totals = []
+    for row, lane in enumerate(group.matched.lanes):
+        at = group.matched.at[row, chosen]
+        sizes = facts.partials[lane.partial].collectives.bytes[at[at >= 0]]
+        if not sizes.size or (sizes == NULL).any():
+            return None
+        totals.append(float(sizes.mean()))
+    mean = sum(totals) / len(totals)
+    return max(totals) / mean if mean > 0 else None
 
 
 def _size(kind: Collective, bytes_: int, size: int | None) -> int | None:

@@ -16,12 +16,13 @@ import numpy as np
 
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.waits import Arrivals
-from stepscope.limits import FEW_STEPS, STRAGGLER_SIGNIFICANCE
+from stepscope.limits import EXCEPTIONAL_SPREADS, FEW_STEPS, STRAGGLER_SIGNIFICANCE, STRAGGLER_STEPS
 from stepscope.trace.tables import F64, I64, NULL
 
 _FOLLOWED = 20_000
 """Late collectives whose chain is followed: those that cost most."""
 _LONGEST_CHAIN = 16
+_LOOKED_BACK = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,19 +165,20 @@ def _history(groups: Sequence[Arrivals], place: dict[Lane, int]) -> list[tuple[I
 
 
 def _before(groups: Sequence[Arrivals], history: tuple[I64, ...], one: _Late) -> tuple[int, int] | None:
-    """The collective of another group in which the late lane waited for at least half of how late it came to this."""
+    """The last collective of another group in which the late lane waited for at least half of how late it is now.
+
+    Only since it last met the members of this group: there they all left together.
+    """
     ends, _, waits, of_group, columns = history
     group = groups[one.group]
-    row = int(group.last[one.column])
     lateness = group.wait[:, one.column].max()
-    at = int(np.searchsorted(ends, group.start[row, one.column], "right")) - 1
-    while at >= 0 and of_group[at] == one.group:
-        at -= 1
-        if at < 0 or ends[at] < group.start[row, one.column] - 4 * lateness:
+    last = int(np.searchsorted(ends, group.start[int(group.last[one.column]), one.column], "right"))
+    for at in range(last - 1, max(last - _LOOKED_BACK, 0) - 1, -1):
+        if of_group[at] == one.group:
             return None
-    if at < 0 or 2 * waits[at] < lateness or ends[at] < group.start[row, one.column] - 4 * lateness:
-        return None
-    return int(of_group[at]), int(columns[at])
+        if 2 * waits[at] >= lateness:
+            return int(of_group[at]), int(columns[at])
+    return None
 
 
 def _stragglers(
@@ -198,17 +200,21 @@ def _stragglers(
             p_values[lane] = p_value
     late, chains = found
     considered = {numbers[at] for at in counted}
+    held = sum(step.lane in p_values for step in late_steps if step.number in considered)
+    if held < STRAGGLER_STEPS * len(counted):
+        return ()
     gained = dict.fromkeys(p_values, 0.0)
     for one, chain in zip(late, chains, strict=True):
         if chain[0] in p_values and one.number in considered:
             gained[chain[0]] += _gain(groups[one.group], one.column, {*p_values, chain[-1]}, place)
+    others = max(len(place) - len(p_values), 1)
     return tuple(
         sorted(
             (
                 Straggler(
                     lane,
                     round(float(seen[lane].mean())),
-                    round(gained[lane] / len(counted)),
+                    round(gained[lane] / len(counted) / others),
                     p_value,
                     sum(step.lane == lane and step.number in considered for step in late_steps),
                 )
@@ -220,19 +226,23 @@ def _stragglers(
 
 
 def _gain(group: Arrivals, column: int, without: set[int], place: dict[Lane, int]) -> float:
-    """How much earlier a collective could begin for those that wait, had some lanes come with the latest other."""
+    """What waiting goes, summed over the lanes that wait, were some lanes to come with the latest other."""
     rest = [row for row, lane in enumerate(group.matched.lanes) if place[lane] not in without]
     came = group.start[rest, column]
     came = came[came != NULL]
     if not came.size:  # everyone is a straggler or missing: all wait for the last of them
-        return float(group.exposed_wait[:, column].max())
+        return float(group.exposed_wait[:, column].sum())
     earlier = max(0, int(group.at[column]) - int(came.max()))
     waiting = group.exposed_wait[rest, column]
-    return float(np.minimum(waiting, earlier).mean())
+    return float(np.minimum(waiting, earlier).sum())
 
 
 def p_of_mean(values: F64) -> float:
-    """How likely values as far above 0 on average are by chance: one-sided, Student's t."""
+    """How likely values as far above 0 on average are by chance: one-sided, Student's t.
+
+    Of five steps one may be exceptional: those far from the median (``EXCEPTIONAL_SPREADS``) do not count.
+    """
+    values = _without_exceptions(values)
     count = values.size
     mean, spread = float(values.mean()), float(values.std(ddof=1)) if count > 1 else math.inf
     if mean <= 0 or count < 2:
@@ -240,6 +250,14 @@ def p_of_mean(values: F64) -> float:
     if spread <= 1e-9 * mean:
         return 0.0
     return _t_tail(mean / (spread / math.sqrt(count)), count - 1)
+
+
+def _without_exceptions(values: F64) -> F64:
+    """Values without those far from the median, at most one of five."""
+    apart = np.abs(values - np.median(values))
+    most = values.size // 5
+    far = np.argsort(-apart, kind="stable")[:most]
+    return np.delete(values, far[apart[far] > EXCEPTIONAL_SPREADS * np.median(apart)])
 
 
 def _t_tail(t: float, freedom: int) -> float:

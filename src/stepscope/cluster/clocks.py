@@ -20,7 +20,7 @@ import numpy as np
 
 from stepscope.cluster.matching import Matched
 from stepscope.cluster.partial import Partial
-from stepscope.limits import DRIFT_COLLECTIVES, DRIFT_SIGNIFICANCE, SAME_HOST_CLOCK_NS
+from stepscope.limits import DRIFT_COLLECTIVES, DRIFT_SIGNIFICANCE, ENDS_TOGETHER_NS, SAME_HOST_CLOCK_NS
 from stepscope.trace.tables import F64, I64, NULL
 
 _NAMELESS = ("localhost", "localhost.localdomain", "")
@@ -50,14 +50,21 @@ class Clock:
 SAME = Clock(0.0, 0.0, 0, 0.0, 0)
 
 
-def clocks_of(partials: Sequence[Partial], matched: Sequence[Matched]) -> list[Clock | None]:
+def clocks_of(
+    partials: Sequence[Partial], matched: Sequence[Matched]
+) -> tuple[list[Clock | None], list[dict[int, float]]]:
     """A clock per partial result, None where no chain of collectives leads to the reference: the first of the largest
-    set of ranks that is connected."""
+    set of ranks that is connected. And per group, how uncertain its own collectives leave its members' clocks against
+    each other's, in ns."""
     edges: dict[int, list[tuple[int, Clock, bool]]] = defaultdict(list)
+    within: list[dict[int, float]] = []
     for found in matched:
-        for hub, other, clock in _of_group(partials, found):
+        direct = _of_group(partials, found)
+        within.append({other: clock.uncertainty_ns for _, other, clock in direct})
+        for hub, other, clock in direct:
             edges[hub].append((other, clock, True))
             edges[other].append((hub, clock, False))
+            within[-1].setdefault(hub, 0.0)
     best: list[Clock | None] = [None] * len(partials)
     seen: set[int] = set()
     for root in range(len(partials)):
@@ -67,7 +74,7 @@ def clocks_of(partials: Sequence[Partial], matched: Sequence[Matched]) -> list[C
         seen |= reached.keys()
         if len(reached) > sum(clock is not None for clock in best):
             best = [reached.get(number) for number in range(len(partials))]
-    return best
+    return best, within
 
 
 def _spread(root: int, edges: dict[int, list[tuple[int, Clock, bool]]]) -> dict[int, Clock]:
@@ -150,7 +157,8 @@ def estimate(hub: tuple[I64, I64], other: tuple[I64, I64], shortest: I64, *, sam
     half = (highest - lowest) / 2
     offset = min(max(middle, lowest), highest)
     residual = np.abs(apart - offset - drift * time)
-    scatter = max(float((shortest + residual).min()), float(np.quantile(residual, 0.9)))
+    together = np.minimum(shortest, ENDS_TOGETHER_NS)
+    scatter = max(float((together + residual).min()), float(np.quantile(residual, 0.9)))
     if half < 0 or scatter >= half:
         return Clock(lowest + half, drift, at, max(abs(half) * (2 if half < 0 else 1), 1.0), len(time))
     return Clock(offset, drift, at, max(scatter, 1.0), len(time))

@@ -13,7 +13,7 @@ from stepscope.cluster.cause import Cause, OwnCause
 from stepscope.cluster.job import JobFacts
 from stepscope.diagnosis.finding import Finding, Notice, paragraphs
 from stepscope.diagnosis.verdict import GROUPS
-from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE
+from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE, UNDIVIDED_SHARE
 from stepscope.trace.tables import Bools
 from stepscope.units import format_ns, format_share
 
@@ -118,7 +118,8 @@ def _straggler(facts: JobFacts, one: Straggler) -> RankFinding:
     counted = [late for late in facts.blame.steps if late.number in facts.used_steps]
     why = (
         f"In {one.steps} of {len(facts.used_steps)} steps {name}{f' (host {host})' if host else ''} is the last to "
-        f"come to collectives, and the others wait {format_ns(one.waited_ns)} per step for it on average. {_because(cause)}"
+        f"come to collectives, and the others wait {format_ns(one.waited_ns)} per step for it on average. "
+        f"{_because(cause)}"
     )
     saving = max(min(one.saving_ns, step), 0)
     return RankFinding(
@@ -221,6 +222,8 @@ def _of_ranks(facts: JobFacts) -> list[RankFinding]:
 
 def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
     worst = max(group, key=lambda one: (one.finding.saving_ns_per_step or 0, one.finding.cost_ns_per_step or 0))
+    # Ranks that have much less of it are no reason to call it small where it is not.
+    group = [one for one in group if 2 * _size(one.finding) >= _size(worst.finding)]
     finding, count, all_ = worst.finding, len({one.rank for one in group}), len(facts.partials)
     step = facts.mean_step_ns
     savings = sorted(one.finding.saving_ns_per_step or 0 for one in group)
@@ -234,7 +237,7 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
     if finding.rule == "exposed_collective" and cost is not None and facts.blame is not None:
         parts = facts.mean_parts
         cost = round(sum(parts.get(c, 0.0) for c in (Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER)))
-        saving = None if saving is None else min(saving, cost)
+        saving = min(savings[-1], cost)
         finding = replace(finding, why=_divided(facts, finding.why))
     told = f" {count} of {all_} ranks have it; the figures are those of rank {worst.rank}." if all_ > 1 else ""
     predicted = None if step is None or saving is None else max(step - saving, 0)
@@ -242,6 +245,10 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
         finding, cost_ns_per_step=cost, saving_ns_per_step=saving, predicted_step_ns=predicted, why=finding.why + told
     )
     return RankFinding(finding, worst.rank)
+
+
+def _size(finding: Finding) -> int:
+    return finding.saving_ns_per_step if finding.saving_ns_per_step is not None else finding.cost_ns_per_step or 0
 
 
 def _divided(facts: JobFacts, why: str) -> str:
@@ -352,7 +359,9 @@ def _clocks(facts: JobFacts) -> list[Notice]:
         )
     synchronising = [group for group in facts.groups if group.matched.synchronises.any()]
     untold = [group for group in synchronising if not group.told.any() and len(group.matched.lanes) > 1]
-    if untold and not lost:
+    parts = facts.mean_parts
+    undivided = parts.get(Category.COLLECTIVE, 0.0) > UNDIVIDED_SHARE * sum(parts.values())
+    if untold and not lost and undivided:
         worst = max(clock.uncertainty_ns for clock in facts.clocks if clock is not None)
         found.append(
             Notice(

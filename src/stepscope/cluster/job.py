@@ -13,9 +13,11 @@ from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.cluster.blame import Blame, blame
 from stepscope.cluster.cause import OwnCause, mean_parts, own_cause, step_numbers
 from stepscope.cluster.clocks import Clock, clocks_of
+from stepscope.cluster.collectives import KINDS
 from stepscope.cluster.matching import Lane, Matched, match
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.waits import Arrivals, arrivals, divided
+from stepscope.names.collectives import Collective
 from stepscope.trace.tables import F64, I64
 
 
@@ -100,10 +102,23 @@ class JobFacts:
         mean = np.mean(list(self.means.values()), axis=0)
         return {CATEGORIES[code]: float(mean[code]) for code in np.flatnonzero(mean).tolist()}
 
+    def pipeline_wait_ns(self, lane: Lane) -> int | None:
+        """What a lane waits per step for its neighbours in a pipeline, with nothing else to do; None where it sends
+        nothing to one alone, or clocks do not tell."""
+        sends, found = KINDS.index(Collective.SEND_RECV), None
+        for group in self.groups:
+            chosen = group.told & (group.matched.kind == sends) & np.isin(group.matched.step, self.used_steps)
+            if lane in group.matched.lanes and chosen.any():
+                found = (found or 0) + int(group.exposed_wait[group.matched.lanes.index(lane), chosen].sum())
+        return None if found is None else round(found / max(len(self.used_steps), 1))
+
     def cause_of(self, lane: Lane, late_ns: float, numbers: Sequence[int] | None = None) -> OwnCause:
         """Why a lane is late by so much, in all steps that count or in some."""
         means = self.means if numbers is None else mean_parts(self.partials, self.parts, numbers)
-        return own_cause(self.partials, means, lane, late_ns)
+        found = own_cause(self.partials, means, lane, late_ns)
+        if found.cause == "slow_device" and self.pipeline_wait_ns(lane) is not None:
+            return replace(found, cause="uneven_work")  # stages of a pipeline have work of their own
+        return found
 
     def name(self, lane: Lane) -> str:
         """A lane as people know it."""
@@ -120,8 +135,8 @@ def combine(
     """Put the ranks of a job together."""
     ordered = tuple(sorted(partials, key=lambda partial: (partial.rank is None, partial.rank or 0, partial.path)))
     matched: list[Matched] = match(ordered)
-    clocks = clocks_of(ordered, matched)
-    groups = tuple(arrivals(ordered, clocks, found) for found in matched)
+    clocks, within = clocks_of(ordered, matched)
+    groups = tuple(arrivals(ordered, clocks, found, own) for found, own in zip(matched, within, strict=True))
     parts = tuple(divided(ordered, groups))
     facts = JobFacts(ordered, tuple(clocks), groups, parts, None, tuple(failed), tuple(duplicates))
     return replace(facts, blame=blame(groups, frozenset(facts.used_steps)))

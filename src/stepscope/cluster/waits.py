@@ -7,6 +7,7 @@ told, and the rest stays undivided. Where clocks are not known well enough nothi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -52,17 +53,21 @@ class Arrivals:
         return self.told & self.matched.whole
 
 
-def arrivals(partials: Sequence[Partial], clocks: Sequence[Clock | None], found: Matched) -> Arrivals:
-    """Lay a group's collectives on one clock."""
+def arrivals(
+    partials: Sequence[Partial], clocks: Sequence[Clock | None], found: Matched, within: dict[int, float]
+) -> Arrivals:
+    """Lay a group's collectives on one clock; ``within`` is how uncertain its own collectives leave its members'."""
     start, end = aligned(found, clocks)
     known = start != NULL
-    of_lane = [clocks[lane.partial] for lane in found.lanes]
-    uncertainty = np.array([0.0 if clock is None else clock.uncertainty_ns for clock in of_lane])
+    of_lane = [(clocks[lane.partial], within.get(lane.partial, math.inf)) for lane in found.lanes]
+    uncertainty = np.array([0.0 if clock is None else min(clock.uncertainty_ns, own) for clock, own in of_lane])
     if len({lane.partial for lane in found.lanes}) < 2:
         uncertainty = np.zeros(len(found.lanes))  # devices of one process share a clock
     duration = np.where(known, end - start, 0)
     worst = np.where(known, uncertainty[:, None], 0).max(axis=0, initial=0)
-    sure = worst <= CLOCK_SHARE * duration.max(axis=0, initial=0)
+    # What was sampled may lack the very collective that another rank's is taken for.
+    sampled = any(partials[lane.partial].sampled for lane in found.lanes)
+    sure = (worst <= CLOCK_SHARE * duration.max(axis=0, initial=0)) & (not sampled)
     told = found.synchronises & (known.sum(axis=0) > 1) & sure
     came = np.where(known, start, np.iinfo(np.int64).min)
     last, at = came.argmax(axis=0), came.max(axis=0, initial=np.iinfo(np.int64).min)

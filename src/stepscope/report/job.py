@@ -292,6 +292,7 @@ def _per_rank(facts: JobFacts, lane: Lane, mean: F64) -> dict[str, Any]:
         },
         "made_wait_ns_per_step": round(float(blame.cost[at, counted].mean())) if told and blame else None,
         "late_steps": sum(s.lane == at and s.number in used for s in blame.steps) if told and blame else None,
+        "pipeline_wait_ns_per_step": None if facts.sampled else facts.pipeline_wait_ns(lane),
         "bottleneck": partial.bottleneck,
         "findings": [finding.rule for finding in partial.findings],
     }

@@ -1,0 +1,1 @@
+"""Tests of many ranks as one job."""

@@ -1,0 +1,154 @@
+"""What was planted in a generated job comes back: who was late and why, what everyone waited, how clocks differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stepscope.analysis.categories import Category
+from stepscope.cluster.findings import diagnose
+from stepscope.cluster.job import JobFacts
+from stepscope.cluster.matching import base_of
+from tests.cluster.jobs import (
+    MS,
+    WORLD,
+    Extra,
+    clocks,
+    data_parallel,
+    facts_of,
+    pipeline_stages,
+    simulate,
+    tensor_and_data_parallel,
+)
+from tests.kit.cluster import START_NS, Cluster
+from tests.kit.kineto_form import ZERO_NS
+
+PLANTED: Mapping[str, tuple[Extra, int, str]] = {
+    "input": (lambda rank, step: {"input": 4 * MS} if rank == 3 else {}, 3, "input"),
+    "python": (lambda rank, step: {"python": 3 * MS} if rank == 2 else {}, 2, "host"),
+    "slow_device": (lambda rank, step: {"scale": 1.25} if rank == 5 else {}, 5, "slow_device"),
+    "more_work": (lambda rank, step: {"expert": 2.0} if rank == 6 else {}, 6, "uneven_work"),
+    "first_rank": (lambda rank, step: {"python": 2 * MS} if rank == 0 else {}, 0, "host"),
+}
+
+
+@pytest.mark.parametrize("overlaps", [False, True])
+@pytest.mark.parametrize("name", PLANTED)
+def test_the_late_rank_and_its_cause_every_time(name: str, overlaps: bool, tmp_path: Path) -> None:
+    extra, late, cause = PLANTED[name]
+    job = simulate(WORLD, data_parallel(extra, overlaps=overlaps, seed=len(name)), clocks=clocks(1))
+    facts = facts_of(job, tmp_path)
+    assert facts.blame is not None
+    (one,) = facts.blame.stragglers
+    lane = facts.blame.lanes[one.lane]
+    assert facts.ranks[lane.partial] == late
+    assert facts.cause_of(lane, one.waited_ns).cause == cause
+    assert [facts.ranks[facts.blame.lanes[step.lane].partial] for step in facts.blame.steps] == [late] * 8
+    check_waits(facts, job)
+    check_clocks(facts, job)
+    told = [found for found in diagnose(facts).findings if found.finding.rule == "straggler"]
+    assert [found.rank for found in told] == [late]
+
+
+def check_waits(facts: JobFacts, job: Cluster) -> None:
+    """Every row sums to its duration, and ranks waited what the simulation knows."""
+    for partial, parts in zip(facts.partials, facts.parts, strict=True):
+        assert np.array_equal(parts.sum(axis=1), partial.rows.dur)
+        assert (parts >= 0).all()
+    for group in facts.groups:
+        for row, lane in enumerate(group.matched.lanes):
+            chosen = np.isin(group.matched.step, facts.used_steps)
+            waited = group.wait[row, chosen].sum() / len(facts.used_steps)
+            assert waited == pytest.approx(job.waited(lane.partial, facts.used_steps), abs=2_000)
+
+
+def check_clocks(facts: JobFacts, job: Cluster) -> None:
+    """Where the ends coincide, offsets are known to a microsecond, at the beginning and at the end."""
+    shift = ZERO_NS["2025"] - base_of(facts.partials)
+    reference = job.clocks[facts.ranks[0]]
+    for rank, clock in zip(facts.ranks, facts.clocks, strict=True):
+        assert clock is not None
+        for true in (START_NS, START_NS + 60 * MS):
+            shown = np.array([job.clocks[rank].read(true) + shift])
+            assert abs(int(clock.to_reference(shown)[0]) - reference.read(true) - shift) <= 1_000
+        assert clock.uncertainty_ns <= 100_000
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_noise_makes_no_straggler(seed: int, tmp_path: Path) -> None:
+    facts = facts_of(simulate(WORLD, data_parallel(noise=0.2, seed=seed), clocks=clocks(seed)), tmp_path)
+    assert facts.blame is not None
+    assert facts.blame.determined
+    assert facts.blame.stragglers == ()
+    assert "straggler" not in {found.finding.rule for found in diagnose(facts).findings}
+
+
+def test_ranks_late_in_turn_are_no_stragglers_but_cost_time(tmp_path: Path) -> None:
+    extra = lambda rank, step: {"python": 3 * MS} if rank == step % WORLD else {}  # noqa: E731
+    facts = facts_of(simulate(WORLD, data_parallel(extra), clocks=clocks(3)), tmp_path)
+    assert facts.blame is not None
+    assert facts.blame.stragglers == ()
+    assert [facts.ranks[facts.blame.lanes[step.lane].partial] for step in facts.blame.steps] == list(range(8))
+    skew = next(found.finding for found in diagnose(facts).findings if found.finding.rule == "rank_skew")
+    assert skew.cost_ns_per_step == pytest.approx(3 * MS, rel=0.05)
+
+
+def test_a_healthy_job_has_no_finding_of_waiting(tmp_path: Path) -> None:
+    facts = facts_of(simulate(4, data_parallel(world=4, noise=0.0), clocks=clocks(4, 4)), tmp_path)
+    rules = {found.finding.rule for found in diagnose(facts).findings}
+    assert not rules & {"straggler", "rank_skew"}
+    assert {notice.code for notice in diagnose(facts).notices} == set()
+
+
+def test_the_chain_of_a_delay_is_followed_across_groups(tmp_path: Path) -> None:
+    facts = facts_of(simulate(WORLD, tensor_and_data_parallel(late=5), clocks=clocks(5)), tmp_path)
+    assert facts.blame is not None
+    (one,) = facts.blame.stragglers
+    assert facts.ranks[facts.blame.lanes[one.lane].partial] == 5
+    assert one.waited_ns == pytest.approx(2 * MS, rel=0.05)
+    assert one.saving_ns == pytest.approx(2 * MS, rel=0.05)
+    # Rank 4 waits for 5 in their pair, and so comes late to its own replicas.
+    chains = {tuple(facts.ranks[facts.blame.lanes[lane].partial] for lane in step.chain) for step in facts.blame.steps}
+    assert (5, 4) in chains
+    assert chains <= {(5,), (5, 4)}
+
+
+def test_bubbles_of_a_pipeline_are_told_and_the_slow_stage_named(tmp_path: Path) -> None:
+    job = simulate(4, pipeline_stages(slow=2), clocks=clocks(6, 4))
+    facts = facts_of(job, tmp_path)
+    assert facts.blame is not None
+    assert facts.ranks[facts.blame.lanes[facts.blame.stragglers[0].lane].partial] == 2
+    assert facts.cause_of(facts.blame.lanes[facts.blame.stragglers[0].lane], 1.0).cause == "uneven_work"
+    for lane in facts.means:
+        assert facts.pipeline_wait_ns(lane) == pytest.approx(job.waited(lane.partial, facts.used_steps), abs=2_000)
+
+
+def test_a_missing_rank_leaves_the_rest_undivided(tmp_path: Path) -> None:
+    extra = PLANTED["input"][0]
+    job = simulate(WORLD, data_parallel(extra), clocks=clocks(7))
+    facts = facts_of(job, tmp_path, [0, 1, 3, 4])
+    assert facts.missing == [2, 5, 6, 7]
+    assert facts.blame is not None
+    assert facts.ranks[facts.blame.lanes[facts.blame.stragglers[0].lane].partial] == 3
+    parts = facts.mean_parts
+    assert Category.COLLECTIVE_TRANSFER not in parts
+    assert parts[Category.COLLECTIVE] > 0
+    assert parts[Category.COLLECTIVE_WAIT] == pytest.approx(0.75 * 3.9 * MS, rel=0.1)
+
+
+def test_two_ranks_that_both_wait_for_a_missing_one_transfer_nothing(tmp_path: Path) -> None:
+    job = simulate(WORLD, data_parallel(PLANTED["input"][0]), clocks=clocks(8))
+    facts = facts_of(job, tmp_path, [0, 1])
+    assert facts.mean_parts.get(Category.COLLECTIVE_TRANSFER, 0) == 0
+    assert facts.mean_parts[Category.COLLECTIVE] > 3 * MS
+
+
+def test_a_single_rank_is_still_analysed(tmp_path: Path) -> None:
+    facts = facts_of(simulate(4, data_parallel(world=4)), tmp_path, [2])
+    assert facts.ranks == [2]
+    assert facts.missing == [0, 1, 3]
+    assert facts.mean_step_ns is not None
+    assert {notice.code for notice in diagnose(facts).notices} == {"ranks_missing"}

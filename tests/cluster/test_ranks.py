@@ -1,0 +1,210 @@
+"""Which files are ranks of one job, and what is said of those that are missing, doubled or damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+from pathlib import Path
+
+import pytest
+
+import stepscope
+from stepscope import cli, pipeline
+from stepscope.cluster.job import Failed
+from stepscope.cluster.partial import Partial
+from stepscope.cluster.pool import Task, read_all
+from stepscope.cluster.ranks import ranks_of
+from stepscope.errors import Exit, InputError, UsageError
+from stepscope.jobs import Job
+from stepscope.readers.source import Source
+from tests.cluster.jobs import MS, data_parallel, simulate
+from tests.kit.cluster import Cluster
+from tests.report import documents
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    extra = lambda rank, step: {"input": 4 * MS} if rank == 1 else {}  # noqa: E731
+    return simulate(4, data_parallel(extra, world=4), steps=6)
+
+
+@pytest.fixture(scope="module")
+def folder(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return cluster.write(tmp_path_factory.mktemp("job") / "ranks")
+
+
+def sources(tmp_path: Path, *names: str, data: bytes = b'{"traceEvents": []}') -> list[Source]:
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return [Source(tmp_path / name) for name in names]
+
+
+def test_a_folder_of_ranks_is_one_job(folder: Path) -> None:
+    job = stepscope.open(folder)
+    assert isinstance(job, Job)
+    assert job.ranks == [0, 1, 2, 3]
+    assert job.findings[0].rank == 1
+    assert job.notices == tuple(notice for notice in job.notices if not notice.code.startswith("rank"))
+    assert job.exit_status is Exit.OK
+    document = documents.check(job.document())
+    assert document["profile"]["ranks"] == [0, 1, 2, 3]
+    assert set(job.accounting["rank"]) == {0, 1, 2, 3}
+    assert job.accounting["collective_wait"].sum() > 0
+    assert len(job.steps) == 24
+
+
+def test_the_command_tells_a_job_and_one_rank_of_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.main(["diagnose", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "the other ranks wait for rank 1: it waits for input longer" in " ".join(out.split())
+    assert cli.main(["diagnose", str(folder), "-v", "-o", str(tmp_path / "report.txt")]) == 0
+    text = (tmp_path / "report.txt").read_text()
+    assert "Whom each step waited for" in text
+    assert "Clocks, against the first rank's" in text
+    assert "bus GB/s" in text
+    assert cli.main(["diagnose", str(folder), "--rank", "2", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["profile"]["ranks"] == [2]
+    assert cli.main(["diagnose", *map(str, sorted(folder.iterdir())), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["profile"]["ranks"] == [0, 1, 2, 3]
+    assert cli.main(["diagnose", str(folder), "--rank", "9"]) == 2
+    assert "there is no such rank here; there are 0, 1, 2, 3" in capsys.readouterr().err
+    assert cli.main(["diagnose", str(folder), "--separately"]) == 0
+    assert capsys.readouterr().out.count("-v shows everything") == 4
+
+
+def test_ranks_are_told_by_the_file_then_by_its_name_then_by_a_pattern(tmp_path: Path, cluster: Cluster) -> None:
+    said = sources(tmp_path, "rank7.json", data=cluster.bytes_of(3))
+    found = ranks_of([*said, *sources(tmp_path, "rank_12.json", "x/worker4.json")])
+    assert found is not None
+    assert {rank: source.path.name for rank, source in found.sources.items()} == {
+        3: "rank7.json", 4: "worker4.json", 12: "rank_12.json"
+    }  # fmt: skip
+    named = ranks_of(sources(tmp_path, "n0-3.json", "n1-5.json", "other.json"), r"n\d-(\d)\.json")
+    assert named is not None
+    assert sorted(named.sources) == [3, 5]
+    assert [Path(path).name for path in named.unranked] == ["other.json"]
+    folders = ranks_of(sources(tmp_path, "rank0/trace.json", "rank1/trace.json"))
+    assert folders is not None
+    assert sorted(folders.sources) == [0, 1]
+
+
+@pytest.mark.parametrize("names", [("a.json", "b.json"), ("rank1.json", "b.json"), ("bankrank.json", "frank.json")])
+def test_other_profiles_are_no_job(tmp_path: Path, names: tuple[str, ...]) -> None:
+    assert ranks_of(sources(tmp_path, *names)) is None
+
+
+@pytest.mark.parametrize("pattern", ["rank(", r"rank\d+"])
+def test_a_pattern_that_is_none_is_refused(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(UsageError, match="--rank-pattern"):
+        ranks_of(sources(tmp_path, "a.json"), pattern)
+
+
+def test_hosts_of_one_capture_are_numbered_by_name(tmp_path: Path) -> None:
+    run = "plugins/profile/2026_01_01_00_00_00"
+    found = ranks_of(sources(tmp_path, f"{run}/host10.xplane.pb", f"{run}/host9.xplane.pb"))
+    assert found is not None
+    assert found.by_order
+    assert [source.path.name for source in found.sources.values()] == ["host9.xplane.pb", "host10.xplane.pb"]
+
+
+def test_a_rank_recorded_twice_is_read_once_and_named(tmp_path: Path, cluster: Cluster) -> None:
+    for rank in range(2):
+        for step in (10, 9):
+            (tmp_path / f"rank{rank}-step{step}.json").write_bytes(cluster.bytes_of(rank))
+    found = ranks_of([Source(path) for path in sorted(tmp_path.iterdir())])
+    assert found is not None
+    assert {source.path.name for source in found.sources.values()} == {"rank0-step10.json", "rank1-step10.json"}
+    told = [notice.text for notice in pipeline.read_ranks(found).notices if notice.code == "rank_duplicate"]
+    assert [text[:22] for text in told] == ["Rank 0 has 2 profiles:", "Rank 1 has 2 profiles:"]
+
+
+def test_an_unreadable_rank_costs_itself_alone_and_is_named(tmp_path: Path, cluster: Cluster) -> None:
+    cluster.write(tmp_path, [0, 1])
+    (tmp_path / "rank2.json").write_bytes(b'{"traceEvents": [\x00\x00')
+    job = stepscope.open(tmp_path)
+    assert isinstance(job, Job)
+    assert job.ranks == [0, 1]
+    assert job.exit_status is Exit.PARTIAL
+    told = next(notice.text for notice in job.notices if notice.code == "rank_unreadable")
+    assert "rank2.json" in told
+    assert job.document()["profile"]["complete"] is False
+
+
+def test_a_job_of_which_nothing_can_be_read(tmp_path: Path) -> None:
+    found = ranks_of(sources(tmp_path, "rank0.json", "rank1.json", data=b'{"traceEvents": [\x00'))
+    assert found is not None
+    with pytest.raises(InputError, match="none of the job's 2 ranks can be read"):
+        pipeline.read_ranks(found)
+
+
+# --- processes ------------------------------------------------------------------------------------------------------
+
+
+def dies_once(source: Source) -> str:
+    """A worker that is killed the first time it reads a rank."""
+    marker = source.path.with_suffix(".tried")
+    if source.path.name == "rank1.json" and not marker.exists():
+        marker.write_text("")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return source.path.name
+
+
+def dies(source: Source) -> str:
+    if source.path.name == "rank1.json":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return source.path.name
+
+
+@pytest.fixture
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+
+
+def tasks(tmp_path: Path) -> list[Task]:
+    made = sources(tmp_path, *(f"rank{rank}.json" for rank in range(4)))
+    return [Task(rank, source) for rank, source in enumerate(made)]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("importable")
+def test_a_lost_worker_costs_a_retry(tmp_path: Path) -> None:
+    entry = f"{__name__}:dies_once"
+    found = {task.rank: got for task, got in read_all(tasks(tmp_path), entry, dies_once, 2)}  # type: ignore[arg-type]
+    assert found == {rank: f"rank{rank}.json" for rank in range(4)}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("importable")
+def test_a_rank_that_kills_every_worker_is_named(tmp_path: Path) -> None:
+    entry = f"{__name__}:dies"
+    found = {task.rank: got for task, got in read_all(tasks(tmp_path), entry, dies, 2)}  # type: ignore[arg-type]
+    assert isinstance(found[1], Failed)
+    assert "died" in found[1].reason
+    assert sorted(map(str, (found[rank] for rank in (0, 2, 3)))) == ["rank0.json", "rank2.json", "rank3.json"]
+
+
+@pytest.mark.slow
+def test_processes_find_what_this_one_does(folder: Path) -> None:
+    ranks = ranks_of(pipeline.find(str(folder)).sources)
+    assert ranks is not None
+    here, there = pipeline.read_ranks(ranks), pipeline.read_ranks(ranks, workers=2)
+    assert there.document() == here.document()
+
+
+def test_progress_counts_ranks(folder: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    stepscope.open(folder, progress=lambda *told: seen.append(told))
+    assert seen == [("ranks", done, 4) for done in range(1, 5)]
+
+
+def test_what_is_kept_of_a_rank_is_small(folder: Path) -> None:
+    for path in folder.iterdir():
+        partial = pipeline.reduce_rank(Source(path))
+        assert isinstance(partial, Partial)
+        assert len(pickle.dumps(partial)) < 64_000
