@@ -78,9 +78,11 @@ def _watch_evaluation(counting: Counting, torch: Any) -> None:
     module = torch.nn.Module
     evaluate = module.eval
     watched: weakref.WeakSet[Any] = weakref.WeakSet()
+    # PyTorch 2.3 and later can tell.
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 
     def called(model: Any, *_: Any) -> None:
-        if not torch.compiler.is_compiling():
+        if not compiling():
             counting.call(CALL, ("torch", id(model)))
 
     @functools.wraps(evaluate)

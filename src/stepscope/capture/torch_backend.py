@@ -112,7 +112,7 @@ class TorchBackend(Backend):
         self._step(number)
 
     def _step(self, number: int) -> None:
-        self._profile.step_num = number - 1
+        self._profile.step_num = number - 1 + _names_late(type(self._profile))
         self._profile.step()
 
     def stop(self) -> None:
@@ -151,6 +151,12 @@ class TorchBackend(Backend):
             "shapes": {"on": options.shapes, "adds": "FLOPs, dtypes and which sizes to pad"},
             "memory": {"on": options.memory, "adds": "the memory timeline and what was alive at the peak"},
         }
+
+
+def _names_late(profile: Any) -> bool:
+    """Whether ``step`` names the step that begins after the number it finds (PyTorch 2.0 to 2.2 and some later), not after
+    the next."""
+    return "cur_step" in profile.step.__code__.co_varnames
 
 
 class _Claimed:
