@@ -48,7 +48,7 @@ function heading(app, info) {
   const quoted = about.name.slice(0, 200).replace(/["\\]/g, '\\$&');
   const page = about.kind === 'kernel' ? 'kernels' : about.kind === 'host_op' ? 'ops' : null;
   return h('div', null,
-    h('h3', { class: 'tv-title' }, about.name),
+    h('h3', { class: 'tv-title', dir: 'auto' }, about.kind === 'idle' ? `idle: ${about.category}` : about.name),
     h('div', { class: 'tv-actions' },
       h('button', { type: 'button', onclick: () => copyText(about.name) }, 'Copy name'),
       page ? h('button', { type: 'button', onclick: (/** @type {Event} */ event) => (

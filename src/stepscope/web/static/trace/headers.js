@@ -82,7 +82,7 @@ function tools(app, item) {
   const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ act) => (
     h('button', { type: 'button', title, 'aria-label': `${title}: ${item.label}`, onclick: act }, text));
   return [
-    button(item.pinned ? '⊖' : '📌', item.pinned ? 'Unpin' : 'Pin to the top', () => app.toggle('pinned', key)),
+    button(item.pinned ? '⊖' : '⊕', item.pinned ? 'Unpin' : 'Pin to the top', () => app.toggle('pinned', key)),
     button('↕', 'Height 1x, 2x, 4x', () => grow(app, key)),
     button('↑', 'Move up', () => shift(app, item, -1)),
     button('↓', 'Move down', () => shift(app, item, 1)),

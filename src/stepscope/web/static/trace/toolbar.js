@@ -50,11 +50,11 @@ export function toolbar(app, open) {
     search, count,
     button('↑', 'Hit before (Shift+N)', () => app.go('hit', -1)), button('↓', 'Next hit (N)', () => app.go('hit', 1)),
     h('span', { class: 'tv-gapper' }), range,
-    button('⏮', 'Step before (Z)', () => app.step(-1)), button('⏭', 'Next step (X)', () => app.step(1)),
-    button('⇤', 'View before (Backspace)', () => app.view.back()),
-    button('⇥', 'View after (Shift+Backspace)', () => app.view.forward()),
-    button('⤢', 'Whole trace (0)', () => app.view.whole()),
+    button('‹ step', 'Step before (Z)', () => app.step(-1)), button('step ›', 'Next step (X)', () => app.step(1)),
+    button('←', 'View before (Backspace)', () => app.view.back()),
+    button('→', 'View after (Shift+Backspace)', () => app.view.forward()),
+    button('all', 'Whole trace (0)', () => app.view.whole()),
     filter, mode,
-    button('⌘', 'Commands (Ctrl+K)', open.commands), button('?', 'Keys (?)', open.help));
+    button('⋯', 'Commands (Ctrl+K)', open.commands), button('?', 'Keys (?)', open.help));
   return { element, search, help: open.help, commands: open.commands };
 }
