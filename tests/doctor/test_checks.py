@@ -290,6 +290,24 @@ def test_the_python_of_the_job():
         told(frameworks.environment(case(Machine(scripts={PROBE: ran}))), PROBLEM, words, "--python PATH")
 
 
+def test_captures_from_servers():
+    told(machine.grpc(case(Machine())), ABSENT, "pip install 'stepscope[remote]'")
+    told(machine.grpc(case(Machine(beside={"grpcio": "1.70.0"}))), OK, "grpcio 1.70.0")
+
+
+def test_two_profiler_plugins_of_tensorboard():
+    """Seen with TensorBoard 2.21: ``ValueError: Duplicate plugins for name profile``."""
+
+    def plugins(**versions: str) -> Outcome:
+        return frameworks.tensorboard(case(Machine(scripts={PROBE: packages(**versions)})))
+
+    told(plugins(), ABSENT, "no profiler plugin")
+    told(plugins(xprof="2.24.2"), OK, "xprof 2.24.2")
+    told(plugins(tensorboard_plugin_profile="2.19.0"), OK, "tensorboard-plugin-profile 2.19.0")
+    told(plugins(tensorboard_plugin_profile="2.21.1", xprof="2.21.1"), OK, "xprof 2.21.1")
+    told(plugins(tensorboard_plugin_profile="2.19.0", xprof="2.24.2"), WARNING, "Duplicate plugins", "pip uninstall")
+
+
 def of(framework, ran: Ran, machine_: Machine, deep: dict[str, Ran] | None = None) -> Outcome:
     here = replace(machine_, scripts={PROBE: ran, **(deep or {})})
     outcome = framework(case(here, deep=deep is not None))
@@ -378,6 +396,7 @@ def applying(ran: Ran, machine_: Machine | None = None) -> set[str]:
         (packages(jax="0.10.0"), with_nvidia(8), {"jax#40260"}),
         (packages(jax="0.10.0"), with_nvidia(4), set()),
         (packages(jax="0.9.2"), with_nvidia(8), set()),
+        (packages(torch_xla="2.9.0"), None, {"xla#7841"}),
         (packages(torch="weird"), None, set()),
     ],
 )

@@ -15,6 +15,7 @@ PROBE_SECONDS = 30.0
 _PACKAGES = (
     "torch", "jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "jax-rocm60-plugin", "jax-rocm7-plugin",
     "libtpu", "tensorflow", "tensorflow-cpu", "keras", "torch-xla", "numpy",
+    "tensorboard-plugin-profile", "xprof",
 )  # fmt: skip
 PROBE = f"""
 import importlib.metadata as m, importlib.util as u, json, os, platform, re, sys

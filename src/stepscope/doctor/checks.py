@@ -24,6 +24,7 @@ CHECKS: tuple[Check, ...] = (
     Check("python", "Python", machine.python),
     Check("compiler", "compiled loops", machine.compiler),
     Check("terminal", "terminal", machine.terminal),
+    Check("grpc", "capture from servers", machine.grpc),
     Check("memory", "memory", machine.memory),
     Check("disk", "disk", machine.disk),
     Check("container", "container", machine.container),
@@ -38,6 +39,7 @@ CHECKS: tuple[Check, ...] = (
     Check("torch", "PyTorch", frameworks.torch),
     Check("jax", "JAX", frameworks.jax),
     Check("tensorflow", "TensorFlow", frameworks.tensorflow),
+    Check("tensorboard", "TensorBoard", frameworks.tensorboard),
     *(Check(known.source, "known failure", known.check) for known in KNOWN),
 )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from stepscope.doctor.case import Case
+from stepscope.doctor.case import Case, numbers
 from stepscope.doctor.host import Ran
-from stepscope.doctor.outcome import Outcome, not_applicable, ok, problem
+from stepscope.doctor.outcome import Outcome, not_applicable, ok, problem, warning
 
 IMPORT_SECONDS = 120.0
+_PLUGIN_IS_XPROF = (2, 20)
 _QUIET = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 TORCH = """
@@ -104,6 +105,21 @@ def tensorflow(case: Case) -> Outcome:
         return problem(f"TensorFlow {version} finds no GPU.",
                        f"`{case.python} -m pip install 'tensorflow[and-cuda]'`")  # fmt: skip
     return ok(f"TensorFlow {version} with {_counted(said['count'], 'GPU')}.")
+
+
+def tensorboard(case: Case) -> Outcome:
+    """TensorBoard's two profiler plugins, of which one succeeded the other, are not both there."""
+    old, new = case.version_of("tensorboard-plugin-profile"), case.version_of("xprof")
+    if old is None and new is None:
+        return not_applicable("TensorBoard has no profiler plugin there.")
+    # From 2.20 on the old name merely brings the new package along.
+    if old is None or new is None or numbers(old) >= _PLUGIN_IS_XPROF:
+        return ok(f"TensorBoard's profiler plugin is {f'xprof {new}' if new else f'tensorboard-plugin-profile {old}'}.")
+    return warning(
+        f"tensorboard-plugin-profile {old} and xprof {new} both are TensorBoard's profiler plugin: it does not start "
+        "(Duplicate plugins for name profile).",
+        f"`{case.python} -m pip uninstall tensorboard-plugin-profile`",
+    )
 
 
 def _counted(count: int, what: str) -> str:

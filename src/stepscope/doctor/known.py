@@ -128,5 +128,11 @@ KNOWN: tuple[Known, ...] = (
         at_least=(0, 10),
         gpus=8,
     ),
+    Known(
+        "pytorch/xla#7841",
+        "its profiler server ends with the object that start_server returns, and captures are then refused",
+        "Keep it as long as the job runs: `server = xp.start_server(9012)`.",
+        package="torch-xla",
+    ),
 )
 """In the order of how much they cost: hangs and crashes, then what is missing."""

@@ -52,6 +52,17 @@ def python(case: Case) -> Outcome:
     return ok(f"{here} has every package that stepscope needs.")
 
 
+def grpc(case: Case) -> Outcome:
+    """Servers of running jobs can be asked for profiles."""
+    version = case.host.installed("grpcio")
+    if version is None:
+        return not_applicable(
+            "grpcio is not installed beside stepscope: to record a running job from its server, and for start_server, "
+            "`pip install 'stepscope[remote]'`."
+        )
+    return ok(f"grpcio {version}: running jobs can be recorded from their servers.")
+
+
 def compiler(case: Case) -> Outcome:
     """Loops over events can be compiled, and their machine code kept."""
     host = case.host
@@ -142,4 +153,4 @@ def wsl(case: Case) -> Outcome:
     )
 
 
-__all__ = ["compiler", "container", "disk", "memory", "python", "terminal", "wsl"]
+__all__ = ["compiler", "container", "disk", "grpc", "memory", "python", "terminal", "wsl"]

@@ -1,9 +1,10 @@
-"""A PyTorch job that can be recorded; it runs until its standard input ends, and obeys the lines that come.
+"""A PyTorch job that can be recorded; it runs until its standard input ends.
 
-usage: torch_job.py KIND PYTHON [key=value of start_server as JSON]
+usage: torch_job.py KIND PYTHON [arguments of start_server as JSON]
 """
 
 import json
+import os
 import sys
 import threading
 import time
@@ -19,8 +20,8 @@ heavy = sorted({"polars", "numba", "grpc"} & (set(sys.modules) - heavy))
 print(json.dumps({"port": server.port, "declined": server.declined, "heavy": heavy}), flush=True)
 del server
 
-lines = []
-reader = threading.Thread(target=lambda: lines.extend(sys.stdin), daemon=True)
+# Not sys.stdin, whose lock forked workers would wait for.
+reader = threading.Thread(target=os.read, args=(0, 1), daemon=True)
 reader.start()
 optimizer = torch.optim.SGD((model := torch.nn.Linear(64, 64)).parameters(), lr=0.01)
 own = None
