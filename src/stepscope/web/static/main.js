@@ -7,6 +7,7 @@ import { visible } from './core/text.js';
 import { chooseTheme, chosenTheme, shownTheme, THEMES } from './core/theme.js';
 import { PAGES } from './pages/pages.js';
 import { tracePage } from './pages/trace.js';
+import { traceParams } from './widgets/finding.js';
 import { help } from './widgets/help.js';
 import { strip } from './widgets/strip.js';
 import { hideTip } from './widgets/tip.js';
@@ -109,7 +110,8 @@ function show(page, run, to, moved) {
     ? [to.steps[0], Math.min(to.steps[1], last)] : null);
   const focused = document.activeElement?.classList.contains('strip-area');
   put(stripSlot, steps.length > 1 ? strip(steps, run.words.steps, chosen, (range) => {
-    go({ ...place(), steps: range }, true);
+    const params = page.id === 'trace' ? spanOf(steps, range) : place().params;
+    go({ ...place(), steps: range, params }, true);
   }) : null);
   if (focused) /** @type {HTMLElement|null} */ (stripSlot.querySelector('.strip-area'))?.focus();
   main.classList.toggle('wide', page.id === 'trace');
@@ -118,6 +120,17 @@ function show(page, run, to, moved) {
   main.scrollTop = moved ? 0 : top;
   if (moved && drawn) main.focus({ preventScroll: true });
   if (to.params.finding) openFinding(to.params.finding);
+}
+
+/**
+ * What the trace shows of some steps.
+ * @param {import('./core/types.js').Step[]} steps
+ * @param {[number, number]|null} range
+ */
+function spanOf(steps, range) {
+  const [first, last] = range ?? [0, steps.length - 1];
+  const start = steps[first].start_ns;
+  return traceParams(start, steps[last].start_ns + steps[last].dur_ns - start, null);
 }
 
 /** @param {Run} run @param {Place} to @returns {Context} */
