@@ -124,10 +124,10 @@ function isTyping(target) {
 function fit(app) {
   const { range, view } = app;
   if (!range) return;
-  const middle = (range.begin + range.end) / 2;
-  const centred = Math.abs((view.begin + view.end) / 2 - middle) < view.span / 200;
-  if (centred) view.fit(range.begin, Math.max(range.end, range.begin + 1));
-  else view.set(middle - view.span / 2, middle + view.span / 2);
+  const [middle, before] = [(range.begin + range.end) / 2, view.begin];
+  view.set(middle - view.span / 2, middle + view.span / 2);
+  // It stood there already, or could not come nearer.
+  if (Math.abs(view.begin - before) < view.span / 200) view.fit(range.begin, Math.max(range.end, range.begin + 1));
 }
 
 /** @param {App} app */

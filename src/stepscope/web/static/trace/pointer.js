@@ -184,7 +184,7 @@ async function told(app, at) {
   const found = await sliceUnder(app, at, SLOP);
   if (!found) return [];
   const what = found.kind.replaceAll('_', ' ');
-  return [found.name.slice(0, 300), `${formatNs(found.dur)} · ${what}${found.category ? ` · ${found.category}` : ''}`];
+  return [found.name.slice(0, 160), `${formatNs(found.dur)} · ${what}${found.category ? ` · ${found.category}` : ''}`];
 }
 
 /**
