@@ -26,9 +26,9 @@ HOST = """
 """
 DEVICE = """
     1 char = 10 us
-    main   |[S                                                              ][T                                                              ]
-    main   |a[s                                                             ]b[t                                                             ]
-    gpu0/7 | [a                                                             ] [b                                                             ]
+    main   |[S                                          ][T                                          ]
+    main   |a[s                                         ]b[t                                         ]
+    gpu0/7 | [a                                         ] [b                                         ]
     S = step 5
     T = step 6
     s = sync cudaStreamSynchronize

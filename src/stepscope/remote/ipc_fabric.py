@@ -84,15 +84,13 @@ class Fabric:
 
 
 def _bind_file(bound: socket.socket, path: str) -> None:
-    """Bind to a path, over what a daemon that has gone left there; the folder's owner may write to it."""
+    """Bind to a path, over what a daemon that has gone left there."""
     if _is_served(path):
         raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
     with suppress(FileNotFoundError):
         os.unlink(path)
     bound.bind(path)
-    owner = os.stat(os.path.dirname(path)).st_uid
-    if owner != os.geteuid():
-        os.chown(path, owner, -1)
+    os.chmod(path, 0o666)  # As PyTorch does with its own: jobs of other users ask root's capture.
 
 
 def _is_served(path: str) -> bool:
