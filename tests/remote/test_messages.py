@@ -22,7 +22,7 @@ TENSORFLOW = bytes.fromhex(
     "08f40310c0843d1a0c74726163655f7669657765721a0a6f705f70726f66696c651a0e696e7075745f706970656c696e651a0c6b65726e65"
     "6c5f73746174731a0d6d656d6f72795f7669657765721a0e6d656d6f72795f70726f66696c651a0d6f766572766965775f706167651a0a70"
     "6f645f7669657765721a1074656e736f72666c6f775f73746174731a0978706c616e652e706222250801100218012801380140e581f4d1bb"
-    "9384f51848f403520c2f686f6d652f6d652f6c6f672a1c2f686f6d652f6d652f6c6f672f706c7567696e732f70726f66696c653213323032"
+    "9384f51848f403520c2f6c6f67732f747261696e312a1c2f6c6f67732f747261696e312f706c7567696e732f70726f66696c653213323032"
     "365f31315f32315f31325f35345f32323a0e6c6f63616c686f73743a39383031"
 )
 """What ``tf.profiler.experimental.client.trace`` of TensorFlow 2.21 sends."""
@@ -31,7 +31,7 @@ TENSORFLOW = bytes.fromhex(
 def test_a_real_clients_request_is_understood() -> None:
     request = ProfileRequest.decode(TENSORFLOW)
     assert (request.duration_ms, request.session_id) == (500, "2026_11_21_12_54_22")
-    assert (request.host_name, request.repository_root) == ("localhost:9801", "/home/me/log/plugins/profile")
+    assert (request.host_name, request.repository_root) == ("localhost:9801", "/logs/train1/plugins/profile")
     assert (request.stacks, request.steps, request.emit_xspace, XPLANE in request.tools) == (False, 0, False, True)
     assert request.starts_ns == 1795265662491099365
 

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from enum import Enum
+from types import FrameType
 from typing import Any
 
 from .backend import Backend, Declined
@@ -322,9 +323,9 @@ class OnDemand:
 
 def _imports() -> bool:
     """Whether this thread imports a module: of those half imported the profiler may need one."""
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return False
