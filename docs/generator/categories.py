@@ -69,31 +69,19 @@ DEFINITIONS: dict[Category, str] = {
     Category.HOST_COMPUTE: "Without a device: an op ran on a host thread.",
 }
 
-LATER: frozenset[Category] = frozenset(
-    (
-        Category.COLLECTIVE_WAIT,
-        Category.COLLECTIVE_TRANSFER,
-        Category.GRAPH_BUILD,
-        Category.TRANSFER,
-        Category.INFEED,
-    )
-)
-"""Names frozen for what this version cannot tell yet: several ranks at once, and XLA."""
-
 ORDER = """\
 Where streams overlap, each instant goes to the first of: compute, collective, copy, memset. Collectives and copies
 therefore count only where nothing hides them."""
 
 
 def page() -> str:
-    """Busy categories, idle ones, and the names reserved for later."""
-    now = [category for category in Category if category not in LATER]
+    """Busy categories and idle ones."""
+    now = list(Category)
     return "\n".join(
         [
             INTRO,
             section("The device works", ORDER, listing([c for c in now if LABELS[c].busy])),
             section("The device is idle", listing([c for c in now if not LABELS[c].busy])),
-            section("Not used yet", "Reserved for several ranks at once and for XLA.", listing(sorted(LATER))),
         ]
     )
 

@@ -39,7 +39,8 @@ encrypted, whose members overlap, or that use another method than deflate, more 
 """
 
 PLACES = """\
-A path may lead to several profiles; each is diagnosed on its own.
+A path may lead to several profiles: those of one job's ranks are diagnosed together
+([many ranks](guides/many-ranks.md)), others each on its own.
 
 * **A folder** is walked: at most {depth} folders down and {entries:,} entries; links are followed once, hidden files
   passed over. Each file is recognised by its first bytes. Where nothing is a profile, the error says how many files
@@ -48,7 +49,7 @@ A path may lead to several profiles; each is diagnosed on its own.
 * **A pattern** (`runs/*/rank?.json`) is expanded by stepscope where no shell does it.
 * Of TensorBoard's layout `plugins/profile/RUN/HOST.*` the newest run is read, of a capture in several forms the XPlane.
 
-`stepscope.open` wants a path that leads to one profile, `stepscope.open_all` reads all.
+`stepscope.open` wants a path that leads to one profile or to one job's ranks, `stepscope.open_all` reads all profiles.
 """
 
 DAMAGE = """\

@@ -33,6 +33,8 @@ class Folder:
     read: tuple[str, ...]
     says: str = ""
     met: str = ""
+    together: bool = False
+    """They are one report."""
 
 
 @dataclass(frozen=True)

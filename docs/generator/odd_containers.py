@@ -90,8 +90,9 @@ FOLDERS: tuple[Folder, ...] = (
     Folder(
         "Several hosts of a run",
         {f"{RUN}/host2.xplane.pb": PLANE, f"{RUN}/host10.xplane.pb": PLANE},
-        "Each is a profile.",
+        "They are ranks of one job, in the order of their names.",
         (f"{RUN}/host2.xplane.pb", f"{RUN}/host10.xplane.pb"),
+        together=True,
     ),
     Folder(
         "Several spans of one worker",
@@ -109,9 +110,9 @@ FOLDERS: tuple[Folder, ...] = (
     ),
     Folder(
         "More than 16 profiles",
-        {f"rank{rank}.json": TRACE for rank in range(18)},
-        "The first 16 are read.",
-        tuple(f"rank{rank}.json" for rank in range(16)),
+        {f"run{number}.json": TRACE for number in range(18)},
+        "The first 16 are read; of a job's ranks all.",
+        tuple(f"run{number}.json" for number in range(16)),
         "the first 16 of 18 profiles are read",
     ),
 )

@@ -209,7 +209,7 @@ def _text_of(node: ast.expr, module: ModuleType) -> ast.expr:
 
 def bottlenecks() -> str:
     """When a cause is named in the verdict."""
-    named = ", ".join(f"`{name}`" for name in verdict._GROUPS)
+    named = ", ".join(f"`{name}`" for name in verdict.GROUPS)
     return (
         f"`summary.bottleneck` names what bounds the step: the largest of {named}, if it takes at least "
         f"{source.limit_value('BOTTLENECK_SHARE')} of the step; otherwise `device`, or `host` where there is none. "

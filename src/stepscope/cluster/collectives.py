@@ -19,7 +19,7 @@ from stepscope.limits import COLLECTIVES_KEPT
 from stepscope.names import kernels
 from stepscope.names.collectives import Collective, called, host_collective, is_dispatch, message_bytes
 from stepscope.trace.codes import mapped
-from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, TrackKind
+from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
 KINDS = tuple(Collective)
@@ -138,7 +138,7 @@ def _on_host(facts: Facts) -> _Part:
         "step": step.astype(np.int64),
         "start": start,
         "end": start + slices.dur_ns[rows],
-        "bytes": _host_bytes(trace, kinds),
+        "bytes": _host_bytes(trace, rows, kinds),
     }
     libraries = [trace.name_of(row).split(":")[0] for row in rows.tolist()]
     return columns, [_named(trace, library) for library in libraries]
@@ -156,9 +156,11 @@ def _host_kind(name: str) -> int:
     return -1 if kind is None else KINDS.index(kind)
 
 
-def _host_bytes(trace: Trace, kinds: I64) -> I64:
-    """Message sizes: the k-th range of a kind carries out the k-th dispatcher's op of that kind."""
-    found = np.full(kinds.size, NULL, np.int64)
+def _host_bytes(trace: Trace, ranges: Rows, kinds: I64) -> I64:
+    """Message sizes: those of the range itself, else of the dispatcher's op, whose k-th of a kind it carries out."""
+    row_of = {int(slice_): row for row, slice_ in enumerate(trace.host_ops.slice.tolist())}
+    own = [row_of.get(row) for row in ranges.tolist()]
+    found = np.array([NULL if row is None else _recorded_bytes(trace, row) or NULL for row in own], np.int64)
     ops, names = trace.host_ops, trace.slices.name
     is_op = mapped(names[ops.slice], trace.strings, lambda name: name.startswith("c10d::"), np.bool_)
     at = np.flatnonzero(is_op & (ops.input_dims >= 0))
@@ -167,7 +169,7 @@ def _host_bytes(trace: Trace, kinds: I64) -> I64:
     for kind in np.unique(kinds).tolist():
         rows = [row for row, one in zip(at.tolist(), kind_of, strict=True) if one == KINDS[kind]]
         mine = np.flatnonzero(kinds == kind)
-        if len(rows) == mine.size:
+        if len(rows) == mine.size and (found[mine] == NULL).all():
             found[mine] = [_recorded_bytes(trace, row) or NULL for row in rows]
     return found
 

@@ -241,8 +241,14 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
         finding = replace(finding, why=_divided(facts, finding.why))
     told = f" {count} of {all_} ranks have it; the figures are those of rank {worst.rank}." if all_ > 1 else ""
     predicted = None if step is None or saving is None else max(step - saving, 0)
+    few = f"{count} of {all_} ranks" if count > 1 else f"rank {worst.rank}"
     finding = replace(
-        finding, cost_ns_per_step=cost, saving_ns_per_step=saving, predicted_step_ns=predicted, why=finding.why + told
+        finding,
+        title=f"{finding.title} ({few})" if count < all_ else finding.title,
+        cost_ns_per_step=cost,
+        saving_ns_per_step=saving,
+        predicted_step_ns=predicted,
+        why=finding.why + told,
     )
     return RankFinding(finding, worst.rank)
 
