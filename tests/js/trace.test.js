@@ -35,8 +35,8 @@ function model(given, about = {}, flows = []) {
   const tracks = [];
   let first = 0;
   for (const [number, track] of given.entries()) {
-    tracks.push({ number, id: `track ${number}`, label: `stream ${number}`, type: 'stream', group: 'device 0', device: 0,
-      holds: null, source: 0, firstLane: lanes.length, laneCount: track.length });
+    tracks.push({ number, id: `track ${number}`, label: `stream ${number}`, type: 'stream', group: 'device 0',
+      device: 0, holds: null, source: 0, firstLane: lanes.length, laneCount: track.length });
     for (const lane of track) {
       lanes.push({ track: number, first, count: lane.length });
       first += lane.length;
@@ -45,7 +45,8 @@ function model(given, about = {}, flows = []) {
   const sorted = [...flows].sort((a, b) => a[0] - b[0]);
   return {
     slices: slices.length, start: Float64Array.from(slices, ([start]) => start),
-    dur: Uint32Array.from(slices, ([, dur]) => dur), name: Uint16Array.from(slices, ([, , name]) => texts.indexOf(name)),
+    dur: Uint32Array.from(slices, ([, dur]) => dur),
+    name: Uint16Array.from(slices, ([, , name]) => texts.indexOf(name)),
     id: Int32Array.from(slices.keys()), texts, kinds: Uint8Array.from(texts, (text) => about[text]?.[0] ?? 0),
     categories: Uint8Array.from(texts, (text) => about[text]?.[1] ?? 255), precisions: texts.map(() => null),
     kindNames: KINDS, flowKinds: ['arrow', 'launch'],
@@ -66,7 +67,8 @@ const NESTED = model([[[[0, 100, 'step'], [200, 50, 'step']], [[10, 30, 'a'], [4
 test('columns come back as they were', () => {
   const plain = decodeInts(Uint8Array.from([1, 2, 0, 1]), /** @type {any} */ ({ count: 2, width: 2 }));
   assert.deepEqual([...plain], [1, 258]);
-  const signed = decodeInts(Uint8Array.from([2, 1, 4]), /** @type {any} */ ({ count: 3, width: 1, zigzag: true, delta: true }));
+  const signed = decodeInts(Uint8Array.from([2, 1, 4]),
+    /** @type {any} */ ({ count: 3, width: 1, zigzag: true, delta: true }));
   assert.deepEqual([...signed], [1, 0, 2]);
   const absent = decodeInts(Uint8Array.from([0, 1, 9]), /** @type {any} */ ({ count: 3, width: 1, nullable: true }));
   assert.deepEqual([...absent], [NaN, 0, 8]);
@@ -75,8 +77,9 @@ test('columns come back as they were', () => {
 test('a pack that is damaged or not one says so', async () => {
   assert.throws(() => new Pack(new TextEncoder().encode('<html>nothing</html>').buffer), /not a pack/);
   const part = gzipSync(Buffer.from('{"a":1}'));
+  const section = { type: 'json', offset: 0, bytes: part.length };
   const header = JSON.stringify({ version: 1, slices: 0,
-    sections: { h: { type: 'json', offset: 0, bytes: part.length, raw: 7 }, bad: { offset: 0, bytes: part.length, raw: 5 } } });
+    sections: { h: { ...section, raw: 7 }, bad: { ...section, raw: 5 } } });
   const bytes = Buffer.concat([Buffer.from('SSPACK01'), Buffer.from(Uint32Array.of(header.length).buffer),
     Buffer.from(header), part]);
   const pack = new Pack(Uint8Array.from(bytes).buffer);
@@ -178,7 +181,7 @@ test('flame graphs', () => {
   assert.equal(merged.total, 150);
   assert.deepEqual(merged.children[0].children.map(({ name, total, self }) => [name, total, self]),
     [['b', 60, 50], ['a', 50, 50]]);
-  assert.deepEqual(flame(NESTED, range, 'time').children[0].children.map(({ name }) => name), ['a', 'b']);
+  assert.deepEqual(flame(NESTED, range, 'time').children[0].children.map(({ name }) => name), ['a', 'b', 'a']);
   const { callers, callees } = sandwich(NESTED, range, 'b');
   assert.deepEqual([callers.total, callers.children[0].name, callees.children[0].total], [60, 'step', 10]);
   const changed = difference(NESTED, { ...range, end: 100 }, { ...range, begin: 200 });
@@ -205,6 +208,7 @@ test('the view zooms about a point, stays near the trace and remembers where it 
   view.set(400, 500, { now: 5000 });
   view.zoom(0.5, 0.25);
   assert.deepEqual([view.begin, view.end], [412.5, 462.5]);
+  view.back();
   view.back();
   view.back();
   assert.deepEqual([view.begin, view.end], [0, 1000]);
