@@ -18,8 +18,9 @@ from stepscope.capture.results import manifest_of
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial, reduce
 from stepscope.cluster.ranks import MOST_RANKS, Ranks, ranks_of
-from stepscope.comparison.compare import Comparison, Side
+from stepscope.comparison.compare import Comparison
 from stepscope.comparison.compare import compare as compare_sides
+from stepscope.comparison.side import Side, of_profile
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.what_if import LargerBatch, Prediction, larger_batch, what_if
@@ -148,9 +149,9 @@ class Profile:
     @property
     def side(self) -> Side:
         """This profile as one of two that are compared."""
-        return Side(self.facts, self.diagnosis)
+        return of_profile(self.facts, self.diagnosis)
 
-    def compare(self, after: Profile) -> Comparison:
+    def compare(self, after: Profile | Job) -> Comparison:
         """What changed from this profile to a later one of the same job."""
         return compare_sides(self.side, after.side)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from stepscope.comparison import budgets
-from stepscope.comparison.compare import Side, compare
+from stepscope.comparison.compare import compare
+from stepscope.comparison.side import Side
 from stepscope.errors import UsageError
 from tests.comparison.test_compare import input_bound, side
 from tests.kit.plan import Plan

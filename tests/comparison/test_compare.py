@@ -8,7 +8,8 @@ from functools import cache
 import pytest
 
 from stepscope.analysis.facts import analyse
-from stepscope.comparison.compare import Comparison, Side, compare
+from stepscope.comparison.compare import Comparison, compare
+from stepscope.comparison.side import Side, of_profile
 from stepscope.diagnosis.engine import diagnose
 from tests.kit.events import Event
 from tests.kit.loop import run
@@ -20,7 +21,7 @@ from tests.support import read_trace, trace_of
 
 def side_of(events: tuple[Event, ...]) -> Side:
     facts = analyse(trace_of(events))
-    return Side(facts, diagnose(facts))
+    return of_profile(facts, diagnose(facts))
 
 
 @cache
@@ -42,7 +43,7 @@ def test_two_runs_of_the_same_code_do_not_differ(seed: int):
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_a_real_run_does_not_differ_from_itself(name: str):
     facts = analyse(read_trace(real_trace(name)))
-    one = Side(facts, diagnose(facts))
+    one = of_profile(facts, diagnose(facts))
     found = compare(one, one)
     assert not found.changed
     assert (found.changed is None) == (found.not_determined is not None)
@@ -112,9 +113,6 @@ def test_too_few_steps_are_not_compared():
 
 
 def test_other_devices_are_named():
-    events = tuple(run(Plan(seed=0)).machine.events())
-    one = side_of(events)
-    facts = one.facts
-    info = replace(facts.trace.info, world_size=8)
-    other = Side(replace(facts, trace=replace(facts.trace, info=info)), one.diagnosis)
+    one = side(Plan(seed=0))
+    other = replace(one, setting={**one.setting, "World size": "8"})
     assert compare(one, other).differences == ("World size differ: not recorded, then 8.",)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from stepscope.comparison.compare import Side, compare
-from stepscope.comparison.scaling import devices_of
+from stepscope.comparison.compare import compare
+from stepscope.comparison.side import Side
 from tests.comparison.test_compare import side
 from tests.kit.plan import Plan
 
@@ -15,8 +15,7 @@ ONE = Plan(seed=0, buckets=1, collective_us=1)
 
 
 def _in_a_world_of(run: Side, ranks: int) -> Side:
-    trace = replace(run.facts.trace, info=replace(run.facts.trace.info, world_size=ranks))
-    return Side(replace(run.facts, trace=trace), run.diagnosis)
+    return replace(run, devices=ranks)
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +52,8 @@ def test_more_devices_that_are_slower_than_fewer_are_called_so():
 
 
 def test_the_devices_of_one_process_count():
-    assert devices_of(side(Plan(seed=0, devices=2)).facts) == 2
-    assert devices_of(_in_a_world_of(side(ONE), 4).facts) == 4
+    assert side(Plan(seed=0, devices=2)).devices == 2
+    assert side(ONE).devices == 1
 
 
 def test_as_many_devices_as_before_do_not_scale(slower: tuple[Side, Side]):

@@ -25,20 +25,22 @@ from stepscope.errors import Exit
 def compare(before: str, after: str, form: str, out: str | None, conditions: tuple[str, ...]) -> int:
     """Say what changed from one profile to another, and whether that is more than noise.
 
-    The noise is that of the steps themselves: a difference is one where the interval that holds it with 95 %
-    certainty leaves out zero, and it is more than runs of the same code differ by.
+    BEFORE and AFTER are profiles, or folders of a job's ranks. The noise is that of the steps themselves: a
+    difference is one where the interval that holds it with 95 % certainty leaves out zero, and it is more than
+    runs of the same code differ by.
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged, 4 a --fail-if fired.
     """
     from stepscope import pipeline
     from stepscope.comparison import budgets
+    from stepscope.comparison.compare import compare as compare_sides
     from stepscope.report import comparison as report
 
     chosen = [budgets.parse(text) for text in conditions] or budgets.of_project(Path.cwd())
     with ProgressBar() as progress:
-        profiles = [pipeline.open_profile(path, progress=progress) for path in (before, after)]
-        sides = [profile.side for profile in profiles]
-    found = profiles[0].compare(profiles[1])
+        runs = [pipeline.open(path, progress=progress) for path in (before, after)]
+        sides = [run.side for run in runs]
+    found = compare_sides(*sides)
     outcomes = [budgets.check(budget, sides[1], found) for budget in chosen]
     document = report.make(found, sides, (before, after), outcomes)
     render = {"text": report.text, "markdown": report.markdown, "json": report.json_}
@@ -52,4 +54,4 @@ def compare(before: str, after: str, form: str, out: str | None, conditions: tup
             say(f"--fail-if {one.sentence}")
     if any(one.fired for one in outcomes):
         return Exit.FAIL_IF
-    return max(profile.exit_status for profile in profiles)
+    return max(run.exit_status for run in runs)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from stepscope.analysis.categories import CATEGORIES
-from stepscope.analysis.summary import busy_share, mean_parts, shares
-from stepscope.comparison.compare import Comparison, Side
+from stepscope.analysis.categories import CATEGORIES, Category
+from stepscope.comparison.compare import Comparison
 from stepscope.comparison.noise import Difference
+from stepscope.comparison.side import Side
 from stepscope.errors import UsageError
 from stepscope.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_ns, format_share
 
@@ -124,22 +124,18 @@ def check(budget: Budget, side: Side, comparison: Comparison | None = None) -> O
 
 
 def _value(budget: Budget, side: Side) -> float | None:
-    facts = side.facts
-    match budget.metric:
-        case "step_time":
-            return facts.median_step_ns
-        case "device_busy":
-            return busy_share(facts, collectives=True)
-        case "device_busy_without_collectives":
-            return busy_share(facts, collectives=False)
-        case "peak_memory":
-            return max((use.peak.allocated for use in facts.memory), default=None)
-    if not facts.used or facts.device_lost:
+    single = {
+        "step_time": side.median_step_ns,
+        "device_busy": side.busy_share,
+        "device_busy_without_collectives": side.busy_share_without_collectives,
+        "peak_memory": side.peak_memory,
+    }
+    if budget.metric in single:
+        return single[budget.metric]
+    if not side.step_ns.size or side.lost:
         return None
-    parts = mean_parts(facts)
-    booked = {str(category): ns for category, ns in parts.items()}
-    of = {str(category): share for category, share in shares(parts).items()}
-    return of.get(budget.metric, 0.0) if budget.unit == "share" else float(booked.get(budget.metric, 0))
+    booked = float(side.parts[:, Category(budget.metric).code].mean())
+    return booked / float(side.parts.sum(axis=1).mean()) if budget.unit == "share" else booked
 
 
 def _change(budget: Budget, side: Side, comparison: Comparison | None) -> Outcome:

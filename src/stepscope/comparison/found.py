@@ -8,7 +8,7 @@ from functools import reduce
 from operator import or_
 from typing import Literal
 
-from stepscope.diagnosis.engine import Diagnosis
+from stepscope.comparison.side import Side
 from stepscope.diagnosis.finding import Finding
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor
@@ -50,7 +50,7 @@ class Achieved:
         return (self.predicted_step_ns - self.measured_step_ns) / self.measured_step_ns
 
 
-def finding_changes(before: Diagnosis, after: Diagnosis) -> list[FindingChange]:
+def finding_changes(before: Side, after: Side) -> list[FindingChange]:
     """Each finding of either run. A finding has a counterpart in what the other run's minor findings say, too."""
     gone = _matched(before.findings, (*after.findings, *after.minor))
     back = _matched(after.findings, (*before.findings, *before.minor))
@@ -59,13 +59,15 @@ def finding_changes(before: Diagnosis, after: Diagnosis) -> list[FindingChange]:
     return [*found, *(FindingChange(two, one) for one, two in back if id(one) not in told)]
 
 
-def achieved(changes: Sequence[FindingChange], before: Diagnosis, step_ns: float, after_ns: float) -> Achieved | None:
+def achieved(
+    changes: Sequence[FindingChange], replayed: Predictor | str, step_ns: float, after_ns: float
+) -> Achieved | None:
     """The replay of all that is gone at once; None where nothing is, or it cannot be replayed."""
     gone = [change.before for change in changes if change.state == "gone" and change.before and change.before.change]
-    if not gone or not isinstance(before.replayed, Predictor) or not after_ns:
+    if not gone or not isinstance(replayed, Predictor) or not after_ns:
         return None
     without = reduce(or_, (finding.change for finding in gone if finding.change), Change())
-    predicted = round(step_ns) - before.replayed.saving_ns(without)
+    predicted = round(step_ns) - replayed.saving_ns(without)
     return Achieved(tuple(finding.id for finding in gone), predicted, after_ns)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stepscope.analysis.categories import Category
-from stepscope.analysis.facts import Facts
 from stepscope.comparison.noise import Difference
 
 COMMUNICATION = (
@@ -64,16 +63,11 @@ class Scaling:
         return self.speedup < 1
 
 
-def devices_of(facts: Facts) -> int | None:
-    """Devices of the whole job: ranks times the devices that each uses; None where none was recorded."""
-    used = sum(activity.device not in facts.unused for activity in facts.activities)
-    return used * (facts.trace.info.world_size or 1) or None
-
-
-def scaling(before: Facts, after: Facts, step: Difference, parts: dict[Category, Difference]) -> Scaling | None:
-    """None unless the second run has more devices, and steps can be compared."""
-    counts = devices_of(before), devices_of(after)
-    if counts[0] is None or counts[1] is None or counts[1] <= counts[0] or not step.after_ns:
+def scaling(
+    before: int | None, after: int | None, step: Difference, parts: dict[Category, Difference]
+) -> Scaling | None:
+    """``before`` and ``after`` count the job's devices. None unless there are more of them in the second run."""
+    if before is None or after is None or after <= before or not step.after_ns:
         return None
     lost = {cause: sum(parts[c].ns for c in of if c in parts) for cause, of in GROUPS}
     grouped = {category for _, of in GROUPS for category in of}
@@ -81,4 +75,4 @@ def scaling(before: Facts, after: Facts, step: Difference, parts: dict[Category,
     # A step is the longest window over the devices, a part a mean over them.
     lost[UNEVEN] = step.ns - sum(change.ns for change in parts.values())
     losses = [Loss(cause, ns) for cause, ns in lost.items() if abs(ns) >= 1]
-    return Scaling(counts[0], counts[1], step.before_ns / step.after_ns, tuple(sorted(losses, key=lambda x: -x.ns)))
+    return Scaling(before, after, step.before_ns / step.after_ns, tuple(sorted(losses, key=lambda x: -x.ns)))

@@ -10,10 +10,11 @@ from typing import Any
 
 from stepscope import _version
 from stepscope.comparison.budgets import Outcome
-from stepscope.comparison.compare import Comparison, Side
+from stepscope.comparison.compare import Comparison
 from stepscope.comparison.found import FindingChange
 from stepscope.comparison.items import ItemChange
 from stepscope.comparison.noise import Difference
+from stepscope.comparison.side import Side
 from stepscope.diagnosis.finding import Finding
 from stepscope.report.labels import CATEGORIES
 from stepscope.report.markdown import code, prose
@@ -75,14 +76,13 @@ def make(
 
 
 def _side(side: Side, path: str) -> Document:
-    facts = side.facts
     return {
         "path": path,
-        "steps_used": len(facts.used),
+        "steps_used": len(side.step_ns),
         "step_ns": [int(ns) for ns in side.step_ns],
-        "mean_step_ns": facts.mean_step_ns,
-        "median_step_ns": facts.median_step_ns,
-        "verdict": side.diagnosis.verdict,
+        "mean_step_ns": round(float(side.step_ns.mean())) if side.step_ns.size else None,
+        "median_step_ns": side.median_step_ns,
+        "verdict": side.verdict,
     }
 
 
