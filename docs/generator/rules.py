@@ -12,8 +12,8 @@ from types import ModuleType
 from generator import source
 from generator.markdown import section, sentence, table
 from stepscope import limits
+from stepscope.diagnosis import matrix_work, verdict
 from stepscope.diagnosis import remedies as remedies_module
-from stepscope.diagnosis import verdict
 from stepscope.diagnosis.finding import paragraphs
 from stepscope.diagnosis.notices import NOTICES, recording
 from stepscope.diagnosis.rules import RULES
@@ -143,8 +143,11 @@ def remedy(raw: str) -> str:
 
 def by_framework(module: ModuleType) -> Iterator[str]:
     """The remedies of a rule that each framework has its own words for."""
-    frameworks = {remedies_module.PYTORCH, remedies_module.JAX, remedies_module.TENSORFLOW, remedies_module.TORCH_XLA}
-    for texts in vars(module).values():
+    known = remedies_module
+    frameworks = {known.PYTORCH, known.SERVING, known.JAX, known.TENSORFLOW, known.TORCH_XLA}
+    # What the rules on matrix work share is in a module beside them.
+    shared = vars(matrix_work) if "sixteen_bits" in vars(module) else {}
+    for texts in [*vars(module).values(), *shared.values()]:
         if not isinstance(texts, dict) or None not in texts or not set(texts) - {None} <= frameworks:
             continue
         for framework, text in texts.items():

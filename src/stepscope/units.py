@@ -86,6 +86,24 @@ def format_count(count: int | None) -> str:
     return NOT_RECORDED if count is None else f"{count:,}"
 
 
+def format_mean(mean: float) -> str:
+    """Write how often something happens on average.
+
+    >>> [format_mean(mean) for mean in (1.0, 2.34, 46.25, 1218.6)]
+    ['1', '2.34', '46.2', '1,219']
+    """
+    return f"{mean:,.0f}" if mean >= 99.95 else f"{mean:.3g}"
+
+
+def format_times(mean: float) -> str:
+    """The same in words.
+
+    >>> [format_times(mean) for mean in (1, 2, 141.5)]
+    ['Once', '2 times', '142 times']
+    """
+    return "Once" if mean == 1 else f"{format_mean(mean)} times"
+
+
 def _three_digits(value: float) -> str:
     size = abs(value)
     if size >= 99.95:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope.names.compiled_code import compiled_frame, is_compiled, is_eager_op, resumed_at
-from tests.diagnosis.loops import CALL, diagnosed, loop, rules
+from tests.diagnosis.loops import CALL, STEPS, diagnosed, loop, rules
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
 
@@ -66,6 +66,14 @@ def test_ops_beside_compiled_regions_run_eagerly():
     (finding,) = found(pieces(0, 0, 0), "running_eagerly")
     assert finding.cost_ns_per_step == pytest.approx(200 * US, rel=0.06)
     assert "torch.compile(step)" in finding.fix
+
+
+def test_a_program_that_serves_is_not_told_of_losses_and_optimizers():
+    drawing = TraceDrawing()
+    drawing.python("nn.Module: Net_0", 0, STEPS * STEP)
+    (finding,) = found([*drawing.events(), *pieces(0, 0, 0)], "running_eagerly")
+    assert "enforce_eager" in finding.fix
+    assert "optimizer" not in finding.fix
 
 
 def test_without_any_compiled_region_launch_bound_says_it():

@@ -67,3 +67,11 @@ def test_the_planted_collective_is_found_and_predicted():
     found = diagnose(analyse(trace_of(planted.events)))
     assert found.findings[0].rule == "exposed_collective"
     assert found.findings[0].predicted_step_ns == pytest.approx(planted.without_ns["all"], rel=0.02)
+
+
+def test_a_program_that_serves_is_not_told_of_gradients():
+    drawing = TraceDrawing()
+    drawing.python("nn.Module: Decoder_0", 0, 6 * STEP)
+    events = communicating(8_000, 2, 1_000)
+    assert "DistributedDataParallel" in only(events).fix
+    assert "radient" not in only([*drawing.events(), *events]).fix

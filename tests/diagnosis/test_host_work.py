@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from stepscope.analysis.categories import Category
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.remedies import remedy
+from stepscope.diagnosis.rules import slow_steps
 from tests.diagnosis.loops import CALL, diagnosed, loop, rules, work
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
@@ -131,3 +134,30 @@ def test_short_stretches_of_python_between_ops_of_the_host_are_part_of_them():
 
 def test_the_launch_call_itself_is_no_host_work():
     assert "between_steps" not in rules(diagnosed(loop(STEP, lambda d, n, s: work(d, s + CALL, s + STEP))))
+
+
+def compiling(*durations_us: int) -> Diagnosis:
+    """Per step, so long a compilation while the device has nothing to do; it works for 10 ms."""
+    drawing, at = TraceDrawing(), 0
+    for number, compile_us in enumerate(durations_us):
+        drawing.step(number, at, compile_us + 10_000)
+        if compile_us:
+            drawing.host("entire_frame_compile (dynamo_timed)", at, compile_us)
+        work(drawing, at + compile_us, at + compile_us + 10_000)
+        at += compile_us + 10_000
+    return diagnosed(drawing.events())
+
+
+def test_compiling_in_slow_and_in_usual_steps_is_told_of_both():
+    found = compiling(0, 3_000, 0, 100_000, 0, 100_000, 0, 0)
+    slow, usual = found.findings
+    assert (slow.rule, usual.rule) == ("slow_steps", "recompilation")
+    assert "2 of 6 take " in slow.title
+    assert usual.cost_ns_per_step == pytest.approx(3_000_000 / 4, rel=0.01)
+    assert [finding.rule for finding in compiling(0, 3_000, 0, 0, 0, 0, 0, 0).findings] == []
+
+
+@pytest.mark.parametrize("framework", ["JAX", "TensorFlow", "PyTorch/XLA"])
+@pytest.mark.parametrize("cause", slow_steps._CURES)
+def test_a_slow_step_is_cured_in_the_words_of_its_framework(cause: Category, framework: str):
+    assert "PYTORCH" not in remedy(slow_steps._CURES[cause], framework)

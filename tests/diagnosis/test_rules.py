@@ -365,6 +365,15 @@ def test_places_are_functions_annotations_and_modules():
     ]
 
 
+@pytest.mark.parametrize("name", ["Optimizer.zero_grad#SGD.zero_grad", "Optimizer.step#SGD.step"])
+def test_gradients_that_are_set_to_zero_are_to_be_freed(name: str):
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.annotation(name, start, SHORT_STEP)
+        drawing.kernel(drawing.launch(start, 200), "k", start + 200, 800)
+
+    assert ("set_to_none=True" in only(loop(SHORT_STEP, step)).fix) is ("zero_grad" in name)
+
+
 def test_a_range_without_a_name_is_no_place():
     def step(drawing: TraceDrawing, number: int, start: int) -> None:
         drawing.annotation("", start, SHORT_STEP)

@@ -108,7 +108,7 @@ def cuts(job: Job):
 def test_a_value_read_between_two_programs_of_a_step_cuts_its_graph():
     (finding,) = cuts(cut("PjRtComputationClient::TransferFromDevice"))
     assert finding.cost_ns_per_step == 250 * US
-    assert finding.why.startswith("1 times per step")
+    assert finding.why.startswith("Once per step")
     assert "add_step_closure" in finding.fix
 
 

@@ -48,6 +48,7 @@ class Place:
 class HostWork:
     """What one account books to one cause in the used steps."""
 
+    cause: Category
     device: int | None
     cost_ns_per_step: int
     between_ns_per_step: int | None
@@ -81,6 +82,7 @@ def host_work(facts: Facts, account: Account, cause: Category) -> HostWork | Non
     device = account.rows.device
     inside, weight = _sampled(facts, found)
     return HostWork(
+        cause=cause,
         device=device,
         cost_ns_per_step=cost,
         between_ns_per_step=None if device is None else facts.per_step(int(length[found.between].sum())),
@@ -276,6 +278,9 @@ def host_finding(
 
 
 def often_enough(facts: Facts, work: HostWork, share: float) -> bool:
-    """Whether at least a share of the used steps hold some of it, and more than one does."""
-    return work.steps >= max(2, share * len(facts.used))
+    """Whether at least a share of the steps hold some of it, and more than one does. Steps set apart for the same cause
+    count too: else the half of them that took less of it would be nobody's.
+    """
+    slow = sum(found.cause is work.cause for found in facts.slow)
+    return work.steps + slow >= max(2, share * (len(facts.used) + slow))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 PYTORCH, JAX, TENSORFLOW, TORCH_XLA = "PyTorch", "JAX", "TensorFlow", "PyTorch/XLA"
+SERVING = "PyTorch, serving"
+"""PyTorch in a program that does not train."""
 
 Remedies = Mapping[str | None, str]
 """Text per ``Info.framework``; that of None for all others."""
@@ -222,6 +224,11 @@ Compile what still runs eagerly too: the loss and the whole step, and the optimi
     step = torch.compile(step)
     opt_step = torch.compile(optimizer.step)
 Set numerics that must stay exact apart; `TORCH_LOGS=graph_breaks` says what cannot be compiled.""",
+    SERVING: """\
+Compile what still runs eagerly too, the whole model, and let one launch run it:
+    model = torch.compile(model, mode="reduce-overhead")
+Engines that serve models do so unless told otherwise: vLLM without `enforce_eager`, SGLang without
+`--disable-cuda-graph`. `TORCH_LOGS=graph_breaks` says what cannot be compiled.""",
     JAX: """\
 Put the whole step into one program: each op outside of `jax.jit` is a program of its own.
     step = jax.jit(step, donate_argnums=0)

@@ -52,7 +52,7 @@ PHASES: dict[str, str] = {
     "forward": "forward",
     "loss": "loss",
     "backward": "backward",
-    "communication": "gradient communication",
+    "communication": "communication",
     "optimizer": "optimizer",
     "between_steps": "idle before the first op",
     "unknown": "phase not recorded",

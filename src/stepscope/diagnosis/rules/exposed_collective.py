@@ -14,7 +14,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
+from stepscope.diagnosis.evidence import SHOWN, booked, serves, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.limits import SMALL_COLLECTIVE_NS, SMALL_COLLECTIVES
@@ -74,7 +74,8 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, cost: int
     length = activity.end[ops] - activity.start[ops]
     count = ops.size / len(facts.used)
     small = count >= SMALL_COLLECTIVES and float(np.median(length)) < SMALL_COLLECTIVE_NS
-    framework = facts.trace.info.framework
+    # A program that serves reduces no gradients.
+    framework = None if serves(facts) else facts.trace.info.framework
     longest = ops[np.argsort(-length, kind="stable")[:SHOWN]]
     calls = activity.call[longest]
     places = dict.fromkeys(facts.locator.where(call) for call in calls[calls >= 0].tolist())

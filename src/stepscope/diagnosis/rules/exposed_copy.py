@@ -18,7 +18,7 @@ from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import COPY_D2H, COPY_PAGEABLE, COPY_PINNED, remedy
 from stepscope.limits import RECURS_SHARE
-from stepscope.units import format_bytes, format_ns
+from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.changes import waits_of_copies, without_copies
 
 _WORDS = {
@@ -73,7 +73,8 @@ def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int) -> str:
     known = [size for size in sizes if size is not None]
     size = f", {format_bytes(sum(known) // len(facts.used))}" if len(known) == len(sizes) else ""
     noun = "copy" if count == 1 else "copies"
-    text = f"{count:.3g} {noun} per step{size}: for {format_ns(exposed)} per step the device does nothing but copy."
+    text = f"{format_mean(count)} {noun} per step{size}: "
+    text += f"for {format_ns(exposed)} per step the device does nothing but copy."
     if staging:
         text += f" Another {format_ns(staging)} it waits for the host to stage the data."
     text += _memory(facts, copies)

@@ -19,6 +19,7 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import Kind
+from stepscope.units import format_times
 
 _FIX = """\
 Remove what breaks the graph: `TORCH_LOGS=graph_breaks` (or `torch._dynamo.explain(f)(x)`) names each reason and line.
@@ -48,7 +49,7 @@ def find(facts: Facts) -> list[Finding]:
                 device=activity.device,
                 title="Graph breaks leave ops outside of the compiled code",
                 why=(
-                    f"{len(between[0]) / len(facts.used):.3g} times per step one compiled region ends, ops run "
+                    f"{format_times(len(between[0]) / len(facts.used))} per step one compiled region ends, ops run "
                     f"eagerly, and another region begins; the device waits for the launches between.{resumed}"
                 ),
                 fix=paragraphs(_FIX),

@@ -22,6 +22,7 @@ from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.tables import Rows
+from stepscope.units import format_times
 from stepscope.whatif.change import Change
 
 _READS = re.compile(r"(?:\w+::)+(?:Await|BlockHostUntil\w+|ToLiteral)$")
@@ -46,9 +47,9 @@ def find(facts: Facts) -> list[Finding]:
                 device=activity.device,
                 title="Values read in the middle of the step cut it into several programs",
                 why=(
-                    f"{len(cuts[0]) / len(facts.used):.3g} times per step the next program starts only after a value "
-                    f"of the one before was read{f' ({read})' if read else ''}: the device is idle until the host has "
-                    "it, and has built and started the rest."
+                    f"{format_times(len(cuts[0]) / len(facts.used))} per step the next program starts only after a "
+                    f"value of the one before was read{f' ({read})' if read else ''}: the device is idle until the "
+                    "host has it, and has built and started the rest."
                 ),
                 fix=paragraphs(remedy(GRAPH_CUT, facts.trace.info.framework)),
                 cost_ns_per_step=cost,

@@ -20,7 +20,7 @@ from stepscope.diagnosis.remedies import ON_DEVICE, remedy
 from stepscope.limits import RECURS_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64
-from stepscope.units import format_ns
+from stepscope.units import format_mean, format_ns
 from stepscope.whatif.change import Change
 
 
@@ -51,9 +51,9 @@ def _found(facts: Facts, account: Account) -> Finding | None:
         device=account.rows.device,
         title=f"Ops that run on the host hold up the device: `{names[0]}`{others}",
         why=(
-            f"{ops.size / len(facts.used):.3g} ops per step compute on the host ({_listed(facts, ops, length)}); "
-            f"for {format_ns(cost)} of that the device has nothing to do. The saving leaves out what they take on the "
-            "device instead."
+            f"{format_mean(ops.size / len(facts.used))} ops per step compute on the host "
+            f"({_listed(facts, ops, length)}); for {format_ns(cost)} of that the device has nothing to do. "
+            "The saving leaves out what they take on the device instead."
         ),
         fix=paragraphs(remedy(ON_DEVICE, facts.trace.info.framework)),
         basis="measured",

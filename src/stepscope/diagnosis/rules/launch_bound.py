@@ -23,7 +23,7 @@ from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUN
 from stepscope.trace import intervals as iv
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, NULL, Kind
-from stepscope.units import format_count, format_ns
+from stepscope.units import format_ns, format_times
 from stepscope.whatif.changes import without_launch_gaps
 
 PLACE_SHARE = 0.05
@@ -63,6 +63,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
     longest = np.sort(waiting[np.argsort(-per_gap[waiting], kind="stable")][:SHOWN])
     median = int(np.median(activity.end - activity.start))
     pause = int(np.median(per_gap[waiting]))
+    places = _places(facts, gaps.cause_op[waiting], activity, per_gap[waiting])
     return Finding(
         rule="launch_bound",
         device=activity.device,
@@ -72,12 +73,11 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
         change=without_launch_gaps(facts),
         basis="modelled",
         why=(
-            f"{format_count(waiting.size // len(facts.used))} times per step the device runs dry before the next "
-            f"launch: half of its ops take under {format_ns(median)}, and half of these waits take over "
-            f"{format_ns(pause)}."
+            f"{format_times(waiting.size / len(facts.used))} per step the device runs dry before the next launch: half "
+            f"of its ops take under {format_ns(median)}, and half of these waits take over {format_ns(pause)}."
         ),
-        fix=paragraphs(remedy(LAUNCH, facts.trace.info.framework).format(optimizer=_optimizer_line(facts))),
-        where=_places(facts, gaps.cause_op[waiting], activity, per_gap[waiting]),
+        fix=paragraphs(remedy(LAUNCH, facts.trace.info.framework).format(optimizer=_optimizer_lines(facts, places))),
+        where=places,
         evidence=tuple(
             Evidence(
                 facts.trace.name_of(int(activity.slice[gaps.op[g]])),
@@ -97,11 +97,14 @@ def _launch(facts: Facts, device: int) -> str:
     return "launch kernels" if kinds.get(device, "gpu") == "gpu" else "start programs"
 
 
-def _optimizer_line(facts: Facts) -> str:
+def _optimizer_lines(facts: Facts, places: tuple[Where, ...]) -> str:
     """Code for the optimizer this profile shows, nothing where it shows none (inference)."""
     found = (re.match(r"Optimizer\.step#(\w+)\.step$", name) for name in facts.trace.strings)
     name = next((match[1] for match in found if match), None)
-    return "" if name is None else f"    optimizer = {name}(params, fused=True)  # or foreach=True, where it has them\n"
+    lines = "" if name is None else f"    optimizer = {name}(params, fused=True)  # or foreach=True, if it has them\n"
+    if any((place.annotation or "").startswith("Optimizer.zero_grad#") for place in places):
+        lines += "    optimizer.zero_grad(set_to_none=True)  # the default: nothing is launched to set zeros\n"
+    return lines
 
 
 def _floor(gaps: Gaps) -> int:

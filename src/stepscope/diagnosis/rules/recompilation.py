@@ -1,9 +1,9 @@
 """recompilation: code is compiled, or a graph is traced anew, in step after step.
 
-Statement: the accounting books idle time to ``compile`` in at least ``RECURS_SHARE`` of the used steps, and in more
-than one. For JAX and TensorFlow ``graph_build`` counts too: a program that is cached is not traced. Steps that compile
-now and then are told by ``slow_steps``; a single step may just be the first. The parameters that changed are named
-where the profile holds the programs.
+Statement: the accounting books idle time to ``compile`` in at least ``RECURS_SHARE`` of the steps, and in more than one
+(steps set apart as slow for it count; their time is that of ``slow_steps``). For JAX and TensorFlow ``graph_build``
+counts too: a program that is cached is not traced. Steps that compile now and then are told by ``slow_steps``; a single
+step may just be the first. The parameters that changed are named where the profile holds the programs.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.limits import RECURS_SHARE, REPEATED_COPIES
-from stepscope.units import format_bytes, format_ns
+from stepscope.units import format_bytes, format_mean, format_ns
 
 _WORDS = {
     Category.COPY_H2D: "to the device",
@@ -48,7 +48,7 @@ def find(facts: Facts) -> list[Finding]:
                     device=account.rows.device,
                     title=f"Copies of one size {_WORDS[copies.category]}, again and again",
                     why=(
-                        f"{per_step:.3g} copies of {format_bytes(size)} each per step come from "
+                        f"{format_mean(per_step)} copies of {format_bytes(size)} each per step come from "
                         f"{f'`{copies.op}`' if copies.op else 'one place'}; for {format_ns(cost)} the device does "
                         "nothing else. The saving is that of one copy in place of them."
                     ),

@@ -15,7 +15,15 @@ from stepscope.analysis.slow_steps import SlowStep, spacing
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
-from stepscope.diagnosis.remedies import RECOMPILED, remedy
+from stepscope.diagnosis.remedies import (
+    ALLOCATIONS,
+    CHECKPOINTS,
+    GARBAGE,
+    HOST_WORK,
+    RECOMPILED,
+    Remedies,
+    remedy,
+)
 from stepscope.trace.forest import rows_of_track
 from stepscope.units import format_count, format_ns
 
@@ -28,16 +36,14 @@ _DOING = {
     Category.PYTHON: "Python code runs that launches nothing",
     Category.UNKNOWN_HOST: "the host does something the profile does not record",
 }
-_CURES = {
-    Category.CHECKPOINT_IO: "Write checkpoints less often, or in the background (copy the state to host memory, write "
-    "it from a thread).",
-    Category.GC: "Collect when it suits you: `gc.freeze()` after set-up, `gc.disable()` in the loop, and "
-    "`gc.collect()` every few hundred steps.",
-    Category.ALLOCATOR: "Keep shapes fixed (pad or bucket) so that the allocator's cache serves every step, or set "
-    "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`.",
-    Category.PYTHON: "Run it less often, or beside the steps in a thread: logging, metrics, evaluation and callbacks "
-    "need not hold up a step.",
-    Category.UNKNOWN_HOST: "Record Python's stacks to see what runs in these steps.",
+_CURES: dict[Category, Remedies] = {
+    Category.COMPILE: RECOMPILED,
+    Category.GRAPH_BUILD: RECOMPILED,
+    Category.CHECKPOINT_IO: CHECKPOINTS,
+    Category.GC: GARBAGE,
+    Category.ALLOCATOR: ALLOCATIONS,
+    Category.PYTHON: HOST_WORK,
+    Category.UNKNOWN_HOST: {None: "Record Python's stacks to see what runs in these steps."},
 }
 
 
@@ -57,12 +63,13 @@ def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
     places = dict.fromkeys(place for place, _ in seen if place)
     period = spacing(tuple(group))
     often = f"every {format_count(period)}th" if period else f"{len(group)} of {steps}"
+    takes = "takes" if period or len(group) == 1 else "take"
     longer = format_ns(round(sum(found.excess_ns for found in group) / len(group)))
     return Finding(
         rule="slow_steps",
-        title=f"Slow steps: {often} takes {longer} longer, as {_DOING[cause]}",
+        title=f"Slow steps: {often} {takes} {longer} longer, as {_DOING[cause]}",
         why=_why(facts, cause, group, period),
-        fix=_fix(facts, cause),
+        fix=paragraphs(remedy(_CURES[cause], facts.trace.info.framework)),
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         predicted_step_ns=facts.mean_step_ns,
@@ -125,9 +132,3 @@ def _why(facts: Facts, cause: Category, group: list[SlowStep], period: int | Non
     if period:
         text += " Coming half as often, they cost half as much per step on average."
     return text + " Costs and shares elsewhere in this report are those of the usual steps."
-
-
-def _fix(facts: Facts, cause: Category) -> str:
-    if cause in (Category.COMPILE, Category.GRAPH_BUILD):
-        return paragraphs(remedy(RECOMPILED, facts.trace.info.framework))
-    return _CURES[cause]
