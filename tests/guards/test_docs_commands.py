@@ -27,6 +27,8 @@ NOT_RUN = {
     "pip install": "needs the network; tests/packaging installs the wheel",
     "make demo": "installs from the network; tests/packaging runs it in a fresh checkout",
     "stepscope run": "needs a framework; tests/capture runs it",
+    "stepscope view": "serves until it is ended; tests/browser runs it",
+    "tensorboard --logdir": "serves until it is ended; tests/browser runs it",
     "stepscope capture": "needs a job that runs; tests/capture runs it",
     "KINETO_USE_DAEMON=1 python train.py &": "is that job",
     "make test": "is what runs this test",
