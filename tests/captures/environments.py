@@ -49,6 +49,7 @@ FRAMEWORKS = {
         (("lightning==2.6.6", "transformers==5.23.0", "accelerate==1.15.0", "keras==3.15.1"),),
         over="torch",
     ),
+    "xprof": Framework("STEPSCOPE_XPROF_PYTHON", (("xprof==2.24.2",),)),
     "viztracer": Framework("STEPSCOPE_VIZTRACER_PYTHON", (("viztracer==1.1.1",),)),
     # 7 GB from the package index: only where somebody has it.
     "torch_xla": Framework("STEPSCOPE_TORCH_XLA_PYTHON", ()),
