@@ -10,6 +10,7 @@ import pytest
 
 from stepscope.capture.results import recordings
 from stepscope.cli.run import _listed, _report
+from stepscope.readers.find import find
 from tests.kit.drawing import draw
 from tests.kit.kineto_writer import write_kineto
 
@@ -44,6 +45,18 @@ def test_the_ranks_that_are_not_diagnosed_are_named(tmp_path: Path, capsys: pyte
     assert said.out == ""
     assert said.err.count("this is the diagnosis of rank 0 alone; rank 1 and rank 2 were recorded too") == 1
     assert all(str(tmp_path / f"rank{rank}.json") in said.err for rank in range(3))
+
+
+def test_the_report_for_a_browser_lies_beside_the_profile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left_by(tmp_path, 0, 1)
+    _report(recordings(tmp_path, 0))
+    page = tmp_path / "rank0.json.html"
+    assert f"for a browser: {page}" in capsys.readouterr().err
+    assert '"title":"rank0.json"' in page.read_text(encoding="utf-8")
+    assert [source.path.name for source in find(str(tmp_path)).sources] == ["rank0.json", "rank1.json"]
+    assert all(skipped.expected for skipped in find(str(tmp_path)).skipped if skipped.path == page)
 
 
 def test_a_single_process_needs_no_such_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -218,8 +218,12 @@ def _diagnosed(recorded: list[Recording]) -> None:
 
     first, *others = recorded
     # TensorFlow 1 leaves a profile per step: the last is no start-up.
-    document = pipeline.open_profile(first.profiles[-1]).document()
-    sys.stderr.write(terminal.render(document, width=_WIDTH, color=False, verbose=False))
+    path = first.profiles[-1]
+    profile = pipeline.open_profile(path)
+    sys.stderr.write(terminal.render(profile.document(), width=_WIDTH, color=False, verbose=False))
+    page = path.with_name(f"{path.name}.html")
+    page.write_text(profile.html(), encoding="utf-8", errors="backslashreplace")
+    say(f"the same with the trace, for a browser: {page}")
     if others:
         say(
             f"this is the diagnosis of {first.who} alone; {_listed([each.who for each in others])} "

@@ -9,6 +9,7 @@ from stepscope.errors import InputError
 from stepscope.trace.trace import Loss
 
 EVENT_FILE = "is a TensorBoard event file, not a profile; profiles are below plugins/profile/ beside it"
+REPORT = "is a report of stepscope; name the profile it was made from"
 _PACKED = "is compressed with {0}, which is not read; decompress it with `{1}`"
 _UNPACK = "is a {0} archive, which is not read; unpack it and name the profile, or the folder it is in"
 _FIRST: tuple[tuple[bytes, str], ...] = (
@@ -40,6 +41,7 @@ _FIRST: tuple[tuple[bytes, str], ...] = (
         "with jax.profiler.trace",
     ),
     (rb".{17,40}brain\.Event:", EVENT_FILE),
+    (rb'<!doctype html>\n<html[^>]*>\n<head>\n<meta name="generator" content="stepscope">', REPORT),
     (rb"\s*<(?i:!doctype html|html|head|\?xml)", "is a web page or XML, not a profile; download the file itself"),
     (rb"PAR1|ARROW1", "is a table in a file, not a profile; name the profile it was made from"),
     (rb"\xff\xfe|\xfe\xff", "is text in UTF-16; write it as UTF-8"),
@@ -79,7 +81,7 @@ def empty(path: object, losses: Iterable[Loss]) -> InputError:
 
 def is_ordinary(words: str) -> bool:
     """Whether such files lie beside profiles as a matter of course, so that nobody asks why they are not read."""
-    return words == EVENT_FILE or words.endswith(ASK)
+    return words in (EVENT_FILE, REPORT) or words.endswith(ASK)
 
 
 def _is_text(head: bytes) -> bool:
