@@ -56,7 +56,7 @@ class Line:
     id: str
     label: str
     type: str
-    """``steps``, ``phases``, ``scopes``, ``idle``, ``stream``, ``group`` or ``thread``."""
+    """``steps``, ``phases``, ``scopes``, ``idle``, ``stream``, ``group``, ``thread`` or ``other``."""
     group: str
     """What it stands under: a device or a process."""
     start: I64
@@ -147,7 +147,7 @@ class _Own:
             start, dur, text, rows = start[order], dur[order], text[order], rows[order]
             kind, category = kind[order], category[order]
         is_stream = trace.tracks.kind[track] == TrackKind.DEVICE_STREAM
-        kinds = {TrackKind.DEVICE_STREAM: "stream", TrackKind.DEVICE_LINE: "group"}
+        kinds = {TrackKind.DEVICE_STREAM: "stream", TrackKind.DEVICE_LINE: "group", TrackKind.OTHER: "other"}
         return Line(
             id=f"track {track}", label=track_label(trace, track), track=track, group=group, device=device,
             type=kinds.get(TrackKind(int(trace.tracks.kind[track])), "thread"),
