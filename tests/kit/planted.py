@@ -150,13 +150,15 @@ def python_unseen(python_us: int = 7_000) -> Planted:
 def garbage_collection(seed: int = 0, gc_us: int = 20_000, every: int = 3) -> Planted:
     """A collection of 20 ms every third step."""
     plan = Plan(seed=seed, steps=11, gc_us=gc_us, gc_every=every)
-    return plant(plan, replace(plan, gc_us=0), category="gc", where=USER_FRAMES["main"])
+    return plant(plan, replace(plan, gc_us=0), rule="slow_steps", category="gc", where=USER_FRAMES["main"])
 
 
 def checkpointing(seed: int = 0, checkpoint_us: int = 40_000, every: int = 4) -> Planted:
     """A checkpoint of 40 ms every fourth step."""
     plan = Plan(seed=seed, steps=14, checkpoint_us=checkpoint_us, checkpoint_every=every)
-    return plant(plan, replace(plan, checkpoint_us=0), category="checkpoint_io", where=USER_FRAMES["save"])
+    return plant(
+        plan, replace(plan, checkpoint_us=0), rule="slow_steps", category="checkpoint_io", where=USER_FRAMES["save"]
+    )
 
 
 def allocator_retries(seed: int = 0, allocator_us: int = 6_000) -> Planted:
@@ -170,7 +172,7 @@ def allocator_retries(seed: int = 0, allocator_us: int = 6_000) -> Planted:
 def recompilation(seed: int = 0, compile_us: int = 60_000, every: int = 4) -> Planted:
     """A recompilation of 60 ms every fourth step."""
     plan = Plan(seed=seed, steps=10, compile_us=compile_us, compile_every=every)
-    return plant(plan, replace(plan, compile_us=0), category="compile", where=USER_FRAMES["step"])
+    return plant(plan, replace(plan, compile_us=0), rule="slow_steps", category="compile", where=USER_FRAMES["step"])
 
 
 def collecting_in_every_step(seed: int = 0, gc_us: int = 6_000) -> Planted:

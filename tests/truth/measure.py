@@ -20,6 +20,8 @@ from stepscope.whatif.replay import replay
 from tests.kit.inject import KINDS, Kind, injected, stretch_us
 from tests.kit.masked_loss import VARIANTS, MaskedLoss
 from tests.kit.planted import CASES
+from tests.kit.planted_case import Planted
+from tests.kit.several import SEVERAL
 from tests.kit.traces import REPOSITORY, traces_folder
 from tests.support import trace_of, trace_of_bytes
 from tests.whatif.test_replay import CURES
@@ -31,6 +33,9 @@ LEAST_US = 5_000
 REAL = ("a100_event_sync", "h100_bert_small", "h100_qwen05b", "v100_resnet50_workers0", "v100_two_ranks_rank1")
 """Real profiles with step markers, all launches and an idle instant in each step."""
 
+REPAIRED = (("examples/capture_demo.py", "cpu_input_bound.json.gz", "cpu_input_fixed.json.gz"),)
+"""The program, and the files in ``examples/profiles`` recorded of it before and after the repair."""
+
 RULES = {
     "input": "input_bound", "gc": "between_steps", "compile": "recompilation", "python": "between_steps",
     "sync": "sync_bound",
@@ -38,24 +43,82 @@ RULES = {
 """Which rule must find an injected stall."""
 
 
+BOOKED = {
+    "input_bound": ("input",), "sync_bound": ("sync",), "launch_bound": ("launch", "launch_latency"),
+    "exposed_copy": ("copy_h2d", "copy_staging"), "exposed_collective": ("collective",),
+    "allocator_bound": ("allocator",), "recompilation": ("compile",),
+}  # fmt: skip
+"""What a rule's cost consists of. The rules on host work (``between_steps``, ``slow_steps``) have one cause of several:
+that of the case."""
+
+
 def planted(name: str) -> Row:
-    """One generated profile with a cause of known size; errors are shares of the truth, None where there is none."""
+    """One generated profile with a cause of known size; errors are shares of the truth, None where there is none.
+
+    Cost and prediction are what the first finding says, where a rule is settled for the cause. Elsewhere the cost is
+    what the accounting books to the cause, and the prediction that of a replay without it.
+    """
     case = CASES[name]()
     facts = analyse(trace_of(case.events))
     found = diagnose(facts)
-    row: Row = {"case": name, "what": _first_sentence(CASES[name].__doc__), "quiet": case.quiet}
+    row: Row = {"case": name, "what": _first_sentence(CASES[name].__doc__), "quiet": case.quiet, "rule": case.rule}
     row |= {"findings": len(found.findings), "first": None, "cost_error": None, "prediction_error": None}
     if case.rule:
-        row["first"] = bool(found.findings) and found.findings[0].rule == case.rule
+        first = found.findings[0] if found.findings else None
+        row["first"] = first is not None and first.rule == case.rule
+        if first is not None and row["first"]:
+            categories = BOOKED.get(first.rule, (case.category,))
+            row["cost_error"] = _error(first.cost_ns_per_step or 0, _booked_truly(case, first.device, categories))
+            row["prediction_error"] = _error(first.predicted_step_ns or 0, case.without_ns["all"])
+        return row
     if case.category and name != "sampled":
         account = facts.accounts[0]
         at = [str(category) for category in CATEGORIES].index(case.category)
         booked = account.parts[account.step_rows(facts.timed)].sum(axis=0)[at] / len(facts.timed)
-        wanted = case.truth.mean_parts(account.rows.device)[case.category]
-        row["cost_error"] = _error(booked, wanted)
+        row["cost_error"] = _error(booked, _booked_truly(case, account.rows.device, (case.category,)))
     if name in CURES:
         row["prediction_error"] = _error(_predicted(facts, CURES[name](facts)), case.without_ns["all"])
     return row
+
+
+def _booked_truly(case: Planted, device: int | None, categories: tuple[str, ...]) -> float:
+    parts = case.truth.mean_parts(device)
+    return sum(parts.get(category, 0) for category in categories)
+
+
+def several(name: str) -> list[Row]:
+    """One generated profile with several causes at once: a row for each, then one for all of them together."""
+    case = SEVERAL[name]()
+    facts = analyse(trace_of(case.events))
+    found = diagnose(facts)
+    step = case.truth.mean_step_ns()
+    gains = {rule: step - ns for rule, ns in case.without_ns.items() if rule != "all"}
+    by_rule = {finding.rule: finding for finding in found.findings}
+    rows: list[Row] = []
+    for rule, gain in gains.items():
+        row: Row = {"case": name, "rule": rule, "found": rule in by_rule}
+        row |= {"step_ns": round(step), "gain_ns": round(gain), "cost_error": None, "gain_error": None}
+        if rule in by_rule:
+            finding = by_rule[rule]
+            categories = BOOKED.get(rule) or (("python",) if rule == "between_steps" else ("gc",))
+            row["cost_error"] = _error(finding.cost_ns_per_step or 0, _booked_truly(case, finding.device, categories))
+            row["gain_error"] = _error(finding.saving_ns_per_step or 0, gain)
+        rows.append(row)
+    # What only slow steps have is no part of the usual step, from which the combined one is predicted.
+    together = found.whatif.combined_step_ns
+    assert together is not None
+    return [
+        *rows,
+        {
+            "case": name,
+            "rule": "all",
+            "others": sorted({finding.rule for finding in found.findings} - gains.keys()),
+            "in_order": [f.rule for f in found.findings] == sorted(gains, key=lambda rule: -gains[rule]),
+            "step_ns": round(step),
+            "after_ns": round(case.without_ns["all"]),
+            "step_error": _error(together, case.without_ns["all"]),
+        },
+    ]
 
 
 def _predicted(facts: Facts, change: Change) -> float:
@@ -94,6 +157,33 @@ def pairs() -> list[Row]:
                     "gain_error": _error(saving, gained),
                 }
             )
+    return rows
+
+
+def repaired() -> list[Row]:
+    """Real profiles of one program before and after a repair: what the first finding predicted and what came of it."""
+    rows = []
+    for name, before, after in REPAIRED:
+        one, other = (stepscope.open(REPOSITORY / "examples" / "profiles" / file) for file in (before, after))
+        finding = diagnose(one.facts).findings[0]
+        step, left = one.facts.mean_step_ns, other.facts.mean_step_ns
+        assert step is not None
+        assert left is not None
+        assert finding.predicted_step_ns is not None
+        assert finding.saving_ns_per_step is not None
+        rows.append(
+            {
+                "pair": name,
+                "rule": finding.rule,
+                "basis": finding.prediction_basis,
+                "confidence": finding.confidence,
+                "step_ns": step,
+                "after_ns": left,
+                "predicted_ns": finding.predicted_step_ns,
+                "step_error": _error(finding.predicted_step_ns, left),
+                "gain_error": _error(finding.saving_ns_per_step, step - left),
+            }
+        )
     return rows
 
 
@@ -148,7 +238,9 @@ def _first_sentence(text: str | None) -> str:
 if __name__ == "__main__":
     made = {
         "planted": [planted(name) for name in CASES],
+        "several": [row for name in SEVERAL for row in several(name)],
         "pairs": pairs(),
+        "repaired": repaired(),
         "stalled": [stalled(name, kind) for name in REAL for kind in KINDS],
     }
     FILE.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")

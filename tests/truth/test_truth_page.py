@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.kit.planted import CASES
+from tests.kit.several import SEVERAL
 from tests.kit.traces import real_trace
 from tests.truth import measure
 
@@ -36,6 +37,27 @@ def test_planted(row):
     assert row["first"] is not False
     assert not (row["quiet"] and row["findings"])
     same(measure.planted(row["case"]), row)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_at_once(name):
+    rows = [row for row in FIGURES["several"] if row["case"] == name]
+    *causes, together = rows
+    assert together["others"] == []
+    assert together["in_order"]
+    assert together["step_error"] <= PREDICTION
+    for row in causes:
+        assert row["found"]
+        assert row["cost_error"] <= COST
+        assert row["gain_error"] <= PREDICTION
+    for found, row in zip(measure.several(name), rows, strict=True):
+        same(found, row)
+
+
+def test_repaired():
+    """Shown as it is: what a real pair says is no promise."""
+    for found, row in zip(measure.repaired(), FIGURES["repaired"], strict=True):
+        same(found, row)
 
 
 def test_pairs():
