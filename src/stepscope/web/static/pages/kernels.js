@@ -55,7 +55,7 @@ function figures({ report, words }) {
     narrow && [narrow[0], ...apart(narrow[1])],
     cores && ['on tensor cores', orNot(cores.yes), 'of kernel time'],
     precision && ['could use them, does not', formatNs(precision.eligible_unused_ns_per_step), 'per step'],
-    ...(analyses.mfu ?? []).map((/** @type {Row} */ one) => /** @type {[string, string, string]} */ ([
+    ...(analyses.mfu ?? []).filter((/** @type {Row} */ one) => one.flops_per_step).map((/** @type {Row} */ one) => ([
       'work per step', formatRate(one.flops_per_step, 'FLOP'),
       `${formatShare(one.counted_share)} of kernel time counted`])),
     ...(analyses.xla?.duty_cycle ?? []).filter((/** @type {Row} */ one) => one.share !== null)
@@ -180,7 +180,7 @@ function gaps(context) {
       {
         title: 'mostly',
         value: (row) => words.categories[cause(row)]?.words ?? null,
-        show: (row) => h('span', null, h('i', { class: `swatch ${swatch(cause(row), false)}` }),
+        show: (row) => h('span', { class: 'nowrap' }, h('i', { class: `swatch ${swatch(cause(row), false)}` }),
           words.categories[cause(row)]?.words ?? ABSENT),
       },
       named('first op after it', (row) => row.op),

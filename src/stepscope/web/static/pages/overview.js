@@ -52,22 +52,29 @@ function figures({ report, words }) {
   const [, time, spread] = /** @type {string[]} */ (/^([\d.]+ \S+|.*?)(?:,? (.*))?$/s.exec(words.step_time));
   const waited = summary.launch_wait_share;
   const pool = (analyses.memory?.pools ?? []).find((/** @type {any} */ one) => !one.on_host);
-  const several = (analyses.mfu ?? []).length > 1;
   return tiles([
     ['step time', time, spread],
     ...words.headlines.map(([label, value]) => /** @type {[string, string, string]} */ ([label, ...apart(value)])),
     waited !== null && ['waiting for launches', formatShare(waited), 'of the step time'],
-    ...(analyses.mfu ?? []).map((/** @type {any} */ used) => {
-      const label = several ? `MFU of device ${used.device}` : 'MFU';
-      return used.share === null ? [label, 'not determined', used.reason ?? '']
-        : [label, formatShare(used.share), 'of the peak'];
-    }),
+    ...utilisation(analyses.mfu ?? []),
     pool ? [
       'most memory in use',
       `${pool.basis === 'at_least' ? '≥ ' : ''}${formatBytes(pool.peak.allocated_bytes)}`,
       pool.headroom ? `${formatBytes(pool.headroom.free_bytes)} free on device` : '',
     ] : ['most memory in use', 'not recorded'],
   ]);
+}
+
+/**
+ * The utilisation of each device; where none is known, why.
+ * @param {{device: number|null, share: number|null, reason: string|null}[]} found
+ * @returns {[string, string, string][]}
+ */
+function utilisation(found) {
+  const known = found.filter((one) => one.share !== null);
+  if (found.length && !known.length) return [['MFU', 'not determined', found[0].reason ?? '']];
+  return known.map((one) => [found.length > 1 ? `MFU of device ${one.device}` : 'MFU', formatShare(one.share),
+    'of the peak']);
 }
 
 /** @param {Context} context */
