@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-import stepscope
-from stepscope import cli
+from stepscope import cli, pipeline
 from stepscope.errors import StepscopeError
 from stepscope.remote import ipc_fabric, kineto_daemon
 from tests.capture.jobs import SCRIPTS, environment
@@ -163,7 +162,7 @@ def test_the_real_pytorch_is_recorded(
     job = start(framework_python("torch"), SCRIPTS / "torch_endless.py", KINETO_USE_DAEMON="1", **abstract)
     assert cli.main(["capture", "-o", str(tmp_path), "--pid", str(job.pid), *words]) == 0
     (profile,) = tmp_path.iterdir()
-    opened = stepscope.open(profile)
+    opened = pipeline.open_profile(profile)
     assert opened.steps.height >= 5
     assert opened.trace.info.framework == "PyTorch"
     assert job.poll() is None
