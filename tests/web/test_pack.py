@@ -24,7 +24,13 @@ TRACES = ["example", "kineto/v100_two_ranks_rank1.json.gz", "kineto/mi300_resnet
 
 @cache
 def profile(name: str) -> stepscope.Profile:
-    return stepscope.open(EXAMPLE if name == "example" else real_trace(name))
+    return opened(EXAMPLE if name == "example" else real_trace(name))
+
+
+def opened(path: Path) -> stepscope.Profile:
+    made = stepscope.open(path)
+    assert isinstance(made, stepscope.Profile)
+    return made
 
 
 def read(packed: bytes, folder: Path, begin: int, end: int) -> dict[str, Any]:
@@ -64,7 +70,8 @@ def test_sums_of_a_range_are_those_of_stepscope_query(name: str, tmp_path: Path)
                 shown[one["name"], one["kind"]] = shown.get((one["name"], one["kind"]), 0) + one["self"]
     # The panel shows the 300 names of a track with most time: of those it leaves out none has more than the last.
     left = sum(sum_["names"][-1]["self"] for sum_ in found["sums"] if len(sum_["names"]) == 300)
-    assert shown and all(0 <= by_name[key] - shown[key] <= left for key in shown)
+    assert shown
+    assert all(0 <= by_name[key] - shown[key] <= left for key in shown)
     assert sum(shown.values()) > 0.99 * sum(by_name.values())
 
 
@@ -96,7 +103,8 @@ def test_every_slice_is_drawn_and_every_gap_has_its_cause(name: str, tmp_path: P
             labels[category]: ns for category, ns in wanted["parts"].items()
         }
         assert (gap["during"] or {}).get("name") == wanted["blocking"]
-        assert gap["op"]["name"] == wanted["op"] and (gap["call"] or {}).get("name") == wanted["launch"]
+        assert gap["op"]["name"] == wanted["op"]
+        assert (gap["call"] or {}).get("name") == wanted["launch"]
     assert compared > 5
 
 
@@ -105,12 +113,12 @@ def test_details_of_a_kernel(tmp_path: Path) -> None:
     info = read(pack(profile(TRACES[1])), tmp_path, 0, 1)["info"]
     told = {one["name"]: one["value"] for one in info["arguments"]}
     assert {"grid", "block", "registers", "stream"} <= told.keys()
-    assert info["launch"]["kind"] == "runtime_call" and info["within"]
+    assert info["launch"]["kind"] == "runtime_call"
+    assert info["within"]
 
 
-def test_streams_say_what_they_hold_and_stand_in_natural_order() -> None:
-    made = profile("example")
-    assert pack(made) == pack(made), "a pack depends on its profile alone"
+def test_a_pack_depends_on_its_profile_alone() -> None:
+    assert pack(profile("example")) == pack(profile("example"))
 
 
 @pytest.mark.real
@@ -124,7 +132,7 @@ def test_order_and_labels(tmp_path: Path) -> None:
 
 
 def test_long_names_are_cut_and_attacks_stay_text(tmp_path: Path) -> None:
-    packed = pack(stepscope.open(hostile_profile(tmp_path)))
+    packed = pack(opened(hostile_profile(tmp_path)))
     assert len(packed) < 500_000
     found = read(packed, tmp_path, 0, 10**12)
     names = {one["name"] for sum_ in found["sums"] for one in sum_["names"]}

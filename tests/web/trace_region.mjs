@@ -9,7 +9,7 @@ const buffer = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byt
 const meta = await engine.load({ packs: [buffer], options: {} }, () => {});
 const range = { begin: Number(begin), end: Number(end), tracks: meta.tracks.map((track) => track.number) };
 const { sums, devices } = engine.area(range);
-const gaps = engine.gaps({ begin: -Infinity, end: Infinity, device: null });
+const gaps = await engine.gaps({ begin: -Infinity, end: Infinity, device: null });
 const first = engine.search({ text: 'kind:kernel|collective|copy|memset' });
 console.log(JSON.stringify({
   slices: meta.slices, tracks: meta.tracks, devices: devices.map(({ group, parts }) => ({ group, parts })),

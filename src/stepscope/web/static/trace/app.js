@@ -6,7 +6,7 @@ import { View } from './view.js';
 /** @typedef {import('./layout.js').Arrangement} Arrangement */
 /** @typedef {{begin: number, end: number, tracks: number[]}} Area */
 /** @typedef {{time: number, end: number|null, text: string, kept: boolean}} Note */
-/** @typedef {'view'|'layout'|'selection'|'area'|'look'|'search'|'notes'|'tab'|'status'} Topic */
+/** @typedef {'view'|'layout'|'selection'|'area'|'look'|'search'|'notes'|'tab'|'status'|'drawn'} Topic */
 /** @typedef {{begin: number, end: number, slices: number, tracks: import('./model.js').Track[],
  *   steps: import('./model.js').Step[], lanes: import('./model.js').Lane[],
  *   sources: {offset: number, label: string, header: any}[], names: string[], nameKinds: Uint8Array,

@@ -2,7 +2,7 @@
 import { Engine } from './engine.js';
 
 /** @typedef {'load'|'paint'|'frame'|'at'|'sample'|'brief'|'info'|'next'|'search'|'marked'|'area'|'flame'|'gaps'
- *   |'overview'|'locate'|'events'} Method */
+ *   |'overview'|'locate'|'events'|'finish'} Method */
 /** @typedef {(method: Method, given: any) => Promise<any>} Ask */
 
 /**

@@ -6,7 +6,7 @@ import { chromeEvents } from './export.js';
 import { difference, flame, sandwich } from './flame.js';
 import { gapList, gapOf } from './gaps.js';
 import { levelsOf, lowerBound } from './lod.js';
-import { readModel } from './model.js';
+import { readModel, readRest } from './model.js';
 import { across, beside, brief, enclosing, flowsOf, occurrences, sliceAt, spread } from './navigate.js';
 import { overview } from './overview.js';
 import { findSlices, parseQuery } from './query.js';
@@ -25,8 +25,10 @@ export class Engine {
   constructor() {
     /** @type {import('./model.js').Model} */
     this.model = /** @type {any} */ (null);
-    /** @type {import('./lod.js').Level[][]} */
+    /** @type {(import('./lod.js').Level[]|undefined)[]} */
     this.levels = [];
+    /** @type {Promise<void>|null} */
+    this.rest = null;
     /** @type {import('./raster.js').Colours} */
     this.colours = /** @type {any} */ (null);
     /** @type {import('./colours.js').Look} */
@@ -46,7 +48,7 @@ export class Engine {
   async load({ packs, options }, progress) {
     const model = await readModel(packs, options, progress);
     this.model = model;
-    this.levels = model.lanes.map((lane) => levelsOf(model, lane));
+    this.levels = new Array(model.lanes.length);
     this.details = model.sources.map((source) => new Details(source.pack));
     this.paint(this.look);
     return {
@@ -57,6 +59,19 @@ export class Engine {
       kindNames: model.kindNames,
       lanes: model.lanes, names: model.texts, nameKinds: model.kinds,
     };
+  }
+
+  /** Everything but what frames need is read when the first frame is drawn, or it is first asked for. */
+  async finish() {
+    this.rest ??= readRest(this.model);
+    await this.rest;
+    return true;
+  }
+
+  /** @param {number} lane */
+  levelsOf(lane) {
+    this.levels[lane] ??= levelsOf(this.model, this.model.lanes[lane]);
+    return this.levels[lane];
   }
 
   /** Answers, to say that the worker runs. */
@@ -101,7 +116,7 @@ export class Engine {
       for (const lane of row.lanes) {
         const { first, track } = this.model.lanes[lane];
         const tint = this.look.mode === 'rank' ? sourceTint(this.model.tracks[track].source) : null;
-        rows.push({ levels: this.levels[lane], first, y: row.y, height: row.height, tint });
+        rows.push({ levels: this.levelsOf(lane), first, y: row.y, height: row.height, tint });
       }
     }
     return this.raster.draw(target, rows, this.colours, back, scale);
@@ -146,6 +161,7 @@ export class Engine {
    * @param {{slice: number}} given
    */
   async info({ slice }) {
+    await this.finish();
     const { model } = this;
     const about = brief(model, slice);
     const source = model.sources[about.source];
@@ -176,7 +192,8 @@ export class Engine {
    * The neighbour of a slice in some way; null for none.
    * @param {{slice: number, how: 'beside'|'across'|'same'|'flow'|'hit', way: number}} given
    */
-  next({ slice, how, way }) {
+  async next({ slice, how, way }) {
+    await this.finish();
     const { model } = this;
     let found = -1;
     if (how === 'beside') found = beside(model, slice, way);
@@ -250,7 +267,8 @@ export class Engine {
   }
 
   /** @param {{begin: number, end: number, device: number|null}} given */
-  gaps(given) {
+  async gaps(given) {
+    await this.finish();
     return gapList(this.model, given);
   }
 
@@ -264,7 +282,7 @@ export class Engine {
 
   /** @param {{width: number}} given */
   overview({ width }) {
-    return overview(this.model, this.levels, width);
+    return overview(this.model, (lane) => this.levelsOf(lane), width);
   }
 
   /** @param {{start: number, dur: number|null, name: string|null, track: string|null}} wanted */

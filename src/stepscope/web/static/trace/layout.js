@@ -145,7 +145,8 @@ function itemOf(row, wanted, pinned, thread) {
     return { ...base, type: 'counter', height: COUNTER_PIXELS * scale, laneHeight: COUNTER_PIXELS * scale, lanes: [],
       collapsed: false };
   }
-  const many = (track.type === 'thread' ? thread >= EXPANDED_THREADS : track.type === 'other') && track.laneCount > MOST_LANES;
+  const late = track.type === 'thread' ? thread >= EXPANDED_THREADS : track.type === 'other';
+  const many = late && track.laneCount > MOST_LANES;
   const collapsed = wanted.collapsed.includes(key) || (many && !wanted.expanded.includes(key));
   const laneHeight = LANE_PIXELS * scale;
   const lanes = Array.from({ length: track.laneCount }, (_, at) => track.firstLane + at);

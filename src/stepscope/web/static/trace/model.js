@@ -18,6 +18,8 @@ import { Pack } from './pack.js';
  *   gaps: Record<string, Int32Array>}} Model */
 
 export const NO_CATEGORY = 255;
+const SHIFT = 2 ** 26;
+const GAP_COLUMNS = ['at', 'during', 'call', 'op', 'step', 'crosses'];
 
 /**
  * @param {ArrayBuffer[]} buffers
@@ -35,31 +37,66 @@ export async function readModel(buffers, options, progress) {
   /** @type {any} */
   const model = {
     slices: total, start: new Float64Array(total), dur: longs ? new Float64Array(total) : new Uint32Array(total),
-    name: new Uint32Array(total), id: new Int32Array(total), tracks: [], lanes: [], counters: [], steps: [],
+    name: new Uint32Array(total), id: new Int32Array(total).fill(-1), tracks: [], lanes: [], counters: [], steps: [],
     sources: [], kindNames: headers[0].kinds, flowKinds: headers[0].flow_kinds, categoryList: headers[0].categories,
     begin: Infinity, end: -Infinity,
   };
-  /** @type {{source: Int32Array, target: Int32Array, kind: Uint8Array}[]} */
-  const flows = [];
-  /** @type {Record<string, number[]>} */
-  const gaps = { at: [], during: [], call: [], op: [], step: [], crosses: [] };
   let first = 0;
   for (const [at, pack] of packs.entries()) {
     const source = { offset: offsets[at], firstSlice: first, slices: pack.slices, pack, header: headers[at],
       label: options.labels?.[at] ?? sourceLabel(headers[at], at, packs.length) };
     model.sources.push(source);
     await readSource(model, source, at, names);
-    flows.push(await readFlows(pack, first));
-    await readGaps(pack, first, gaps);
     first += pack.slices;
     progress(first, total);
   }
-  joinFlows(model, flows);
-  model.gaps = Object.fromEntries(Object.entries(gaps).map(([key, values]) => [key, Int32Array.from(values)]));
+  joinFlows(model, []);
+  model.gaps = Object.fromEntries(GAP_COLUMNS.map((key) => [key, new Int32Array(0)]));
   Object.assign(model, names.columns());
   if (names.size <= 65536) model.name = Uint16Array.from(model.name);
   if (!(model.begin < model.end)) [model.begin, model.end] = [0, 1];
   return model;
+}
+
+/**
+ * Read what no frame needs: ids, flows and what is known of gaps.
+ * @param {Model} model
+ */
+export async function readRest(model) {
+  const flows = [];
+  /** @type {Record<string, Int32Array[]>} */
+  const gaps = Object.fromEntries(GAP_COLUMNS.map((key) => [key, []]));
+  for (const { pack, firstSlice } of model.sources) {
+    model.id.set(await pack.ints('id'), firstSlice);
+    flows.push(await readFlows(pack, firstSlice));
+    for (const key of GAP_COLUMNS) {
+      const shift = key === 'step' || key === 'crosses' ? 0 : firstSlice;
+      gaps[key].push(shifted(await pack.ints(`gaps.${key}`), shift));
+    }
+  }
+  joinFlows(model, flows);
+  model.gaps = Object.fromEntries(Object.entries(gaps).map(([key, parts]) => [key, joined(parts)]));
+}
+
+/**
+ * @param {ArrayLike<number>} values
+ * @param {number} shift what is added to all that are not negative
+ */
+function shifted(values, shift) {
+  const found = new Int32Array(values.length);
+  for (let i = 0; i < found.length; i += 1) found[i] = values[i] < 0 ? -1 : values[i] + shift;
+  return found;
+}
+
+/** @param {Int32Array[]} parts */
+function joined(parts) {
+  const found = new Int32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    found.set(part, at);
+    at += part.length;
+  }
+  return found;
 }
 
 /**
@@ -140,15 +177,16 @@ class Names {
  */
 async function readSource(model, source, at, names) {
   const { pack, header, offset, firstSlice } = source;
-  const [gap, dur, id, name, texts, kinds, categories, precisions] = await Promise.all([
-    pack.ints('gap'), pack.ints('dur'), pack.ints('id'), pack.ints('name'), pack.json('names'),
+  const [gap, dur, name, texts, kinds, categories, precisions] = await Promise.all([
+    pack.ints('gap'), pack.ints('dur'), pack.ints('name'), pack.json('names'),
     pack.ints('names.kind'), pack.ints('names.category'), pack.json('names.precision'),
   ]);
   const numbers = Uint32Array.from(texts, (/** @type {string} */ text, /** @type {number} */ k) => (
     names.number(text, kinds[k], categories[k], precisions[k])));
   model.dur.set(dur, firstSlice);
-  model.id.set(id, firstSlice);
-  for (let i = 0; i < pack.slices; i += 1) model.name[firstSlice + i] = numbers[name[i]];
+  const nameOf = model.name;
+  const startOf = model.start;
+  for (let i = 0; i < pack.slices; i += 1) nameOf[firstSlice + i] = numbers[name[i]];
   let next = firstSlice;
   for (const track of header.tracks) {
     const firstLane = model.lanes.length;
@@ -157,8 +195,8 @@ async function readSource(model, source, at, names) {
       let time = start + offset;
       for (let i = next; i < next + count; i += 1) {
         time += gap[i - firstSlice];
-        model.start[i] = time;
-        time += model.dur[i];
+        startOf[i] = time;
+        time += dur[i - firstSlice];
       }
       next += count;
     }
@@ -202,8 +240,7 @@ async function readCounter(model, source, at, about) {
 async function readFlows(pack, first) {
   const [source, target, kind] = await Promise.all([
     pack.ints('flows.source'), pack.ints('flows.target'), pack.ints('flows.kind')]);
-  return { source: Int32Array.from(source, (i) => i + first), target: Int32Array.from(target, (i) => i + first),
-    kind: Uint8Array.from(kind) };
+  return { source: shifted(source, first), target: shifted(target, first), kind: Uint8Array.from(kind) };
 }
 
 /**
@@ -224,17 +261,10 @@ function joinFlows(model, flows) {
   }
   // Positions of the flows in the order of their targets.
   const target = model.flowTarget;
-  model.byTarget = Int32Array.from(target.keys()).sort((a, b) => target[a] - target[b] || a - b);
-}
-
-/**
- * @param {Pack} pack
- * @param {number} first
- * @param {Record<string, number[]>} gaps
- */
-async function readGaps(pack, first, gaps) {
-  for (const key of Object.keys(gaps)) {
-    const shift = key === 'step' || key === 'crosses' ? 0 : first;
-    for (const value of await pack.ints(`gaps.${key}`)) gaps[key].push(value < 0 ? -1 : value + shift);
-  }
+  // As one number each, which sorts without a function: both are below 2^26 (packs hold some ten million slices).
+  const keys = new Float64Array(size);
+  for (let i = 0; i < size; i += 1) keys[i] = target[i] * SHIFT + i;
+  keys.sort();
+  model.byTarget = new Int32Array(size);
+  for (let i = 0; i < size; i += 1) model.byTarget[i] = keys[i] % SHIFT;
 }

@@ -5,7 +5,7 @@ const STRIPS = 8;
 
 /**
  * @param {import('./model.js').Model} model
- * @param {import('./lod.js').Level[][]} levels
+ * @param {(lane: number) => import('./lod.js').Level[]} levels
  * @param {number} width
  * @returns {{label: string, source: number, share: Float32Array}[]}
  */
@@ -21,7 +21,7 @@ export function overview(model, levels, width) {
     const share = new Float32Array(width);
     for (const track of tracks) {
       for (let lane = track.firstLane; lane < track.firstLane + track.laneCount; lane += 1) {
-        addShare(share, levels[lane], model.begin, model.end);
+        addShare(share, levels(lane), model.begin, model.end);
       }
     }
     for (let x = 0; x < width; x += 1) share[x] = Math.min(1, share[x]);

@@ -87,17 +87,8 @@ export async function inflate(part, size) {
     throw new Error('this browser is too old to open the trace: it has no DecompressionStream');
   }
   const stream = new Blob([/** @type {BlobPart} */ (part)]).stream().pipeThrough(new DecompressionStream('gzip'));
-  const found = new Uint8Array(size);
-  const reader = stream.getReader();
-  let at = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    if (at + value.length > size) throw new Error('the pack is damaged');
-    found.set(value, at);
-    at += value.length;
-  }
-  if (at !== size) throw new Error('the pack is damaged');
+  const found = new Uint8Array(await new Response(stream).arrayBuffer());
+  if (found.length !== size) throw new Error('the pack is damaged');
   return found;
 }
 
@@ -108,15 +99,14 @@ export async function inflate(part, size) {
  */
 export function decodeInts(planes, about) {
   const { count, width } = about;
-  const plain = !about.zigzag && !about.delta && !about.nullable;
-  if (width <= 4 && plain) {
+  if (width <= 4 && !about.nullable) {
     const small = new Uint32Array(count);
     for (let plane = 0; plane < width; plane += 1) {
       const base = plane * count;
       const shift = plane * 8;
       for (let i = 0; i < count; i += 1) small[i] |= planes[base + i] << shift;
     }
-    return small;
+    return about.zigzag || about.delta ? summed(small, Boolean(about.zigzag), Boolean(about.delta)) : small;
   }
   const values = new Float64Array(count);
   for (let plane = width - 1; plane >= 0; plane -= 1) {
@@ -131,5 +121,22 @@ export function decodeInts(planes, about) {
     }
   }
   if (about.delta) for (let i = 1; i < count; i += 1) values[i] += values[i - 1];
+  return values;
+}
+
+/**
+ * @param {Uint32Array} coded
+ * @param {boolean} zigzag
+ * @param {boolean} delta
+ * @returns {Float64Array}
+ */
+function summed(coded, zigzag, delta) {
+  const values = new Float64Array(coded.length);
+  let sum = 0;
+  for (let i = 0; i < coded.length; i += 1) {
+    const value = zigzag ? (coded[i] >>> 1) ^ -(coded[i] & 1) : coded[i];
+    sum = delta ? sum + value : value;
+    values[i] = sum;
+  }
   return values;
 }

@@ -122,9 +122,10 @@ export function minimap(app) {
   /** @type {{label: string, source: number, share: Float32Array}[]} */
   let strips = [];
   let asked = 0;
+  let drawn = false;
   const draw = () => {
     const { context, width, height } = fit();
-    if (width && width !== asked) {
+    if (drawn && width && width !== asked) {
       asked = width;
       app.ask('overview', { width }).then((found) => {
         strips = found;
@@ -152,6 +153,11 @@ export function minimap(app) {
     context.strokeRect(x0 + 0.5, 0.5, Math.max(x1 - x0 - 1, 2), height - 1);
   };
   app.on(['view', 'look', 'search', 'notes'], draw);
+  // The tracks come first.
+  app.on(['drawn'], () => {
+    drawn = true;
+    draw();
+  });
   drag(app, canvas);
   return { canvas, draw };
 }

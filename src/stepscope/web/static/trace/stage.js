@@ -83,6 +83,10 @@ export class Stage {
       this.put();
       this.paint();
       this.frames += 1;
+      // For tests and benchmarks: how many frames were drawn, and when the first one was.
+      this.element.dataset.frames = String(this.frames);
+      this.element.dataset.firstMs ??= String(Math.round(performance.now()));
+      if (this.frames === 1) this.app.emit('drawn');
     } finally {
       this.asked = false;
       if (this.wanted) this.draw();

@@ -134,6 +134,7 @@ function build(root, app) {
     h('div', { class: 'tv-body' }, heads, stage.element), split, below, live, over.dialog);
   pointer(app, stage, line.canvas);
   const stop = listen(app, root, keys);
+  app.on(['drawn'], () => app.ask('finish', null));
   app.on(['status'], () => { live.textContent = app.status; });
   app.on(['selection'], () => {
     const { selection } = app;
