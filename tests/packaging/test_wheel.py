@@ -12,6 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+import stepscope
 from stepscope import __version__
 
 pytestmark = pytest.mark.slow
@@ -40,6 +41,9 @@ def run(tmp_path: Path, clean_environment: dict[str, str]) -> Run:
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"stepscope/__init__.py", "stepscope/py.typed", SCHEMA, f"{METADATA}licenses/LICENSE"} <= names
+    static = Path(stepscope.__file__).parent / "web" / "static"
+    pages = {f"stepscope/web/static/{path.relative_to(static).as_posix()}" for path in static.rglob("*.*")}
+    assert {name for name in names if "/static/" in name} == pages
     assert [name for name in names if not name.startswith(("stepscope/", METADATA))] == []
     assert [name for name in names if {"tests", "__pycache__"} & set(Path(name).parts)] == []
 
@@ -57,6 +61,11 @@ def test_version(installed: Path, run: Run) -> None:
     assert __version__ in run(installed / "python", "-m", "stepscope", "--version")
 
 
+def test_the_report_for_a_browser(installed: Path, run: Run, tmp_path: Path) -> None:
+    run(installed / "stepscope", "diagnose", PROFILE, "--format", "html", "-o", "report.html")
+    assert "<title>cpu_input_bound.json.gz · stepscope</title>" in (tmp_path / "report.html").read_text("utf-8")
+
+
 def test_the_report_from_another_folder(wheel: Path, installed: Path, run: Run) -> None:
     report = json.loads(run(installed / "stepscope", "diagnose", PROFILE, "--format", "json"))
     assert report["schema"] == "stepscope.report/1"
@@ -68,4 +77,4 @@ def test_a_type_checker_sees_the_annotations(installed: Path, tmp_path: Path, ru
     script = tmp_path / "use.py"
     script.write_text("import stepscope\nreveal_type(stepscope.open('x.json'))\n", encoding="utf-8")
     options = ("--strict", "--follow-imports", "silent", "--python-executable", installed / "python")
-    assert '"stepscope.pipeline.Profile"' in run(sys.executable, "-m", "mypy", *options, script)
+    assert '"stepscope.pipeline.Profile | stepscope.jobs.Job"' in run(sys.executable, "-m", "mypy", *options, script)
