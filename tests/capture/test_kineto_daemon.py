@@ -64,7 +64,7 @@ def configuration(out: Path) -> dict[str, str]:
 
 
 def left_behind() -> set[Path]:
-    return set(Path("/tmp").glob("stepscope-*"))
+    return set(Path("/tmp").glob("stepscope-kineto-*"))
 
 
 @pytest.mark.parametrize("kind", ["profile", "registers", "launches"])
@@ -102,8 +102,9 @@ def test_processes_begin_together(peer: Callable[[str], int], tmp_path: Path) ->
 def test_what_is_no_profile_is_said_in_one_sentence(
     peer: Callable[[str], int], tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, sentence: str
 ) -> None:
-    pid = peer(kind)
+    pid, before = peer(kind), left_behind()
     assert capture(tmp_path, "--pid", pid) == 1
+    assert left_behind() == before
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith(f"stepscope: process {pid}: {sentence}")

@@ -56,7 +56,11 @@ class Job:
 
     pid: int
     folder: Path
-    """Where its profile will lie, as seen from here."""
+    """Where its profile will lie, as seen from here, also once the process has ended."""
+    inside: Path
+    """The same as the process sees it."""
+    parent: int
+    """A descriptor that keeps the way there open."""
     asked: bool = False
     """Whether it was told what to record."""
     busy: bool = False
@@ -130,6 +134,7 @@ def _is_same(one: Path, other: Path) -> bool:
 def _clean_up(asked: _Capture) -> None:
     for job in asked.jobs.values():
         shutil.rmtree(job.folder, ignore_errors=True)
+        os.close(job.parent)
 
 
 # --- finding processes ------------------------------------------------------------------------------------------------
@@ -193,14 +198,13 @@ def _configuration(message: Message, asked: _Capture) -> str:
         return ""
     asked.heard |= ours
     if message.pid not in asked.jobs:
-        asked.jobs[message.pid] = Job(message.pid, _folder(message.pid, message.uid))
+        asked.jobs[message.pid] = _job(message.pid, message.uid)
     job = asked.jobs[message.pid]
     job.busy = not job.asked and not kinds & _ACTIVITIES
     if job.asked or job.busy:
         return ""
     job.asked = True
-    inside = Path("/") / job.folder.relative_to(f"/proc/{job.pid}/root") / "trace.json"
-    return _text(inside, asked.request, asked.starts_ms)
+    return _text(job.inside / "trace.json", asked.request, asked.starts_ms)
 
 
 def _owner(pid: int) -> int | None:
@@ -209,17 +213,18 @@ def _owner(pid: int) -> int | None:
     return None
 
 
-def _folder(pid: int, uid: int) -> Path:
-    """A folder for the profile in the process's own file system; newer PyTorchs write nowhere else."""
+def _job(pid: int, uid: int) -> Job:
+    """With a folder for the profile in the process's own file system; newer PyTorchs write nowhere else."""
     # Kineto's Config.cpp, isAllowedOnDemandTraceFile.
     allowed = os.fsdecode(_environment(pid).get(b"KINETO_ONDEMAND_TRACE_DIR") or b"/tmp")
     try:
-        made = tempfile.mkdtemp(prefix="stepscope-", dir=f"/proc/{pid}/root/{allowed.strip('/')}")
+        parent = os.open(f"/proc/{pid}/root/{allowed.strip('/')}", os.O_RDONLY | os.O_DIRECTORY)
+        made = Path(tempfile.mkdtemp(prefix="stepscope-kineto-", dir=f"/proc/self/fd/{parent}"))
         if uid != os.geteuid():
             os.chown(made, uid, -1)
     except OSError as error:
         raise StepscopeError(f"process {pid} can be given no folder in {allowed}: {error.strerror}") from None
-    return Path(made)
+    return Job(pid, made, Path(allowed) / made.name, parent)
 
 
 def _text(path: Path, request: Request, starts_ms: int) -> str:
