@@ -44,6 +44,11 @@ FRAMEWORKS = {
             ("torch==2.13.0+cpu", "numpy", "--extra-index-url", "https://download.pytorch.org/whl/cpu"),
         ),
     ),
+    # The oldest that is supported, with the numpy of its time.
+    "torch_oldest": Framework(
+        "STEPSCOPE_OLDEST_TORCH_PYTHON",
+        (("torch==2.0.1+cpu", "numpy==1.24.4", "--extra-index-url", "https://download.pytorch.org/whl/cpu"),),
+    ),
     "integrations": Framework(
         "STEPSCOPE_INTEGRATIONS_PYTHON",
         (("lightning==2.6.6", "transformers==5.23.0", "accelerate==1.15.0", "keras==3.15.1"),),
