@@ -102,3 +102,10 @@ def test_out_is_a_file(pair: tuple[str, str], tmp_path: Path, capsys: pytest.Cap
     assert cli.main(["compare", *pair, "-o", str(tmp_path / "c.txt")]) == 0
     assert capsys.readouterr().out == ""
     assert " faster: " in (tmp_path / "c.txt").read_text(encoding="utf-8")
+
+
+def test_a_single_profile_is_held_against_conditions(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["diagnose", pair[0], "--fail-if", "input > 5%"]) == 4
+    assert "--fail-if input > 5%: input is " in capsys.readouterr().err
+    assert cli.main(["diagnose", pair[1], "--fail-if", "input > 5%"]) == 0
+    assert cli.main(["diagnose", pair[0], "--fail-if", "step_time > +5%"]) == 2

@@ -25,7 +25,8 @@ def read(source, *, progress):
     return SimpleNamespace(document=documents.ALL[str(source.path)], exit_status=Exit.OK)
 
 fake = ModuleType("stepscope.pipeline")
-fake.find = lambda path: SimpleNamespace(sources=(SimpleNamespace(path=Path(path)),), skipped=(), notes=())
+fake.MOST_RANKS = fake.MOST_PROFILES = 8
+fake.find = lambda path, most: SimpleNamespace(sources=(SimpleNamespace(path=Path(path)),), skipped=(), notes=())
 fake.read = read
 sys.modules["stepscope.pipeline"] = stepscope.pipeline = fake
 from stepscope.cli import main
@@ -194,7 +195,8 @@ def test_the_version_is_told_without_loading_the_reader():
 
 
 def test_public_names_are_exactly_these():
-    names = ["Profile", "__version__", "annotate", "open", "open_all", "profile", "schedule", "step"]
+    names = ["Profile", "__version__", "annotate", "capture_from", "open", "open_all", "profile", "schedule"]
+    names += ["start_server", "step"]
     code = f"import stepscope; assert dir(stepscope) == {names}, dir(stepscope)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
     code = "import stepscope; stepscope.no_such_name"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,11 +18,24 @@ from stepscope.errors import Exit, StepscopeError, UsageError
 
 if TYPE_CHECKING:
     from stepscope.cluster.ranks import Ranks
+    from stepscope.comparison.budgets import Budget, Outcome
+    from stepscope.pipeline import Job, Profile
     from stepscope.readers.source import Source
     from stepscope.report.phrases import Document
 
 _FILE_WIDTH = 100
 _RANKS_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is read and diagnosed on its own."""
+
+    path: Path
+    read: Callable[..., Profile | Job]
+    named: bool = False
+    """Whether its path stands above its report: a report begins with its file's name, which tells nothing where a
+    folder has several of one name."""
 
 
 @click.command()
@@ -33,6 +47,11 @@ _RANKS_NAMED = 8
 @click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the evidence and every table behind the diagnosis.")
 @click.option(
+    "--fail-if", "conditions", metavar="CONDITION", multiple=True,
+    help="Exit with status 4 where it holds: 'device_busy < 80%', 'step_time > 20ms', 'input > 5%'. May be given "
+    "several times.",
+)  # fmt: skip
+@click.option(
     "--rank-pattern", metavar="REGEX",
     help=r"What says a profile's rank in its path, with a group for the digits: 'node\d+_(\d+)\.json'.",
 )  # fmt: skip
@@ -41,13 +60,7 @@ _RANKS_NAMED = 8
     "--separately", is_flag=True, help="Diagnose each profile on its own, also where they are ranks of one job."
 )
 def diagnose(
-    paths: tuple[str, ...],
-    form: str,
-    out: str | None,
-    verbose: bool,
-    rank_pattern: str | None,
-    rank: int | None,
-    separately: bool,
+    paths: tuple[str, ...], form: str, out: str | None, verbose: bool, conditions: tuple[str, ...], **ranks: Any
 ) -> int:
     """Say why each step takes as long as it does, what to change, and how much that saves.
 
@@ -56,64 +69,86 @@ def diagnose(
     of one job, told by what they say or by their names, are diagnosed together; others each on their own.
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged and the report
-    covers what was left of it.
+    covers what was left of it, 4 a --fail-if fired.
     """
     if form == "html" and out is None:
         raise UsageError("--format html writes a file: name it with -o report.html")
+    from stepscope.comparison import budgets
+
+    chosen = [budgets.parse(text) for text in conditions]
     sources, statuses = _found(paths, verbose=verbose)
-    job = None if separately else _ranks(sources, rank_pattern, rank)
+    rank = ranks["rank"]
+    job = None if ranks["separately"] else _ranks(sources, ranks["rank_pattern"], rank)
     if rank is not None:
-        sources = [_chosen(job, rank)]
-    elif job is not None and form != "html":
-        return _job(job, _renderer(form, verbose=verbose, to_file=out is not None), out, statuses)
-    sources = _first(sources, paths)
-    if form == "html":
-        return _html(sources, statuses, Path(str(out)))
-    render = _renderer(form, verbose=verbose, to_file=out is not None)
-    if form == "json" and (len(paths) > 1 or len(sources) > 1):
+        sources, job = [_chosen(job, rank)], None
+    wanted = _wanted(sources, job if form != "html" else None, paths)
+    if form == "json" and (len(wanted) > 1 or (len(paths) > 1 and job is None)):
         raise UsageError("--format json is one document of one profile or of one job's ranks: these are neither")
+    outcomes: list[Outcome] = []
+    writes = _html if form == "html" else partial(_text, form=form, verbose=verbose)
+    writes(_opened(wanted, statuses, outcomes, chosen, sole=len(wanted) == len(paths) == 1), out)
+    fired = [outcome for outcome in outcomes if outcome.fired]
+    for outcome in fired:
+        say(f"--fail-if {outcome.sentence}")
+    if fired and Exit.UNREADABLE not in statuses:
+        return Exit.FAIL_IF
+    return min((status for status in statuses if status), default=Exit.OK)
+
+
+def _wanted(sources: list[Source], job: Ranks | None, paths: tuple[str, ...]) -> list[Wanted]:
+    """What is diagnosed on its own: a job, or each profile."""
+    from stepscope import pipeline
+
+    if job is not None:
+        return [Wanted(Path(paths[0]), partial(pipeline.read_ranks, job))]
+    sources = _first(sources, paths)
     names = Counter(source.path.name for source in sources)
-    reports: list[str] = []
-    for source in sources:
+    return [Wanted(s.path, partial(pipeline.read, s), named=names[s.path.name] > 1) for s in sources]
+
+
+def _opened(
+    wanted: list[Wanted], statuses: list[Exit], outcomes: list[Outcome], budgets: list[Budget], *, sole: bool
+) -> Iterator[tuple[Wanted, Profile | Job]]:
+    """Read one after another; what cannot be read is said where it is not the ``sole`` one."""
+    from stepscope.comparison.budgets import check
+
+    for each in wanted:
         try:
-            document, status = _document(source)
+            with ProgressBar() as progress:
+                run = each.read(progress=progress)
+                run.document()  # Analyses run when the document asks for them.
         except StepscopeError as error:
-            if len(sources) == len(paths) == 1:
+            if sole:
                 raise
             say(error.sentence, *error.details)  # The other profiles are still worth their reports.
             statuses.append(error.status)
             continue
-        statuses.append(status)
-        # A report begins with its file's name, which tells nothing where a folder has several of one name.
-        reports.append((_line(source.path, form) if names[source.path.name] > 1 else "") + render(document))
+        statuses.append(run.exit_status)
+        outcomes += [check(budget, run.side) for budget in budgets]
+        yield each, run
+
+
+def _text(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None, *, form: str, verbose: bool) -> None:
+    """Write a report each, one after another."""
+    render = _renderer(form, verbose=verbose, to_file=out is not None)
+    reports: list[str] = []
+    for each, run in runs:
+        reports.append((_line(each.path, form) if each.named else "") + render(run.document()))
         if out is None:
             # Not click.echo: it writes UTF-8 where the user asked for ASCII.
             sys.stdout.write(("\n" if len(reports) > 1 else "") + reports[-1])
     if out is not None and reports:
         Path(out).write_text("\n".join(reports), encoding="utf-8", errors="backslashreplace")
-    return min((status for status in statuses if status), default=Exit.OK)
 
 
-def _html(sources: list[Source], statuses: list[Exit], out: Path) -> int:
+def _html(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None) -> None:
     """Write one page of all profiles."""
-    from stepscope import pipeline
+    from stepscope.pipeline import Profile
     from stepscope.web.assemble import html_file
 
-    runs = []
-    for source in sources:
-        try:
-            with ProgressBar() as progress:
-                profile = pipeline.read(source, progress=progress)
-                runs.append(profile.run())
-                statuses.append(profile.exit_status)
-        except StepscopeError as error:
-            if len(sources) == 1:
-                raise
-            say(error.sentence, *error.details)
-            statuses.append(error.status)
-    if runs:
-        out.write_text(html_file(runs), encoding="utf-8", errors="backslashreplace")
-    return min((status for status in statuses if status), default=Exit.OK)
+    pages = [run.run() for _, run in runs if isinstance(run, Profile)]
+    if pages:
+        Path(str(out)).write_text(html_file(pages), encoding="utf-8", errors="backslashreplace")
 
 
 def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list[Exit]]:
@@ -171,34 +206,12 @@ def _first(sources: list[Source], paths: tuple[str, ...]) -> list[Source]:
     return sources[:most]
 
 
-def _job(job: Ranks, render: Callable[[Document], str], out: str | None, statuses: list[Exit]) -> int:
-    """Diagnose the ranks of a job together."""
-    from stepscope import pipeline
-
-    with ProgressBar() as progress:
-        found = pipeline.read_ranks(job, progress=progress)
-        report = render(found.document())
-    if out is None:
-        sys.stdout.write(report)
-    else:
-        Path(out).write_text(report, encoding="utf-8", errors="backslashreplace")
-    return min((status for status in (*statuses, found.exit_status) if status), default=Exit.OK)
-
-
 def _line(path: Path, form: str) -> str:
     """A path above its report."""
     from stepscope.report import markdown
     from stepscope.report.names import visible
 
     return f"{markdown.code(str(path))}\n\n" if form == "markdown" else f"{visible(str(path))}\n"
-
-
-def _document(source: Source) -> tuple[Document, Exit]:
-    from stepscope import pipeline
-
-    with ProgressBar() as progress:
-        profile = pipeline.read(source, progress=progress)
-        return profile.document(), profile.exit_status  # Analyses run when the document asks for them.
 
 
 def _renderer(form: str, *, verbose: bool, to_file: bool) -> Callable[[Document], str]:
