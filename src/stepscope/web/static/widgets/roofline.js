@@ -42,8 +42,7 @@ export function roofline(given) {
     across.map((value) => s('line', { class: 'grid', x1: x(value), x2: x(value), y1: 0, y2: HEIGHT })),
     up.map((value) => s('line', { class: 'grid', x1: 0, x2: WIDTH, y1: y(value), y2: y(value) })),
     roofs.map((roof) => s('path', { class: 'roof', d: roofPath(roof, across, x, y) })),
-    roofs.map((roof) => s('text', { class: 'roof-name', x: x(roof.flops / roof.bytes) + 6, y: y(roof.flops) + 15 },
-      `${roof.name} ${formatRate(roof.flops, 'FLOP/s')}`)),
+    roofs.map((roof) => roofName(roof, x(roof.flops / roof.bytes), y(roof.flops) + 15)),
     dots,
   );
   return h(
@@ -55,6 +54,18 @@ export function roofline(given) {
     h('div', { class: 'labels' }, across.map((value) => h('span', null, String(Number(value.toPrecision(3)))))),
     h('div', { class: 'labels' }, h('span', null, 'FLOPs per byte')),
   );
+}
+
+/**
+ * A roof's name below it, behind the ridge where there is room for it.
+ * @param {{name: string, flops: number}} roof
+ * @param {number} ridge
+ * @param {number} y
+ */
+function roofName(roof, ridge, y) {
+  const fits = ridge < WIDTH * 0.7;
+  return s('text', { class: 'roof-name', x: fits ? ridge + 6 : WIDTH - 4, y, 'text-anchor': fits ? 'start' : 'end' },
+    `${roof.name} ${formatRate(roof.flops, 'FLOP/s')}`);
 }
 
 /**
