@@ -61,8 +61,16 @@ def watch_torch(counting: Counting, torch: Any) -> None:
         counting.call(OPTIMIZER, (_owner(optimizer), id(optimizer)))
 
     optimizers: Any = import_module("torch.optim.optimizer")
-    counting.on_done.append(optimizers.register_optimizer_step_post_hook(stepped).remove)
+    hook = optimizers.register_optimizer_step_post_hook(stepped)
+    counting.on_done.append(lambda: _silence(hook))
     _watch_evaluation(counting, torch)
+
+
+def _silence(handle: Any) -> None:
+    """Put a hook that does nothing in a hook's place: PyTorch walks its hooks while they run, and none may go then."""
+    hooks = handle.hooks_dict_ref()
+    if hooks is not None and handle.id in hooks:
+        hooks[handle.id] = lambda *_: None
 
 
 def _owner(optimizer: Any) -> str:

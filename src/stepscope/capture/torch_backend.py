@@ -17,6 +17,7 @@ from typing import Any
 from .backend import Backend, Declined, placed
 from .options import PROFILER_WARM_UP, Options
 from .place import file_stem
+from .state import shared
 
 
 class Sessions:
@@ -57,7 +58,9 @@ class Sessions:
         profile._prepare_trace, profile._start_trace, profile.__exit__ = _prepare_trace, _start_trace, __exit__
 
 
-sessions = Sessions()
+# One for every copy of this package in the process: classes are followed once.
+sessions: Sessions = shared.sessions or Sessions()
+shared.sessions = sessions
 
 
 class TorchBackend(Backend):

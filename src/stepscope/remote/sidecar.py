@@ -45,6 +45,14 @@ rest."""
 GRACE_S = 120.0
 """A request that is being answered when the job ends is answered for so long."""
 ANSWER_S = 10.0
+_OPTIONS = (
+    ("grpc.max_receive_message_length", 1 << 16),
+    ("grpc.max_send_message_length", -1),
+    # A request whose size is within bounds may become any size when it is decompressed.
+    ("grpc.per_message_decompression", 0),
+    # Two processes could listen on one port, each getting some of the requests.
+    ("grpc.so_reuseport", 0),
+)
 
 
 class Job:
@@ -211,11 +219,8 @@ def serve(config: dict[str, Any], job: Job) -> Any:
     server = grpc.server(
         ThreadPoolExecutor(WORKERS, thread_name_prefix="stepscope"),
         handlers=(grpc.method_handlers_generic_handler(SERVICE, handlers),),
-        # Without the second two processes could listen on one port, each getting some of the requests.
-        options=(
-            ("grpc.max_receive_message_length", 1 << 20), ("grpc.so_reuseport", 0), ("grpc.max_send_message_length", -1)
-        ),
-    )  # fmt: skip
+        options=_OPTIONS,
+    )
     host = f"[{config['host']}]" if ":" in config["host"] else config["host"]
     try:
         port = server.add_insecure_port(f"{host}:{config['port']}")
