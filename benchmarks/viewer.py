@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -83,26 +84,29 @@ def measure(page: Page, report: Path, seconds: float) -> dict[str, float]:
     page.goto(f"{report.as_uri()}#/trace")
     stage = page.locator(".tv-stage[data-first-ms]")
     stage.wait_for(timeout=60_000)
-    first = float(stage.get_attribute("data-first-ms") or "nan")
+    first, spent = float(stage.get_attribute("data-first-ms") or "nan"), _renderer()[1]
     page.wait_for_timeout(1_500)
     moved = page.evaluate(MOVE, seconds)
     times = sorted(moved["times"])
     return {
         "report_mb": report.stat().st_size / 1e6,
         "first_frame_s": first / 1000,
+        "first_frame_cpu_s": spent,
         "frames_under_33ms": sum(t < 33.4 for t in times) / len(times),
         "frame_median_ms": statistics.median(times),
         "frame_p95_ms": times[int(0.95 * len(times))],
         "redraws_per_s": moved["painted"] / seconds,
-        "page_mb": _page_mb(),
+        "page_mb": _renderer()[0],
     }
 
 
-def _page_mb() -> float:
-    """Resident memory of Chromium's largest renderer."""
-    listing = subprocess.run(["ps", "-eo", "rss,args"], capture_output=True, text=True, check=True).stdout
-    renderers = [line.split(None, 1) for line in listing.splitlines() if "--type=renderer" in line]
-    return max(int(size) for size, _ in renderers) / 1024
+def _renderer() -> tuple[float, float]:
+    """Resident memory (MB) of Chromium's largest renderer, and the processor time (s) it took so far."""
+    listing = subprocess.run(["ps", "-eo", "rss,pid,args"], capture_output=True, text=True, check=True).stdout
+    renderers = [line.split(None, 2) for line in listing.splitlines() if "--type=renderer" in line]
+    size, pid, _ = max(renderers, key=lambda found: int(found[0]))
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return int(size) / 1024, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:

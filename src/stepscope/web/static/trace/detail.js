@@ -1,4 +1,5 @@
 /** What the pack's tables say of single slices; read when first asked for. */
+import { visible } from '../core/text.js';
 import { lowerBound } from './lod.js';
 
 /** @typedef {{table: string, name: string, doc: string, unit: string, value: string|number}} Argument */
@@ -31,7 +32,7 @@ export class Details {
         const values = await this.column(`details.${table.name}.${column.name}`);
         const value = values[row];
         if (Number.isNaN(value) || (column.labels && value === 0 && column.labels[0] === 'unknown')) continue;
-        const shown = column.text ? texts[value] : column.labels ? column.labels[value] : value;
+        const shown = column.text ? visible(texts[value]) : column.labels ? column.labels[value] : value;
         found.push({ table: table.name, name: column.name, doc: column.doc, unit: column.unit, value: shown });
       }
     }

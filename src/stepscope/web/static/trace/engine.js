@@ -1,4 +1,5 @@
 /** Everything the viewer asks of a trace, in one place: in a worker, or on the page where there can be none. */
+import { visible } from '../core/text.js';
 import { deviceParts, sumTrack } from './aggregate.js';
 import { background, coloursOf, sourceTint } from './colours.js';
 import { Details } from './detail.js';
@@ -287,7 +288,7 @@ export class Engine {
 
   /** @param {{start: number, dur: number|null, name: string|null, track: string|null}} wanted */
   locate(wanted) {
-    return locate(this.model, wanted);
+    return locate(this.model, { ...wanted, name: wanted.name === null ? null : visible(wanted.name) });
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * The trace as the viewer holds it: columns of all slices by track, lane and time, made of one pack or several.
  */
+import { visible } from '../core/text.js';
 import { Pack } from './pack.js';
 
 /** @typedef {{track: number, first: number, count: number}} Lane slices of a lane never overlap */
@@ -182,7 +183,7 @@ async function readSource(model, source, at, names) {
     pack.ints('names.kind'), pack.ints('names.category'), pack.json('names.precision'),
   ]);
   const numbers = Uint32Array.from(texts, (/** @type {string} */ text, /** @type {number} */ k) => (
-    names.number(text, kinds[k], categories[k], precisions[k])));
+    names.number(visible(text), kinds[k], categories[k], precisions[k])));
   model.dur.set(dur, firstSlice);
   const nameOf = model.name;
   const startOf = model.start;
@@ -200,8 +201,8 @@ async function readSource(model, source, at, names) {
       }
       next += count;
     }
-    model.tracks.push({ ...track, number: model.tracks.length, source: at, firstLane, lanes: undefined,
-      laneCount: track.lanes.length });
+    model.tracks.push({ ...track, label: visible(track.label), group: visible(track.group), source: at, firstLane,
+      number: model.tracks.length, lanes: undefined, laneCount: track.lanes.length });
   }
   model.begin = Math.min(model.begin, header.extent_ns[0] + offset);
   model.end = Math.max(model.end, header.extent_ns[1] + offset);
@@ -229,7 +230,8 @@ async function readCounter(model, source, at, about) {
     if (one < low) low = one;
     if (one > high) high = one;
   }
-  return { number: model.counters.length, label: about.label, group: about.group, unit: about.unit, source: at,
+  return { number: model.counters.length, label: visible(about.label),
+    group: visible(about.group), unit: about.unit, source: at,
     time, value, low, high };
 }
 
