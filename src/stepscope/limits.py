@@ -341,3 +341,17 @@ ROWS_SHOWN: Final = 20_000
 
 NOTEBOOK_PACK_BYTES: Final = 16 << 20
 """A trace of more bytes is left out below a notebook's cell: the notebook keeps all of it, as text, a third larger."""
+
+# --- many devices of one process ----------------------------------------------------------------------------------
+
+TOGETHER_SHARE: Final = 0.10
+"""Devices compute one after another where at most this share of the least busy one's compute lies beside another's."""
+
+SERIAL_SHARE: Final = 0.50
+"""And together they compute this share of the step: else it is something else that keeps them idle."""
+
+TURNS: Final = 1.5
+"""Runs of launches per step and device up to which devices are launched in turn: 1 and a straggling kernel or two."""
+
+OVERLOADED_TIMES: Final = 1.25
+"""A device is overloaded where it computes this many times what the others do: less is the noise of clocks."""

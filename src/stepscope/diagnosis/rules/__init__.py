@@ -12,6 +12,9 @@ from stepscope.diagnosis.rules import (
     allocator_retries,
     amp_partial,
     between_steps,
+    data_parallel,
+    device_overloaded,
+    devices_serialised,
     exposed_collective,
     exposed_copy,
     graph_breaks,
@@ -21,6 +24,7 @@ from stepscope.diagnosis.rules import (
     host_ops,
     input_bound,
     launch_bound,
+    launched_in_turn,
     loss_scaling,
     memory_bound_chain,
     recompilation,
@@ -65,6 +69,10 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     graph_cut_early.find,
     running_eagerly.find,
     # Many devices
+    data_parallel.find,
+    launched_in_turn.find,
+    device_overloaded.find,
+    devices_serialised.find,
     exposed_collective.find,
 )
 """In the order in which one should work, a change at a time: no kernel is worth tuning while the device waits."""

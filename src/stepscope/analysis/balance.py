@@ -1,0 +1,111 @@
+"""How one process shares its work among several devices: how much each computes, how much at once, who launches it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.categories import HOST_CAUSES, Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.facts import Facts
+from stepscope.limits import FINDING_NS, FINDING_SHARE
+from stepscope.trace import intervals as iv
+from stepscope.trace.tables import I64
+
+_HELD = [cause.code for cause in HOST_CAUSES if cause is not Category.LAUNCH]
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """The accelerators that compute in the used steps of one process, in order of their numbers; ns per step."""
+
+    devices: tuple[int, ...]
+    compute_ns: tuple[int, ...]
+    """What each computes."""
+    launch_wait_ns: tuple[int, ...]
+    """How long each waits for the host to launch work."""
+    held_ns: tuple[int, ...]
+    """How long each waits for the host to do something else: input, Python and so on."""
+    any_ns: int
+    """Time in which at least one computes."""
+    together_ns: int
+    """Time in which at least two do."""
+    blocks: float
+    """Runs of launches for one device, per step and device: 1 where each is given all its work before the next."""
+    first: int
+    """The device that is launched first, on average."""
+    one_thread: bool
+    """Whether one thread launches at least nine tenths of the work of them all."""
+
+
+def balance(facts: Facts) -> Balance | None:
+    """How devices share the work; None for fewer than two that compute, and for CPUs, which share their cores."""
+    kinds = {device.id: device.kind for device in facts.trace.info.devices}
+    pairs = [
+        (activity, account)
+        for activity, account in facts.devices
+        if activity.device not in facts.unused and kinds.get(activity.device, "gpu") != "cpu"
+    ]
+    if len(pairs) < 2 or not facts.used:
+        return None
+    compute, waits, held, spans = [], [], [], []
+    for activity, account in pairs:
+        rows = facts.used_rows(account)
+        windows = account.rows.bounds[rows], account.rows.bounds[np.array(rows, np.int64) + 1]
+        start, end, codes = activity.busy_pieces
+        own = codes == Category.COMPUTE.code
+        spans.append(iv.intersect((start[own], end[own]), iv.union(*windows)))
+        compute.append(facts.per_step(int(account.parts[rows, Category.COMPUTE.code].sum())))
+        waits.append(facts.per_step(int(account.parts[rows, Category.LAUNCH.code].sum())))
+        held.append(facts.per_step(int(account.parts[rows][:, _HELD].sum())))
+    whole = iv.measure(iv.union(*(np.concatenate(part) for part in zip(*spans, strict=True))))
+    together = iv.measure(_at_least_two(spans))
+    blocks, first, one_thread = _launching(facts, [activity for activity, _ in pairs])
+    return Balance(
+        tuple(activity.device for activity, _ in pairs),
+        tuple(compute),
+        tuple(waits),
+        tuple(held),
+        facts.per_step(whole),
+        facts.per_step(together),
+        blocks,
+        pairs[first][0].device,
+        one_thread,
+    )
+
+
+def worth_telling(facts: Facts, cost_ns: int) -> bool:
+    """Whether a cost is large enough to say how devices are used: below, it is how things happen to lie."""
+    return cost_ns >= max(FINDING_NS, FINDING_SHARE * (facts.mean_step_ns or 0))
+
+
+def _at_least_two(spans: list[iv.Intervals]) -> iv.Intervals:
+    """Time that lies in two or more of some sets."""
+    once, twice = spans[0], iv.EMPTY
+    for other in spans[1:]:
+        both = iv.intersect(once, other)
+        twice = iv.union(np.concatenate((twice[0], both[0])), np.concatenate((twice[1], both[1])))
+        once = iv.union(np.concatenate((once[0], other[0])), np.concatenate((once[1], other[1])))
+    return twice
+
+
+def _launching(facts: Facts, activities: list[DeviceActivity]) -> tuple[float, int, bool]:
+    """Runs of launches for one device per step and device, which device (of the list) is launched first on average, and
+    whether one thread makes nearly all launches."""
+    parts = [np.flatnonzero((a.call >= 0) & (a.category == Category.COMPUTE.code)) for a in activities]
+    launch = np.concatenate([a.launch[at] for a, at in zip(activities, parts, strict=True)])
+    thread = np.concatenate([a.thread[at] for a, at in zip(activities, parts, strict=True)])
+    device = np.concatenate([np.full(at.size, number) for number, at in enumerate(parts)])
+    step = np.searchsorted(facts.markers.start, launch, "right") - 1
+    inside = np.isin(step, facts.used)
+    launch, thread, device, step = launch[inside], thread[inside], device[inside], step[inside]
+    if not launch.size:
+        return 0.0, 0, False
+    order = np.argsort(launch, kind="stable")
+    key: I64 = step[order] * len(activities) + device[order]
+    runs = 1 + int((np.diff(key) != 0).sum())
+    share = float(np.bincount(thread).max()) / thread.size
+    since = launch - facts.markers.start[step]
+    means = [float(since[device == d].mean()) if (device == d).any() else np.inf for d in range(len(activities))]
+    return runs / (len(facts.used) * len(activities)), int(np.argmin(means)), share >= 0.9

@@ -1,0 +1,61 @@
+"""device_overloaded: one device of a process computes more than the others, which wait for it.
+
+Statement: the device that computes most does so ``OVERLOADED_TIMES`` as long as the median of the others, and the
+devices work at the same time (else they are serialised, which is another finding), and the host does not hold up the
+others with something else (input, Python) for half of the difference. Predicted is a step in which the
+work is shared evenly.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from stepscope.analysis.balance import balance, worth_telling
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import PYTORCH, TENSORFLOW, remedy
+from stepscope.limits import OVERLOADED_TIMES, TOGETHER_SHARE
+from stepscope.units import format_ns
+
+_CURE = {
+    PYTORCH: """\
+What runs on one device only, the loss and the gathered outputs of DataParallel, metrics, an optimizer that is
+not sharded, belongs on all: DistributedDataParallel computes the loss where the outputs are. Of a model split
+over devices, move layers to the idle ones.""",
+    TENSORFLOW: """\
+Place variables and what is computed once per step on the CPU, or spread them over the devices
+(`tf.distribute.MirroredStrategy`): towers that all read from the first GPU keep it busy with copies.""",
+    None: "Move work from this device to the others.",
+}
+
+
+def find(facts: Facts) -> list[Finding]:
+    """At most one finding."""
+    found, step = balance(facts), facts.mean_step_ns
+    if found is None or not step or found.together_ns <= TOGETHER_SHARE * min(found.compute_ns):
+        return []
+    most = max(found.compute_ns)
+    at = found.compute_ns.index(most)
+    usual = statistics.median(ns for place, ns in enumerate(found.compute_ns) if place != at)
+    held = statistics.median(ns for place, ns in enumerate(found.held_ns) if place != at) - found.held_ns[at]
+    saving = round(most - sum(found.compute_ns) / len(found.compute_ns))
+    if most < OVERLOADED_TIMES * usual or 2 * held > most - usual or not worth_telling(facts, saving):
+        return []
+    device = found.devices[at]
+    return [
+        Finding(
+            rule="device_overloaded",
+            title=f"Device {device} computes more than the others, which wait for it",
+            why=(
+                f"It computes {format_ns(most)} per step, the others {format_ns(round(usual))} (median): a step ends "
+                "when the last device is done."
+            ),
+            fix=paragraphs(remedy(_CURE, facts.trace.info.framework)),
+            cost_ns_per_step=saving,
+            saving_ns_per_step=saving,
+            predicted_step_ns=max(step - saving, 0),
+            device=device,
+            basis="modelled",
+            confidence="low",
+        )
+    ]

@@ -1,0 +1,59 @@
+"""devices_serialised: devices of one process compute one after another.
+
+Statement: of the time in which the device that computes least does so, another does at the same time for less than
+``TOGETHER_SHARE``, and together they compute for at least ``SERIAL_SHARE`` of the step: it is no lack of work that
+keeps them apart. Predicted is a step in which they share the work evenly and at once, which a pipeline of many
+micro-batches approaches.
+"""
+
+from __future__ import annotations
+
+from stepscope.analysis.balance import balance, worth_telling
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import PYTORCH, TENSORFLOW, remedy
+from stepscope.limits import SERIAL_SHARE, TOGETHER_SHARE
+from stepscope.units import format_ns, format_share
+
+_CURE = {
+    PYTORCH: """\
+A model whose layers are split over devices computes on one at a time. Send several micro-batches through it
+(`torch.distributed.pipelining`, `ScheduleGPipe` or `Schedule1F1B`), shard it instead (FSDP, tensor
+parallelism), or give each device the whole model and its own batch (DDP).""",
+    TENSORFLOW: """\
+Look for a control dependency or a shared variable that makes one device wait for the other, and place what both
+read on the CPU or on each (`tf.distribute.MirroredStrategy`).""",
+    None: """Split the batch so that one device works on a part while the next works on another, or give each device its
+own batch.""",
+}
+
+
+def find(facts: Facts) -> list[Finding]:
+    """At most one finding."""
+    found, step = balance(facts), facts.mean_step_ns
+    if found is None or not step or not min(found.compute_ns):
+        return []
+    least = min(found.compute_ns)
+    if found.together_ns > TOGETHER_SHARE * least or found.any_ns < SERIAL_SHARE * step:
+        return []
+    saving = found.any_ns - sum(found.compute_ns) // len(found.devices)
+    if not worth_telling(facts, saving):
+        return []
+    names = ", ".join(map(str, found.devices))
+    return [
+        Finding(
+            rule="devices_serialised",
+            title=f"Devices {names} compute one after another",
+            why=(
+                f"They compute {', '.join(map(format_ns, found.compute_ns))} per step, and at the same time "
+                f"only {format_ns(found.together_ns)} ({format_share(found.together_ns / least)} of what the least "
+                "busy one computes): each waits while another works."
+            ),
+            fix=paragraphs(remedy(_CURE, facts.trace.info.framework)),
+            cost_ns_per_step=saving,
+            saving_ns_per_step=saving,
+            predicted_step_ns=max(step - saving, 0),
+            basis="modelled",
+            confidence="low",
+        )
+    ]
