@@ -87,7 +87,7 @@ def test_synthetic_input_says_how_much_of_the_input_is_real(tmp_path: Path) -> N
     assert said[0].endswith(" less")
     assert said[1].startswith("  Of ")
     assert said[1].endswith(" is real.")
-    assert said[2] == "  The batch is still copied to the device: that copy remains in both."
+    assert said[2] == "  Where batches are copied to a device, those copies remain in both runs."
     manifests = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*.stepscope.json"))]
     with_sleeps, without = sorted((each["step_ns"]["unrecorded"] for each in manifests), reverse=True)
     # Four samples of 3 ms each are slept for.

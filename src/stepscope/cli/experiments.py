@@ -9,7 +9,7 @@ from stepscope.units import format_ns
 
 _NOISE = 0.05
 """Steps of two runs that differ by less than this share are alike: medians of five steps vary by some percent."""
-_REMAINS = "The batch is still copied to the device: that copy remains in both."
+_REMAINS = "Where batches are copied to a device, those copies remain in both runs."
 _REFUSED = {
     experiment.SYNTHETIC: "no PyTorch DataLoader and no tf.data dataset was iterated; JAX has no input pipeline of its "
     "own, and PyTorch/XLA takes its batches from a DataLoader",

@@ -73,7 +73,7 @@ def _minor(findings: list[dict[str, Any]]) -> Section:
         for item in findings
     ]
     columns = (name("what"), number("per step"), number("a fix saves"), place("where"))
-    return Section("Too little to gain for a finding", columns, rows)
+    return Section("Too small for a finding", columns, rows)
 
 
 def _saves(ns: int | None) -> str:
