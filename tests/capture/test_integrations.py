@@ -25,7 +25,6 @@ JOBS = {
 """Job -> framework, script, arguments, optimizer steps of a step that PyTorch records."""
 
 
-
 def optimizer_steps(profile: stepscope.Profile) -> int:
     names = profile.trace.table("slices")["name"].cast(pl.String)
     return int(names.str.starts_with("Optimizer.step#").sum())

@@ -38,12 +38,13 @@ def left_by(folder: Path, *ranks: int, **facts: Any) -> None:
         (folder / f"rank{rank}.stepscope.json").write_text(json.dumps({**manifest, **facts}))
 
 
-def test_the_ranks_that_are_not_diagnosed_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ranks_are_diagnosed_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left_by(tmp_path, 0, 1, 2)
     _report(recordings(tmp_path, 0))
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.count("this is the diagnosis of rank 0 alone; rank 1 and rank 2 were recorded too") == 1
+    assert "rank0.json and 2 more" in said.err
+    assert "alone" not in said.err
     assert all(str(tmp_path / f"rank{rank}.json") in said.err for rank in range(3))
 
 
@@ -53,10 +54,23 @@ def test_the_report_for_a_browser_lies_beside_the_profile(
     left_by(tmp_path, 0, 1)
     _report(recordings(tmp_path, 0))
     page = tmp_path / "rank0.json.html"
-    assert f"for a browser: {page}" in capsys.readouterr().err
+    assert f"rank 0 with the trace, for a browser: {page}" in capsys.readouterr().err
     assert '"title":"rank0.json"' in page.read_text(encoding="utf-8")
     assert [source.path.name for source in find(str(tmp_path)).sources] == ["rank0.json", "rank1.json"]
     assert all(skipped.expected for skipped in find(str(tmp_path)).skipped if skipped.path == page)
+
+
+def test_processes_that_are_no_ranks_of_a_job_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_bytes(write_kineto(draw(DRAWING)))
+        manifest = {
+            "schema": "stepscope.capture/1", "pid": name, "started_ns": 1, "steps_seen": 20,
+            "files": [{"path": name, "bytes": 1}], "window": {"first_step": 5, "steps": 2, "ended": "recorded"},
+        }  # fmt: skip
+        (tmp_path / f"{name}.stepscope.json").write_text(json.dumps(manifest))
+    _report(recordings(tmp_path, 0))
+    said = capsys.readouterr().err
+    assert "this is the diagnosis of process one alone; process two was recorded too" in said
 
 
 def test_a_single_process_needs_no_such_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

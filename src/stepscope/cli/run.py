@@ -212,19 +212,22 @@ def _what(each: Recording) -> str:
 
 
 def _diagnosed(recorded: list[Recording]) -> None:
-    """The diagnosis of the first process, on stderr."""
+    """The diagnosis of all ranks together, on stderr; of the first process where they are no ranks of one job."""
     from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
+    from stepscope.readers.source import Source
     from stepscope.report import terminal
 
     first, *others = recorded
     # TensorFlow 1 leaves a profile per step: the last is no start-up.
     path = first.profiles[-1]
     profile = pipeline.open_profile(path)
-    sys.stderr.write(terminal.render(profile.document(), width=_WIDTH, color=False, verbose=False))
+    ranks = pipeline.ranks_of([Source(each.profiles[-1]) for each in recorded]) if others else None
+    document = profile.document() if ranks is None else pipeline.read_ranks(ranks).document()
+    sys.stderr.write(terminal.render(document, width=_WIDTH, color=False, verbose=False))
     page = path.with_name(f"{path.name}.html")
     page.write_text(profile.html(), encoding="utf-8", errors="backslashreplace")
-    say(f"the same with the trace, for a browser: {page}")
-    if others:
+    say(f"{'the same' if ranks is None else first.who} with the trace, for a browser: {page}")
+    if others and ranks is None:
         say(
             f"this is the diagnosis of {first.who} alone; {_listed([each.who for each in others])} "
             f"{'was' if len(others) == 1 else 'were'} recorded too: stepscope diagnose takes the files below together"
