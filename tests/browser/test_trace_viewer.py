@@ -91,7 +91,9 @@ def test_search_by_fields_counts_and_steps_through(page: Page, reports: Reports,
     pressed(page, "/")
     page.keyboard.type("kind:kernel dur>1ms")
     page.wait_for_selector(".tv-count:not(:empty)")
-    slices = stepscope.open(real_trace(V100)).trace.slices
+    profile = stepscope.open(real_trace(V100))
+    assert isinstance(profile, stepscope.Profile)
+    slices = profile.trace.slices
     count = int(((slices.kind == 9) & (slices.dur_ns > 1_000_000)).sum())
     assert page.locator(".tv-count").inner_text().startswith(f"{count} ")
     page.keyboard.press("Enter")
@@ -188,9 +190,8 @@ def test_the_same_area_in_python_has_the_same_numbers(page: Page, reports: Repor
     profile = stepscope.open(real_trace(V100))
     assert isinstance(profile, stepscope.Profile)
     region = profile.region(found["begin"], found["end"])
-    wanted = {
-        row["name"]: row["self_ns"] for row in region.to_dicts() if row["device"] is not None and row["name"] is not None
-    }
+    rows = [row for row in region.to_dicts() if row["device"] is not None and row["name"] is not None]
+    wanted = {row["name"]: row["self_ns"] for row in rows}
     assert {part["category"]: part["ns"] for part in found["devices"][0]["parts"]} == wanted
 
 

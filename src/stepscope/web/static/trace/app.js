@@ -49,6 +49,8 @@ export class App {
     /** @type {Found|null} */
     this.found = null;
     this.searched = '';
+    /** @type {((slices: number[]) => Promise<object[]>)|null} */
+    this.arguments = null;
     this.tab = 'details';
     this.status = '';
     /** @type {Map<Topic, (() => void)[]>} */

@@ -1,7 +1,10 @@
 /** What is known of the selected slice. */
 import { copyText, h } from '../core/dom.js';
 import { formatCount, formatNs, formatRate, formatShare } from '../core/units.js';
+import { visible } from '../core/text.js';
 import { formatValue } from './units.js';
+
+const LONGEST = 4_000;
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./navigate.js').Brief} Brief */
@@ -33,7 +36,7 @@ export async function detailsTab(app) {
     h('div', { class: 'tv-columns' },
       h('section', null, heading(app, info), facts(app, info), info.gap ? gapFacts(app, info.gap) : null),
       h('section', null, within(app, info), flows(app, info), inside(info)),
-      h('section', null, args(info), spreadOf(app, info))),
+      h('section', null, args(info), spreadOf(app, info), recorded(app, info.about))),
   ];
 }
 
@@ -157,6 +160,20 @@ function args(info) {
     info.arguments.flatMap((/** @type {any} */ one) => fact(one.name, [typeof one.value === 'number'
       ? formatValue(one.value, one.unit || null)
       : one.name === 'call_stack' ? frames(one.value) : one.value], one.doc))));
+}
+
+/**
+ * Everything the recorded file says of the slice, where a server can be asked.
+ * @param {App} app
+ * @param {Brief} about
+ */
+function recorded(app, about) {
+  if (!app.arguments || about.id < 0) return null;
+  const list = h('dl');
+  app.arguments([about.id]).then(([found]) => list.append(...Object.entries(found ?? {}).flatMap(([key, value]) => (
+    fact(visible(key), [visible(typeof value === 'string' ? value : JSON.stringify(value)).slice(0, LONGEST)])))))
+    .catch((error) => list.append(h('dd', null, error.message)));
+  return h('div', null, h('h4', null, 'As recorded'), list);
 }
 
 /** @param {string} stack */

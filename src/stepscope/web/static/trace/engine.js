@@ -10,10 +10,10 @@ import { levelsOf, lowerBound } from './lod.js';
 import { readModel, readRest } from './model.js';
 import { across, beside, brief, enclosing, flowsOf, occurrences, sliceAt, spread } from './navigate.js';
 import { overview } from './overview.js';
+import { locate, neighbour, rateOf, stepped, sumWithin } from './pick.js';
 import { findSlices, parseQuery } from './query.js';
 import { Raster, drawCounter } from './raster.js';
 
-/** @typedef {import('./navigate.js').Brief} Brief */
 /** @typedef {{lanes: number[], counter: number, y: number, height: number, tint: boolean, top: number,
  *   log: boolean, rate: boolean}} FrameRow `counter` is -1 for slices; `top` is the scale of a counter, 0 its own */
 /** @typedef {{begin: number, end: number, width: number, height: number, scale: number, rows: FrameRow[],
@@ -290,71 +290,4 @@ export class Engine {
   locate(wanted) {
     return locate(this.model, { ...wanted, name: wanted.name === null ? null : visible(wanted.name) });
   }
-}
-
-/**
- * @param {import('./model.js').Counter} counter
- * @returns {import('./model.js').Counter} its change per second
- */
-function rateOf(counter) {
-  const value = counter.value.map((one, i) => {
-    const span = i > 0 ? counter.time[i] - counter.time[i - 1] : 0;
-    return span > 0 ? ((one - counter.value[i - 1]) / span) * 1e9 : 0;
-  });
-  return { ...counter, value, low: value.reduce((a, b) => Math.min(a, b), 0),
-    high: value.reduce((a, b) => Math.max(a, b), 0) };
-}
-
-/**
- * The time inside a slice by name of what it holds directly below and further in.
- * @param {import('./model.js').Model} model
- * @param {number} slice
- */
-function sumWithin(model, slice) {
-  const about = brief(model, slice);
-  const sum = sumTrack(model, about.track, about.start, about.start + about.dur);
-  return sum.names.filter((one) => one.self > 0).slice(0, 12);
-}
-
-/**
- * @param {Int32Array} inOrder
- * @param {number} slice
- * @param {number} way
- */
-function neighbour(inOrder, slice, way) {
-  const at = inOrder.indexOf(slice) + way;
-  return at >= 0 && at < inOrder.length ? inOrder[at] : -1;
-}
-
-/**
- * @param {Int32Array} rising
- * @param {number} slice
- * @param {number} way
- */
-function stepped(rising, slice, way) {
-  const at = lowerBound(rising, slice);
-  if (way < 0) return rising[at > 0 ? at - 1 : rising.length - 1];
-  return rising[at < rising.length && rising[at] === slice ? (at + 1) % rising.length : at % rising.length];
-}
-
-/**
- * The slice that starts at a time (and lasts so long, and has that name and track, where told); null for none.
- * @param {import('./model.js').Model} model
- * @param {{start: number, dur: number|null, name: string|null, track: string|null}} wanted
- * @returns {Brief|null}
- */
-function locate(model, wanted) {
-  for (const lane of model.lanes) {
-    const track = model.tracks[lane.track];
-    if (wanted.track !== null && track.label !== wanted.track && track.id !== wanted.track) continue;
-    const end = lane.first + lane.count;
-    for (let i = lowerBound(model.start, wanted.start, lane.first, end); i < end; i += 1) {
-      if (model.start[i] !== wanted.start) break;
-      if (wanted.dur !== null && model.dur[i] !== wanted.dur) continue;
-      if (wanted.name !== null && model.texts[model.name[i]] !== wanted.name) continue;
-      return brief(model, i);
-    }
-  }
-  if (wanted.name === null && wanted.track === null) return null;
-  return locate(model, { ...wanted, name: null, track: wanted.name === null ? null : wanted.track });
 }

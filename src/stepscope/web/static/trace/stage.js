@@ -1,8 +1,8 @@
 /** The canvas: asks for frames, and draws over them what moves on its own (names, selection, arrows, measures). */
-import { formatNs } from '../core/units.js';
 import { h } from '../core/dom.js';
 import { frameRows, placeOf } from './layout.js';
 import { cut, shortName } from './names.js';
+import { drawArrows, drawNotes, strokeLine } from './overlay.js';
 import { LABEL_FIELDS } from './raster.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -10,7 +10,7 @@ import { LABEL_FIELDS } from './raster.js';
  *   belowCount: number, width: number, height: number}} Frame */
 
 const FONT = '11px system-ui, sans-serif';
-const CHARACTER = 6.1;
+const CHARACTER = 6.6;
 
 export class Stage {
   /** @param {App} app */
@@ -119,8 +119,8 @@ export class Stage {
     this.area(context, accent);
     this.hits(context, style.getPropertyValue('--tv-hit').trim() || '#d00');
     this.selected(context, ink, accent);
-    this.arrows(context, accent);
-    this.notes(context, accent);
+    drawArrows(this, context, accent);
+    drawNotes(this, context, accent);
   }
 
   /**
@@ -169,7 +169,7 @@ export class Stage {
     for (let at = 0; at < labels.length; at += LABEL_FIELDS) {
       const [x, width, y, height, name] = labels.subarray(at, at + 5);
       if (at < belowCount && y + height / 2 < pinned) continue;
-      const room = Math.floor(width / scale / CHARACTER);
+      const room = Math.floor((width / scale - 5) / CHARACTER);
       const text = cut(shortName(app.meta.names[name]), room);
       if (room < 3) continue;
       const light = colours.red[name] * 0.3 + colours.green[name] * 0.59 + colours.blue[name] * 0.11;
@@ -258,65 +258,9 @@ export class Stage {
     context.strokeRect(box.x - 2 * this.scale, box.y - 2 * this.scale, box.width + 4 * this.scale,
       box.height + 4 * this.scale);
   }
-
-  /**
-   * @param {CanvasRenderingContext2D} context
-   * @param {string} accent
-   */
-  arrows(context, accent) {
-    context.lineWidth = 1.4 * this.scale;
-    for (const { from, to } of this.app.arrows) {
-      const [a, b] = [this.box(from.lane, from.start, from.dur), this.box(to.lane, to.start, to.dur)];
-      if (!a || !b) continue;
-      const [x0, y0] = [this.x(from.start), a.y + a.height / 2];
-      const [x1, y1] = [this.x(to.start), b.y + b.height / 2];
-      const bend = Math.max(20 * this.scale, Math.abs(x1 - x0) * 0.4);
-      context.strokeStyle = accent;
-      context.beginPath();
-      context.moveTo(x0, y0);
-      context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1, y1);
-      context.stroke();
-      context.fillStyle = accent;
-      context.beginPath();
-      context.moveTo(x1, y1);
-      context.lineTo(x1 - 7 * this.scale, y1 - 4 * this.scale);
-      context.lineTo(x1 - 7 * this.scale, y1 + 4 * this.scale);
-      context.fill();
-    }
-  }
-
-  /**
-   * @param {CanvasRenderingContext2D} context
-   * @param {string} accent
-   */
-  notes(context, accent) {
-    context.font = FONT.replace('11', String(11 * this.scale));
-    context.fillStyle = accent;
-    context.strokeStyle = accent;
-    for (const note of this.app.notes) {
-      const x = this.x(note.time);
-      strokeLine(context, x, 0, x, this.height);
-      const text = cut(note.end === null ? note.text : `${note.text} ${formatNs(note.end - note.time)}`, 40);
-      context.fillText(text, x + 4 * this.scale, this.height - 8 * this.scale);
-    }
-  }
 }
 
 /** @param {{rows: import('./engine.js').FrameRow[], pinned: import('./engine.js').FrameRow[]}} frame */
 function lanesOf({ rows, pinned }) {
   return [...rows, ...pinned].flatMap((row) => row.lanes);
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x0
- * @param {number} y0
- * @param {number} x1
- * @param {number} y1
- */
-function strokeLine(context, x0, y0, x1, y1) {
-  context.beginPath();
-  context.moveTo(x0, y0);
-  context.lineTo(x1, y1);
-  context.stroke();
 }

@@ -13,10 +13,13 @@ import { Stage } from './stage.js';
 import { toolbar } from './toolbar.js';
 
 /** @typedef {{start_ns: number, dur_ns: number, name?: string|null}} SliceWanted */
+/** @typedef {{area: [number, number], tracks: string[]}} AreaWanted tracks by their keys */
 /** @typedef {{start_ns: number, end_ns: number, track?: string|null, pin?: string[],
- *   select?: true|SliceWanted|null}} Shown what `show` takes and `state` gives back */
+ *   select?: true|SliceWanted|AreaWanted|null}} Shown what `show` takes and `state` gives back */
 /** @typedef {{pack: ArrayBuffer|ArrayBuffer[], document: any, workerUrl: string|null, theme: string,
- *   onSelect: (state: Shown) => void, labels?: string[], align?: 'clock'|'steps'}} Options */
+ *   onSelect: (state: Shown) => void, labels?: string[], align?: 'clock'|'steps',
+ *   arguments?: (slices: number[]) => Promise<object[]>}} Options `arguments` is everything the
+ *   recorded file says of slices, where a server can be asked */
 
 const TOLD_MS = 250;
 
@@ -86,6 +89,7 @@ async function open(root, status, options) {
   const packs = [options.pack].flat();
   const meta = await engine.ask('load', { packs, options: { labels: options.labels, align: options.align } });
   const app = new App(meta, engine.ask, options.document, options.theme);
+  app.arguments = options.arguments ?? null;
   const unlisten = build(root, app);
   app.view.whole();
   app.view.past = [];
@@ -211,6 +215,10 @@ async function show(app, view) {
   if (track) app.uncover(/** @type {any} */ ({ track: track.number, lane: track.firstLane, depth: 0 }));
   if (view.select === true) {
     app.selectArea({ begin: view.start_ns, end: view.end_ns, tracks: app.shownTracks });
+  } else if (view.select && 'area' in view.select) {
+    const [begin, end] = view.select.area;
+    const tracks = view.select.tracks.map(named).flatMap((one) => (one ? [one.number] : []));
+    app.selectArea({ begin, end, tracks });
   } else if (view.select) {
     const { start_ns: start, dur_ns: dur, name = null } = view.select;
     const found = await app.ask('locate', { start, dur, name, track: track?.id ?? null });
@@ -226,10 +234,12 @@ async function show(app, view) {
  * @returns {Shown}
  */
 function stateOf(app) {
-  const { selection, arrangement, view } = app;
+  const { selection, arrangement, view, area } = app;
   return {
     start_ns: Math.round(view.begin), end_ns: Math.round(view.end),
-    ...(selection ? { track: app.meta.tracks[selection.track].id,
+    ...(area ? { select: { area: [area.begin, area.end],
+      tracks: area.tracks.slice(0, 40).map((number) => keyOf(app.meta.tracks[number])) } } : {}),
+    ...(selection && !area ? { track: app.meta.tracks[selection.track].id,
       select: { start_ns: selection.start, dur_ns: selection.dur, name: selection.name.slice(0, 200) } } : {}),
     ...(arrangement.pinned.length ? { pin: arrangement.pinned } : {}),
   };
