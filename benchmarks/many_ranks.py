@@ -1,8 +1,7 @@
 """How fast the ranks of a job are read and put together, and how much memory the coordinator takes.
 
 ``python benchmarks/many_ranks.py [--ranks 100,1000] [--workers N]``. Ranks are generated: eight steps of data parallel
-training each, on clocks of their own, with one rank that is late; files are links to a few distinct profiles' bytes
-rewritten per rank, so that a thousand take seconds to make. Prints one line of JSON per number of ranks.
+training each, on clocks of their own, with one rank that is late. Prints one line of JSON per number of ranks.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import polars as pl
 
 from stepscope.cluster.findings import JobDiagnosis, RankFinding, diagnose
 from stepscope.cluster.job import Failed, JobFacts, combine
-from stepscope.cluster.partial import Partial
+from stepscope.cluster.partial import Partial, shared
 from stepscope.cluster.pool import Task, read_all
 from stepscope.cluster.ranks import Ranks
 from stepscope.comparison.side import Side, of_job
@@ -129,11 +129,12 @@ def read_job(
     """
     tasks = [Task(rank, source) for rank, source in ranks.sources.items()]
     partials, failed = [], []
+    known: dict[Any, Any] = {}
     for task, found in read_all(tasks, entry, reduce, workers):
         if isinstance(found, Failed):
             failed.append(found)
         else:
-            partials.append(replace(found, rank=task.rank))
+            partials.append(shared(replace(found, rank=task.rank), known))
         if progress is not None:
             progress("ranks", len(partials) + len(failed), len(tasks))
     if not partials:

@@ -192,9 +192,9 @@ def _stragglers(
     if len(counted) < FEW_STEPS or len(place) < 2:
         return ()
     seen = cost[:, counted]
-    p_values = {}
+    p_values, total = {}, seen.sum(axis=0)
     for lane in range(len(place)):
-        ahead = seen[lane] - np.delete(seen, lane, axis=0).mean(axis=0)
+        ahead = seen[lane] - (total - seen[lane]) / (len(place) - 1)
         p_value = p_of_mean(ahead) * len(place)
         if p_value < STRAGGLER_SIGNIFICANCE:
             p_values[lane] = p_value

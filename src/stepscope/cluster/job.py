@@ -49,12 +49,12 @@ class JobFacts:
         said = Counter(p.world_size for p in self.partials if p.world_size is not None)
         return said.most_common(1)[0][0] if said else None
 
-    @property
+    @cached_property
     def ranks(self) -> list[int]:
         """The ranks that were read."""
         return [at if partial.rank is None else partial.rank for at, partial in enumerate(self.partials)]
 
-    @property
+    @cached_property
     def missing(self) -> list[int]:
         """Ranks of the job without a profile; none where its size is not known."""
         world = self.world_size
@@ -105,12 +105,21 @@ class JobFacts:
     def pipeline_wait_ns(self, lane: Lane) -> int | None:
         """What a lane waits per step for its neighbours in a pipeline, with nothing else to do; None where it sends
         nothing to one alone, or clocks do not tell."""
-        sends, found = KINDS.index(Collective.SEND_RECV), None
+        return self._pipeline_waits.get(lane)
+
+    @cached_property
+    def _devices(self) -> Counter[int]:
+        """Devices that count, by partial result."""
+        return Counter(lane.partial for lane in self.means)
+
+    @cached_property
+    def _pipeline_waits(self) -> dict[Lane, int]:
+        sends, found = KINDS.index(Collective.SEND_RECV), dict[Lane, int]()
         for group in self.groups:
             chosen = group.told & (group.matched.kind == sends) & np.isin(group.matched.step, self.used_steps)
-            if lane in group.matched.lanes and chosen.any():
-                found = (found or 0) + int(group.exposed_wait[group.matched.lanes.index(lane), chosen].sum())
-        return None if found is None else round(found / max(len(self.used_steps), 1))
+            for lane, waits in zip(group.matched.lanes, group.exposed_wait, strict=True) if chosen.any() else ():
+                found[lane] = found.get(lane, 0) + int(waits[chosen].sum())
+        return {lane: round(ns / max(len(self.used_steps), 1)) for lane, ns in found.items()}
 
     def cause_of(self, lane: Lane, late_ns: float, numbers: Sequence[int] | None = None) -> OwnCause:
         """Why a lane is late by so much, in all steps that count or in some."""
@@ -123,8 +132,7 @@ class JobFacts:
     def name(self, lane: Lane) -> str:
         """A lane as people know it."""
         rank = f"rank {self.ranks[lane.partial]}"
-        devices = {one.device for one in self.means if one.partial == lane.partial}
-        return rank if len(devices) < 2 or lane.device < 0 else f"{rank}, device {lane.device}"
+        return rank if self._devices[lane.partial] < 2 or lane.device < 0 else f"{rank}, device {lane.device}"
 
 
 def combine(

@@ -235,3 +235,25 @@ def _kernels(facts: Facts) -> tuple[Kernel, ...]:
         count[use.name[:_NAME]] += use.count / steps
     longest = sorted(ns, key=lambda name: -ns[name])[:KERNEL_NAMES_KEPT]
     return tuple(Kernel(name, ns[name], count[name]) for name in longest)
+
+
+def shared(partial: Partial, known: dict[Any, Any]) -> Partial:
+    """The same with values that other ranks have too taken from ``known``: groups of a thousand ranks, remedies and
+    names of kernels are alike in all of them."""
+
+    def one(value: Any) -> Any:
+        return known.setdefault(value, value)
+
+    def told(finding: Finding) -> Finding:
+        return replace(finding, fix=one(finding.fix), title=one(finding.title), where=one(finding.where))
+
+    return replace(
+        partial,
+        collectives=replace(partial.collectives, groups=one(partial.collectives.groups)),
+        kernels=tuple(replace(kernel, name=one(kernel.name)) for kernel in partial.kernels),
+        findings=tuple(map(told, partial.findings)),
+        minor=tuple(map(told, partial.minor)),
+        notices=tuple(map(one, partial.notices)),
+        devices=one(partial.devices),
+        rows=replace(partial.rows, phase=one(partial.rows.phase)),
+    )

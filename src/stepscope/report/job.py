@@ -17,7 +17,6 @@ from stepscope.cluster.collectives import HOST
 from stepscope.cluster.findings import JobDiagnosis, RankFinding
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.matching import Lane
-from stepscope.cluster.partial import Partial
 from stepscope.limits import P95_STEPS, ROWS_SHOWN
 from stepscope.report.document import finding_entry
 from stepscope.report.labels import CATEGORIES as LABELS
@@ -219,16 +218,13 @@ def _ranks(facts: JobFacts) -> dict[str, Any]:
         "determined": bool(blame is not None and blame.determined and not facts.sampled),
         "stragglers": [_straggler(facts, one) for one in blame.stragglers] if blame and not facts.sampled else [],
         "steps": _late_steps(facts),
-        "per_rank": [_per_rank(facts, lane, mean) for lane, mean in facts.means.items()],
+        "per_rank": _per_rank(facts),
     }
 
 
 def _clock(facts: JobFacts, at: int) -> dict[str, Any]:
     clock = facts.clocks[at]
-    alone = not any(
-        len({lane.partial for lane in g.matched.lanes}) > 1 for g in facts.groups
-    )
-    known = clock is not None and not alone
+    known = clock is not None and len(facts.partials) > 1
     return {
         "rank": facts.ranks[at],
         "offset_ns": round(clock.offset_ns) if known and clock else None,
@@ -276,26 +272,31 @@ def _late_steps(facts: JobFacts) -> list[dict[str, Any]]:
     ]
 
 
-def _per_rank(facts: JobFacts, lane: Lane, mean: F64) -> dict[str, Any]:
-    partial: Partial = facts.partials[lane.partial]
+def _per_rank(facts: JobFacts) -> list[dict[str, Any]]:
     blame, used = facts.blame, set(facts.used_steps)
-    at = blame.lanes.index(lane) if blame is not None and lane in blame.lanes and not facts.sampled else None
+    told = blame is not None and not facts.sampled
+    place = {lane: at for at, lane in enumerate(blame.lanes)} if blame is not None and told else {}
     counted = [k for k, number in enumerate(blame.numbers) if number in used] if blame is not None else []
-    told = at is not None and bool(counted)
-    return {
-        "rank": facts.ranks[lane.partial],
-        "device": _device(lane.device),
-        "host": partial.host,
-        "step_ns": round(float(mean.sum())),
-        "parts_ns_per_step": {
-            str(c): ns for c, ns in _whole(_named(mean)).items()
-        },
-        "made_wait_ns_per_step": round(float(blame.cost[at, counted].mean())) if told and blame else None,
-        "late_steps": sum(s.lane == at and s.number in used for s in blame.steps) if told and blame else None,
-        "pipeline_wait_ns_per_step": None if facts.sampled else facts.pipeline_wait_ns(lane),
-        "bottleneck": partial.bottleneck,
-        "findings": [finding.rule for finding in partial.findings],
-    }
+    late = Counter(step.lane for step in blame.steps if step.number in used) if blame is not None else Counter()
+    cost = blame.cost[:, counted].mean(axis=1) if blame is not None and counted else None
+    made = []
+    for lane, mean in facts.means.items():
+        partial, at = facts.partials[lane.partial], place.get(lane) if cost is not None else None
+        made.append(
+            {
+                "rank": facts.ranks[lane.partial],
+                "device": _device(lane.device),
+                "host": partial.host,
+                "step_ns": round(float(mean.sum())),
+                "parts_ns_per_step": {str(c): ns for c, ns in _whole(_named(mean)).items()},
+                "made_wait_ns_per_step": round(float(cost[at])) if at is not None and cost is not None else None,
+                "late_steps": late[at] if at is not None else None,
+                "pipeline_wait_ns_per_step": None if facts.sampled else facts.pipeline_wait_ns(lane),
+                "bottleneck": partial.bottleneck,
+                "findings": [finding.rule for finding in partial.findings],
+            }
+        )
+    return made
 
 
 def _traffic(one: Traffic) -> dict[str, Any]:
