@@ -182,6 +182,6 @@ def _link(facts: JobFacts, group: Arrivals) -> float | None:
 
 
 def _of_device(devices: set[tuple[str | None, tuple[int, int] | None]]) -> float | None:
-    found = {lookup(name, capability) for name, capability in devices if name}
-    peaks = found.pop() if len(found) == 1 else None
+    named = [(name, capability) for name, capability in devices if name]
+    peaks = lookup(*named[0]) if len(named) == 1 else None
     return None if peaks is None or peaks.link_bandwidth is None else peaks.link_bandwidth.value / 2

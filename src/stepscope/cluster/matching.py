@@ -33,7 +33,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The collectives of one group: a row per lane, a column per collective, in order of time.
+    """The collectives of one group: a row per lane, a column per collective, in the order of the lane with most.
 
     ``start`` and ``end`` are on each process's own clock, in ns from ``Job.base_ns`` (unix time) where the profile
     tells it; NULL where the lane has no part in it.
@@ -114,8 +114,8 @@ def _filled(
 ) -> Matched:
     start, end, bytes_ = (np.full(at.shape, NULL, np.int64) for _ in range(3))
     kind = np.full(at.shape[1], -1, np.int32)
-    for row, lane in enumerate(lanes):
-        partial = partials[lane.partial]
+    for row, one in enumerate(lanes):
+        partial = partials[one.partial]
         table, known = partial.collectives, at[row] >= 0
         shift = 0 if partial.epoch_ns is None else partial.epoch_ns - base
         start[row, known] = table.start[at[row, known]] + shift
@@ -123,8 +123,10 @@ def _filled(
         bytes_[row, known] = table.bytes[at[row, known]]
         kind[known] = table.kind[at[row, known]]
     used = kind >= 0
-    first = np.where(at >= 0, start, np.iinfo(np.int64).max).min(axis=0, initial=np.iinfo(np.int64).max)
-    order = np.flatnonzero(used)[np.argsort(first[used], kind="stable")]
+    # In the order of the lane that has most: clocks of others may be anywhere.
+    lane = int((at >= 0).sum(axis=1).argmax())
+    began = np.where(at[lane] >= 0, start[lane], np.iinfo(np.int64).max)
+    order = np.flatnonzero(used)[np.argsort(began[used], kind="stable")]
     return Matched(
         group, lanes, at[:, order], start[:, order], end[:, order], kind[order], _median_known(bytes_[:, order]),
         step[order],
