@@ -86,7 +86,7 @@ def _order(finding: Finding) -> tuple[bool, int]:
 def _tells(finding: Finding, least: float) -> bool:
     if finding.not_determined is not None and finding.cost_ns_per_step is None:
         return True
-    return min(finding.cost_ns_per_step or 0, finding.saving_ns_per_step or finding.cost_ns_per_step or 0) >= least
+    return min(finding.cost_ns_per_step or 0, _size(finding)) >= least
 
 
 def _numbered(found: list[RankFinding]) -> list[RankFinding]:
