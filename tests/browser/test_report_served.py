@@ -71,7 +71,7 @@ def test_view_serves_every_profile_and_ends_by_ctrl_c(browser: Browser) -> None:
             assert VERDICT in page.locator(".sentence").inner_text()
             page.get_by_label("Profile").select_option(index=1)
             page.wait_for_selector(".sentence:not(:has-text('90.3 %'))")
-            assert "run=1" in page.url
+            page.wait_for_function("location.hash.includes('run=1')")
             page.goto(f"{url}#/trace")
             page.wait_for_selector(".trace-host canvas")
             assert len(page.workers) == 1

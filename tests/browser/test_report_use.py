@@ -27,6 +27,11 @@ def ops(page: Page, reports: Reports) -> Page:
     return page
 
 
+def wait_for_hash(page: Page, part: str) -> None:
+    """Wait until the address says so: the browser tells of it a little later than the page acts."""
+    page.wait_for_function(f"location.hash.includes('{part}')")
+
+
 BY_TYPE = "section:has(h2:text-is('Ops by type'))"
 
 
@@ -63,7 +68,7 @@ def test_a_table_is_copied_as_csv_with_unrounded_values(ops: Page) -> None:
 
 def test_ops_are_filtered_by_where_they_ran(ops: Page) -> None:
     ops.get_by_label("Where ops ran").select_option("host")
-    assert "side=host" in ops.url
+    wait_for_hash(ops, "side=host")
     position = 1 + ops.locator(f"{BY_TYPE} th").all_inner_texts().index("side")
     assert set(column(ops, position)) == {"host"}
 
@@ -132,14 +137,14 @@ def test_the_strip_chooses_steps_by_mouse_and_keyboard(page: Page, reports: Repo
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] / 3 - 3, box["y"] + 8)
     page.mouse.up()
-    assert "steps=0-1" in page.url
+    wait_for_hash(page, "steps=0-1")
     strip.focus()
     page.keyboard.press("ArrowRight")
-    assert "steps=1-2" in page.url
+    wait_for_hash(page, "steps=1-2")
     page.keyboard.press("Shift+ArrowRight")
-    assert "steps=1-3" in page.url
+    wait_for_hash(page, "steps=1-3")
     page.keyboard.press("Escape")
-    assert "steps" not in page.url
+    page.wait_for_function("!location.hash.includes('steps')")
 
 
 def test_a_flame_graph_is_walked_by_keyboard(ops: Page) -> None:
