@@ -138,3 +138,9 @@ def test_long_names_are_cut_and_attacks_stay_text(tmp_path: Path) -> None:
     names = {one["name"] for sum_ in found["sums"] for one in sum_["names"]}
     assert any(name.startswith("<img src=x") for name in names)
     assert f"{LONG[:2000]}… (1000000 characters)" in names
+
+
+@pytest.mark.real
+def test_a_profile_whose_ops_have_no_scope_is_packed():
+    """Compiled ops without a name scope: there are layers to ask for, and none of them."""
+    assert len(pack(profile("xplane/mi300_jax_conv.xplane.pb"))) > 0

@@ -26,7 +26,6 @@ from stepscope.units import format_ns, format_share
 _NOTICES_SHORT = 4
 _FIX_LINES_SHORT = (5, 2)
 """Lines of the remedy shown of each finding that is told in full."""
-_FINDINGS_IN_FULL = len(_FIX_LINES_SHORT)
 _WIDEST_TEXT = 110
 """Sentences wrap here on very wide terminals: longer lines are hard to read."""
 _LEAST_NAME = 20
@@ -63,10 +62,11 @@ def _short(document: Document, width: int) -> Iterator[RenderableType]:
         yield Text("")
         good = phrases.is_healthy(document["summary"]) and document["profile"]["complete"]
         yield _paragraph(phrases.without_findings(document["summary"]), "green" if good else "")
-    for number, finding in enumerate(told[:_FINDINGS_IN_FULL], 1):
+    full = phrases.worth_telling(told, len(_FIX_LINES_SHORT), document["summary"])
+    for number, finding in enumerate(told[:full], 1):
         yield Text("")
         yield _finding(number, finding, document, verbose=False)
-    yield from _more_findings(told[_FINDINGS_IN_FULL:], document["summary"])
+    yield from _more_findings(told[full:], full + 1, document["summary"])
     yield from _short_notices(document["profile"]["notices"], untold)
     yield Text("")
     yield Text("-v shows everything behind this; --format json or markdown writes it down", style="dim")
@@ -269,11 +269,11 @@ def _evidence(evidence: list[dict[str, Any]], steps: dict[int | None, str]) -> l
     return [_hanging("seen" if at == 0 else "", _text(line)) for at, line in enumerate(lines)]
 
 
-def _more_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> Iterator[RenderableType]:
+def _more_findings(findings: list[dict[str, Any]], first: int, summary: dict[str, Any]) -> Iterator[RenderableType]:
     if not findings:
         return
     yield Text("")
-    for number, finding in enumerate(findings[:5], _FINDINGS_IN_FULL + 1):
+    for number, finding in enumerate(findings[:5], first):
         line = _prose(finding["title"])
         line.append(f", {phrases.saving(finding, summary)}", style="green")
         places = [Text.assemble(("at ", "dim"), visible(place)) for place in _recorded(finding["where"])[:1]]

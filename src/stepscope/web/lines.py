@@ -247,7 +247,7 @@ def _phases(facts: Facts, texts: Texts, activity: DeviceActivity, group: str) ->
 def _scopes(texts: Texts, activity: DeviceActivity, paths: Paths | None, group: str) -> list[Line]:
     """Modules or name scopes of what computes, outermost first."""
     computes = np.flatnonzero(activity.category == Category.COMPUTE.code)
-    if paths is None or not computes.size:
+    if paths is None or not paths.names or not computes.size:
         return []
     own, call = activity.slice[computes], activity.call[computes]
     told = np.where(paths.layer[own] >= 0, own, call)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from stepscope.analysis.blocks import pools
 from stepscope.analysis.categories import BUSY, CATEGORIES
@@ -110,7 +111,7 @@ class _Order:
             lane = lanes_of(np.zeros(size, np.int32), np.array(line.start), np.array(line.dur), nesting=False)
             order = np.argsort(lane, kind="stable")
             gap = np.full(size, -1, np.int32) if line.gap is None else line.gap
-            columns = (lane, line.start, line.dur, line.text, line.kind, line.category, line.slice, gap)
+            columns: tuple[npt.NDArray[Any], ...] = (lane, line.start, line.dur, line.text, line.kind, line.category, line.slice, gap)
             parts[0].append(np.full(size, number, np.int32))
             for part, column in zip(parts[1:], columns, strict=True):
                 part.append(column[order])
