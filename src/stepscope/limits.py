@@ -234,7 +234,7 @@ HEADROOM_TIMES: Final = 2.0
 # --- watching a run -----------------------------------------------------------------------------------------------
 
 STEP_DRIFT_SHARE: Final = 0.1
-"""A run has drifted where a step takes this share more or less: below, clocks and neighbours of a machine do as much."""
+"""A run has drifted where a step takes this share more or less: below, a machine's clocks and neighbours do as much."""
 
 STEP_DRIFT_CHANCE: Final = 0.01
 """And where chance orders the parts of two periods in a row so rarely, each."""

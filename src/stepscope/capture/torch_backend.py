@@ -157,7 +157,7 @@ class TorchBackend(Backend):
 
 
 def _names_late(profile: Any) -> bool:
-    """Whether ``step`` calls the step that begins by the number it finds (PyTorch 2.0 to 2.2 at least), not the next."""
+    """Whether ``step`` gives the step that begins the number it finds (PyTorch 2.0 to 2.2 at least), not the next."""
     return "cur_step" in profile.step.__code__.co_varnames
 
 

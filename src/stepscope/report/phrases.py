@@ -146,8 +146,8 @@ def _in_turn(finding: dict[str, Any]) -> str:
 
 
 def worth_telling(findings: list[dict[str, Any]], most: int, summary: dict[str, Any]) -> int:
-    """How many of the first findings, ``most`` at most, are told in full: up to one whose fix saves next to nothing once
-    those above it are made."""
+    """How many of the first findings, ``most`` at most, are told in full: up to one whose fix saves next to nothing
+    once those above it are made."""
     least = FINDING_SHARE * (summary["step_time_ns"].get("mean") or 0)
     for at, finding in enumerate(findings[:most]):
         then = finding.get("saving_after_ns_per_step")

@@ -111,7 +111,8 @@ class _Order:
             lane = lanes_of(np.zeros(size, np.int32), np.array(line.start), np.array(line.dur), nesting=False)
             order = np.argsort(lane, kind="stable")
             gap = np.full(size, -1, np.int32) if line.gap is None else line.gap
-            columns: tuple[npt.NDArray[Any], ...] = (lane, line.start, line.dur, line.text, line.kind, line.category, line.slice, gap)
+            columns: list[npt.NDArray[Any]] = [lane, line.start, line.dur, line.text, line.kind]
+            columns += [line.category, line.slice, gap]
             parts[0].append(np.full(size, number, np.int32))
             for part, column in zip(parts[1:], columns, strict=True):
                 part.append(column[order])
