@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -18,10 +18,13 @@ from stepscope.comparison.side import Side, of_job
 from stepscope.diagnosis.finding import Notice
 from stepscope.errors import Exit, InputError
 from stepscope.readers.source import Source
-from stepscope.report import frames
+from stepscope.report import frames, phrases
 from stepscope.report import job as report
+from stepscope.web.assemble import Run, html_file
 
 Progress = Callable[[str, int, int], None]
+
+_NO_TRACES = "This report was written without the traces of its ranks: open one rank's profile to see its trace."
 
 
 class Job:
@@ -102,6 +105,16 @@ class Job:
     @cached_property
     def _document(self) -> dict[str, Any]:
         return report.make(self.facts, self.diagnosis)
+
+    def run(self, traces: Mapping[int, int] | None = None, no_traces: str = _NO_TRACES) -> Run:
+        """What pages show of this job; ``traces`` says which runs beside it hold the ranks' traces, ``no_traces`` why
+        others' are not there."""
+        document = self.document()
+        return Run(phrases.header(document)[0], document, None, no_traces, traces or {})
+
+    def html(self) -> str:
+        """The report as one HTML page that needs nothing else; the ranks' traces are not in it."""
+        return html_file([self.run()])
 
     @property
     def side(self) -> Side:

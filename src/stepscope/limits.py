@@ -339,6 +339,13 @@ POOL_BYTES: Final = 8 << 20
 ROWS_SHOWN: Final = 20_000
 """Rows of the accounting a job's report lists; of more ranks the late ones and the first have theirs listed."""
 
+RANK_PAGES: Final = 8
+"""Ranks of a job whose own pages stand beside it in one file: a choice, as many as one host often has."""
+
+RANK_PAGES_BYTES: Final = 128 << 20
+"""Bytes of their traces beyond which no further rank's pages are added: a choice, of a file that can still be sent; a
+trace is a third larger as text."""
+
 NOTEBOOK_PACK_BYTES: Final = 16 << 20
 """A trace of more bytes is left out below a notebook's cell: the notebook keeps all of it, as text, a third larger."""
 

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.streams import say
-from stepscope.errors import Exit
+from stepscope.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from stepscope.pipeline import Job, Profile
+    from stepscope.report.phrases import Document
 
 
 @click.command()
 @click.argument("before", metavar="BEFORE")
 @click.argument("after", metavar="AFTER")
-@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "markdown", "html"]), default="text", show_default=True,
+    help="How to write it; html shows it with both runs and their traces, in one file.",
+)  # fmt: skip
 @click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option(
     "--fail-if", "conditions", metavar="CONDITION", multiple=True,
@@ -31,6 +40,8 @@ def compare(before: str, after: str, form: str, out: str | None, conditions: tup
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged, 4 a --fail-if fired.
     """
+    if form == "html" and out is None:
+        raise UsageError("--format html writes a file: name it with -o compare.html")
     from stepscope import pipeline
     from stepscope.comparison import budgets
     from stepscope.comparison.compare import compare as compare_sides
@@ -43,8 +54,10 @@ def compare(before: str, after: str, form: str, out: str | None, conditions: tup
     found = compare_sides(*sides)
     outcomes = [budgets.check(budget, sides[1], found) for budget in chosen]
     document = report.make(found, sides, (before, after), outcomes)
-    render = {"text": report.text, "markdown": report.markdown, "json": report.json_}
-    made = render[form](document)
+    if form == "html":
+        made = _html(document, runs)
+    else:
+        made = {"text": report.text, "markdown": report.markdown, "json": report.json_}[form](document)
     if out is not None:
         Path(out).write_text(made, encoding="utf-8", errors="backslashreplace")
     else:
@@ -55,3 +68,11 @@ def compare(before: str, after: str, form: str, out: str | None, conditions: tup
     if any(one.fired for one in outcomes):
         return Exit.FAIL_IF
     return max(run.exit_status for run in runs)
+
+
+def _html(document: Document, opened: list[Profile | Job]) -> str:
+    """Pages of the comparison and of both runs."""
+    from stepscope.web.assemble import html_file
+
+    titled = [(which, run.run()) for which, run in zip(("before", "after"), opened, strict=True)]
+    return html_file([replace(run, title=f"{which}: {run.title}") for which, run in titled], document)

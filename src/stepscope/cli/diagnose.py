@@ -81,7 +81,7 @@ def diagnose(
     job = None if ranks["separately"] else _ranks(sources, ranks["rank_pattern"], rank)
     if rank is not None:
         sources, job = [_chosen(job, rank)], None
-    wanted = _wanted(sources, job if form != "html" else None, paths)
+    wanted = _wanted(sources, job, paths)
     if form == "json" and (len(wanted) > 1 or (len(paths) > 1 and job is None)):
         raise UsageError("--format json is one document of one profile or of one job's ranks: these are neither")
     outcomes: list[Outcome] = []
@@ -143,10 +143,12 @@ def _text(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None, *, form
 
 def _html(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None) -> None:
     """Write one page of all profiles."""
-    from stepscope.pipeline import Profile
-    from stepscope.web.assemble import html_file
+    from stepscope.cli.pages import runs_of
+    from stepscope.web.assemble import Run, html_file
 
-    pages = [run.run() for _, run in runs if isinstance(run, Profile)]
+    pages: list[Run] = []
+    for _, run in runs:
+        pages += runs_of(run, len(pages))
     if pages:
         Path(str(out)).write_text(html_file(pages), encoding="utf-8", errors="backslashreplace")
 

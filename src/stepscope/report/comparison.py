@@ -104,24 +104,24 @@ def _item(change: ItemChange) -> Document:
 
 
 def _finding(change: FindingChange) -> Document:
-    finding = change.before or change.after
-    assert finding is not None
+    either = change.before or change.after
+    assert either is not None
     return {
         "state": change.state,
-        "rule": finding.rule,
-        "title": finding.title,
+        "rule": either.rule,
+        "title": either.title,
         "before": _cost(change.before),
         "after": _cost(change.after),
     }
 
 
-def _cost(finding: Finding | None) -> Document | None:
-    if finding is None:
+def _cost(found: Finding | None) -> Document | None:
+    if found is None:
         return None
     return {
-        "id": finding.id,
-        "cost_ns_per_step": finding.cost_ns_per_step,
-        "saving_ns_per_step": finding.saving_ns_per_step,
+        "id": found.id,
+        "cost_ns_per_step": found.cost_ns_per_step,
+        "saving_ns_per_step": found.saving_ns_per_step,
     }
 
 
@@ -167,7 +167,7 @@ def _lines(document: Document) -> Iterator[str]:
         yield from _wrapped(side["verdict"], " " * 8)
     yield ""
     yield from _wrapped(sentence(document), "")
-    for said in _scaling(document):
+    for said in scaling(document):
         yield from _wrapped(said, "")
     for said in document["differences"]:
         yield from _wrapped(f"! {said}", "")
@@ -175,14 +175,15 @@ def _lines(document: Document) -> Iterator[str]:
         yield ""
         yield f"{title:<60} {'before':>9} {'after':>9}  difference"
         yield from (f"  {name:<58} {before:>9} {after:>9}  {change}" for name, before, after, change in rows)
-    found = list(_finding_lines(document))
+    found = _finding_lines(document)
     if found:
         yield ""
         yield "Findings"
         yield from (f"  {visible(line).replace('`', '')}" for line in found)
 
 
-def _scaling(document: Document) -> Iterator[str]:
+def scaling(document: Document) -> Iterator[str]:
+    """How well more devices do the work, and what a step takes longer by."""
     found = document["scaling"]
     if found is None:
         return
@@ -214,23 +215,35 @@ def _row(item: Document) -> tuple[str, str, str, str]:
     return name, format_ns(item["before_ns"]), format_ns(item["after_ns"]), f"{_signed(item['difference_ns'])}{share}"
 
 
-def _finding_lines(document: Document) -> Iterator[str]:
-    for change in document["findings"]:
-        costs = [side["cost_ns_per_step"] if side else None for side in (change["before"], change["after"])]
-        one, two = (format_ns(cost) for cost in costs)
-        said = {
-            "gone": f"gone: {one} before",
-            "new": f"new: {two}",
-            "stays": f"stays: {two}",
-            "less": f"less: {one}, then {two}",
-            "more": f"more: {one}, then {two}",
-        }[change["state"]]
-        yield f"{change['title']} ({said})"
-    if achieved := document["achieved"]:
-        off = format_share(abs(achieved["off_share"]))
-        predicted, measured = (format_ns(achieved[f"{which}_step_ns"]) for which in ("predicted", "measured"))
-        gone = ", ".join(achieved["gone"])
-        yield f"Without {gone} a step was predicted to take {predicted}; it takes {measured} ({off} off)."
+def _finding_lines(document: Document) -> list[str]:
+    found = list(map(finding, document["findings"]))
+    said = achieved(document)
+    return found if said is None else [*found, said]
+
+
+def finding(change: Document) -> str:
+    """What became of one finding."""
+    costs = [side["cost_ns_per_step"] if side else None for side in (change["before"], change["after"])]
+    one, two = (format_ns(cost) for cost in costs)
+    said = {
+        "gone": f"gone: {one} before",
+        "new": f"new: {two}",
+        "stays": f"stays: {two}",
+        "less": f"less: {one}, then {two}",
+        "more": f"more: {one}, then {two}",
+    }[change["state"]]
+    return f"{change['title']} ({said})"
+
+
+def achieved(document: Document) -> str | None:
+    """The step time that was predicted without what is gone, and the measured one."""
+    made = document["achieved"]
+    if made is None:
+        return None
+    off = format_share(abs(made["off_share"]))
+    predicted, measured = (format_ns(made[f"{which}_step_ns"]) for which in ("predicted", "measured"))
+    gone = ", ".join(made["gone"])
+    return f"Without {gone} a step was predicted to take {predicted}; it takes {measured} ({off} off)."
 
 
 def _signed(ns: int) -> str:
@@ -247,7 +260,7 @@ def markdown(document: Document) -> str:
 
 def _markdown_lines(document: Document) -> Iterator[str]:
     yield f"**{prose(sentence(document))}**"
-    for said in (*_scaling(document), *(f"⚠ {one}" for one in document["differences"])):
+    for said in (*scaling(document), *(f"⚠ {one}" for one in document["differences"])):
         yield ""
         yield prose(said)
     for title, rows in _tables(document):
@@ -255,7 +268,7 @@ def _markdown_lines(document: Document) -> Iterator[str]:
         yield f"| {title} | before | after | difference |"
         yield "|---|--:|--:|--:|"
         yield from (f"| {_cell(name)} | {before} | {after} | {change} |" for name, before, after, change in rows)
-    found = list(_finding_lines(document))
+    found = _finding_lines(document)
     if found:
         yield ""
         yield from (f"- {prose(line)}" for line in found)

@@ -7,7 +7,7 @@ from typing import Any
 from stepscope.report.section import ABSENT, Column, Section, cut, name, number, rate, text
 from stepscope.units import format_bytes, format_ns, format_share
 
-_CAUSES = {
+CAUSES = {
     "input": "input",
     "slow_device": "slower device",
     "uneven_work": "more work",
@@ -41,7 +41,7 @@ def _late(steps: list[dict[str, Any]]) -> Section:
                 text(step["number"]),
                 _lane(step),
                 _ns(step["waited_ns"]),
-                _CAUSES[step["cause"]],
+                CAUSES[step["cause"]],
                 " → ".join(map(str, step["chain"])) if len(step["chain"]) > 1 else ABSENT,
             )
             for step in steps

@@ -7,14 +7,14 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from stepscope.report.phrases import Document
 from stepscope.web.bundle import bundle, static
-from stepscope.web.words import words
+from stepscope.web.words import words, words_of_comparison
 
 PAGE, WORKER = "main.js", "trace/worker.js"
 STYLES = ("style.css", "trace/trace.css")
@@ -33,14 +33,22 @@ class Run:
     document: Document
     pack: bytes | None
     no_pack: str | None = None
+    traces: Mapping[int, int] = field(default_factory=dict)
+    """Of a job: the runs beside this one, by position, that hold the ranks' traces."""
 
     def data(self) -> dict[str, Any]:
         """What pages read first: the report and its sentences."""
-        return {"title": self.title, "report": self.document, "words": words(self.document), "no_pack": self.no_pack}
+        return {
+            "title": self.title,
+            "report": self.document,
+            "words": words(self.document),
+            "no_pack": self.no_pack,
+            "traces": {str(rank): at for rank, at in self.traces.items()},
+        }
 
 
-def html_file(runs: Sequence[Run]) -> str:
-    """One page that holds everything it shows."""
+def html_file(runs: Sequence[Run], comparison: Document | None = None) -> str:
+    """One page that holds everything it shows: runs, and what a comparison of two of them says."""
     code, style = script(PAGE), styles()
     policy = (
         f"default-src 'none'; script-src 'sha256-{_digest(code)}'; style-src 'sha256-{_digest(style)}'; "
@@ -51,7 +59,8 @@ def html_file(runs: Sequence[Run]) -> str:
         f"<style>{style}</style>\n"
     )
     title = runs[0].title if len(runs) == 1 else f"{len(runs)} profiles"
-    return page(title, head, f"{''.join(_data(runs))}<script>{code}</script>\n")
+    data = "".join((*_comparison(comparison), *_data(runs)))
+    return page(title, head, f"{data}<script>{code}</script>\n")
 
 
 def page(title: str, head: str, body: str) -> str:
@@ -78,6 +87,12 @@ def styles() -> str:
 def json_text(value: object) -> str:
     """JSON that may stand inside an element: nothing in it can end it. ASCII, as `report.json_` writes it."""
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _comparison(document: Document | None) -> Iterator[str]:
+    if document is not None:
+        data = {"document": document, "words": words_of_comparison(document)}
+        yield f'<script type="application/json" class="comparison">{json_text(data)}</script>\n'
 
 
 def _data(runs: Sequence[Run]) -> Iterator[str]:

@@ -7,9 +7,10 @@ from typing import Any
 
 from stepscope.capture.results import Recording, recordings
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
-from stepscope.report import input_pipeline, labels, phrases
+from stepscope.report import comparison, input_pipeline, labels, phrases
 from stepscope.report.memory_sections import CATEGORIES as MEMORY
 from stepscope.report.phrases import Document
+from stepscope.report.rank_sections import CAUSES
 from stepscope.units import format_ns
 
 _DEVICE: Remedies = {
@@ -56,6 +57,7 @@ def words(document: Document) -> dict[str, Any]:
         "categories": {name: {"words": one.words, "busy": one.busy} for name, one in labels.CATEGORIES.items()},
         "phases": labels.PHASES,
         "memory": MEMORY,
+        "causes": CAUSES,
         "files": [phrases.file_line(file) for file in document["profile"]["files"]],
         "capture": _capture(document),
         "input_note": input_pipeline.table(document["analyses"].get("input")).note,
@@ -64,6 +66,16 @@ def words(document: Document) -> dict[str, Any]:
             "ops": remedy(_OPS, framework),
             "input": remedy(_INPUT, framework),
         },
+    }
+
+
+def words_of_comparison(document: Document) -> dict[str, Any]:
+    """The sentences of a comparison, one per finding in the document's order."""
+    return {
+        "sentence": comparison.sentence(document),
+        "scaling": list(comparison.scaling(document)),
+        "achieved": comparison.achieved(document),
+        "findings": list(map(comparison.finding, document["findings"])),
     }
 
 

@@ -6,6 +6,7 @@ import { source } from './core/source.js';
 import { visible } from './core/text.js';
 import { chooseTheme, chosenTheme, shownTheme, THEMES } from './core/theme.js';
 import { PAGES } from './pages/pages.js';
+import { ofOneRank } from './pages/rank.js';
 import { tracePage } from './pages/trace.js';
 import { traceParams } from './widgets/finding.js';
 import { help } from './widgets/help.js';
@@ -82,9 +83,9 @@ async function draw(to) {
   const moved = drawn?.page !== page.id || drawn?.run !== at;
   if (drawn?.run !== at) put(main, h('p', { class: 'loading', role: 'status' }, 'Reading the report …'));
   try {
-    const run = await data.run(at);
+    const [run, comparison] = await Promise.all([data.run(at), data.comparison()]);
     if (turn !== drawing) return; // The reader has gone on.
-    show(page, run, { ...to, run: at }, moved);
+    show(page, contextOf(run, comparison, { ...to, run: at }), moved);
     drawn = { page: page.id, run: at };
   } catch (error) {
     console.error(error);
@@ -95,13 +96,13 @@ async function draw(to) {
 
 /**
  * @param {import('./core/types.js').Page} page
- * @param {Run} run
- * @param {Place} to
+ * @param {Context} context
  * @param {boolean} moved whether this is another page than before
  */
-function show(page, run, to, moved) {
-  const context = contextOf(run, to);
+function show(page, context, moved) {
+  const { run, place: to } = context;
   const { steps } = run.report;
+  const isJob = Boolean(run.report.analyses.ranks);
   document.title = `${page.title} · ${run.title} · stepscope`;
   chip.hidden = run.report.profile.complete;
   chip.textContent = 'damaged: partly read';
@@ -109,14 +110,16 @@ function show(page, run, to, moved) {
   const chosen = /** @type {[number, number]|null} */ (to.steps && to.steps[0] <= last
     ? [to.steps[0], Math.min(to.steps[1], last)] : null);
   const focused = document.activeElement?.classList.contains('strip-area');
-  put(stripSlot, steps.length > 1 ? strip(steps, run.words.steps, chosen, (range) => {
+  const ofSteps = steps.length > 1 && !isJob && !(page.id === 'compare' && context.comparison);
+  put(stripSlot, ofSteps ? strip(steps, run.words.steps, chosen, (range) => {
     const params = page.id === 'trace' ? spanOf(steps, range) : place().params;
     go({ ...place(), steps: range, params }, true);
   }) : null);
   if (focused) /** @type {HTMLElement|null} */ (stripSlot.querySelector('.strip-area'))?.focus();
-  main.classList.toggle('wide', page.id === 'trace');
+  main.classList.toggle('wide', page.id === 'trace' && !isJob);
   const top = main.scrollTop;
-  put(main, h('h1', { class: page.id === 'trace' ? 'sr' : '' }, page.title), page.render(context));
+  put(main, h('h1', { class: page.id === 'trace' && !isJob ? 'sr' : '' }, page.title),
+    isJob && page.ofOneRank ? ofOneRank(context) : page.render(context));
   main.scrollTop = moved ? 0 : top;
   if (moved && drawn) main.focus({ preventScroll: true });
   if (to.params.finding) openFinding(to.params.finding);
@@ -133,15 +136,27 @@ function spanOf(steps, range) {
   return traceParams(start, steps[last].start_ns + steps[last].dur_ns - start, null);
 }
 
-/** @param {Run} run @param {Place} to @returns {Context} */
-function contextOf(run, to) {
-  const { steps } = to;
+/**
+ * @param {Run} run
+ * @param {import('./core/types.js').Comparison|null} comparison
+ * @param {Place} to
+ * @returns {Context}
+ */
+function contextOf(run, comparison, to) {
+  const isJob = Boolean(run.report.analyses.ranks);
+  const steps = isJob ? null : to.steps; // The same step has another place in each rank.
+  /** @param {number|null|undefined} rank */
+  const runOf = (rank) => (isJob ? run.traces[String(rank)] : to.run);
   return {
     run,
     report: run.report,
     words: run.words,
-    place: to,
+    comparison,
+    place: { ...to, steps },
     go: open,
+    hasTrace: (rank) => runOf(rank) !== undefined,
+    ofRank: (rank) => go({ ...to, run: runOf(rank) ?? to.run, steps, params: {} }),
+    trace: (rank, params) => go({ page: 'trace', run: runOf(rank) ?? to.run, steps, params }),
     inSteps: (step) => steps === null || (step !== null && step >= steps[0] && step <= steps[1]),
     scope: () => {
       if (steps === null) return 'all steps';
@@ -220,4 +235,5 @@ for (const query of ['(prefers-color-scheme: dark)', '(prefers-contrast: more)']
     trace.setTheme();
   });
 }
-void draw(place());
+if (data.compared && !location.hash) go({ ...place(), page: 'compare' }, true);
+else void draw(place());

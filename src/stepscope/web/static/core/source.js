@@ -13,6 +13,7 @@ function inline() {
   const runs = [...document.querySelectorAll('script.run')].map(
     (script) => /** @type {Run} */ (JSON.parse(script.textContent ?? '')),
   );
+  const compared = document.querySelector('script.comparison')?.textContent;
   /** @type {string|null} */
   let workerUrl = null;
   return {
@@ -25,6 +26,8 @@ function inline() {
       return chunks.length ? joined(chunks.map((chunk) => bytes(chunk.textContent ?? ''))) : null;
     },
     arguments: null,
+    compared: Boolean(compared),
+    comparison: async () => (compared ? JSON.parse(compared) : null),
     workerUrl: () => {
       const text = document.getElementById('worker')?.textContent;
       if (!text) return null;
@@ -76,6 +79,8 @@ function served() {
     },
     pack: (at) => answer(`api/${at}/pack`).then((response) => response.arrayBuffer()),
     arguments: (at, ids) => answer(`api/${at}/arguments?ids=${ids.join(',')}`).then((response) => response.json()),
+    compared: false,
+    comparison: async () => null,
     workerUrl: () => 'worker.js',
   };
 }

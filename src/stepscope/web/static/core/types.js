@@ -6,8 +6,9 @@
  *   annotation: string|null}} Where
  * @typedef {{name: string, start_ns: number, dur_ns: number, track: string|null, device: number|null,
  *   step: number|null}} Evidence
- * @typedef {{id: string, rule: string, title: string, why: string, fix: string|null, cost_ns_per_step: number|null,
- *   saving_ns_per_step: number|null, predicted_step_ns: number|null, confidence: string, basis: string,
+ * @typedef {{id: string, rank?: number|null, rule: string, title: string, why: string, fix: string|null,
+ *   cost_ns_per_step: number|null, saving_ns_per_step: number|null, predicted_step_ns: number|null,
+ *   confidence: string, basis: string,
  *   device: number|null, where: Where[], evidence: Evidence[], not_determined: string|null}} Finding
  * @typedef {{rank: number|null, index: number, number: number|null, start_ns: number, dur_ns: number,
  *   host_dur_ns: number, basis: string, inferred: boolean, complete: boolean, slow: boolean}} Step
@@ -39,27 +40,36 @@
  *   plan: string, replayed: string, notices: string[], steps: Record<string, string>,
  *   categories: Record<string, {words: string, busy: boolean}>, phases: Record<string, string>,
  *   memory: Record<string, string>, capture: [string, string][], files: string[],
- *   missing: Record<string, string>, input_note: string,
+ *   missing: Record<string, string>, input_note: string, causes: Record<string, string>,
  * }} Words
  *
- * @typedef {{title: string, report: Report, words: Words}} Run
+ * @typedef {{title: string, report: Report, words: Words, no_pack: string|null,
+ *   traces: Record<string, number>}} Run `traces`: of a job, which run holds a rank's trace.
+ * @typedef {{sentence: string, scaling: string[], achieved: string|null, findings: string[]}} ComparisonWords
+ * @typedef {{document: Record<string, any>, words: ComparisonWords}} Comparison `stepscope.comparison/1`.
  * @typedef {{
  *   titles: string[],
  *   run: (at: number) => Promise<Run>,
  *   pack: (at: number) => Promise<ArrayBuffer|null>,
  *   arguments: ((at: number, ids: number[]) => Promise<object[]>)|null,
+ *   compared: boolean,
+ *   comparison: () => Promise<Comparison|null>,
  *   workerUrl: () => string|null,
  * }} Source
  *
  * @typedef {{page: string, run: number, steps: [number, number]|null, params: Record<string, string>}} Place
  * @typedef {{
- *   run: Run, report: Report, words: Words, place: Place,
+ *   run: Run, report: Report, words: Words, place: Place, comparison: Comparison|null,
  *   go: (page: string, params?: Record<string, string>) => void,
+ *   hasTrace: (rank: number|null|undefined) => boolean,
+ *   ofRank: (rank: number) => void,
+ *   trace: (rank: number|null|undefined, params: Record<string, string>) => void,
  *   inSteps: (step: number|null) => boolean,
  *   scope: () => string,
  *   announce: (text: string) => void,
  * }} Context
- * @typedef {{id: string, key: string, title: string, render: (context: Context) => Node}} Page
+ * @typedef {{id: string, key: string, title: string, render: (context: Context) => Node,
+ *   ofOneRank?: boolean}} Page `ofOneRank`: a job's report has nothing for it.
  */
 
 /** Tables and columns of the report that pages name alike. */

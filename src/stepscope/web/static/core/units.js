@@ -39,6 +39,14 @@ export function formatNs(ns) {
 }
 
 /**
+ * A difference of durations, with its sign.
+ * @param {number} ns
+ */
+export function formatSigned(ns) {
+  return `${ns > 0 ? '+' : ns < 0 ? '−' : ''}${formatNs(Math.abs(ns))}`;
+}
+
+/**
  * A size in binary units.
  * @param {number|null|undefined} size
  */

@@ -1,15 +1,196 @@
-/** Two runs against each other: what that needs. */
+/** Two runs against each other: whether the step time changed, and by what. */
 
 import { h } from '../core/dom.js';
-import { missing, panel } from '../widgets/panel.js';
+import { prose, visible } from '../core/text.js';
+import { formatNs, formatPerStep, formatShare, formatSigned } from '../core/units.js';
+import { named, ns, number, word } from '../widgets/columns.js';
+import { compared } from '../widgets/compared.js';
+import { dots } from '../widgets/dots.js';
+import { charted, missing, panel } from '../widgets/panel.js';
+import { tiles } from '../widgets/related.js';
+import { table } from '../widgets/table.js';
+
+/** @typedef {import('../core/types.js').Context} Context */
+/** @typedef {import('../core/types.js').Comparison} Comparison */
+/** @typedef {Record<string, any>} Row */
 
 /** @type {import('../core/types.js').Page} */
 export const compare = { id: 'compare', key: 'c', title: 'Compare', render };
 
-/** @param {import('../core/types.js').Context} context */
-function render({ run }) {
-  const text = `This report holds ${run.title} by itself. A comparison needs two profiles of the same work, before and
-    after a change: where the step time went, what changed, and whether it is more than noise.`;
+const STATES = /** @type {Record<string, string>} */ ({
+  gone: 'Gone', less: 'Less than before', stays: 'Still there', more: 'More than before', new: 'New',
+});
+
+/** @param {Context} context */
+function render(context) {
+  const { comparison } = context;
+  if (!comparison) return alone(context);
+  const { document: found } = comparison;
+  return h(
+    'div',
+    { class: 'page compare' },
+    sentence(comparison),
+    sides(comparison),
+    figures(found),
+    distributions(context, found),
+    parts(context, found),
+    items('Kernels', found.kernels),
+    items('Ops', found.ops),
+    items('Layers', found.layers),
+    findings(comparison),
+    budgets(found),
+  );
+}
+
+/** @param {Context} context */
+function alone({ run }) {
+  const text = `This report holds ${visible(run.title)} by itself. A comparison needs two profiles of the same work, `
+    + 'before and after a change: where the step time went, what changed, and whether it is more than noise.';
   return h('div', { class: 'page' }, panel('Compare', null, missing(text, [
-    'Pages do not compare yet; ', h('code', null, 'stepscope view BEFORE AFTER'), ' shows both, one at a time.'])));
+    h('code', null, 'stepscope compare BEFORE AFTER --format html -o compare.html'),
+    ' writes both and what changed.'])));
+}
+
+/** @param {Comparison} comparison */
+function sentence({ document: found, words }) {
+  const { difference_ns: difference } = found.step_time;
+  const good = found.changed && difference < 0;
+  return h(
+    'section',
+    { class: `verdict ${good ? 'healthy' : ''}`, 'aria-label': 'Comparison' },
+    h('p', { class: 'sentence' }, ...prose(words.sentence)),
+    [...words.scaling, ...(words.achieved ? [words.achieved] : [])].map((line) => h('p', null, ...prose(line))),
+    found.differences.map((/** @type {string} */ line) => h('p', { class: 'notices' }, ...prose(`! ${line}`))),
+  );
+}
+
+/** @param {Comparison} comparison */
+function sides({ document: found }) {
+  return h('div', { class: 'two' }, ['before', 'after'].map((which) => panel(
+    which === 'before' ? 'Before' : 'After',
+    null,
+    h('p', { class: 'dim' }, h('bdi', { class: 'name' }, visible(found[which].path)),
+      ` · ${found[which].steps_used} steps used`),
+    h('p', null, ...prose(found[which].verdict)),
+  )));
+}
+
+/** @param {Row} found */
+function figures({ achieved, scaling }) {
+  return tiles([
+    achieved && ['predicted step', formatNs(achieved.predicted_step_ns), `without ${achieved.gone.join(', ')}`],
+    achieved && ['measured step', formatNs(achieved.measured_step_ns),
+      `the prediction is ${formatShare(Math.abs(achieved.off_share))} off`],
+    scaling && ['devices', `${scaling.devices_before} → ${scaling.devices_after}`],
+    scaling && ['scaling efficiency', formatShare(scaling.efficiency), 'with the same batch on each device'],
+    ...(scaling?.losses ?? []).filter((/** @type {Row} */ one) => one.ns_per_step).map((/** @type {Row} */ one) =>
+      [one.cause, formatSigned(one.ns_per_step), 'per step']),
+  ]);
+}
+
+/** @param {Context} context @param {Row} found */
+function distributions(context, found) {
+  const { before, after, step_time: step } = found;
+  if (!before.step_ns.length || !after.step_ns.length) {
+    return panel('Step times', null, missing('Not both runs have a step that was recorded whole.'));
+  }
+  const band = step.low_ns === null ? null
+    : /** @type {[number, number]} */ ([step.before_ns + step.low_ns, step.before_ns + step.high_ns]);
+  const tell = (/** @type {number} */ row, /** @type {number} */ at) => {
+    const [name, side] = row ? ['after', after] : ['before', before];
+    return `${name}, used step ${at + 1} of ${side.steps_used}: ${formatNs(side.step_ns[at])}`;
+  };
+  const interval = band === null ? 'Too few steps for an interval.'
+    : 'The band is where the mean lies after the change, with 95 % certainty, counted from the mean before it.';
+  return charted('Step times', { note: `A dot is a step, a line the mean. ${interval}` }, () => dots({
+    label: 'Step times before and after',
+    rows: [
+      { label: 'before', values: before.step_ns, mean: step.before_ns, band: null },
+      { label: 'after', values: after.step_ns, mean: step.after_ns, band },
+    ],
+    format: formatNs,
+    tell,
+    announce: context.announce,
+  }), () => table({
+    label: 'Step times',
+    rows: /** @type {Row[]} */ ([before, after].flatMap((side, at) => side.step_ns.map(
+      (/** @type {number} */ value, /** @type {number} */ index) => ({ run: at ? 'after' : 'before', index, value })))),
+    columns: [word('run', (row) => row.run), number('used step', (row) => row.index + 1),
+      ns('time', (row) => row.value)],
+  }));
+}
+
+/** @param {Context} context @param {Row} found */
+function parts(context, found) {
+  const rows = /** @type {Row[]} */ (found.parts);
+  if (!rows.length) return null;
+  const of = (/** @type {string} */ key) => Object.fromEntries(rows.map((row) => [row.category, row[key]]));
+  return panel('Where each step\'s time goes', { note: 'means per step and device' },
+    compared(context.words, [
+      { label: 'before', total: found.step_time.before_ns, parts: of('before_ns') },
+      { label: 'after', total: found.step_time.after_ns, parts: of('after_ns') },
+    ]),
+    table({
+      label: 'Parts before and after',
+      rows,
+      columns: [word('part', (row) => row.label), ...differences(),
+        word('changed', (row) => (row.told ? 'yes' : 'within noise, or too little to matter'))],
+    }));
+}
+
+/** @param {string} title @param {Row[]} rows */
+function items(title, rows) {
+  if (!rows.length) return null;
+  return panel(title, { note: 'what changed by more than noise, per step; largest difference first' }, table({
+    label: title,
+    rows,
+    columns: [
+      named('name', (row) => row.name),
+      named('now called', (row) => row.renamed),
+      named('op', (row) => row.op),
+      ...differences(),
+      number('calls before', (row) => row.count_before, formatPerStep),
+      number('calls after', (row) => row.count_after, formatPerStep),
+    ],
+  }));
+}
+
+/** @returns {import('../widgets/table.js').Column<Row>[]} */
+function differences() {
+  return [
+    ns('before', (row) => row.before_ns),
+    ns('after', (row) => row.after_ns),
+    { title: 'difference', value: (row) => row.difference_ns, numeric: true,
+      show: (row) => h('span', { class: row.difference_ns < 0 ? 'good' : 'worse' }, formatSigned(row.difference_ns)) },
+    { title: 'share', value: (row) => row.share, numeric: true,
+      show: (row) => (row.share ? `${row.share > 0 ? '+' : '−'}${formatShare(Math.abs(row.share))}` : '–') },
+    { title: '95 % interval', value: (row) => row.low_ns, numeric: true,
+      show: (row) => (row.low_ns === null ? 'not determined'
+        : `${formatSigned(row.low_ns)} to ${formatSigned(row.high_ns)}`) },
+  ];
+}
+
+/** @param {Comparison} comparison */
+function findings({ document: found, words }) {
+  if (!found.findings.length) return panel('Findings', null, h('p', null, 'Neither run has a finding.'));
+  const states = Object.keys(STATES).filter((state) => found.findings.some((/** @type {Row} */ one) =>
+    one.state === state));
+  return panel('Findings', null, states.map((state) => h(
+    'section',
+    { class: `changes ${state}` },
+    h('h3', null, STATES[state]),
+    h('ul', { class: 'plain' }, words.findings.filter((_, at) => found.findings[at].state === state)
+      .map((line) => h('li', null, ...prose(line)))),
+  )));
+}
+
+/** @param {Row} found */
+function budgets(found) {
+  if (!found.budgets.length) return null;
+  return panel('Conditions', null, table({
+    label: 'Conditions',
+    rows: /** @type {Row[]} */ (found.budgets),
+    columns: [word('condition', (row) => row.condition), word('held', (row) => (row.fired ? 'fired' : 'no')),
+      { title: 'why', wide: true, value: (row) => row.text }],
+  }));
 }

@@ -15,7 +15,7 @@ const WAITS = ['input', 'infeed'];
 const RULES = ['input_bound', 'host_contention', 'transfer_bound', 'exposed_copy'];
 
 /** @type {import('../core/types.js').Page} */
-export const input = { id: 'input', key: 'i', title: 'Input', render };
+export const input = { id: 'input', key: 'i', title: 'Input', render, ofOneRank: true };
 
 /** @param {Context} context */
 function render(context) {

@@ -17,7 +17,7 @@ const RULES = ['allocator_bound', 'allocator_retries', 'memory_growth', 'fragmen
 const ROOM_NS = 1_000_000;
 
 /** @type {import('../core/types.js').Page} */
-export const memory = { id: 'memory', key: 'm', title: 'Memory', render };
+export const memory = { id: 'memory', key: 'm', title: 'Memory', render, ofOneRank: true };
 
 /** @param {Context} context */
 function render(context) {

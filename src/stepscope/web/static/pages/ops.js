@@ -16,7 +16,7 @@ const RULES = ['launch_bound', 'running_eagerly', 'recompilation', 'graph_breaks
   'repeated_copies', 'sync_bound', 'between_steps'];
 
 /** @type {import('../core/types.js').Page} */
-export const ops = { id: 'ops', key: 'p', title: 'Ops', render };
+export const ops = { id: 'ops', key: 'p', title: 'Ops', render, ofOneRank: true };
 
 /** @param {Context} context */
 function render(context) {

@@ -2,7 +2,7 @@
 
 import { h } from '../core/dom.js';
 import { prose, visible } from '../core/text.js';
-import { ABSENT, formatBytes, formatNs, formatShare } from '../core/units.js';
+import { ABSENT, NOT_RECORDED, formatBytes, formatNs, formatShare } from '../core/units.js';
 import { findingCard } from '../widgets/finding.js';
 import { hbar, swatch } from '../widgets/hbar.js';
 import { missing, panel } from '../widgets/panel.js';
@@ -14,6 +14,7 @@ import { chosenRows, deviceName, stepBars } from '../widgets/steps.js';
 /** @typedef {import('../core/types.js').Page} Page */
 
 const OPEN_FINDINGS = 2;
+const FILES = 16;
 
 /** @type {Page} */
 export const overview = { id: 'overview', key: 'o', title: 'Overview', render };
@@ -54,10 +55,11 @@ function figures({ report, words }) {
   const pool = (analyses.memory?.pools ?? []).find((/** @type {any} */ one) => !one.on_host);
   return tiles([
     ['step time', time, spread],
-    ...words.headlines.map(([label, value]) => /** @type {[string, string, string]} */ ([label, ...apart(value)])),
+    ...words.headlines.filter(([, value]) => !analyses.ranks || value !== NOT_RECORDED).map(([label, value]) =>
+      /** @type {[string, string, string]} */ ([label, ...apart(value)])),
     waited !== null && ['waiting for launches', formatShare(waited), 'of the step time'],
     ...utilisation(analyses.mfu ?? []),
-    pool ? [
+    analyses.ranks ? null : pool ? [
       'most memory in use',
       `${pool.basis === 'at_least' ? '≥ ' : ''}${formatBytes(pool.peak.allocated_bytes)}`,
       pool.headroom ? `${formatBytes(pool.headroom.free_bytes)} free on device` : '',
@@ -83,15 +85,42 @@ function devices(context) {
   if (words.partial) {
     return [panel('Where each step\'s time goes', null, missing('How the time divides is not known from this part.'))];
   }
-  const used = (report.analyses.breakdown ?? []).filter((entry) => !entry.unused);
+  const used = [...ofJob(report), ...(report.analyses.breakdown ?? []).filter((entry) => !entry.unused)];
   if (!used.length) {
     return [panel('Where each step\'s time goes', null, missing('No step was recorded whole.'))];
   }
-  const at = Number(context.place.params.device ?? used[0].device ?? -1);
-  const entry = used.find((one) => (one.device ?? -1) === at) ?? used[0];
+  const at = context.place.params.device;
+  const entry = used.find((one) => laneOf(context, one) === at) ?? used[0];
   const choice = used.length > 1 ? deviceChoice(context, used, entry) : null;
   const note = 'plain: the device works; hatched: it waits. A click opens the step in the trace.';
-  return [mean(context, entry, choice), stepBars(context, { title: 'Each step', note, device: entry.device })];
+  const { rank } = entry;
+  return [mean(context, entry, choice), report.analyses.ranks && rank === null ? null
+    : stepBars(context, { title: 'Each step', note, device: entry.device, rank })];
+}
+
+/**
+ * The mean over the ranks of a job.
+ * @param {import('../core/types.js').Report} report
+ * @returns {import('../core/types.js').Breakdown[]}
+ */
+function ofJob({ summary, analyses }) {
+  if (!analyses.ranks || !summary.step_time_ns.mean) return [];
+  const parts = Object.entries(/** @type {Record<string, number>} */ (summary.parts_ns_per_step))
+    .map(([category, ns]) => ({ category, ns_per_step: ns, share: summary.parts_share[category], busy: true }))
+    .sort((a, b) => b.ns_per_step - a.ns_per_step);
+  return [{ rank: null, device: null, steps: summary.steps_used, unused: false, step_ns: summary.step_time_ns.mean,
+    parts }];
+}
+
+/** @param {Context} context @param {import('../core/types.js').Breakdown} entry */
+function laneOf({ report }, { rank, device }) {
+  return report.analyses.ranks ? `${rank ?? 'all'}.${device ?? -1}` : String(device ?? -1);
+}
+
+/** @param {Context} context @param {import('../core/types.js').Breakdown} entry */
+function laneName(context, { rank, device }) {
+  if (!context.report.analyses.ranks) return deviceName(context, device);
+  return rank === null ? 'mean of all ranks' : `rank ${rank}, ${deviceName(context, device)}`;
 }
 
 /**
@@ -102,8 +131,8 @@ function devices(context) {
 function deviceChoice(context, used, entry) {
   const choose = h('select', { 'aria-label': 'Device', onchange: () => {
     context.go('overview', { ...context.place.params, device: choose.value });
-  } }, used.map((one) => h('option', { value: String(one.device ?? -1), selected: one === entry },
-    deviceName(context, one.device))));
+  } }, used.map((one) => h('option', { value: laneOf(context, one), selected: one === entry },
+    laneName(context, one))));
   return choose;
 }
 
@@ -114,13 +143,13 @@ function deviceChoice(context, used, entry) {
  */
 function mean(context, entry, choice) {
   const { report, words } = context;
-  const rows = chosenRows(context, entry.device);
+  const rows = chosenRows(context, entry.device, entry.rank);
   const whole = context.place.steps === null;
   const parts = whole ? entry.parts : summed(rows);
   const per = whole ? entry.step_ns : Math.round(sum(rows.map((row) => row.dur_ns)) / Math.max(1, rows.length));
   const count = whole ? entry.steps : rows.length;
   const named = report.profile.devices.length > 1 || entry.device === null;
-  const where = named ? ` (${deviceName(context, entry.device)})` : '';
+  const where = named ? ` (${laneName(context, entry)})` : '';
   const of = count > 1 ? `, mean of ${count} steps` : '';
   const note = `${formatNs(per)} per step${of}${whole ? '' : `: ${context.scope()}`}`;
   return panel(
@@ -185,14 +214,17 @@ function notices({ words }) {
 /** @param {Context} context */
 function environment({ report, words }) {
   const { profile, tool } = report;
+  const hosts = (report.analyses.ranks?.per_rank ?? []).filter((/** @type {any} */ row) => row.host !== null);
   const recorded = profile.epoch_ns === null ? ABSENT : new Date(profile.epoch_ns / 1e6).toISOString();
   /** @type {[string, string][]} */
   const pairs = [
-    ...words.files.map((text) => /** @type {[string, string]} */ (['file', text])),
+    ...words.files.slice(0, FILES).map((text) => /** @type {[string, string]} */ (['file', text])),
+    ...(words.files.length > FILES
+      ? [/** @type {[string, string]} */ (['files', `and ${words.files.length - FILES} more`])] : []),
     ['format', profile.format],
     ['framework', profile.framework ?? 'not recorded'],
-    ['devices', profile.devices.map((one) => one.name ?? one.kind ?? 'device').join(', ') || 'none recorded'],
-    ['host', profile.host ?? 'not recorded'],
+    ['devices', counted(profile.devices.map((one) => one.name ?? one.kind ?? 'device')) || 'none recorded'],
+    ['host', profile.host ?? (hosts.length ? 'several: Ranks has them' : 'not recorded')],
     ['recorded', recorded === ABSENT ? 'not recorded' : recorded],
     ...words.capture,
     ['read by', `${tool.name} ${tool.version}`],
@@ -200,4 +232,11 @@ function environment({ report, words }) {
   return panel('Environment and capture', null, h('dl', { class: 'pairs' }, pairs.map(([label, value]) => [
     h('dt', null, label), h('dd', null, h('bdi', null, visible(value))),
   ]).flat()));
+}
+
+/** @param {string[]} names */
+function counted(names) {
+  const counts = new Map();
+  for (const one of names) counts.set(one, (counts.get(one) ?? 0) + 1);
+  return [...counts].map(([one, count]) => (count > 1 ? `${count} × ${one}` : one)).join(', ');
 }

@@ -1,10 +1,11 @@
-/** Ranks beside each other: what one rank's report can say, and what more needs. */
+/** Ranks beside each other; of one rank's report what it can say, and what more needs. */
 
 import { h } from '../core/dom.js';
 import { formatNs, formatShare } from '../core/units.js';
 import { missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
 import { stepBars } from '../widgets/steps.js';
+import { job } from './job.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 
@@ -16,6 +17,7 @@ export const ranks = { id: 'ranks', key: 'r', title: 'Ranks', render };
 /** @param {Context} context */
 function render(context) {
   const { profile, summary, analyses } = context.report;
+  if (analyses.ranks) return job(context);
   const [rank] = profile.ranks;
   const own = rank === null ? 'a profile that does not say its rank'
     : `rank ${rank}${profile.world_size ? ` of ${profile.world_size}` : ''}`;

@@ -29,7 +29,7 @@ export function tracePage(source, theme, moved) {
     return mounted.host;
   };
   return {
-    page: { id: 'trace', key: 't', title: 'Trace', render },
+    page: { id: 'trace', key: 't', title: 'Trace', render, ofOneRank: true },
     setTheme: () => known.forEach(({ viewer }) => viewer?.setTheme?.(theme())),
   };
 }
@@ -60,7 +60,7 @@ function mount(source, context, theme, moved) {
   const ask = source.arguments;
   source.pack(place.run).then((pack) => {
     if (!pack) {
-      put(host, missing(/** @type {{no_pack?: string}} */ (run).no_pack ?? 'This report was written without its trace.',
+      put(host, missing(run.no_pack ?? 'This report was written without its trace.',
         ['Open the profile with ', h('code', null, 'stepscope view'), ' to see it.']));
       return;
     }

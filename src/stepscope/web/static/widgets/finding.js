@@ -37,8 +37,10 @@ export function findingCard(number, finding, context, open) {
       finding.fix ? fixed(finding.fix) : null,
       h('div', { class: 'row' }, h('b', null, 'why'), h('div', null, finding.why.split('\n').map(paragraph))),
       finding.evidence.length ? seen(finding, context) : null,
-      first ? h('button', { type: 'button', class: 'primary', onclick: () => showInTrace(context, finding.evidence) },
-        'Show in trace') : null,
+      first && context.hasTrace(finding.rank)
+        ? h('button', { type: 'button', class: 'primary', onclick: () => showInTrace(context, finding, first) },
+          'Show in trace')
+        : null,
     ),
   );
 }
@@ -82,8 +84,10 @@ function seen(finding, context) {
       h(
         'li',
         null,
-        h('button', { type: 'button', class: 'link', onclick: () => showInTrace(context, [piece]) },
-          formatNs(piece.dur_ns)),
+        context.hasTrace(finding.rank)
+          ? h('button', { type: 'button', class: 'link', onclick: () => showInTrace(context, finding, piece) },
+            formatNs(piece.dur_ns))
+          : formatNs(piece.dur_ns),
         ' ',
         name(piece.name),
         ` at ${formatNs(piece.start_ns)}`,
@@ -96,13 +100,14 @@ function seen(finding, context) {
 }
 
 /**
- * Go to the trace where the first piece of evidence lies, with room around it.
+ * Go to the trace where a piece of evidence lies, with room around it.
  * @param {Context} context
- * @param {Evidence[]} evidence
+ * @param {Finding} finding
+ * @param {Evidence} piece
  */
-export function showInTrace(context, evidence) {
-  const { start_ns: start, dur_ns: duration, track, name: named } = evidence[0];
-  context.go('trace', traceParams(start, duration, track, named));
+function showInTrace(context, finding, piece) {
+  const { start_ns: start, dur_ns: duration, track, name: named } = piece;
+  context.trace(finding.rank, traceParams(start, duration, track, named));
 }
 
 /**

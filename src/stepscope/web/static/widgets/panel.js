@@ -7,7 +7,7 @@ let made = 0;
 /**
  * @param {string} title
  * @param {{note?: string|null, class?: string, actions?: Node[]}|null} options
- * @param {...(Node|string|null|false)} content
+ * @param {...(Node|string|null|false|Node[])} content
  */
 export function panel(title, options, ...content) {
   const id = `panel-${++made}`;

@@ -13,13 +13,15 @@ import { tipLines } from './tip.js';
 /** @typedef {import('../core/types.js').AccountRow} AccountRow */
 
 /**
- * The rows of a device's chosen steps.
+ * The rows of a device's chosen steps; of a job, one rank's.
  * @param {Context} context
  * @param {number|null} device
+ * @param {number|null} [rank]
  */
-export function chosenRows(context, device) {
+export function chosenRows(context, device, rank) {
   return context.report.accounting.filter(
-    (row) => row.phase === 'step' && row.device === device && context.inSteps(row.step),
+    (row) => row.phase === 'step' && row.device === device && (rank === undefined || row.rank === rank)
+      && context.inSteps(row.step),
   );
 }
 
@@ -33,11 +35,11 @@ export function deviceName({ report }, device) {
 /**
  * A bar per step; of all categories, or of some. Null where there are not two steps to compare.
  * @param {Context} context
- * @param {{title: string, note: string, device: number|null, only?: string[]}} given
+ * @param {{title: string, note: string, device: number|null, rank?: number|null, only?: string[]}} given
  */
 export function stepBars(context, given) {
   const { words } = context;
-  const rows = chosenRows(context, given.device);
+  const rows = chosenRows(context, given.device, given.rank);
   const present = new Set(rows.flatMap((row) => Object.keys(row.parts)));
   const shown = Object.keys(words.categories)
     .filter((category) => present.has(category) && (given.only?.includes(category) ?? true))
@@ -78,7 +80,10 @@ function chart(context, given, rows, shown) {
     }))),
     say: (at) => context.announce(`${heading(rows[at])}; ${told(rows[at])
       .map((category) => `${words.categories[category].words} ${formatNs(rows[at].parts[category])}`).join(', ')}`),
-    open: (at) => context.go('trace', traceParams(rows[at].start_ns, rows[at].dur_ns, null)),
+    ...(context.hasTrace(rows[0].rank) ? {
+      open: (/** @type {number} */ at) =>
+        context.trace(rows[at].rank, traceParams(rows[at].start_ns, rows[at].dur_ns, null)),
+    } : {}),
   });
 }
 
@@ -107,7 +112,10 @@ function stepTable(context, rows, shown) {
         numeric: true,
       })),
     ],
-    onRow: (row) => context.go('trace', traceParams(row.start_ns, row.dur_ns, null)),
+    ...(context.hasTrace(rows[0].rank) ? {
+      onRow: (/** @type {AccountRow} */ row) =>
+        context.trace(row.rank, traceParams(row.start_ns, row.dur_ns, null)),
+    } : {}),
     rowLabel: 'Trace',
   });
 }

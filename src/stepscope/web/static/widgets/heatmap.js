@@ -1,0 +1,147 @@
+/** A grid of values, rows by columns, the darker the larger: hover and arrow keys tell values, Enter opens a cell. */
+
+import { h, s } from '../core/dom.js';
+import { hideTip, showTip } from './tip.js';
+import { barAt } from './scale.js';
+
+const LEVELS = 8;
+const ROW_PIXELS = 24;
+const HIGHEST_PIXELS = 560;
+const MOST_LABELS = 40;
+/** Of more columns the cells are too narrow for their values. */
+const MOST_VALUES = 16;
+
+/**
+ * @typedef {(number|null)[][]} Values by row and column; null is a cell without one.
+ * @param {{
+ *   label: string,
+ *   rows: string[],
+ *   columns: string[],
+ *   values: Values,
+ *   colour: string,
+ *   format: (value: number) => string,
+ *   tell: (row: number, column: number) => (Node|string)[],
+ *   say: (row: number, column: number) => void,
+ *   open?: (row: number, column: number) => void,
+ * }} given `colour` is a class that fills.
+ */
+export function heatmap(given) {
+  const { rows, columns, values } = given;
+  const most = Math.max(0, ...values.flat().map((value) => value ?? 0));
+  const cursor = s('rect', { class: 'cursor', width: 1, height: 1, visibility: 'hidden' });
+  const svg = s('svg', { viewBox: `0 0 ${columns.length} ${rows.length}`, preserveAspectRatio: 'none',
+    'aria-hidden': 'true' }, cells(given, most), cursor);
+  const spelled = columns.length <= MOST_VALUES && rows.length <= MOST_LABELS;
+  const height = `${Math.min(rows.length * ROW_PIXELS, HIGHEST_PIXELS)}px`;
+  return h(
+    'div',
+    { class: 'heat' },
+    h('div', { class: 'heat-rows', style: { height } }, ends(rows).map((row) => h('span', null, row))),
+    plot(given, svg, cursor, height, spelled ? texts(given) : null),
+    h('div', { class: `labels ${columns.length <= MOST_LABELS ? 'even' : ''}` },
+      ends(columns).map((column) => h('span', null, column))),
+    h('div', { class: 'heat-key dim' }, given.format(0), h('span', { class: 'heat-scale' },
+      Array.from({ length: LEVELS }, (_, level) =>
+        h('i', { class: given.colour, style: { opacity: opacity(level + 1) } }))), given.format(most)),
+  );
+}
+
+/**
+ * The level of a value among 0 (nothing) to 8.
+ * @param {number|null} value
+ * @param {number} most
+ */
+export function levelOf(value, most) {
+  return value === null || value <= 0 || most <= 0 ? 0 : Math.ceil(Math.min(1, value / most) * LEVELS);
+}
+
+/** @param {number} level */
+function opacity(level) {
+  return (level / LEVELS * 0.62).toFixed(3);
+}
+
+/** @param {string[]} names */
+function ends(names) {
+  return names.length <= MOST_LABELS ? names : [names[0], names[names.length - 1]];
+}
+
+/** @param {Parameters<typeof heatmap>[0]} given @param {number} most */
+function cells({ values, colour }, most) {
+  const outlines = Array.from({ length: LEVELS + 1 }, () => '');
+  values.forEach((row, y) => row.forEach((value, x) => {
+    if (value !== null) outlines[levelOf(value, most)] += `M${x} ${y}h1v1h-1z`;
+  }));
+  return outlines.map((d, level) => (level ? s('path', { class: colour, d, 'fill-opacity': opacity(level) })
+    : s('path', { class: 'heat-nothing', d })));
+}
+
+/** @param {Parameters<typeof heatmap>[0]} given */
+function texts({ values, columns, format }) {
+  return h('div', { class: 'heat-values', 'aria-hidden': 'true',
+    style: { 'grid-template-columns': `repeat(${columns.length}, 1fr)` } },
+  values.flat().map((value) => h('span', null, value ? format(value) : '')));
+}
+
+/**
+ * @param {Parameters<typeof heatmap>[0]} given
+ * @param {SVGElement} svg
+ * @param {SVGElement} cursor
+ * @param {string} height
+ * @param {HTMLElement|null} over
+ */
+function plot(given, svg, cursor, height, over) {
+  const { rows, columns } = given;
+  let [row, column] = [-1, -1];
+  /** @param {number} y @param {number} x @param {{x: number, y: number}|null} pointer */
+  const point = (y, x, pointer) => {
+    [row, column] = [Math.max(0, Math.min(rows.length - 1, y)), Math.max(0, Math.min(columns.length - 1, x))];
+    cursor.setAttribute('x', String(column));
+    cursor.setAttribute('y', String(row));
+    cursor.setAttribute('visibility', 'visible');
+    const area = svg.getBoundingClientRect();
+    const at = pointer ?? {
+      x: area.left + ((column + 0.5) / columns.length) * area.width,
+      y: area.top + ((row + 0.5) / rows.length) * area.height,
+    };
+    showTip(given.tell(row, column), at.x, at.y);
+  };
+  const leave = () => {
+    cursor.setAttribute('visibility', 'hidden');
+    hideTip();
+  };
+  const moves = /** @type {Record<string, [number, number]>} */ ({
+    ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0],
+    Home: [0, -columns.length], End: [0, columns.length],
+  });
+  return h(
+    'div',
+    {
+      class: `heat-plot ${given.open ? 'opens' : ''}`,
+      style: { height },
+      tabindex: 0,
+      role: 'application',
+      'aria-roledescription': 'chart',
+      'aria-label': `${given.label}. Arrow keys move between cells${given.open ? ', Enter opens one' : ''}.`,
+      onpointermove: (/** @type {PointerEvent} */ event) => {
+        const area = svg.getBoundingClientRect();
+        point(barAt(event.clientY - area.top, area.height, rows.length),
+          barAt(event.clientX - area.left, area.width, columns.length), { x: event.clientX, y: event.clientY });
+      },
+      onpointerleave: leave,
+      onblur: leave,
+      onclick: () => row >= 0 && given.open?.(row, column),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => {
+        const by = moves[event.key];
+        if (event.key === 'Enter' && row >= 0 && given.open) given.open(row, column);
+        else if (event.key === 'Escape') leave();
+        else if (by) {
+          point(row < 0 ? 0 : row + by[0], column < 0 ? 0 : column + by[1], null);
+          given.say(row, column);
+        } else return;
+        event.preventDefault();
+      },
+    },
+    svg,
+    over,
+  );
+}
