@@ -44,6 +44,14 @@ def test_a_signal_that_ends_the_command_is_its_status(tmp_path: Path) -> None:
     assert ran.status == 128 + signal.SIGKILL
 
 
+@pytest.mark.parametrize("below", ["", "deeper"])
+def test_a_file_in_the_place_of_the_folder_is_said_before_the_command_runs(tmp_path: Path, below: str) -> None:
+    (out := tmp_path / "taken").write_text("")
+    ran = run(out / below, sys.executable, "-c", "print('ran')")
+    assert (ran.status, ran.stdout) == (2, b"")
+    assert f"{out} is not a folder: name another with --out" in ran.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
 def test_signals_reach_the_command(tmp_path: Path, number: signal.Signals) -> None:
     code = (

@@ -193,7 +193,9 @@ def test_other_profilers_are_declined_with_a_sentence(session: dict[str, Any]) -
 
 def test_a_session_that_was_too_short_says_so(session: dict[str, Any]) -> None:
     said = [json.loads(path.read_text())["no_profile"] for path in session["out"].glob("*.stepscope.json")]
-    assert "stepscope.step() was called 1 times, and recording begins after 51" in said
+    why = "only 1 step ended (stepscope.step()), and recording begins after 51"
+    assert why in said
+    assert f"stepscope: no profile was written because {why}" in session["stderr"]
 
 
 def test_the_scripts_own_step_calls_count_under_run(tmp_path: Path) -> None:

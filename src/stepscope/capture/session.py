@@ -136,6 +136,8 @@ class profile:
         for take_out in self.on_done:
             self._guarded(take_out)
         self._guarded(self._write)
+        if not (self.files or self.declined or self._manifest.failures):  # Those have been said.
+            print(f"stepscope: no profile was written because {self._why_none()}", file=sys.stderr)
 
     def step(self, number: int | None = None) -> None:
         """Iteration ``number`` (by default the one after the last) ends. Never raises."""
@@ -213,12 +215,22 @@ class profile:
             self.files += paths
             self._manifest.wrote(paths)
             self._write(framework=backend.framework, framework_version=backend.version())
-            if self._on_trace_ready is not None:
-                for path in paths:
-                    self._on_trace_ready(path)
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
             self._manifest.failed("writing the profile", error)
             print(f"stepscope: a profile could not be written: {error}", file=sys.stderr)
+            return
+        for path in paths:
+            self._ready(path)
+
+    def _ready(self, path: str) -> None:
+        if self._on_trace_ready is None:
+            return
+        try:
+            self._on_trace_ready(path)
+        except Exception as error:  # noqa: BLE001  The user's code, on a thread of ours.
+            self._manifest.failed("on_trace_ready", error)
+            text = f"on_trace_ready failed ({type(error).__name__}: {error}); the profile is there: {path}"
+            print(f"stepscope: {text}", file=sys.stderr)
 
     def _write(self, **facts: Any) -> None:
         chosen = None if self.schedule is None else vars(self.schedule)
@@ -235,7 +247,10 @@ class profile:
             return "the profiler wrote nothing"
         needed = self.schedule.wait + self.schedule.warmup + 1
         if self._index + 1 < needed:
-            return f"stepscope.step() was called {self._index} times, and recording begins after {needed - 1}"
+            ended = "1 step" if self._index == 1 else f"{self._index} steps"
+            return f"only {ended} ended (stepscope.step()), and recording begins after {needed - 1}"
+        if self._exporting is not None and self._exporting.is_alive():
+            return f"writing it takes longer than {WAIT_S} s"
         return "the profiler wrote nothing"
 
     def _guarded(self, action: Callable[[], None]) -> None:

@@ -137,6 +137,7 @@ def _options(watch: float | None, chosen: dict[str, Any]) -> Options:
     if watch and source is ParameterSource.DEFAULT:
         chosen = {**chosen, "active": _WATCH_ACTIVE}
     out = os.path.abspath(chosen["out"])
+    _check_out(out)
     return Options(**{**chosen, "out": out, "watch": (watch or 0.0) * _S_PER_MINUTE})
 
 
@@ -155,6 +156,17 @@ def _check(experiment: object) -> None:
         parsed(str(experiment)) if experiment is not None else None
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def _check_out(out: str) -> None:
+    """Refuse a folder that nothing could be written to, before a long job runs for nothing."""
+    there = Path(out)
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise UsageError(f"{there} is not a folder: name another with --out")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(f"{there} cannot be written to: name a folder with --out")
 
 
 def _report(found: list[Recording]) -> None:
