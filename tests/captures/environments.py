@@ -12,11 +12,18 @@ import os
 import subprocess
 import sys
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+try:
+    import fcntl
+except ImportError:  # Windows: tests run in one process there
+    fcntl = None  # type: ignore[assignment]
 
 PIP_TIMEOUT_S = 480
 PIP_OPTIONS = ("--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "30")
@@ -80,6 +87,11 @@ def _environment(name: str) -> Path | str:
     folder = _environments() / f"{name}-{_fingerprint(framework)}"
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     made = folder / "made"
+    with _alone(folder):
+        return _made(framework, folder, python, made)
+
+
+def _made(framework: Framework, folder: Path, python: Path, made: Path) -> Path | str:
     if not made.exists():
         venv.create(folder, clear=True, with_pip=True)
         if framework.over:
@@ -90,6 +102,16 @@ def _environment(name: str) -> Path | str:
             return complaint
         made.touch()
     return python
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Only one process of those that run tests makes an environment."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def site_packages(python: Path) -> Path:
