@@ -380,7 +380,7 @@ def test_the_profilers_own_work(own_us: int, said: bool):
     ("framework", "option"),
     [
         ("JAX", "`options.python_tracer_level = 1`"),
-        ("TensorFlow", "`tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=1)`"),
+        ("TensorFlow", "`stepscope capture` from `tf.profiler.experimental.server.start(9012)`"),
         ("PyTorch/XLA", "`with xp.Trace('name'):`"),
         ("PyTorch", "`with_stack=True`"),
         (None, "named ranges"),

@@ -125,6 +125,34 @@ def test_the_report_of_a_recorded_profile_has_them(tmp_path: Path) -> None:
     assert "profile_switches" not in {notice.code for notice in stepscope.open(folder / "rank0.json").notices}
 
 
+SLOW_FIRST = """
+    1 char = 10 us
+    main   |[S                                          ][T       ][U       ][V       ][W       ]
+    main   |  a                                            b         c         d         e
+    S = step 5
+    T = step 6
+    U = step 7
+    V = step 8
+    W = step 9
+"""
+
+
+def test_remedies_are_those_of_a_profile_that_stepscope_recorded(tmp_path: Path) -> None:
+    (tmp_path / "rank0.json").write_bytes(write_kineto(draw(SLOW_FIRST)))
+
+    def said() -> dict[str, str]:
+        return {notice.code: notice.text for notice in stepscope.open(tmp_path / "rank0.json").notices}
+
+    alone = said()
+    assert "Let the profiler wait" in alone["profile_warm_up"]
+    assert "activities=" in alone["profile_no_device"]
+    (tmp_path / "host.1.2.stepscope.json").write_text(json.dumps(manifest()))
+    recorded = said()
+    assert recorded["profile_warm_up"].endswith("More steps are left alone with `--skip`, or `wait=` of a schedule.")
+    assert recorded["profile_no_device"].endswith("`stepscope doctor` says why it may be missing.")
+    assert recorded.keys() >= alone.keys()
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": "stepscope.capture/1", "files": 3}', "[" * 100_000])
 def test_a_damaged_manifest_is_passed_over(tmp_path: Path, text: str) -> None:
     (tmp_path / "host.1.2.stepscope.json").write_text(text)

@@ -66,7 +66,9 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     sentence, bottleneck = verdict(facts)
     planned = sorted((f for f in worth if f.saving_ns_per_step is not None), key=lambda f: place[f.rule])
     plan = tuple(finding.id for finding in planned)
-    told = [*notices(facts), *(recording.notices(facts, manifest) if manifest is not None else [])]
+    told = notices(facts)
+    if manifest is not None:
+        told = [*recording.reworded(told), *recording.notices(facts, manifest)]
     return Diagnosis(
         worth, minor, tuple(told), sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan
     )

@@ -16,9 +16,9 @@ PYTHON_ADVICE: Remedies = {
     # 1 is the default: a profile without Python was told to have none.
     JAX: "`options.python_tracer_level = 1` (`options = jax.profiler.ProfileOptions()`, given to `start_trace` as "
     "`profiler_options`) records its Python code, with file and line.",
-    # tf.profiler.experimental.ProfilerOptions: by default python_tracer_level is 0 and host_tracer_level 2.
-    TENSORFLOW: "`tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=1)`, given to "
-    "`start` as `options`, records its Python code, with file and line.",
+    # Seen with 2.21: start records with the options' defaults, whatever it is given; the server heeds the client's.
+    TENSORFLOW: "`stepscope capture` from `tf.profiler.experimental.server.start(9012)` records its Python code, with "
+    "file and line; TensorFlow 2.21 ignores the options given to `start`.",
     # torch_xla.debug.profiler 2.9: neither start_trace nor trace has an option for Python.
     TORCH_XLA: "PyTorch/XLA's profiler records no Python code: put `with xp.Trace('name'):` around parts of the step.",
     None: "Mark the parts of the step with named ranges (NVTX, `record_function`, `log_event`).",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from stepscope.analysis.categories import Category
@@ -10,6 +11,8 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.evidence import has_python, host_share
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.notices.devices import DEVICE_ADVICE
+from stepscope.diagnosis.remedies import PYTORCH
 from stepscope.limits import BOTTLENECK_SHARE, HOST_SHARE
 from stepscope.units import format_ns
 
@@ -83,6 +86,21 @@ _MATTERS: dict[str, tuple[Callable[[Facts], bool], str]] = {
 """Switch -> where it matters, and how it is turned on. XLA_HLO_DEBUG has a notice of its own."""
 
 NOTICES: tuple[Callable[[Facts, Manifest], Notice | None], ...] = (lighter, stopped_early, switches)
+
+
+_INSTEAD = {
+    DEVICE_ADVICE[PYTORCH]: DEVICE_ADVICE[None],
+    "Let the profiler wait a few steps longer.": "More steps are left alone with `--skip`, or `wait=` of a schedule.",
+}
+"""Remedies for who calls a profiler -> those for who has had stepscope do so, with all activities."""
+
+
+def reworded(told: Iterable[Notice]) -> list[Notice]:
+    """Notices on a profile that stepscope recorded, with remedies that its user has at hand."""
+    found = list(told)
+    for theirs, ours in _INSTEAD.items():
+        found = [replace(notice, text=notice.text.replace(theirs, ours)) for notice in found]
+    return found
 
 
 def notices(facts: Facts, manifest: Manifest) -> list[Notice]:
