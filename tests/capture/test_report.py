@@ -92,3 +92,19 @@ def test_many_ranks_are_named_in_part() -> None:
     assert _listed(names[:1]) == "rank 1"
     assert _listed(names[:9]) == "rank 1, rank 2, rank 3, rank 4, rank 5, rank 6, rank 7, rank 8 and rank 9"
     assert _listed(names) == "rank 1, rank 2, rank 3, rank 4, rank 5, rank 6, rank 7, rank 8 and 55 more"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "said"),
+    [
+        (3_000_000, "a step took 3.00 ms while recorded and 2.00 ms otherwise (1.50 ×)"),
+        (1_000_000, "a step took 1.00 ms while recorded and 2.00 ms otherwise: steps vary more than recording costs"),
+    ],
+)
+def test_recording_is_never_said_to_save_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], recorded: int, said: str
+) -> None:
+    times = {"recorded": recorded, "unrecorded": 2_000_000, "timed_after": 10}
+    left_by(tmp_path, 0, step_ns=times, overhead=recorded / times["unrecorded"])
+    _report(recordings(tmp_path, 0))
+    assert f"; {said}\n" in capsys.readouterr().err

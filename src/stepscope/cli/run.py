@@ -210,11 +210,10 @@ def _what(each: Recording) -> str:
     window, times = each.facts.get("window") or {}, each.facts.get("step_ns") or {}
     first, steps = window.get("first_step", 0), window.get("steps", 0)
     text = f"steps {first} to {first + steps - 1} were recorded" if steps else "no whole step was recorded"
-    if each.facts.get("overhead"):
-        text += (
-            f"; a step took {format_ns(times['recorded'])} while recorded and {format_ns(times['unrecorded'])} "
-            f"otherwise ({each.facts['overhead']:.2f} ×)"
-        )
+    overhead = each.facts.get("overhead")
+    if overhead:
+        text += f"; a step took {format_ns(times['recorded'])} while recorded and {format_ns(times['unrecorded'])} "
+        text += f"otherwise ({overhead:.2f} ×)" if overhead >= 1 else "otherwise: steps vary more than recording costs"
     ended = window.get("ended")
     if ended not in (None, "recorded"):
         text += f"; {ended}"
