@@ -1,0 +1,280 @@
+"""The pages of a job's ranks and of two runs compared, as the commands write them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from stepscope import cli, pipeline
+from stepscope.jobs import Job
+from stepscope.report import comparison as report
+from stepscope.units import format_ns
+from tests.kit import example_ranks
+from tests.web.reports import EXAMPLES, HOSTILE, hostile_profile
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+Shot = Callable[["Page"], None]
+
+BEFORE, AFTER = (EXAMPLES / f"simulated_masked_loss_{which}.json.gz" for which in ("before", "after"))
+FIXED = EXAMPLES / "cpu_input_fixed.json.gz"
+UNTOLD = re.compile(r"\b(undefined|NaN|null|\[object|Infinity)\b")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def job(folder: Path) -> str:
+    out = folder / "job.html"
+    assert cli.main(["diagnose", str(example_ranks.FOLDER), "--format", "html", "-o", str(out)]) == 0
+    return out.as_uri()
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return pipeline.open(example_ranks.FOLDER).document()
+
+
+@pytest.fixture(scope="module")
+def compared(folder: Path) -> str:
+    out = folder / "compare.html"
+    assert cli.main(["compare", str(BEFORE), str(AFTER), "--format", "html", "-o", str(out)]) == 0
+    return out.as_uri()
+
+
+@pytest.fixture(scope="module")
+def comparison(folder: Path) -> dict[str, Any]:
+    out = folder / "compare.json"
+    assert cli.main(["compare", str(BEFORE), str(AFTER), "--format", "json", "-o", str(out)]) == 0
+    return dict(json.loads(out.read_text(encoding="utf-8")))
+
+
+def open_page(page: Page, address: str, name: str) -> str:
+    page.goto(f"{address}#/{name}")
+    page.wait_for_selector("main .page")
+    return page.locator("main").inner_text()
+
+
+def profiles(page: Page) -> Any:
+    return page.locator(".top select[aria-label=Profile]")
+
+
+def shown(page: Page) -> str:
+    """The chosen profile."""
+    return str(profiles(page).evaluate("(one) => one.selectedOptions[0].text"))
+
+
+def section(page: Page, title: str) -> Any:
+    return page.locator(f'section:has(h2:text-is("{title}"))')
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+def test_ranks(page: Page, job: str, document: dict[str, Any], shot: Shot, theme: str) -> None:
+    open_page(page, job, "ranks")
+    page.get_by_label("Theme").select_option(theme)
+    text = page.locator("main").inner_text()
+    assert not UNTOLD.search(text), text
+    (late,) = document["analyses"]["ranks"]["stragglers"]
+    stragglers = section(page, "Stragglers").locator("tbody tr").inner_text()
+    for said in (late["host"], format_ns(late["waited_ns_per_step"]), "input"):
+        assert said in stragglers
+    rows = section(page, "Whom each step waited for").locator("tbody tr").all_inner_texts()
+    for step, row in zip(late_steps(document), rows, strict=True):
+        assert format_ns(step["waited_ns"]) in row
+    (traffic,) = document["analyses"]["collectives"]
+    collectives = section(page, "Collectives").locator("tbody").inner_text()
+    for ns in (traffic["wait_ns"], traffic["transfer_ns"], traffic["exposed_ns_per_step"]):
+        assert format_ns(ns) in collectives
+    clocks = section(page, "Clocks").locator("tbody tr").all_inner_texts()
+    for clock, row in zip(document["analyses"]["ranks"]["clocks"], clocks, strict=True):
+        assert format_ns(clock["uncertainty_ns"]) in row
+    shot(page)
+
+
+def late_steps(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(document["analyses"]["ranks"]["steps"])
+
+
+def test_the_heat_map_tells_each_cell_by_keys(page: Page, job: str, document: dict[str, Any]) -> None:
+    open_page(page, job, "ranks")
+    first = late_steps(document)[0]
+    plot = page.locator(".heat-plot")
+    plot.focus()
+    page.keyboard.press("ArrowDown")
+    for _ in range(first["rank"]):
+        page.keyboard.press("ArrowDown")
+    said = page.locator("[aria-live=polite]").inner_text()
+    assert f"rank {first['rank']}, step {first['number']}" in said
+    assert f"the others waited for it {format_ns(first['waited_ns'])}" in said
+    assert format_ns(first["waited_ns"]) in page.locator(".tip").inner_text()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".trace-host")
+    assert shown(page).startswith(f"rank {first['rank']}:")
+    page.wait_for_selector(".trace-host canvas")
+
+
+def test_the_heat_map_shows_other_measures_and_is_a_table(page: Page, job: str, document: dict[str, Any]) -> None:
+    open_page(page, job, "ranks")
+    row = next(row for row in document["accounting"] if (row["rank"], row["step"]) == (2, 1))
+    page.get_by_label("What the cells show").select_option("waiting for input data")
+    assert format_ns(row["parts"]["input"]) in page.locator(".heat-values").inner_text()
+    page.get_by_label("What the cells show").select_option("step time")
+    assert format_ns(row["dur_ns"]) in page.locator(".heat-values").inner_text()
+    panel = section(page, "Each rank in each step")
+    panel.get_by_role("button", name="Table", exact=True).click()
+    assert panel.locator("tbody tr").count() == len([one for one in document["accounting"] if one["phase"] == "step"])
+
+
+def test_the_overview_of_a_job(page: Page, job: str, document: dict[str, Any], shot: Shot) -> None:
+    text = open_page(page, job, "overview")
+    assert document["summary"]["verdict"] in text
+    assert not UNTOLD.search(text), text
+    waits = document["summary"]["parts_ns_per_step"]["collective_wait"]
+    assert format_ns(waits) in page.locator(".legend").inner_text()
+    page.get_by_label("Device").select_option(index=3)
+    assert section(page, "Each step").get_by_role("application").count() == 1
+    assert page.locator("h2", has_text="(rank 2, device 0").count() == 1
+    shot(page)
+
+
+def test_a_finding_of_a_rank_leads_to_its_trace(page: Page, job: str, document: dict[str, Any]) -> None:
+    open_page(page, job, "overview")
+    rank = document["findings"][0]["rank"]
+    page.get_by_role("button", name="Show in trace").first.click()
+    page.wait_for_url("**#/trace?**")
+    assert shown(page).startswith(f"rank {rank}:")
+
+
+@pytest.mark.parametrize("name", ["input", "ops", "kernels", "memory", "trace"])
+def test_pages_of_one_rank_lead_to_the_ranks(page: Page, job: str, name: str) -> None:
+    open_page(page, job, name)
+    assert page.locator(".choices button").all_inner_texts() == [f"Rank {rank}" for rank in range(4)]
+    page.get_by_role("button", name="Rank 3").click()
+    page.wait_for_selector("main:not(:has(.choices)) .page")
+    assert shown(page).startswith("rank 3:")
+    assert page.locator("nav a[aria-current=page]").inner_text().lower().startswith(name)
+
+
+def test_ranks_beyond_the_limit_are_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, page: Page
+) -> None:
+    monkeypatch.setattr("stepscope.cli.pages.RANK_PAGES", 1)
+    out = folder / "few.html"
+    assert cli.main(["diagnose", str(example_ranks.FOLDER), "--format", "html", "-o", str(out)]) == 0
+    assert "1 of 4 ranks" in capsys.readouterr().err
+    text = open_page(page, out.as_uri(), "trace")
+    assert "1 of 4 ranks" in text
+    assert page.locator(".choices button").all_inner_texts() == [f"Rank {example_ranks.LATE}"]
+
+
+def test_what_is_not_determined_is_said(page: Page, folder: Path) -> None:
+    made = pipeline.open(example_ranks.FOLDER)
+    assert isinstance(made, Job)
+    ranks, collectives = made.document()["analyses"]["ranks"], made.document()["analyses"]["collectives"]
+    ranks.update(determined=False, stragglers=[], steps=[])
+    for row in ranks["per_rank"]:
+        row.update(made_wait_ns_per_step=None, late_steps=None)
+    for clock in ranks["clocks"][1:]:
+        clock.update(offset_ns=None, drift=None, at_ns=None, uncertainty_ns=None)
+    collectives[0].update(wait_ns=None, exposed_ns_per_step=None, algorithm_bandwidth=None, bus_bandwidth=None)
+    (folder / "untold.html").write_text(made.html(), encoding="utf-8")
+    text = open_page(page, (folder / "untold.html").as_uri(), "ranks")
+    assert "Who was late is not determined" in text
+    assert "Whether a rank is late beyond chance is not determined" in text
+    assert section(page, "Clocks").locator("tbody").inner_text().count("not determined") == 9
+    assert section(page, "Collectives").locator("tbody").inner_text().count("not determined") == 2
+    assert page.get_by_label("What the cells show").evaluate("(one) => one.value") == "time"
+    assert not UNTOLD.search(text), text
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+def test_compare(page: Page, compared: str, comparison: dict[str, Any], shot: Shot, theme: str) -> None:
+    page.goto(compared)
+    page.wait_for_selector("main .page.compare")
+    page.get_by_label("Theme").select_option(theme)
+    text = page.locator("main").inner_text()
+    assert not UNTOLD.search(text), text
+    assert page.locator(".sentence").inner_text() == report.sentence(comparison)
+    assert report.achieved(comparison) in text
+    for line in map(report.finding, comparison["findings"]):
+        assert line.replace("`", "") in section(page, "Findings").inner_text()
+    parts = section(page, "Where each step's time goes").locator("tbody tr").all_inner_texts()
+    for part, row in zip(comparison["parts"], parts, strict=True):
+        assert part["label"] in row
+        assert format_ns(part["before_ns"]) in row
+    for title in ("kernels", "ops"):
+        names = section(page, title.capitalize()).locator("tbody tr td:first-child").all_inner_texts()
+        assert names == [item["name"] for item in comparison[title]]
+    shot(page)
+
+
+def test_each_step_is_a_dot(page: Page, compared: str, comparison: dict[str, Any]) -> None:
+    open_page(page, compared, "compare")
+    both = [*comparison["before"]["step_ns"], *comparison["after"]["step_ns"]]
+    assert page.locator(".dots circle").count() == len(both)
+    page.locator(".dots-plot").focus()
+    page.keyboard.press("End")
+    said = page.locator("[aria-live=polite]").inner_text()
+    assert said == f"after, used step 6 of 6: {format_ns(both[-1])}"
+    assert page.locator(".tip").inner_text() == said
+    section(page, "Step times").get_by_role("button", name="Table", exact=True).click()
+    rows = section(page, "Step times").locator("tbody tr").all_inner_texts()
+    assert [format_ns(ns) in row for ns, row in zip(both, rows, strict=True)] == [True] * len(both)
+
+
+def test_both_runs_stand_beside_their_comparison(page: Page, compared: str) -> None:
+    open_page(page, compared, "overview")
+    assert profiles(page).locator("option").all_inner_texts() == [
+        f"before: {BEFORE.name}", f"after: {AFTER.name}",
+    ]  # fmt: skip
+    profiles(page).select_option(index=1)
+    page.wait_for_selector(f"bdi:text('{AFTER.name}')")
+    assert shown(page) == f"after: {AFTER.name}"
+    open_page(page, compared, "trace")
+    page.wait_for_selector(".trace-host canvas")
+
+
+def test_names_of_ranks_stay_text(page: Page, tmp_path: Path) -> None:
+    attacks = {f"layer_0_{k}": attack for k, attack in enumerate(HOSTILE)}
+    for path in sorted(example_ranks.FOLDER.iterdir()):
+        trace = json.loads(gzip.decompress(path.read_bytes()))
+        trace["host_name"] = HOSTILE[1]
+        for event in trace["traceEvents"]:
+            event["name"] = attacks.get(event["name"], event["name"])
+        (tmp_path / path.name.removesuffix(".gz")).write_text(json.dumps(trace), encoding="utf-8")
+    out = tmp_path / "<b>job.html"
+    out.write_text(pipeline.open(tmp_path).html(), encoding="utf-8")
+    for name in ("overview", "ranks", "trace"):
+        open_page(page, out.as_uri(), name)
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("main img, main iframe, main script, main a[href]").count() == 0
+    text = open_page(page, out.as_uri(), "ranks")
+    assert HOSTILE[1] in text
+
+
+def test_names_of_compared_runs_stay_text(page: Page, tmp_path: Path) -> None:
+    out = tmp_path / "compare.html"
+    hostile = hostile_profile(tmp_path)
+    assert cli.main(["compare", str(hostile), str(FIXED), "--format", "html", "-o", str(out)]) == 0
+    text = open_page(page, out.as_uri(), "compare")
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main img, main iframe, main script, main a[href]").count() == 0
+    assert HOSTILE[1] in text
+    assert "\u202e" not in text
+    longest = "Math.max(0, ...[...document.querySelectorAll('main *')].map((one) => one.textContent.length))"
+    assert page.evaluate(longest) < 200_000
+
+
+def test_a_page_of_a_comparison_goes_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["compare", str(BEFORE), str(AFTER), "--format", "html"]) == 2
+    assert "-o compare.html" in capsys.readouterr().err
