@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.cluster import dask
 from stepscope.cluster.findings import JobDiagnosis, RankFinding, diagnose
 from stepscope.cluster.job import Failed, JobFacts, combine
 from stepscope.cluster.partial import Partial, shared
@@ -135,15 +136,18 @@ def read_job(
     *,
     progress: Progress | None = None,
     workers: int | None = None,
+    scheduler: str | None = None,
 ) -> Job:
     """Read every rank of a job and put them together; ``entry`` (``module:function``) names ``reduce``.
 
-    Raises InputError where none of them can be read.
+    ``scheduler`` is the address of a Dask scheduler whose workers read them, or ``local``. Raises InputError where none
+    of them can be read.
     """
     tasks = [Task(rank, source) for rank, source in ranks.sources.items()]
     partials, failed = [], []
     known: dict[Any, Any] = {}
-    for task, found in read_all(tasks, entry, reduce, workers):
+    reads = dask.read_all(tasks, reduce, scheduler, workers) if scheduler else read_all(tasks, entry, reduce, workers)
+    for task, found in reads:
         if isinstance(found, Failed):
             failed.append(found)
         else:

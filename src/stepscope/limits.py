@@ -336,6 +336,18 @@ UNDIVIDED_SHARE: Final = 0.05
 POOL_BYTES: Final = 8 << 20
 """Ranks of fewer bytes together are read in this process: starting others takes a second each."""
 
+DASK_AHEAD: Final = 4
+"""Ranks that a Dask scheduler knows of for each thread of its workers: enough that none waits for the next."""
+
+DASK_LEAST: Final = 64
+"""Ranks it knows of at least: workers that come later have some at once."""
+
+DASK_WAIT_S: Final = 600
+"""Seconds for which a scheduler may have no worker: batch queues take minutes to start some."""
+
+SHARD_BYTES: Final = 64 << 30
+"""A larger file of an object store is not fetched: temporary folders of workers are hardly larger."""
+
 ROWS_SHOWN: Final = 20_000
 """Rows of the accounting a job's report lists; of more ranks the late ones and the first have theirs listed."""
 

@@ -225,12 +225,14 @@ def open(
     progress: Progress | None = None,
     rank_pattern: str | None = None,
     workers: int | None = None,
+    scheduler: str | None = None,
 ) -> Profile | Job:
     """Read a profile, or the profiles of a job's ranks, in any format stepscope knows.
 
     ``path`` is a file, or a folder, zip archive or pattern that leads to one profile or to several of one job: ranks
     are told by what the files say, by their names, or by ``rank_pattern``, a regular expression with a group for the
-    number. ``workers`` processes read ranks at once (one per core).
+    number. ``workers`` processes read ranks at once (one per core), or a Dask ``scheduler``'s: its address, or
+    ``local``. ``path`` may be a URL of fsspec (``s3://…``), of a file, a folder or a pattern.
 
     Raises InputError where nothing can be read, or where there are several profiles that are no ranks of one job
     (``open_all`` reads those).
@@ -238,7 +240,7 @@ def open(
     found = find(os.fspath(path), MOST_RANKS)
     ranks = ranks_of(found.sources, rank_pattern)
     if ranks is not None:
-        return read_ranks(ranks, progress=progress, workers=workers)
+        return read_ranks(ranks, progress=progress, workers=workers, scheduler=scheduler)
     return read(_only(path, found.sources), progress=progress)
 
 
@@ -259,9 +261,13 @@ def _only(path: str | os.PathLike[str], sources: Sequence[Source]) -> Source:
     return sources[0]
 
 
-def read_ranks(ranks: Ranks, *, progress: Progress | None = None, workers: int | None = None) -> Job:
-    """Read the ranks of a job and diagnose them together. Raises InputError where none can be read."""
-    return read_job(ranks, "stepscope.pipeline:reduce_rank", reduce_rank, progress=progress, workers=workers)
+def read_ranks(
+    ranks: Ranks, *, progress: Progress | None = None, workers: int | None = None, scheduler: str | None = None
+) -> Job:
+    """Read the ranks of a job and diagnose them together, in processes of this machine or by a Dask ``scheduler``'s
+    workers (its address, or ``local``). Raises InputError where none can be read."""
+    entry = "stepscope.pipeline:reduce_rank"
+    return read_job(ranks, entry, reduce_rank, progress=progress, workers=workers, scheduler=scheduler)
 
 
 def reduce_rank(source: Source) -> Partial | Failed:
@@ -284,12 +290,13 @@ def open_all(path: str | os.PathLike[str], *, progress: Progress | None = None) 
 
 def read(source: Source, *, progress: Progress | None = None) -> Profile:
     """Read one file. Raises InputError where it cannot be read or holds no profile."""
-    reader = registry.recognise(source)
     reading = (lambda done, total: progress("reading", done, total)) if progress else None
-    if progress and _must_compile(source, reader):
-        progress("compile", 0, 0)
-    trace = with_queue_fill(reader.read(source, reading), source.path)
-    return Profile(source, recorded.remembering(trace, source), progress)
+    with source.here() as here:
+        reader = registry.recognise(here)
+        if progress and _must_compile(here, reader):
+            progress("compile", 0, 0)
+        trace = with_queue_fill(reader.read(here, reading), here.path)
+        return Profile(source, recorded.remembering(trace, here), progress)
 
 
 __all__ = [

@@ -55,6 +55,10 @@ class Wanted:
     "--rank-pattern", metavar="REGEX",
     help=r"What says a profile's rank in its path, with a group for the digits: 'node\d+_(\d+)\.json'.",
 )  # fmt: skip
+@click.option(
+    "--scheduler", metavar="ADDRESS",
+    help="Have a job's ranks read by the workers of a Dask scheduler (tcp://HOST:PORT), or of 'local', one made here.",
+)  # fmt: skip
 @click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Diagnose this rank of a job alone.")
 @click.option(
     "--separately", is_flag=True, help="Diagnose each profile on its own, also where they are ranks of one job."
@@ -66,7 +70,8 @@ def diagnose(
 
     PATH is a profile in any format stepscope reads, recognised by its content; or a folder, a zip archive or a
     pattern ("runs/*.json") that leads to some: of TensorBoard's runs the newest is read. Profiles of several ranks
-    of one job, told by what they say or by their names, are diagnosed together; others each on their own.
+    of one job, told by what they say or by their names, are diagnosed together; others each on their own. PATH may
+    also be a file, folder or pattern of an object store ("s3://bucket/run7").
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged and the report
     covers what was left of it, 4 a --fail-if fired.
@@ -81,7 +86,9 @@ def diagnose(
     job = None if ranks["separately"] else _ranks(sources, ranks["rank_pattern"], rank)
     if rank is not None:
         sources, job = [_chosen(job, rank)], None
-    wanted = _wanted(sources, job, paths)
+    if ranks["scheduler"] is not None and job is None:
+        raise UsageError("--scheduler reads the ranks of a job: these are none")
+    wanted = _wanted(sources, job, paths, ranks["scheduler"])
     if form == "json" and (len(wanted) > 1 or (len(paths) > 1 and job is None)):
         raise UsageError("--format json is one document of one profile or of one job's ranks: these are neither")
     outcomes: list[Outcome] = []
@@ -95,12 +102,14 @@ def diagnose(
     return min((status for status in statuses if status), default=Exit.OK)
 
 
-def _wanted(sources: list[Source], job: Ranks | None, paths: tuple[str, ...]) -> list[Wanted]:
+def _wanted(
+    sources: list[Source], job: Ranks | None, paths: tuple[str, ...], scheduler: str | None
+) -> list[Wanted]:
     """What is diagnosed on its own: a job, or each profile."""
     from stepscope import pipeline
 
     if job is not None:
-        return [Wanted(Path(paths[0]), partial(pipeline.read_ranks, job))]
+        return [Wanted(Path(paths[0]), partial(pipeline.read_ranks, job, scheduler=scheduler))]
     sources = _first(sources, paths)
     names = Counter(source.path.name for source in sources)
     return [Wanted(s.path, partial(pipeline.read, s), named=names[s.path.name] > 1) for s in sources]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from stepscope.errors import InputError, UsageError
 from stepscope.readers.find import natural
+from stepscope.readers.remote import Shard
 from stepscope.readers.source import Source
 
 MOST_RANKS = 65_536
@@ -75,13 +76,15 @@ def rank_of(source: Source, pattern: re.Pattern[str] | None = None) -> int | Non
         found = pattern.search(str(source.path))
         digits = next((group for group in found.groups() if group is not None), "") if found else ""
         return int(digits) if digits.isdecimal() and len(digits) < 10 else None
+    named = _NAMED.findall(source.path.name) or _NAMED.findall(source.path.parent.name)
+    if named and isinstance(source, Shard):
+        return int(named[-1])  # Ten thousand looks into an object store take long.
     try:
         recorded = _RECORDED.search(source.head(_HEAD_BYTES))
     except InputError:
         recorded = None
     if recorded:
         return int(recorded[1])
-    named = _NAMED.findall(source.path.name) or _NAMED.findall(source.path.parent.name)
     return int(named[-1]) if named else None
 
 

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from stepscope.errors import InputError
-from stepscope.readers import archive, foreign, registry
+from stepscope.readers import archive, foreign, registry, remote
 from stepscope.readers.folders import MOST_ENTRIES, File, Scan, Skipped, refused
 from stepscope.readers.source import Source
 
@@ -42,7 +42,8 @@ class Found:
 
 
 def find(path: str, most: int = MOST_PROFILES) -> Found:
-    """The profiles that a file, a folder, a zip archive, a member ARCHIVE/NAME or a pattern (``*?[``) leads to.
+    """The profiles that a file, a folder, a zip archive, a member ARCHIVE/NAME or a pattern (``*?[``) leads to; or a
+    file, folder or pattern of a file system of fsspec (``s3://…``).
 
     A file is taken as it is. Of a folder or an archive of several files those that are recognised are taken: of
     TensorBoard's runs the newest, of one capture in several forms the XPlane, at most ``most``.
@@ -50,6 +51,8 @@ def find(path: str, most: int = MOST_PROFILES) -> Found:
     Raises InputError where there is nothing to read, with a line for each reason.
     """
     place = Path(path)
+    if remote.is_url(path):
+        return _remote(path, most)
     if not os.path.lexists(path):
         matches = sorted(islice(glob.iglob(path), MOST_ENTRIES), key=natural) if glob.has_magic(path) else []
         if len(matches) == 1:
@@ -126,6 +129,20 @@ def _profiles(root: str, scan: Scan, most: int) -> Found:
     candidates = _newest(_one_per_capture(candidates, notes), skipped, notes)
     candidates.sort(key=lambda one: natural(one.path))
     return first(Found(tuple(one.source for one in candidates), tuple(skipped), tuple(notes)), root, most)
+
+
+def _remote(url: str, most: int) -> Found:
+    """The profiles at a URL: a file that it names is taken as it is."""
+    found, more = remote.shards(url, max(most, MOST_ENTRIES))
+    if len(found) == 1:
+        return Found((found[0],))
+    looked = remote.heads(found, lambda shard: _recognised(File(shard.path, (), lambda: shard)))
+    sources = tuple(one.source for one in looked if isinstance(one, _Candidate))
+    skipped = tuple(one for one in looked if isinstance(one, Skipped))
+    if not sources:
+        raise InputError(f"{url}: holds no profile among {len(found):,} files; {foreign.ASK}", *grouped(skipped, url))
+    notes = (f"{url}: only the first {len(found):,} files were looked at; name a folder further down",)[:more]
+    return first(Found(tuple(sorted(sources, key=lambda one: natural(one.path))), skipped, notes), url, most)
 
 
 def _recognised(file: File) -> _Candidate | Skipped:

@@ -113,6 +113,11 @@ class Source:
             return
         yield inner
 
+    @contextmanager
+    def here(self) -> Iterator[Source]:
+        """The file on this machine, while it is read."""
+        yield self
+
     def head(self, count: int) -> bytes:
         """At most the first ``count`` decompressed bytes, for recognisers."""
         buffer = bytearray(count)

@@ -1,0 +1,209 @@
+"""The ranks of a job read by the workers of a Dask cluster, and from where fsspec finds them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stepscope
+from stepscope import cli, pipeline
+from stepscope.cluster import dask
+from stepscope.cluster.job import Failed
+from stepscope.cluster.pool import Task
+from stepscope.cluster.ranks import ranks_of
+from stepscope.errors import Exit, InputError
+from stepscope.jobs import Job
+from stepscope.readers.remote import Shard, shards
+from stepscope.readers.source import Source
+from tests.kit import example_ranks
+
+distributed = pytest.importorskip("distributed")
+fsspec = pytest.importorskip("fsspec")
+
+# Its event loops and sockets are closed when the interpreter gets to it.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A scheduler with two workers that import the tests as this process does."""
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50, env={"PYTHONPATH": path}
+    ) as made:
+        yield made.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Any]:
+    job = stepscope.open(example_ranks.FOLDER)
+    assert isinstance(job, Job)
+    return job.document()
+
+
+@pytest.fixture
+def copies(tmp_path: Path) -> Path:
+    folder = tmp_path / "ranks"
+    folder.mkdir()
+    for path in example_ranks.FOLDER.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    return folder
+
+
+def test_workers_find_what_this_process_does(address: str, expected: dict[str, Any]) -> None:
+    seen: list[tuple[str, int, int]] = []
+    job = stepscope.open(example_ranks.FOLDER, scheduler=address, progress=lambda *told: seen.append(told))
+    assert job.document() == expected
+    assert seen == [("ranks", done, 4) for done in range(1, 5)]
+
+
+def test_a_corrupt_shard_costs_itself_alone_and_is_named(address: str, copies: Path) -> None:
+    (copies / "rank2.json.gz").write_bytes(b'{"traceEvents": [\x00\x00')
+    job = stepscope.open(copies.as_uri(), scheduler=address)
+    assert isinstance(job, Job)
+    assert job.ranks == [0, 1, 3]
+    assert job.exit_status is Exit.PARTIAL
+    told = next(notice.text for notice in job.notices if notice.code == "rank_unreadable")
+    assert f"{copies.as_uri()}/rank2.json.gz" in told
+    assert "stepscope-" not in told
+
+
+def dies_once(source: Source) -> str:
+    """A worker that is killed the first time it reads a rank."""
+    marker = source.path.with_suffix(".tried")
+    if source.path.name == "rank1.json" and not marker.exists():
+        marker.write_text("")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return source.path.name
+
+
+def fails(source: Source) -> str:
+    raise MemoryError(f"too large: {source.path.name}")
+
+
+def tasks(tmp_path: Path, count: int) -> list[Task]:
+    for rank in range(count):
+        (tmp_path / f"rank{rank}.json").write_bytes(b"{}")
+    return [Task(rank, Source(tmp_path / f"rank{rank}.json")) for rank in range(count)]
+
+
+def test_a_killed_worker_costs_a_retry(address: str, tmp_path: Path) -> None:
+    found = {task.rank: got for task, got in dask.read_all(tasks(tmp_path, 70), dies_once, address)}  # type: ignore[arg-type]
+    assert (tmp_path / "rank1.tried").exists()
+    assert {rank: str(got) for rank, got in found.items()} == {rank: f"rank{rank}.json" for rank in range(70)}
+
+
+def test_a_rank_that_a_worker_fails_at_is_named(address: str, tmp_path: Path) -> None:
+    [(_, found)] = dask.read_all(tasks(tmp_path, 1), fails, address)  # type: ignore[arg-type]
+    assert found == Failed(str(tmp_path / "rank0.json"), "its worker failed: MemoryError: too large: rank0.json")
+
+
+@pytest.mark.slow
+def test_the_command_makes_a_cluster_here(
+    capsys: pytest.CaptureFixture[str], expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    assert cli.main(["diagnose", str(example_ranks.FOLDER), "--scheduler", "local"]) == 0
+    assert "wait for rank 2" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("scheduler", "status", "words"), [
+    ("nowhere", 2, "give 'local' or tcp://HOST:PORT"),
+    ("tcp://127.0.0.1:9", 1, "no Dask scheduler answers there"),
+])  # fmt: skip
+def test_no_scheduler(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, scheduler: str, status: int, words: str
+) -> None:
+    monkeypatch.setattr(dask, "_CONNECT_S", 1)
+    assert cli.main(["diagnose", str(example_ranks.FOLDER), "--scheduler", scheduler]) == status
+    assert words in capsys.readouterr().err
+
+
+def test_without_dask_a_sentence_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert cli.main(["diagnose", str(example_ranks.FOLDER), "--scheduler", "local"]) == 2
+    assert "pip install 'stepscope[cluster]'" in capsys.readouterr().err
+
+
+def test_a_scheduler_reads_jobs_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(example_ranks.FOLDER / "rank0.json.gz")
+    assert cli.main(["diagnose", path, "--scheduler", "local"]) == 2
+    assert "reads the ranks of a job" in capsys.readouterr().err
+
+
+# --- fsspec ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def memory() -> Iterator[str]:
+    """The example's ranks in a file system that only this process has."""
+    fs = fsspec.filesystem("memory")
+    for path in example_ranks.FOLDER.iterdir():
+        fs.pipe(f"/run7/{path.name}", path.read_bytes())
+    fs.pipe("/run7/notes.txt", b"nothing")
+    yield "memory://run7"
+    fs.rm("/run7", recursive=True)
+
+
+@pytest.mark.parametrize("below", ["", "/", "/rank*.json.gz"])
+def test_a_folder_or_pattern_elsewhere_is_one_job(memory: str, below: str, expected: dict[str, Any]) -> None:
+    job = stepscope.open(memory + below)
+    assert isinstance(job, Job)
+    document = job.document()
+    assert document["analyses"]["ranks"]["stragglers"] == expected["analyses"]["ranks"]["stragglers"]
+    assert job.sources[2].path.name == "rank2.json.gz"
+    assert str(job.sources[2].path) == "memory://run7/rank2.json.gz"
+
+
+def test_one_profile_elsewhere(memory: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["diagnose", f"{memory}/rank2.json.gz"]) == 0
+    assert capsys.readouterr().out.startswith("rank2.json.gz")
+
+
+def test_nothing_stays_of_what_was_fetched(memory: str) -> None:
+    [shard], more = shards(f"{memory}/rank0.json.gz", 10)
+    assert not more
+    with shard.here() as here:
+        assert here.path.read_bytes() == (example_ranks.FOLDER / "rank0.json.gz").read_bytes()
+    assert not here.path.parent.exists()
+
+
+def test_a_shard_that_is_too_large_is_refused(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stepscope.readers.remote.SHARD_BYTES", 100)
+    found = pipeline.reduce_rank(Shard(f"{memory}/rank0.json.gz", None))
+    assert isinstance(found, Failed)
+    assert found.reason.startswith("is larger than")
+
+
+@pytest.mark.parametrize(("url", "words"), [
+    ("memory://run8", "there is no such file, and no folder with files in it"),
+    ("nothing://run7", "cannot be opened"),
+    ("memory://run7/notes*", "is not a"),
+])  # fmt: skip
+def test_urls_that_lead_nowhere(memory: str, url: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["diagnose", url]) == 1
+    err = capsys.readouterr().err
+    assert url.rstrip("*") in err
+    assert "Traceback" not in err
+
+
+def test_processes_read_shards(copies: Path) -> None:
+    ranks = ranks_of(pipeline.find(copies.as_uri(), pipeline.MOST_RANKS).sources)
+    assert ranks is not None
+    assert sorted(ranks.sources) == [0, 1, 2, 3]
+    job = pipeline.read_ranks(ranks)
+    assert job.ranks == [0, 1, 2, 3]
+
+
+def test_without_fsspec_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(InputError, match=r"stepscope\[cloud\]"):
+        stepscope.open("s3://bucket/run7")
