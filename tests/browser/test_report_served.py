@@ -69,6 +69,9 @@ def test_view_serves_every_profile_and_ends_by_ctrl_c(browser: Browser) -> None:
         with watched(browser, url) as page:
             page.goto(url)
             assert VERDICT in page.locator(".sentence").inner_text()
+            page.get_by_role("link", name="Compare").click()
+            assert "faster" in page.locator("main").inner_text()
+            page.get_by_role("link", name="Overview").click()
             page.get_by_label("Profile").select_option(index=1)
             page.wait_for_selector(".sentence:not(:has-text('90.3 %'))")
             page.wait_for_function("location.hash.includes('run=1')")

@@ -6,6 +6,8 @@ import os
 import socket
 import sys
 import webbrowser
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -15,8 +17,9 @@ from stepscope.cli.streams import say
 from stepscope.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from stepscope.pipeline import Progress
+    from stepscope.pipeline import Job, Progress
     from stepscope.readers.source import Source
+    from stepscope.report.phrases import Document
     from stepscope.web.app import Entry, Opened
 
 
@@ -27,19 +30,18 @@ if TYPE_CHECKING:
 def view(paths: tuple[str, ...], port: int, no_browser: bool) -> int:
     """Show the diagnosis of profiles, and their traces, in a browser.
 
-    PATH is what `stepscope diagnose` takes. The server answers this machine only, to who has the printed address;
-    nothing leaves it. Ctrl-C ends it.
+    PATH is what `stepscope diagnose` takes. Ranks of one job are shown as the job, with each of them behind it; of two
+    other profiles, what changed from the first to the second is shown too. The server answers this machine only, to
+    who has the printed address; nothing leaves it. Ctrl-C ends it.
 
     Exit status: 0 ended by Ctrl-C, 1 the first profile could not be read, 2 wrong usage.
     """
     from stepscope.web.app import App, Server
 
-    entries = _entries(paths)
-    with ProgressBar() as progress:
-        opened = _opened(entries[0][1], progress)
-    shown = [_entry(title, source, opened if not at else None) for at, (title, source) in enumerate(entries)]
+    shown = entries_of(paths)
+    compared = len(shown) == 2 and shown[0].opened().side is not None  # Not a job and its only rank.
     try:
-        server = Server(App(lambda: shown), port)
+        server = Server(App(lambda: shown, comparison=partial(comparison_of, *shown) if compared else None), port)
     except OSError as error:
         raise UsageError(f"port {port} cannot be used: {error.strerror}") from error
     with server:
@@ -59,30 +61,66 @@ def view(paths: tuple[str, ...], port: int, no_browser: bool) -> int:
     return Exit.OK
 
 
-def _entries(paths: tuple[str, ...]) -> list[tuple[str, Source]]:
-    """Every profile the paths lead to, with a title that tells it from the others."""
+def entries_of(paths: tuple[str, ...]) -> list[Entry]:
+    """Every profile the paths lead to, the first of them read; of ranks of one job the job first."""
     from stepscope import pipeline
-
-    sources = [source for path in paths for source in pipeline.find(path).sources]
-    names = [source.path.name for source in sources]
-    return [
-        (name if names.count(name) == 1 else str(source.path), source)
-        for name, source in zip(names, sources, strict=True)
-    ]
-
-
-def _entry(title: str, source: Source, opened: Opened | None) -> Entry:
     from stepscope.web.app import Entry
 
-    return Entry(title, lambda: opened or _opened(source, None))
+    sources = [source for path in paths for source in pipeline.find(path, most=pipeline.MOST_RANKS).sources]
+    ranks = pipeline.ranks_of(sources) if len(sources) > 1 else None
+    if ranks is not None:
+        with ProgressBar() as progress:
+            job = pipeline.read_ranks(ranks, progress=progress)
+        return _of_job(job)
+    most = max(pipeline.MOST_PROFILES, len(paths))
+    if len(sources) > most:
+        say(f"{paths[0]}: the first {most} of {len(sources):,} profiles are shown; name others to see them")
+    titles = _titles(sources[:most])
+    entries = [Entry(title, partial(_opened, source, title)) for title, source in zip(titles, sources, strict=False)]
+    with ProgressBar() as progress:
+        first = _opened(sources[0], titles[0], progress)
+    return [Entry(titles[0], lambda: first), *entries[1:]]
 
 
-def _opened(source: Source, progress: Progress | None) -> Opened:
+def _titles(sources: list[Source]) -> list[str]:
+    """What tells each profile from the others."""
+    names = [source.path.name for source in sources]
+    titles = [
+        name if names.count(name) == 1 else str(source.path) for name, source in zip(names, sources, strict=True)
+    ]
+    return [f"before: {titles[0]}", f"after: {titles[1]}"] if len(titles) == 2 else titles
+
+
+def _of_job(job: Job) -> list[Entry]:
+    """A job, and behind it each of its ranks, which is read when it is looked at."""
+    from stepscope.web.app import Entry, Opened
+
+    run = job.run({rank: at for at, rank in enumerate(job.ranks, 1)})
+    opened = Opened(run, lambda ids: [])
+    titles = [f"rank {rank}: {job.sources[rank].path.name}" for rank in job.ranks]
+    ranks = [
+        Entry(title, partial(_opened, job.sources[rank], title)) for rank, title in zip(job.ranks, titles, strict=True)
+    ]
+    return [Entry(run.title, lambda: opened), *ranks]
+
+
+def _opened(source: Source, title: str, progress: Progress | None = None) -> Opened:
     from stepscope import pipeline
     from stepscope.web.app import Opened
 
     profile = pipeline.read(source, progress=progress)
-    return Opened(profile.run(), profile.arguments)
+    return Opened(replace(profile.run(), title=title), profile.arguments, lambda: profile.side)
+
+
+def comparison_of(before: Entry, after: Entry) -> Document:
+    """What changed from one profile to the other. Raises StepscopeError where one cannot be read."""
+    from stepscope.comparison.compare import compare
+    from stepscope.report import comparison
+
+    opened = [entry.opened() for entry in (before, after)]
+    sides = [each.side() for each in opened if each.side is not None]
+    paths = [each.run.document["profile"]["files"][0]["path"] for each in opened]
+    return comparison.make(compare(*sides), sides, paths)
 
 
 def _has_screen() -> bool:

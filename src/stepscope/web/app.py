@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
+from stepscope.comparison.side import Side
 from stepscope.errors import StepscopeError
-from stepscope.web.assemble import PAGE, WORKER, Run, json_text, page, script, styles
+from stepscope.report.phrases import Document
+from stepscope.web.assemble import PAGE, WORKER, Run, comparison_data, json_text, page, script, styles
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -44,10 +46,11 @@ Arguments = Callable[[Sequence[int]], list[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A profile's pages, and what its file says of slices beyond its tables."""
+    """A profile's pages, what its file says of slices beyond its tables, and what it is compared by."""
 
     run: Run
     arguments: Arguments
+    side: Callable[[], Side] | None = None
 
 
 @dataclass(slots=True)
@@ -78,10 +81,18 @@ class Answer:
 
 class App:
     """The pages of some profiles. ``prefix`` is what comes before a route in PATH_INFO; ``entries`` is asked anew each
-    time the page is opened."""
+    time the page is opened. ``comparison`` is that of two of the profiles, where there is one."""
 
-    def __init__(self, entries: Callable[[], Sequence[Entry]], *, prefix: str = "", policy: str = POLICY) -> None:
+    def __init__(
+        self,
+        entries: Callable[[], Sequence[Entry]],
+        *,
+        prefix: str = "",
+        policy: str = POLICY,
+        comparison: Callable[[], Document] | None = None,
+    ) -> None:
         self._entries, self._prefix, self._policy = entries, prefix.rstrip("/"), policy
+        self._comparison = comparison
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
@@ -116,6 +127,8 @@ class App:
                 return Answer(script(WORKER).encode(), _SCRIPT)
             case ["app.css"]:
                 return Answer(styles().encode(), "text/css; charset=utf-8")
+            case ["api", "comparison"] if self._comparison is not None:
+                return Answer(json_text(comparison_data(self._comparison())).encode(), _JSON)
             case ["api", number, what]:
                 return self._data(number, what, query)
             case _:
@@ -123,7 +136,8 @@ class App:
 
     def _index(self) -> Answer:
         titles = [entry.title for entry in self._entries()]
-        data = f'<script type="application/json" id="titles">{json_text(titles)}</script>\n'
+        served = {"titles": titles, "comparison": self._comparison is not None}
+        data = f'<script type="application/json" id="served">{json_text(served)}</script>\n'
         title = titles[0] if len(titles) == 1 else f"{len(titles)} profiles"
         text = page(title, '<link rel="stylesheet" href="app.css">\n', data + '<script src="app.js"></script>\n')
         return Answer(text.encode("utf-8", "backslashreplace"), "text/html; charset=utf-8")

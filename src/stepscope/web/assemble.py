@@ -91,8 +91,13 @@ def json_text(value: object) -> str:
 
 def _comparison(document: Document | None) -> Iterator[str]:
     if document is not None:
-        data = {"document": document, "words": words_of_comparison(document)}
-        yield f'<script type="application/json" class="comparison">{json_text(data)}</script>\n'
+        data = json_text(comparison_data(document))
+        yield f'<script type="application/json" class="comparison">{data}</script>\n'
+
+
+def comparison_data(document: Document) -> dict[str, Any]:
+    """What pages read of a comparison: `stepscope.comparison/1` and its sentences."""
+    return {"document": document, "words": words_of_comparison(document)}
 
 
 def _data(runs: Sequence[Run]) -> Iterator[str]:

@@ -83,7 +83,9 @@ async function draw(to) {
   const moved = drawn?.page !== page.id || drawn?.run !== at;
   if (drawn?.run !== at) put(main, h('p', { class: 'loading', role: 'status' }, 'Reading the report …'));
   try {
-    const [run, comparison] = await Promise.all([data.run(at), data.comparison()]);
+    // Served, the comparison reads the other profile too: only its own page waits for that.
+    const compared = page.id === 'compare' ? data.comparison() : null;
+    const [run, comparison] = await Promise.all([data.run(at), compared]);
     if (turn !== drawing) return; // The reader has gone on.
     show(page, contextOf(run, comparison, { ...to, run: at }), moved);
     drawn = { page: page.id, run: at };
@@ -112,7 +114,8 @@ function show(page, context, moved) {
   const focused = document.activeElement?.classList.contains('strip-area');
   const ofSteps = steps.length > 1 && !isJob && !(page.id === 'compare' && context.comparison);
   put(stripSlot, ofSteps ? strip(steps, run.words.steps, chosen, (range) => {
-    const params = page.id === 'trace' ? spanOf(steps, range) : place().params;
+    const { beside = '' } = place().params;
+    const params = page.id === 'trace' ? { ...spanOf(steps, range), ...(beside && { beside }) } : place().params;
     go({ ...place(), steps: range, params }, true);
   }) : null);
   if (focused) /** @type {HTMLElement|null} */ (stripSlot.querySelector('.strip-area'))?.focus();

@@ -66,7 +66,10 @@ function joined(parts) {
 
 /** @returns {Source} */
 function served() {
-  const titles = /** @type {string[]} */ (JSON.parse(document.getElementById('titles')?.textContent ?? '[]'));
+  const { titles, comparison } = /** @type {{titles: string[], comparison: boolean}} */ (
+    JSON.parse(document.getElementById('served')?.textContent ?? ''));
+  /** @type {Promise<import('./types.js').Comparison>|null} */
+  let compared = null;
   /** @type {Map<number, Promise<Run>>} */
   const runs = new Map();
   return {
@@ -80,7 +83,12 @@ function served() {
     pack: (at) => answer(`api/${at}/pack`).then((response) => response.arrayBuffer()),
     arguments: (at, ids) => answer(`api/${at}/arguments?ids=${ids.join(',')}`).then((response) => response.json()),
     compared: false,
-    comparison: async () => null,
+    comparison: async () => {
+      if (!comparison) return null;
+      compared ??= answer('api/comparison').then((response) => response.json());
+      compared.catch(() => { compared = null; });
+      return compared;
+    },
     workerUrl: () => 'worker.js',
   };
 }
