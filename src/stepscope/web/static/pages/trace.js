@@ -3,12 +3,16 @@
 import { h, put } from '../core/dom.js';
 import { missing } from '../widgets/panel.js';
 import { mountTrace } from '../trace/viewer.js';
+import { chosen, offered, together } from './beside.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').Source} Source */
 /** @typedef {import('../core/types.js').Place} Place */
 /** @typedef {ReturnType<typeof mountTrace>} Viewer */
-/** @typedef {{host: HTMLElement, viewer: Viewer|null, show: (place: Place) => void}} Mounted */
+/** @typedef {{host: HTMLElement, beside: string, viewer: Viewer|null, show: (place: Place) => void,
+ *   drop: () => void}} Mounted `beside`: the other runs in the same view */
+/** @typedef {{source: Source, theme: () => 'light'|'dark'|'contrast', chose: boolean,
+ *   moved: (params: Record<string, string>) => void}} Shell `chose`: the reader has just chosen what stands beside */
 
 /**
  * The page, one viewer for each run; the viewer's own state goes to `moved`.
@@ -17,16 +21,33 @@ import { mountTrace } from '../trace/viewer.js';
  * @param {(params: Record<string, string>) => void} moved
  */
 export function tracePage(source, theme, moved) {
+  /** @type {Shell} */
+  const shell = { source, theme, moved, chose: false };
   /** @type {Map<number, Mounted>} */
   const known = new Map();
   /** @param {Context} context */
   const render = (context) => {
-    const at = context.place.run;
-    const mounted = known.get(at) ?? mount(source, context, theme, moved);
-    known.set(at, mounted);
+    const { run: at, params } = context.place;
+    let mounted = known.get(at);
+    // A place without parameters is the page as it was left.
+    const asLeft = !Object.keys(params).length;
+    const beside = asLeft ? mounted?.beside ?? '' : params.beside ?? '';
+    if (asLeft && beside) moved({ beside });
+    if (!mounted || mounted.beside !== beside) {
+      // Of viewers with several traces there is one at most: each holds its own copies.
+      for (const [run, other] of known) if (run === at || (beside && other.beside)) forget(run, other);
+      mounted = mount(shell, context, beside);
+      known.set(at, mounted);
+    }
+    const { host, show } = mounted;
     // After the host stands in the document and has a size.
-    requestAnimationFrame(() => mounted.show(context.place));
-    return mounted.host;
+    requestAnimationFrame(() => show(context.place));
+    return host;
+  };
+  /** @param {number} run @param {Mounted} mounted */
+  const forget = (run, mounted) => {
+    mounted.drop();
+    known.delete(run);
   };
   return {
     page: { id: 'trace', key: 't', title: 'Trace', render, ofOneRank: true },
@@ -35,47 +56,100 @@ export function tracePage(source, theme, moved) {
 }
 
 /**
- * @param {Source} source
+ * @param {Shell} shell
  * @param {Context} context
- * @param {() => 'light'|'dark'|'contrast'} theme
- * @param {(params: Record<string, string>) => void} moved
+ * @param {string} beside
  * @returns {Mounted}
  */
-function mount(source, context, theme, moved) {
-  const loading = h('p', { class: 'loading', role: 'status' }, 'Reading the trace …');
-  const host = h('div', { class: 'page trace-host' }, loading);
+function mount(shell, context, beside) {
+  const bar = h('div', { class: 'trace-beside', hidden: true });
+  const body = h('div', { class: 'trace-body' },
+    h('p', { class: 'loading', role: 'status' }, 'Reading the trace …'));
+  const host = h('div', { class: 'page trace-host' }, bar, body);
+  let gone = false;
   /** @type {Place|null} */
   let wanted = null;
   /** @type {Mounted} */
   const mounted = {
     host,
+    beside,
     viewer: null,
     show: (place) => {
       wanted = place;
       const view = asked(place);
       if (view && mounted.viewer) mounted.viewer.show(view);
     },
+    drop: () => {
+      gone = true;
+      mounted.viewer?.destroy();
+    },
   };
   const { report, run, place } = context;
-  const ask = source.arguments;
-  source.pack(place.run).then((pack) => {
-    if (!pack) {
-      put(host, missing(run.no_pack ?? 'This report was written without its trace.',
+  const { source } = shell;
+  read(source, place.run, beside).then(({ offer, shown }) => {
+    if (gone) return;
+    const packs = shown.flatMap(({ pack }) => (pack ? [pack] : []));
+    if (!shown[0].pack) {
+      put(body, missing(run.no_pack ?? 'This report was written without its trace.',
         ['Open the profile with ', h('code', null, 'stepscope view'), ' to see it.']));
       return;
     }
-    put(host);
-    mounted.viewer = mountTrace(host, {
-      pack,
+    const there = shown.filter(({ pack }) => pack);
+    const joint = there.length > 1 ? together(offer, there) : null;
+    const note = there.length < shown.length ? 'this report does not hold its trace' : joint?.note ?? '';
+    if (offer.choices.length) choice(shell, bar, mounted, { offer, note, go: context.go });
+    put(body);
+    const ask = source.arguments;
+    mounted.viewer = mountTrace(body, {
+      pack: packs,
       document: report,
       workerUrl: source.workerUrl(),
-      theme: theme(),
-      ...(ask ? { arguments: (/** @type {number[]} */ ids) => ask(place.run, ids) } : {}),
-      onSelect: (state) => moved(asParams(/** @type {Record<string, unknown>} */ (state))),
+      theme: shell.theme(),
+      ...(joint ? { labels: joint.labels, align: joint.align, offsets_ns: joint.offsets_ns } : {}),
+      ...(ask ? { arguments: (/** @type {number[]} */ ids, /** @type {number} */ of) => ask(there[of].at, ids) } : {}),
+      onSelect: (state) => shell.moved({ ...asParams(/** @type {Record<string, unknown>} */ (state)),
+        ...(beside && { beside }) }),
     });
     if (wanted) mounted.show(wanted);
-  }).catch((error) => put(host, missing(`The trace cannot be shown: ${error.message}`)));
+  }).catch((error) => put(body, missing(`The trace cannot be shown: ${error.message}`)));
   return mounted;
+}
+
+/**
+ * The traces to be shown, the run's own first, and what else could be.
+ * @param {Source} source
+ * @param {number} at
+ * @param {string} beside
+ */
+async function read(source, at, beside) {
+  const offer = await offered(source, at);
+  const runs = [at, ...chosen(offer, beside)];
+  const shown = await Promise.all(runs.map(async (one) => (
+    { at: one, run: await source.run(one), pack: await source.pack(one) })));
+  return { offer, shown };
+}
+
+/**
+ * The choice of what stands beside the run, and how their times are aligned.
+ * @param {Shell} shell
+ * @param {HTMLElement} bar
+ * @param {Mounted} mounted
+ * @param {{offer: import('./beside.js').Offer, note: string, go: Context['go']}} about
+ */
+function choice(shell, bar, mounted, { offer, note, go }) {
+  const { beside } = mounted;
+  const values = ['', ...offer.choices.map(({ runs }) => runs.join('.'))];
+  const texts = ['nothing', ...offer.choices.map(({ text }) => text)];
+  const select = h('select', { onchange: () => {
+    const { viewer } = mounted;
+    const state = viewer && !viewer.seesAll() ? viewer.state() : null;
+    shell.chose = true;
+    go('trace', { ...(state ? asParams(state) : {}), beside: values[select.selectedIndex] });
+  } }, texts.map((text, k) => h('option', { selected: values[k] === beside }, text)));
+  put(bar, h('label', null, 'beside ', select), note ? h('p', { role: 'note' }, note) : null);
+  bar.hidden = false;
+  if (shell.chose) select.focus();
+  shell.chose = false;
 }
 
 /**

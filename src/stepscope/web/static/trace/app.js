@@ -49,7 +49,7 @@ export class App {
     /** @type {Found|null} */
     this.found = null;
     this.searched = '';
-    /** @type {((slices: number[]) => Promise<object[]>)|null} */
+    /** @type {((slices: number[], source: number) => Promise<object[]>)|null} */
     this.arguments = null;
     this.tab = 'details';
     this.status = '';

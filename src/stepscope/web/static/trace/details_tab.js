@@ -170,8 +170,9 @@ function args(info) {
 function recorded(app, about) {
   if (!app.arguments || about.id < 0) return null;
   const list = h('dl');
-  app.arguments([about.id]).then(([found]) => list.append(...Object.entries(found ?? {}).flatMap(([key, value]) => (
-    fact(visible(key), [visible(typeof value === 'string' ? value : JSON.stringify(value)).slice(0, LONGEST)])))))
+  app.arguments([about.id], about.source).then(([found]) => list.append(
+    ...Object.entries(found ?? {}).flatMap(([key, value]) => (
+      fact(visible(key), [visible(typeof value === 'string' ? value : JSON.stringify(value)).slice(0, LONGEST)])))))
     .catch((error) => list.append(h('dd', null, error.message)));
   return h('div', null, h('h4', null, 'As recorded'), list);
 }

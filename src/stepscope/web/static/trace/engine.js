@@ -43,7 +43,7 @@ export class Engine {
   }
 
   /**
-   * @param {{packs: ArrayBuffer[], options: {labels?: string[], align?: string}}} given
+   * @param {{packs: ArrayBuffer[], options: {labels?: string[], align?: string, offsets_ns?: number[]}}} given
    * @param {(done: number, of: number) => void} progress
    */
   async load({ packs, options }, progress) {

@@ -24,7 +24,7 @@ const GAP_COLUMNS = ['at', 'during', 'call', 'op', 'step', 'crosses'];
 
 /**
  * @param {ArrayBuffer[]} buffers
- * @param {{labels?: string[], align?: string}} options
+ * @param {{labels?: string[], align?: string, offsets_ns?: number[]}} options
  * @param {(done: number, of: number) => void} progress
  * @returns {Promise<Model>}
  */
@@ -44,7 +44,8 @@ export async function readModel(buffers, options, progress) {
   };
   let first = 0;
   for (const [at, pack] of packs.entries()) {
-    const source = { offset: offsets[at], firstSlice: first, slices: pack.slices, pack, header: headers[at],
+    const offset = offsets[at] + (options.offsets_ns?.[at] ?? 0);
+    const source = { offset, firstSlice: first, slices: pack.slices, pack, header: headers[at],
       label: options.labels?.[at] ?? sourceLabel(headers[at], at, packs.length) };
     model.sources.push(source);
     await readSource(model, source, at, names);

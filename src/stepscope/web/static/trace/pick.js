@@ -53,13 +53,14 @@ export function stepped(rising, slice, way) {
 /**
  * The slice that starts at a time (and lasts so long, and has that name and track, where told); null for none.
  * @param {import('./model.js').Model} model
- * @param {{start: number, dur: number|null, name: string|null, track: string|null}} wanted
+ * @param {{start: number, dur: number|null, name: string|null, track: string|null, source?: number|null}} wanted
  * @returns {Brief|null}
  */
 export function locate(model, wanted) {
   for (const lane of model.lanes) {
     const track = model.tracks[lane.track];
     if (wanted.track !== null && track.label !== wanted.track && track.id !== wanted.track) continue;
+    if (track.source !== (wanted.source ?? track.source)) continue;
     const end = lane.first + lane.count;
     for (let i = lowerBound(model.start, wanted.start, lane.first, end); i < end; i += 1) {
       if (model.start[i] !== wanted.start) break;

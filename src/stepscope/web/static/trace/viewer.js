@@ -17,9 +17,10 @@ import { toolbar } from './toolbar.js';
 /** @typedef {{start_ns: number, end_ns: number, track?: string|null, pin?: string[],
  *   select?: true|SliceWanted|AreaWanted|null}} Shown what `show` takes and `state` gives back */
 /** @typedef {{pack: ArrayBuffer|ArrayBuffer[], document: any, workerUrl: string|null, theme: string,
- *   onSelect: (state: Shown) => void, labels?: string[], align?: 'clock'|'steps',
- *   arguments?: (slices: number[]) => Promise<object[]>}} Options `arguments` is everything the
- *   recorded file says of slices, where a server can be asked */
+ *   onSelect: (state: Shown) => void, labels?: string[], align?: 'clock'|'steps', offsets_ns?: number[],
+ *   arguments?: (slices: number[], source: number) => Promise<object[]>}} Options `offsets_ns` is added to the times of
+ *   each pack when they are aligned; `arguments` is everything the recorded file says of slices, where a server can be
+ *   asked */
 
 const TOLD_MS = 250;
 
@@ -58,6 +59,8 @@ export function mountTrace(container, options) {
     },
     /** @returns {Shown|null} null until the trace is read */
     state: () => mounted?.state() ?? wanted,
+    /** Whether everything is in sight. */
+    seesAll: () => mounted?.seesAll() ?? !wanted,
     /** @param {string} next */
     setTheme: (next) => {
       theme = next;
@@ -73,8 +76,8 @@ export function mountTrace(container, options) {
   };
 }
 
-/** @typedef {{show: (view: Shown) => void, state: () => Shown, setTheme: (theme: string) => void,
- *   stop: () => void}} Mounted */
+/** @typedef {{show: (view: Shown) => void, state: () => Shown, seesAll: () => boolean,
+ *   setTheme: (theme: string) => void, stop: () => void}} Mounted */
 
 /**
  * @param {HTMLElement} root
@@ -87,7 +90,8 @@ async function open(root, status, options) {
     status.textContent = `Reading the trace … ${of ? Math.round((100 * done) / of) : 0} %`;
   });
   const packs = [options.pack].flat();
-  const meta = await engine.ask('load', { packs, options: { labels: options.labels, align: options.align } });
+  const { labels, align, offsets_ns } = options;
+  const meta = await engine.ask('load', { packs, options: { labels, align, offsets_ns } });
   const app = new App(meta, engine.ask, options.document, options.theme);
   app.arguments = options.arguments ?? null;
   const unlisten = build(root, app);
@@ -103,6 +107,7 @@ async function open(root, status, options) {
   return {
     show: (view) => show(app, view),
     state: () => stateOf(app),
+    seesAll: () => app.view.begin <= meta.begin && app.view.end >= meta.end,
     setTheme: (theme) => app.setLook({ theme }),
     stop: () => {
       clearTimeout(later);
@@ -221,7 +226,8 @@ async function show(app, view) {
     app.selectArea({ begin, end, tracks });
   } else if (view.select) {
     const { start_ns: start, dur_ns: dur, name = null } = view.select;
-    const found = await app.ask('locate', { start, dur, name, track: track?.id ?? null });
+    const of = track && view.track === keyOf(track) ? track.source : null;
+    const found = await app.ask('locate', { start, dur, name, track: track?.id ?? null, source: of });
     if (found) app.select(found);
     if (found) app.uncover(found);
     app.measure = { begin: start, end: start + dur };
@@ -239,10 +245,20 @@ function stateOf(app) {
     start_ns: Math.round(view.begin), end_ns: Math.round(view.end),
     ...(area ? { select: { area: [area.begin, area.end],
       tracks: area.tracks.slice(0, 40).map((number) => keyOf(app.meta.tracks[number])) } } : {}),
-    ...(selection && !area ? { track: app.meta.tracks[selection.track].id,
+    ...(selection && !area ? { track: trackOf(app, selection.track),
       select: { start_ns: selection.start, dur_ns: selection.dur, name: selection.name.slice(0, 200) } } : {}),
     ...(arrangement.pinned.length ? { pin: arrangement.pinned } : {}),
   };
+}
+
+/**
+ * What names a track; of several runs, which may have tracks alike, with its run.
+ * @param {App} app
+ * @param {number} number
+ */
+function trackOf({ meta }, number) {
+  const track = meta.tracks[number];
+  return meta.sources.length > 1 ? keyOf(track) : track.id;
 }
 
 /** @param {Stage} stage */

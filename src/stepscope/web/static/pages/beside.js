@@ -1,0 +1,115 @@
+/** What may stand beside a run in the trace viewer, and what brings their times together. */
+
+import { visible } from '../core/text.js';
+import { formatNs, formatSigned } from '../core/units.js';
+
+/** @typedef {import('../core/types.js').Source} Source */
+/** @typedef {import('../core/types.js').Run} Run */
+/** @typedef {{runs: number[], text: string}} Choice */
+/** @typedef {{job: Run|null, choices: Choice[]}} Offer `job` is what the run is a rank of */
+/** @typedef {{rank: number, offset_ns: number|null, drift: number|null, at_ns: number|null,
+ *   uncertainty_ns: number|null}} Clock */
+/** @typedef {{align: 'clock'|'steps', labels: string[], offsets_ns: number[], note: string}} Together */
+
+/** Traces of ranks that are held at once: the browser has them all in memory. */
+const MOST_RANKS = 4;
+const OF_RANK = /^rank \d+: /;
+
+/**
+ * What may stand beside a run: other ranks of its job, else the other runs, one at a time.
+ * @param {Source} source
+ * @param {number} at
+ * @returns {Promise<Offer>}
+ */
+export async function offered(source, at) {
+  const job = await jobOf(source, at);
+  if (!job) {
+    const choices = source.titles.map((title, run) => ({ runs: [run], text: visible(title) }));
+    return { job, choices: choices.filter(({ runs }) => runs[0] !== at) };
+  }
+  const others = Object.entries(job.traces).filter(([, run]) => run !== at)
+    .map(([rank, run]) => ({ rank: Number(rank), run }));
+  // Runs stand in the order in which the others wait for them.
+  const first = [...others].sort((a, b) => a.run - b.run).slice(0, MOST_RANKS - 1).sort((a, b) => a.rank - b.rank);
+  const choices = [...others].sort((a, b) => a.rank - b.rank)
+    .map(({ rank, run }) => ({ runs: [run], text: `rank ${rank}` }));
+  if (first.length > 1) {
+    choices.push({ runs: first.map(({ run }) => run), text: `ranks ${first.map(({ rank }) => rank).join(', ')}` });
+  }
+  return { job, choices };
+}
+
+/**
+ * The job that a run is a rank of: it stands before its ranks.
+ * @param {Source} source
+ * @param {number} at
+ */
+async function jobOf({ titles, run }, at) {
+  if (!OF_RANK.test(titles[at])) return null;
+  for (let before = at - 1; before >= 0; before -= 1) {
+    if (OF_RANK.test(titles[before])) continue;
+    const found = await run(before);
+    return Object.values(found.traces).includes(at) ? found : null;
+  }
+  return null;
+}
+
+/**
+ * The runs that a place asks for, of those that are offered.
+ * @param {Offer} offer
+ * @param {string} beside
+ */
+export function chosen({ choices }, beside) {
+  return choices.find(({ runs }) => runs.join('.') === beside)?.runs ?? [];
+}
+
+/**
+ * How the times of runs are brought to those of the first.
+ * @param {Offer} offer
+ * @param {{at: number, run: Run}[]} shown
+ * @returns {Together}
+ */
+export function together({ job }, shown) {
+  if (!job) {
+    const labels = shown.map(({ run }) => visible(/^(before|after): /.exec(run.title)?.[1] ?? run.title));
+    return { align: 'steps', labels, offsets_ns: [], note: 'first steps begin together' };
+  }
+  const ranks = shown.map(({ at }) => Number(Object.entries(job.traces).find(([, run]) => run === at)?.[0]));
+  const epochs = shown.map(({ run }) => run.report.profile.epoch_ns === null);
+  const comparable = epochs.every((one) => one === epochs[0]);
+  /** @type {Clock[]} */
+  const clocks = job.report.analyses.ranks.clocks;
+  const [first, ...others] = ranks.map((rank) => clocks.find((clock) => clock.rank === rank));
+  const shifts = others.map((clock) => (comparable && first && clock ? shift(first, clock) : null));
+  return {
+    align: 'clock',
+    labels: ranks.map((rank) => `rank ${rank}`),
+    offsets_ns: [0, ...shifts.map((one) => one?.offset_ns ?? 0)],
+    note: shifts.map((one, k) => `rank ${ranks[k + 1]} ${one ? words(one) : 'not moved: how far its clock is off is '
+      + 'not determined'}`).join('; '),
+  };
+}
+
+/**
+ * What is added to a rank's times to have those of another rank's clock, and how exact that is; null where a clock is
+ * not determined. A drift is left in: the offset holds for the middle of the collectives, where clocks were fitted.
+ * @param {Clock} first
+ * @param {Clock} clock
+ */
+export function shift(first, clock) {
+  if (first.offset_ns === null || clock.offset_ns === null) return null;
+  const own = Number(clock.at_ns) + clock.offset_ns;
+  const middle = first.drift ? Number(first.at_ns) + first.offset_ns : own;
+  return {
+    offset_ns: Math.round(clock.offset_ns - first.offset_ns + Number(clock.drift) * (middle - own)),
+    uncertainty_ns: Number(clock.uncertainty_ns) + Number(first.uncertainty_ns),
+    drift: Number(clock.drift) - Number(first.drift),
+  };
+}
+
+/** @param {{offset_ns: number, uncertainty_ns: number, drift: number}} shift */
+function words({ offset_ns: offset, uncertainty_ns: uncertainty, drift }) {
+  const perSecond = Math.round(drift * 1e9);
+  const left = perSecond ? `, its drift of ${formatSigned(perSecond)} per second left in` : '';
+  return `moved by ${formatSigned(offset)}, ± ${formatNs(uncertainty)}${left}`;
+}

@@ -1,0 +1,121 @@
+"""Two runs, and ranks of a job, in one view of the trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from stepscope import cli, pipeline
+from stepscope.units import format_ns
+from tests.kit import example_ranks
+from tests.web.reports import EXAMPLES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+Shot = Callable[["Page"], None]
+
+BEFORE, AFTER = (EXAMPLES / f"simulated_masked_loss_{which}.json.gz" for which in ("before", "after"))
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("compared") / "compare.html"
+    assert cli.main(["compare", str(BEFORE), str(AFTER), "--format", "html", "-o", str(out)]) == 0
+    return out.as_uri()
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("job") / "job.html"
+    assert cli.main(["diagnose", str(example_ranks.FOLDER), "--format", "html", "-o", str(out)]) == 0
+    return out.as_uri()
+
+
+@pytest.fixture(scope="module")
+def clocks() -> dict[int, dict[str, Any]]:
+    ranks = pipeline.open(example_ranks.FOLDER).document()["analyses"]["ranks"]
+    return {clock["rank"]: clock for clock in ranks["clocks"]}
+
+
+def beside(page: Page) -> Any:
+    return page.get_by_label("beside")
+
+
+def put_beside(page: Page, text: str) -> None:
+    beside(page).select_option(label=text)
+    page.wait_for_function("(text) => document.querySelector('.trace-beside select').selectedOptions[0].text === text "
+                           "&& document.querySelector('.tv-root[data-ready-ms]')", arg=text)  # fmt: skip
+    page.wait_for_selector(".tv-stage[data-frames]")
+
+
+def heads(page: Page) -> str:
+    return "\n".join(page.locator(".tv-heads-inner .tv-head").all_inner_texts())
+
+
+def opened(page: Page, address: str, place: str = "trace") -> None:
+    page.goto(f"{address}#/{place}")
+    page.wait_for_selector(".tv-stage[data-frames]")
+
+
+def test_before_and_after_stand_in_one_view_by_their_steps(page: Page, compared: str, shot: Shot) -> None:
+    opened(page, compared)
+    assert beside(page).locator("option").all_inner_texts() == ["nothing", f"after: {AFTER.name}"]
+    put_beside(page, f"after: {AFTER.name}")
+    text = heads(page)
+    assert re.search(r"before · .*after · ", text, re.DOTALL), text
+    assert "first steps begin together" in page.locator(".trace-beside").inner_text()
+    page.wait_for_url(re.compile("beside=1"))
+    assert beside(page).evaluate("(one) => one === document.activeElement")
+    shot(page)
+
+
+def test_the_address_gives_the_same_view_back(page: Page, compared: str) -> None:
+    opened(page, compared, "trace?run=1&beside=0&start=0&end=5000000")
+    text = heads(page)
+    assert re.search(r"after · .*before · ", text, re.DOTALL), text
+    page.wait_for_url(re.compile(r"#/trace\?(?=.*start=0&)(?=.*end=5000000)(?=.*beside=0)(?=.*run=1)"))
+    page.keyboard.press("g")
+    page.keyboard.press("o")
+    page.wait_for_selector("main .page:not(.trace-host)")
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    page.wait_for_selector(".tv-stage")
+    assert "before · " in heads(page)
+    assert "beside=0" in page.url
+    put_beside(page, "nothing")
+    page.wait_for_url(re.compile("end=5000000"))
+    assert "before · " not in heads(page)
+    page.wait_for_url(lambda url: "beside" not in url)
+
+
+def test_a_run_that_is_not_there_is_not_shown(page: Page, compared: str) -> None:
+    opened(page, compared, "trace?beside=7.8")
+    assert "·" not in heads(page)
+    assert beside(page).evaluate("(one) => one.selectedOptions[0].text") == "nothing"
+
+
+def test_ranks_stand_on_one_clock(page: Page, job: str, clocks: dict[int, dict[str, Any]], shot: Shot) -> None:
+    opened(page, job, "trace?run=1")
+    first = int(page.locator(".top select[aria-label=Profile]").evaluate("(one) => one.selectedOptions[0].text")[5])
+    others = sorted(set(clocks) - {first})
+    every = f"ranks {', '.join(map(str, others))}"
+    assert beside(page).locator("option").all_inner_texts() == ["nothing", *(f"rank {k}" for k in others), every]
+    put_beside(page, every)
+    note = page.locator(".trace-beside p").inner_text()
+    for rank in others:
+        apart = clocks[rank]["offset_ns"] - clocks[first]["offset_ns"]
+        uncertain = format_ns(clocks[rank]["uncertainty_ns"] + clocks[first]["uncertainty_ns"])
+        assert f"rank {rank} moved by {'+' if apart > 0 else '−'}{format_ns(abs(apart))}, ± {uncertain}" in note
+    text = heads(page)
+    assert all(f"rank {rank} · " in text for rank in clocks)
+    page.wait_for_url(re.compile(r"beside=\d\.\d\.\d"))
+    shot(page)
+
+
+def test_a_report_of_one_run_offers_none(page: Page, reports: Callable[[str], str]) -> None:
+    opened(page, reports("example"))
+    assert page.locator(".trace-beside").is_hidden()

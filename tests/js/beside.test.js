@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { chosen, offered, shift, together } from '../../src/stepscope/web/static/pages/beside.js';
+
+const clock = (/** @type {number} */ rank, /** @type {number|null} */ offset, drift = 0) => (
+  { rank, offset_ns: offset, drift: offset === null ? null : drift, at_ns: offset === null ? null : 1e9,
+    uncertainty_ns: offset === null ? null : 20_000 });
+
+const TITLES = ['job', 'rank 2: c', 'rank 0: a', 'rank 1: b', 'rank 4: e', 'rank 3: d', 'other'];
+
+/** @param {any[]} clocks @param {(string|null)[]} [epochs] @returns {any} */
+function source(clocks, epochs = []) {
+  const traces = { 0: 2, 1: 3, 2: 1, 3: 5, 4: 4 };
+  return { titles: TITLES, run: async (/** @type {number} */ at) => ({
+    title: TITLES[at], traces: at === 0 ? traces : {},
+    report: { profile: { epoch_ns: epochs[at] ?? null }, analyses: at === 0 ? { ranks: { clocks } } : {} } }) };
+}
+
+test('a rank may stand beside others of its job, four at most; another run beside any', async () => {
+  const offer = await offered(source([]), 3);
+  assert.deepEqual(offer.choices.map(({ text }) => text), ['rank 0', 'rank 2', 'rank 3', 'rank 4', 'ranks 0, 2, 4']);
+  assert.deepEqual(chosen(offer, '2.1.4'), [2, 1, 4]);
+  assert.deepEqual(chosen(offer, '1.2.4.5'), []);
+  const { job, choices } = await offered(source([]), 6);
+  assert.equal(job, null);
+  assert.deepEqual(choices.map(({ runs }) => runs), [[0], [1], [2], [3], [4], [5]]);
+});
+
+test('ranks are moved by their clocks, where collectives told them', async () => {
+  const given = source([clock(0, 0), clock(1, -2_830_877, 2e-6), clock(2, null)]);
+  const offer = await offered(given, 2);
+  const shown = await Promise.all([2, 3, 1].map(async (at) => ({ at, run: await given.run(at) })));
+  const { align, labels, offsets_ns: offsets, note } = together(offer, shown);
+  assert.deepEqual([align, labels, offsets], ['clock', ['rank 0', 'rank 1', 'rank 2'], [0, -2_830_877, 0]]);
+  assert.equal(note, 'rank 1 moved by −2.83 ms, ± 40.0 µs, its drift of +2.00 µs per second left in; '
+    + 'rank 2 not moved: how far its clock is off is not determined');
+  const mixed = source([clock(0, 0), clock(1, 5)], ['', '', '1700000000000000000']);
+  const both = await Promise.all([2, 3].map(async (at) => ({ at, run: await mixed.run(at) })));
+  assert.deepEqual(together(await offered(mixed, 2), both).offsets_ns, [0, 0]);
+});
+
+test('a shift goes from one clock to another through the reference', () => {
+  const [first, other] = [clock(1, 300_000, 1e-6), clock(2, 100_000)];
+  assert.equal(shift(first, other)?.offset_ns, -200_000);
+  // At the first's middle the other has drifted for a second more than where its offset was fitted.
+  assert.equal(shift(first, { ...other, drift: 1e-6, at_ns: 0 })?.offset_ns, -199_000);
+  assert.equal(shift(clock(1, null), other), null);
+});
+
+test('other runs are aligned by their steps', async () => {
+  const shown = /** @type {any} */ ([{ at: 0, run: { title: 'before: x.json' } }, { at: 1, run: { title: 'y' } }]);
+  const { align, labels } = together({ job: null, choices: [] }, shown);
+  assert.deepEqual([align, labels], ['steps', ['before', 'y']]);
+});
