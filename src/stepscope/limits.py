@@ -278,6 +278,12 @@ CAPTURE_LONGEST_S: Final = 3600.0
 CAPTURE_WAIT_S: Final = 60.0
 """A profile is waited for so long once its recording is over, as TensorFlow's own client does."""
 
+PAGE_CAPTURE_LONGEST_S: Final = 600.0
+"""No capture that is started from the page is longer: its reader waits for it, and cannot end it."""
+
+PAGE_CAPTURES: Final = 100
+"""The page starts no more captures than this into one folder: of a usual one's 10 to 100 MB that is at most 10 GB."""
+
 # --- machine code -------------------------------------------------------------------------------------------------
 
 KERNELS_KEPT_S: Final = 30 * 86_400

@@ -8,6 +8,7 @@ import sys
 import webbrowser
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,18 +22,24 @@ if TYPE_CHECKING:
     from stepscope.readers.source import Source
     from stepscope.report.phrases import Document
     from stepscope.web.app import Entry, Opened
+    from stepscope.web.captures import Captures
 
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: any that is free.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
-def view(paths: tuple[str, ...], port: int, no_browser: bool) -> int:
+@click.option(
+    "--captures", metavar="DIR", default="stepscope-captures", show_default=True,
+    help="Folder of the profiles that are captured from the page.",
+)  # fmt: skip
+def view(paths: tuple[str, ...], port: int, no_browser: bool, captures: str) -> int:
     """Show the diagnosis of profiles, and their traces, in a browser.
 
     PATH is what `stepscope diagnose` takes. Ranks of one job are shown as the job, with each of them behind it; of two
     other profiles, what changed from the first to the second is shown too. The server answers this machine only, to
-    who has the printed address; nothing leaves it. Ctrl-C ends it.
+    who has the printed address; nothing leaves it. Its page can record a running job, as `stepscope capture HOST:PORT`
+    does, and shows the new profile. Ctrl-C ends it.
 
     Exit status: 0 ended by Ctrl-C, 1 the first profile could not be read, 2 wrong usage.
     """
@@ -40,8 +47,10 @@ def view(paths: tuple[str, ...], port: int, no_browser: bool) -> int:
 
     shown = entries_of(paths)
     compared = len(shown) == 2 and shown[0].opened().side is not None  # Not a job and its only rank.
+    comparison = partial(comparison_of, *shown) if compared else None
+    app = App(lambda: shown, comparison=comparison, captures=captures_in(Path(os.path.abspath(captures))))
     try:
-        server = Server(App(lambda: shown, comparison=partial(comparison_of, *shown) if compared else None), port)
+        server = Server(app, port)
     except OSError as error:
         raise UsageError(f"port {port} cannot be used: {error.strerror}") from error
     with server:
@@ -121,6 +130,32 @@ def comparison_of(before: Entry, after: Entry) -> Document:
     sides = [each.side() for each in opened if each.side is not None]
     paths = [each.run.document["profile"]["files"][0]["path"] for each in opened]
     return comparison.make(compare(*sides), sides, paths)
+
+
+def captures_in(folder: Path) -> Captures:
+    """Captures from the page; profiles lie below ``folder``, which the first one makes."""
+    from importlib.util import find_spec
+
+    from stepscope.remote.addresses import parsed
+    from stepscope.remote.client import INSTALL
+    from stepscope.web.captures import Captures
+
+    def check(address: str) -> None:
+        if len(parsed(address)) > 1:
+            raise UsageError("the page records one address at a time; stepscope capture records several")
+
+    def record(address: str, seconds: float) -> Entry:
+        from stepscope.readers.source import Source
+        from stepscope.remote.collect import capture_from
+        from stepscope.web.app import Entry
+
+        (path,) = capture_from(address, folder, duration=seconds, token=os.environ.get("STEPSCOPE_TOKEN"))
+        title = f"captured {path.parent.name}: {path.name}"
+        entry = Entry(title, partial(_opened, Source(path), title))
+        entry.opened()
+        return entry
+
+    return Captures(record, check, None if find_spec("grpc") else INSTALL)
 
 
 def _has_screen() -> bool:

@@ -1,7 +1,8 @@
 """The pages as a WSGI app, the same for our own server and for TensorBoard's, and the server of ``stepscope view``.
 
-Everything answers GET and changes nothing. What can be read is the list of profiles the app was made with, by number;
-no path of a request ever becomes a path of the disk.
+Everything answers GET and changes nothing, but for a POST that starts a capture, where the app was made with captures.
+What can be read is the list of profiles the app was made with, by number; no path of a request ever becomes a path of
+the disk.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from urllib.parse import parse_qs
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from stepscope.comparison.side import Side
-from stepscope.errors import StepscopeError
+from stepscope.errors import StepscopeError, UsageError
 from stepscope.report.phrases import Document
 from stepscope.web.assemble import PAGE, WORKER, Run, comparison_data, json_text, page, script, styles
+from stepscope.web.captures import Captures
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -40,6 +42,9 @@ _HEADERS = (
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _MOST_SLICES = 100
 """Slices whose arguments one request may ask for."""
+
+_MOST_POSTED = 4096
+"""Bytes of what is posted: an address and a number."""
 
 Arguments = Callable[[Sequence[int]], list[dict[str, Any]]]
 
@@ -90,17 +95,25 @@ class App:
         prefix: str = "",
         policy: str = POLICY,
         comparison: Callable[[], Document] | None = None,
+        captures: Captures | None = None,
     ) -> None:
-        self._entries, self._prefix, self._policy = entries, prefix.rstrip("/"), policy
-        self._comparison = comparison
+        self._given, self._prefix, self._policy = entries, prefix.rstrip("/"), policy
+        self._comparison, self._captures = comparison, captures
+
+    def _entries(self) -> list[Entry]:
+        """What was given, and what was captured since."""
+        return [*self._given(), *(self._captures.entries if self._captures else ())]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
         method = environ["REQUEST_METHOD"]
-        if method not in ("GET", "HEAD"):
+        path = environ["PATH_INFO"].removeprefix(self._prefix)
+        if method == "POST" and path == "/api/capture" and self._captures is not None:
+            answer = _refused(self._captures, environ) or self._capturing(self._captures)
+        elif method not in ("GET", "HEAD"):
             answer = _text("only GET", HTTPStatus.METHOD_NOT_ALLOWED)
         else:
-            answer = self._answer(environ["PATH_INFO"].removeprefix(self._prefix), environ.get("QUERY_STRING", ""))
+            answer = self._answer(path, environ.get("QUERY_STRING", ""))
         headers = [("Content-Type", answer.kind), ("Content-Security-Policy", self._policy), *_HEADERS]
         body = answer.body
         if answer.kind == _JSON and "gzip" in environ.get("HTTP_ACCEPT_ENCODING", ""):
@@ -129,6 +142,8 @@ class App:
                 return Answer(styles().encode(), "text/css; charset=utf-8")
             case ["api", "comparison"] if self._comparison is not None:
                 return Answer(json_text(comparison_data(self._comparison())).encode(), _JSON)
+            case ["api", "capture"] if self._captures is not None:
+                return self._capturing(self._captures)
             case ["api", number, what]:
                 return self._data(number, what, query)
             case _:
@@ -136,11 +151,15 @@ class App:
 
     def _index(self) -> Answer:
         titles = [entry.title for entry in self._entries()]
-        served = {"titles": titles, "comparison": self._comparison is not None}
+        capture = None if self._captures is None else {"missing": self._captures.missing}
+        served = {"titles": titles, "comparison": self._comparison is not None, "capture": capture}
         data = f'<script type="application/json" id="served">{json_text(served)}</script>\n'
         title = titles[0] if len(titles) == 1 else f"{len(titles)} profiles"
         text = page(title, '<link rel="stylesheet" href="app.css">\n', data + '<script src="app.js"></script>\n')
         return Answer(text.encode("utf-8", "backslashreplace"), "text/html; charset=utf-8")
+
+    def _capturing(self, captures: Captures) -> Answer:
+        return Answer(json_text({**captures.state(), "profiles": len(self._entries())}).encode(), _JSON)
 
     def _data(self, number: str, what: str, query: str) -> Answer:
         entries = self._entries()
@@ -163,6 +182,31 @@ _JSON, _SCRIPT = "application/json; charset=utf-8", "text/javascript; charset=ut
 
 def _text(text: str, status: HTTPStatus) -> Answer:
     return Answer(text.encode("utf-8", "backslashreplace"), "text/plain; charset=utf-8", status)
+
+
+def _refused(captures: Captures, environ: WSGIEnvironment) -> Answer | None:
+    """Start the capture that a page of this server asks for, or say why not; pages of others are refused.
+
+    Browsers send Origin with each POST, and ask before they send JSON to another origin, which is never allowed.
+    """
+    host, origin = environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN", "")
+    if not _is_loopback(host) or origin.lower() != f"http://{host}".lower():
+        return _text("only the page of this server may start a capture", HTTPStatus.FORBIDDEN)
+    if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != "application/json":
+        return _text("a capture is asked for in JSON", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    length = environ.get("CONTENT_LENGTH") or ""
+    if not (length.isascii() and length.isdecimal() and len(length) < 6 and int(length) <= _MOST_POSTED):
+        return _text(f"no more than {_MOST_POSTED} bytes are read", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    try:
+        wanted = json.loads(environ["wsgi.input"].read(int(length)))
+        if not isinstance(wanted, dict):
+            raise UsageError("a capture needs an address, HOST:PORT, and a number of seconds")
+        captures.start(wanted.get("address"), wanted.get("seconds"))
+    except UsageError as error:
+        return _text(error.sentence, HTTPStatus.UNPROCESSABLE_ENTITY)
+    except (ValueError, RecursionError):
+        return _text("what was sent is no JSON", HTTPStatus.BAD_REQUEST)
+    return None
 
 
 _NOTHING = _text("there is nothing here", HTTPStatus.NOT_FOUND)

@@ -1,13 +1,14 @@
 /** The shell around the pages: navigation, run and step choice, theme, help; it draws the page that the place names. */
 
 import { h, put } from './core/dom.js';
-import { router } from './core/router.js';
+import { router, written } from './core/router.js';
 import { source } from './core/source.js';
 import { visible } from './core/text.js';
 import { chooseTheme, chosenTheme, shownTheme, THEMES } from './core/theme.js';
 import { PAGES } from './pages/pages.js';
 import { ofOneRank } from './pages/rank.js';
 import { tracePage } from './pages/trace.js';
+import { captureForm } from './widgets/capture.js';
 import { traceParams } from './widgets/finding.js';
 import { help } from './widgets/help.js';
 import { strip } from './widgets/strip.js';
@@ -49,6 +50,10 @@ const runChoice = h('select', { 'aria-label': 'Profile', onchange: () => {
   go({ ...place(), run: runChoice.selectedIndex, steps: null, params: {} });
 } }, data.titles.map((title) => h('option', null, visible(title))));
 const helpDialog = help(pages);
+const capture = data.capture && captureForm(data.capture, (at) => {
+  history.replaceState(null, '', written({ page: 'overview', run: at, steps: null, params: {} }));
+  location.reload(); // The page holds the list of profiles.
+});
 
 /** @type {{page: string, run: number}|null} */
 let drawn = null;
@@ -185,7 +190,7 @@ let leader = false;
 function onKey(event) {
   const target = /** @type {Element} */ (event.target);
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (target.matches('input, select, textarea') || helpDialog.open) return;
+  if (target.matches('input, select, textarea') || target.closest('dialog')) return;
   if (leader) {
     leader = false;
     const page = pages.find((one) => one.key === event.key);
@@ -206,7 +211,7 @@ function onKey(event) {
 }
 
 chooseTheme(chosenTheme());
-document.body.append(live, helpDialog);
+document.body.append(live, helpDialog, ...(capture ? [capture.dialog] : []));
 put(
   /** @type {HTMLElement} */ (document.getElementById('app')),
   h('a', { class: 'skip', href: '#main', onclick: (/** @type {Event} */ event) => {
@@ -220,6 +225,7 @@ put(
     data.titles.length > 1 ? runChoice : h('bdi', { class: 'title' }, visible(data.titles[0] ?? '')),
     chip,
     h('span', { class: 'grow' }),
+    capture && capture.button,
     themeChoice,
     h('button', { type: 'button', onclick: () => helpDialog.showModal() }, 'Keys ', h('kbd', null, '?')),
   ),

@@ -34,6 +34,7 @@ function inline() {
       workerUrl ??= URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
       return workerUrl;
     },
+    capture: null,
   };
 }
 
@@ -66,8 +67,8 @@ function joined(parts) {
 
 /** @returns {Source} */
 function served() {
-  const { titles, comparison } = /** @type {{titles: string[], comparison: boolean}} */ (
-    JSON.parse(document.getElementById('served')?.textContent ?? ''));
+  /** @type {{titles: string[], comparison: boolean, capture: {missing: string|null}|null}} */
+  const { titles, comparison, capture } = JSON.parse(document.getElementById('served')?.textContent ?? '');
   /** @type {Promise<import('./types.js').Comparison>|null} */
   let compared = null;
   /** @type {Map<number, Promise<Run>>} */
@@ -90,15 +91,23 @@ function served() {
       return compared;
     },
     workerUrl: () => 'worker.js',
+    capture: capture && {
+      missing: capture.missing,
+      start: (address, seconds) => answer('api/capture', {
+        method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ address, seconds }),
+      }).then((response) => response.json()),
+      state: () => answer('api/capture').then((response) => response.json()),
+    },
   };
 }
 
 /**
  * @param {string} path
+ * @param {RequestInit} [request]
  * @returns {Promise<Response>}
  */
-async function answer(path) {
-  const response = await fetch(path);
+async function answer(path, request) {
+  const response = await fetch(path, request);
   if (response.ok) return response;
   throw new Error((await response.text()) || `${response.status} ${response.statusText}`);
 }

@@ -1,0 +1,80 @@
+/** The form that records a running job, where the server behind the page can. */
+
+import { h, put } from '../core/dom.js';
+import { visible } from '../core/text.js';
+
+/** @typedef {import('../core/types.js').Capture} Capture */
+/** @typedef {import('../core/types.js').CaptureState} CaptureState */
+
+const POLL_MS = 500;
+
+/**
+ * The button for the page's top and its dialog. `opened` is told the place of a new profile among all.
+ * @param {Capture} capture
+ * @param {(at: number) => void} opened
+ */
+export function captureForm(capture, opened) {
+  const said = h('div', { class: 'capture-said', role: 'status', 'aria-live': 'polite' });
+  const address = h('input', { name: 'address', required: true, placeholder: 'localhost:9012', autocomplete: 'off' });
+  const seconds = h('input', { name: 'seconds', type: 'number', min: '0.1', max: '600', step: 'any', value: '2' });
+  const begin = h('button', { class: 'primary' }, 'Record');
+  const form = h(
+    'form',
+    { onsubmit: (/** @type {Event} */ event) => {
+      event.preventDefault();
+      void follow(() => capture.start(address.value.trim(), Number(seconds.value)));
+    } },
+    h('p', { class: 'dim' }, 'Where its profiler server listens: that of JAX, TensorFlow or PyTorch/XLA, or of ',
+      'stepscope.start_server(PORT) in a PyTorch job.'),
+    h('label', null, 'HOST:PORT ', address), ' ', h('label', null, 'seconds ', seconds), ' ', begin,
+  );
+  const dialog = h(
+    'dialog',
+    { class: 'help capture', 'aria-label': 'Capture' },
+    h('h2', null, 'Capture a running job'),
+    capture.missing ? h('p', { class: 'damage' }, capture.missing) : form,
+    said,
+    h('p', null, h('button', { type: 'button', onclick: () => dialog.close() }, 'Close')),
+  );
+  const button = h('button', { type: 'button', onclick: () => {
+    dialog.showModal();
+    if (!capture.missing && !begin.disabled) void follow(capture.state);
+  } }, 'Capture …');
+
+  /** @param {() => Promise<CaptureState>} ask */
+  async function follow(ask) {
+    begin.disabled = true;
+    try {
+      let state = await ask();
+      const before = state.captured;
+      const ran = state.running !== null;
+      while (state.running !== null) {
+        put(said, h('p', null, progress(state)));
+        await new Promise((done) => { setTimeout(done, POLL_MS); });
+        state = await capture.state();
+      }
+      put(said, state.failure.map((line) => h('p', { class: 'damage' }, visible(line))));
+      if (ran && state.captured > before) arrived(state.profiles - 1);
+    } catch (error) {
+      put(said, h('p', { class: 'damage' }, visible(/** @type {Error} */ (error).message)));
+    } finally {
+      begin.disabled = false;
+    }
+  }
+
+  /** @param {number} at */
+  function arrived(at) {
+    if (dialog.open) opened(at);
+    else put(said, h('button', { type: 'button', onclick: () => opened(at) }, 'Open the new profile'));
+  }
+
+  return { button, dialog };
+}
+
+/** @param {CaptureState} state */
+export function progress({ running, seconds, elapsed }) {
+  const passed = elapsed ?? 0;
+  return passed < seconds
+    ? `Recording ${visible(running ?? '')}: ${passed.toFixed(1)} of ${seconds} s`
+    : `Recorded ${visible(running ?? '')}; waiting for its profile: ${(passed - seconds).toFixed(1)} s`;
+}
