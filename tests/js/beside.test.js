@@ -32,7 +32,7 @@ test('ranks are moved by their clocks, where collectives told them', async () =>
   const shown = await Promise.all([2, 3, 1].map(async (at) => ({ at, run: await given.run(at) })));
   const { align, labels, offsets_ns: offsets, note } = together(offer, shown);
   assert.deepEqual([align, labels, offsets], ['clock', ['rank 0', 'rank 1', 'rank 2'], [0, -2_830_877, 0]]);
-  assert.equal(note, 'rank 1 moved by −2.83 ms, ± 40.0 µs, its drift of +2.00 µs per second left in; '
+  assert.equal(note, 'rank 1 moved by −2.83 ms, ± 40.0 µs (drift +2.00 µs/s left in); '
     + 'rank 2 not moved: how far its clock is off is not determined');
   const mixed = source([clock(0, 0), clock(1, 5)], ['', '', '1700000000000000000']);
   const both = await Promise.all([2, 3].map(async (at) => ({ at, run: await mixed.run(at) })));

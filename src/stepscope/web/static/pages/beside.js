@@ -110,6 +110,6 @@ export function shift(first, clock) {
 /** @param {{offset_ns: number, uncertainty_ns: number, drift: number}} shift */
 function words({ offset_ns: offset, uncertainty_ns: uncertainty, drift }) {
   const perSecond = Math.round(drift * 1e9);
-  const left = perSecond ? `, its drift of ${formatSigned(perSecond)} per second left in` : '';
+  const left = perSecond ? ` (drift ${formatSigned(perSecond)}/s left in)` : '';
   return `moved by ${formatSigned(offset)}, ± ${formatNs(uncertainty)}${left}`;
 }

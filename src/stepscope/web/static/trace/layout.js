@@ -81,7 +81,8 @@ export function arrange(tracks, counters, sourceLabels, wanted) {
  *   counter: CounterAbout|null}} Row */
 
 /**
- * Counters stand behind the tracks of their group, which keep the order of the pack unless moved.
+ * Counters stand behind the tracks of their group, which keep the order of the pack unless moved. Devices of several
+ * runs stand together, before their hosts.
  * @param {Track[]} tracks
  * @param {CounterAbout[]} counters
  * @param {string[]} order
@@ -96,7 +97,10 @@ function inOrder(tracks, counters, order) {
   };
   for (const track of tracks) add({ ...common(track), track, counter: null });
   for (const counter of counters) add({ ...common(counter), track: null, counter });
-  const rows = [...groups.entries()].sort(([, a], [, b]) => a[0].source - b[0].source).flatMap(([, list]) => list);
+  const onHost = (/** @type {Row[]} */ [{ track }]) => Number((track?.device ?? null) === null);
+  const several = tracks.some((track) => track.source > 0);
+  const rows = [...groups.values()].sort((a, b) => (
+    (several ? onHost(a) - onHost(b) : 0) || a[0].source - b[0].source)).flat();
   const rank = new Map(order.map((key, at) => [key, at]));
   if (!rank.size) return rows;
   // Moved tracks swap places among themselves: all others stay where they are.
