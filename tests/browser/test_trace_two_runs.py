@@ -112,6 +112,8 @@ def test_ranks_stand_on_one_clock(page: Page, job: str, clocks: dict[int, dict[s
         assert f"rank {rank} moved by {'+' if apart > 0 else '−'}{format_ns(abs(apart))}, ± {uncertain}" in note
     text = heads(page)
     assert all(f"rank {rank} · " in text for rank in clocks)
+    devices = [f"rank {rank} · device 0" for rank in (first, *others)]
+    assert [line[: len(devices[0])] for line in re.findall(r"rank \d · .*", text)][:4] == devices
     page.wait_for_url(re.compile(r"beside=\d\.\d\.\d"))
     shot(page)
 
