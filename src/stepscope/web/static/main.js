@@ -190,7 +190,7 @@ let leader = false;
 function onKey(event) {
   const target = /** @type {Element} */ (event.target);
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (target.matches('input, select, textarea') || target.closest('dialog')) return;
+  if (target.matches('input, select, textarea') || document.querySelector('dialog[open]')) return;
   if (leader) {
     leader = false;
     const page = pages.find((one) => one.key === event.key);

@@ -14,9 +14,11 @@ const POLL_MS = 500;
  * @param {(at: number) => void} opened
  */
 export function captureForm(capture, opened) {
-  const said = h('div', { class: 'capture-said', role: 'status', 'aria-live': 'polite' });
+  const said = h('div', { class: 'capture-said', style: { margin: '12px 0' }, role: 'status', 'aria-live': 'polite' });
   const address = h('input', { name: 'address', required: true, placeholder: 'localhost:9012', autocomplete: 'off' });
-  const seconds = h('input', { name: 'seconds', type: 'number', min: '0.1', max: '600', step: 'any', value: '2' });
+  const seconds = h('input', {
+    name: 'seconds', type: 'number', min: '0.1', max: '600', step: 'any', value: '2', style: { width: '64px' },
+  });
   const begin = h('button', { class: 'primary' }, 'Record');
   const form = h(
     'form',
@@ -53,7 +55,7 @@ export function captureForm(capture, opened) {
         await new Promise((done) => { setTimeout(done, POLL_MS); });
         state = await capture.state();
       }
-      put(said, state.failure.map((line) => h('p', { class: 'damage' }, visible(line))));
+      put(said, state.failure.map((line, at) => h('p', { class: at ? '' : 'damage' }, visible(line))));
       if (ran && state.captured > before) arrived(state.profiles - 1);
     } catch (error) {
       put(said, h('p', { class: 'damage' }, visible(/** @type {Error} */ (error).message)));
