@@ -11,7 +11,9 @@ import pytest
 
 import stepscope
 from stepscope import Profile
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import analyse
+from stepscope.analysis.summary import mean_parts
 from tests.captures.checks import at_least, at_most, marks, numbered, opened, parts_by_step, slices_named
 from tests.captures.jobs import Capture, Captures
 from tests.support import unmarked
@@ -282,7 +284,8 @@ def test_every_step_transfers_its_batch(with_input: Form) -> None:
 
 
 def test_the_step_predicted_without_a_wait_is_the_step_of_the_run_without_it(captures: Captures):
-    """Real runs before and after: the loss is read in every step, or never. Within 10 %."""
+    """Real runs before and after: the loss is read in every step, or never. Within 10 %, and what the machine was
+    slower or faster in the second run: both compute the same."""
     capture = captures["jax_pair"]
     before, after = (stepscope.open(capture.folder / name) for name in ("before", "after"))
     assert before.diagnosis.whatif.replay_error is not None
@@ -290,5 +293,7 @@ def test_the_step_predicted_without_a_wait_is_the_step_of_the_run_without_it(cap
     measured = after.facts.mean_step_ns
     assert measured is not None
     assert measured >= 0.9 * capture.truth["sleep_ns"]
-    assert before.what_if("sync").predicted_step_ns == pytest.approx(measured, rel=0.10)
+    computed = [mean_parts(run.facts)[Category.COMPUTE] for run in (before, after)]
+    off = abs(before.what_if("sync").predicted_step_ns - measured)
+    assert off <= 0.10 * measured + abs(computed[0] - computed[1])
     assert all(activity.launched.all() for activity in after.facts.activities)

@@ -18,7 +18,7 @@ from tests.writers.perfetto import dropped, load
 
 pytestmark = pytest.mark.slow
 
-ENGINE = Path(__file__).with_name("perfetto_engine.js")
+ENGINE = Path(__file__).with_name("perfetto_engine.cjs")
 COMPLAINTS = "select name, value from stats where value > 0 and (name like '%drop%' or severity = 'error')"
 SLICES = "select count(*), sum(dur) from slice"
 ESCAPING = "select count(*) from slice s join slice p on s.parent_id = p.id where s.ts + s.dur > p.ts + p.dur"

