@@ -2,7 +2,8 @@
 
 Two facts tell the offset between two clocks. A collective cannot end on one rank before it began on another: a hard
 bound. And where it ends on all ranks at nearly the same time, as on devices it does, the ends are the estimate, as
-exact as they scatter; elsewhere it is the middle between the bounds. Clocks also drift against each other (quartz: tens
+exact as they scatter; elsewhere, and where threads of a host carry it out (one may be told late every time), it is the
+middle between the bounds. Clocks also drift against each other (quartz: tens
 of microseconds per second); a slope is taken where the ends show one. Processes of one host share its clock, unless
 the bounds say otherwise. Where no bound can be met, collectives were not what they seemed, or a clock jumped: the
 uncertainty says by how much.
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.cluster.collectives import HOST
 from stepscope.cluster.matching import Matched
 from stepscope.cluster.partial import Partial
 from stepscope.limits import DRIFT_COLLECTIVES, DRIFT_SIGNIFICANCE, ENDS_TOGETHER_NS, SAME_HOST_CLOCK_NS
@@ -129,21 +131,25 @@ def _of_group(partials: Sequence[Partial], found: Matched) -> list[tuple[int, in
     there = np.stack([present[of].any(axis=0) for of in rows])
     lasted = np.where(present, end - start, np.iinfo(np.int64).max).min(axis=0)
     hub = int(np.argmax(there.sum(axis=1)))
+    on_devices = all(lane.device != HOST for lane in found.lanes)
     clocks = []
     for other in range(len(numbers)):
         both = there[hub] & there[other]
         if other != hub and both.any():
             spans = (begins[hub, both], ends[hub, both]), (begins[other, both], ends[other, both])
             share = _share_clock(partials[numbers[hub]], partials[numbers[other]])
-            clock = estimate(*spans, lasted[both], same_host=share)
+            clock = estimate(*spans, lasted[both], same_host=share, ends_tell=on_devices)
             clocks.append((numbers[hub], numbers[other], clock))
     return clocks
 
 
-def estimate(hub: tuple[I64, I64], other: tuple[I64, I64], shortest: I64, *, same_host: bool = False) -> Clock:
+def estimate(
+    hub: tuple[I64, I64], other: tuple[I64, I64], shortest: I64, *, same_host: bool = False, ends_tell: bool = True
+) -> Clock:
     """The clock of a process from starts and ends of collectives on a hub's clock and its own.
 
-    ``shortest`` is each collective's shortest duration on any rank.
+    ``shortest`` is each collective's shortest duration on any rank; ``ends_tell`` whether they end at nearly the same
+    time everywhere. Threads of a host, one of which may be told late every time, leave only the bounds.
     """
     at = int(np.median(other[1]))
     time = (other[1] - at).astype(np.float64)
@@ -159,7 +165,7 @@ def estimate(hub: tuple[I64, I64], other: tuple[I64, I64], shortest: I64, *, sam
     residual = np.abs(apart - offset - drift * time)
     together = np.minimum(shortest, ENDS_TOGETHER_NS)
     scatter = max(float((together + residual).min()), float(np.quantile(residual, 0.9)))
-    if half < 0 or scatter >= half:
+    if half < 0 or scatter >= half or not ends_tell:
         return Clock(lowest + half, drift, at, max(abs(half) * (2 if half < 0 else 1), 1.0), len(time))
     return Clock(offset, drift, at, max(scatter, 1.0), len(time))
 
