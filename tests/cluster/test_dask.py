@@ -35,7 +35,7 @@ def address() -> Iterator[str]:
     """A scheduler with two workers that import the tests as this process does."""
     path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50, env={"PYTHONPATH": path}
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50, env={"PYTHONPATH": path}
     ) as made:
         yield made.scheduler_address
 

@@ -70,7 +70,7 @@ def _client(distributed: Any, stack: ExitStack, scheduler: str, workers: int | N
     made = distributed.LocalCluster(
         n_workers=workers or cores(),
         threads_per_worker=1,
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         env={"POLARS_MAX_THREADS": "1"},
         silence_logs=50,
     )
