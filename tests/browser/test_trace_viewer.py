@@ -150,9 +150,10 @@ def test_zoom_pan_fit_and_history(page: Page, reports: Reports) -> None:
     page.keyboard.down("w")
     page.wait_for_timeout(400)
     page.keyboard.up("w")
+    settled(page)
     zoomed = span(page)
     assert zoomed != whole
-    for _ in range(4):  # On a slow machine one long zoom is several.
+    for _ in range(20):  # On a slow machine one long zoom is several.
         page.keyboard.press("Backspace")
         settled(page)
         if span(page) == whole:

@@ -71,7 +71,18 @@ export class View {
 
   whole() {
     const margin = (this.last - this.first) * 0.01;
-    this.set(this.first - margin, this.last + margin);
+    this.jump(this.first - margin, this.last + margin);
+  }
+
+  /**
+   * Show a stretch of time as a place of its own in the history: no gesture goes on over it.
+   * @param {number} begin
+   * @param {number} end
+   */
+  jump(begin, end) {
+    this.moved = -Infinity;
+    this.set(begin, end);
+    this.moved = -Infinity;
   }
 
   /**
@@ -81,8 +92,7 @@ export class View {
    * @param {number} [room] share of the range on each side
    */
   fit(begin, end, room = 0.15) {
-    this.moved = -Infinity;
-    this.set(begin - (end - begin) * room, end + (end - begin) * room);
+    this.jump(begin - (end - begin) * room, end + (end - begin) * room);
   }
 
   /** @param {number} time @param {number} [least] ns that must be in sight around it */
