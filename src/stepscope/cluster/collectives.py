@@ -15,6 +15,8 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
+from stepscope.cluster.groups import Group, groups_of
+from stepscope.cluster.halves import joined
 from stepscope.limits import COLLECTIVES_KEPT
 from stepscope.names import kernels
 from stepscope.names.collectives import Collective, called, host_collective, is_dispatch, message_bytes
@@ -26,15 +28,6 @@ KINDS = tuple(Collective)
 HOST = -1
 """Device number of what the host carried out itself."""
 _DEPTH = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The ranks that exchange data, as far as one rank's profile names them."""
-
-    name: str
-    ranks: tuple[int, ...] | None = None
-    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +97,8 @@ def _on_device(facts: Facts, activity: DeviceActivity) -> _Part:
     trace = facts.trace
     at = np.flatnonzero(activity.category == Category.COLLECTIVE.code)
     at = at[np.argsort(activity.start[at], kind="stable")]
+    begins, end = joined(trace, activity.slice[at], activity.end[at])
+    at, end = at[begins], end[begins]
     rows, calls, slices = activity.row[at], activity.call[at], activity.slice[at]
     ops = trace.device_ops
     dispatch = _dispatches(trace, calls)
@@ -114,10 +109,10 @@ def _on_device(facts: Facts, activity: DeviceActivity) -> _Part:
         "kind": kind,
         "step": _steps(facts, activity, at),
         "start": activity.start[at],
-        "end": activity.end[at],
+        "end": end,
         "bytes": bytes_,
     }
-    return columns, _groups(trace, rows, slices)
+    return columns, groups_of(trace, activity.device, rows, slices)
 
 
 def _on_host(facts: Facts) -> _Part:
@@ -256,37 +251,3 @@ def _recorded_bytes(trace: Trace, row: int) -> int | None:
         return None
     tensors = [size for size in sizes if size]
     return tensors[-1] if tensors else None
-
-
-def _groups(trace: Trace, rows: I32, slices: I32) -> list[Group]:
-    """The group of each collective: as named, as XLA lists its replicas, else by the stream it ran on."""
-    ops = trace.device_ops
-    made = {str(group.get("pg_name")): group.get("ranks") for group in trace.info.process_groups}
-    replicas = dict(zip(trace.xla_ops.slice.tolist(), trace.xla_ops.replica_groups.tolist(), strict=True))
-    compiled = dict(zip(trace.xla_ops.slice.tolist(), trace.xla_ops.module.tolist(), strict=True))
-    known: dict[tuple[int, ...], Group] = {}
-    found = []
-    for row, slice_ in zip(rows.tolist(), slices.tolist(), strict=True):
-        size = int(ops.group_size[row])
-        made_of = replicas.get(slice_, -1), compiled.get(slice_, -1)
-        key = (int(ops.process_group[row]), size, *made_of, int(ops.stream[row]))
-        if key[0] >= 0 or key[3] >= 0:
-            key = (*key[:4], 0)
-        if key not in known:
-            known[key] = _group(trace, key, made)
-        found.append(known[key])
-    return found
-
-
-def _group(trace: Trace, key: tuple[int, ...], made: dict[str, object]) -> Group:
-    code, size, replicas, module, stream = key
-    count = None if size == NULL else size
-    if code >= 0:
-        name = trace.strings[code]
-        ranks = made.get(name)
-        listed = isinstance(ranks, list) and all(type(rank) is int for rank in ranks) and len(ranks) > 0
-        known = tuple(ranks) if listed and isinstance(ranks, list) else None
-        return Group(name, known, count or (len(known) if known else None))
-    if module >= 0:
-        return Group(f"{trace.strings[module]} {trace.strings[replicas] if replicas >= 0 else ''}".strip(), None, count)
-    return Group(f"stream {stream}", None, count)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.cluster.collectives import KINDS, Collectives, Group
+from stepscope.cluster.collectives import KINDS, Collectives
+from stepscope.cluster.groups import Group
 from stepscope.cluster.partial import Partial
 from stepscope.names.collectives import SYNCHRONISING, Collective
 from stepscope.trace.tables import I32, I64, NULL, Bools

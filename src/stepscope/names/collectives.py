@@ -12,10 +12,11 @@ xla/hlo/ir/hlo_opcode.h.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from stepscope.names.kernels import Collective
 
-__all__ = ["SYNCHRONISING", "Collective", "called", "host_collective", "is_dispatch", "message_bytes"]
+__all__ = ["SYNCHRONISING", "Collective", "Half", "called", "half", "host_collective", "is_dispatch", "message_bytes"]
 
 SYNCHRONISING = frozenset(
     {
@@ -30,6 +31,9 @@ SYNCHRONISING = frozenset(
 
 _LIBRARY = re.compile(r"^(?:nccl|rccl|gloo|mpi|ucc|xccl|ccl|hccl|c10d(?:_functional)?|_c10d_functional)::?", re.I)
 _ON_HOST = re.compile(r"^(?:gloo|mpi|ucc):")
+_HALF = re.compile(
+    r"%?((?:ragged-)?all-(?:reduce|gather|to-all)|reduce-scatter|collective-(?:permute|broadcast))-(start|done)(.*)$"
+)
 _KINDS = (
     (Collective.REDUCE_SCATTER, ("reducescatter", "sumscatter")),
     (Collective.ALL_REDUCE, ("allreduce", "crossreplicasum")),
@@ -47,8 +51,12 @@ _BYTES = {
     "half": 2, "float16": 2, "bfloat16": 2, "short": 2, "shortint": 2, "int16": 2, "char": 1, "byte": 1, "bool": 1,
     "int8": 1, "uint8": 1, "signedchar": 1, "unsignedchar": 1, "float8e4m3fn": 1, "float8e5m2": 1,
     "float8e4m3fnuz": 1, "float8e5m2fnuz": 1, "uint16": 2, "uint32": 4, "uint64": 8, "complexfloat": 8,
+    "pred": 1, "s8": 1, "s16": 2, "s32": 4, "s64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8, "bf16": 2, "f16": 2,
+    "f32": 4, "f64": 8, "c64": 8, "c128": 16, "f8e4m3fn": 1, "f8e5m2": 1, "f8e4m3b11fnuz": 1, "f8e4m3fnuz": 1,
+    "f8e5m2fnuz": 1,
 }  # fmt: skip
-"""Bytes of an element by the names PyTorch gives its types (c10/core/ScalarType.h; C++ names in older profiles)."""
+"""Bytes of an element by the names PyTorch gives its types (c10/core/ScalarType.h; C++ names in older profiles), and
+XLA (xla_data.proto)."""
 
 
 def called(name: str) -> Collective | None:
@@ -59,6 +67,25 @@ def called(name: str) -> Collective | None:
     """
     plain = re.sub(r"[^a-z0-9]", "", _LIBRARY.sub("", name[:100]).lower())
     return next((kind for kind, words in _KINDS if plain.startswith(words)), None)
+
+
+class Half(NamedTuple):
+    """One of the two ops as which XLA writes a collective that runs beside others."""
+
+    kind: str
+    suffix: str
+    """What tells it from others of its kind; mostly the same for both halves."""
+    done: bool
+
+
+def half(name: str) -> Half | None:
+    """Which half of which collective an op of XLA is; None for whole ones and all other ops.
+
+    >>> half("%all-reduce-start.3"), half("all-reduce.3")
+    (Half(kind='all-reduce', suffix='.3', done=False), None)
+    """
+    found = _HALF.match(name[:200])
+    return Half(found[1], found[3], found[2] == "done") if found else None
 
 
 def is_dispatch(name: str) -> bool:

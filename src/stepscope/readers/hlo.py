@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import TypeVar
 
-from stepscope.readers.protobuf import Spans, children, decode, numbers, repeated_numbers, texts
+from stepscope.readers.protobuf import Children, Spans, children, decode, numbers, repeated_numbers, texts
 from stepscope.trace.tables import I64, NULL, U8
 
 T = TypeVar("T")
@@ -58,6 +59,8 @@ class HloOp:
     """Devices of a collective that exchange data with each other, as HLO text writes them."""
     called: tuple[str, ...]
     """Names of the computations it calls."""
+    takes: tuple[tuple[str, int], ...] = ()
+    """Element type and number of elements of each array that a collective takes in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ def read_hlo(data: U8, start: int, end: int) -> HloModule:
     computations = found.spans
     ids = _optional(numbers(data, computations, 5)[0])
     names = dict(zip(ids, decode(data, texts(data, computations, 1)), strict=True))
-    ops = _ops(data, children(data, computations, 2, cut=True).spans, names, _Stacks(data, module))
+    ops = _ops(data, children(data, computations, 2, cut=True), names, _Stacks(data, module))
     name, program = decode(data, texts(data, module, 1))[0], _optional(numbers(data, module, 5)[0])[0]
     if program is None and found.broken[0] < 0:
         program = 0  # what proto3 leaves out
@@ -116,6 +119,8 @@ _ELEMENT_TYPES = {
     12: "f64", 13: "tuple", 14: "opaque", 15: "c64", 16: "bf16", 17: "token", 18: "c128", 19: "f8e5m2",
     20: "f8e4m3fn", 21: "s4", 22: "u4", 23: "f8e4m3b11fnuz", 24: "f8e5m2fnuz", 25: "f8e4m3fnuz",
 }  # fmt: skip
+_NO_ARRAYS = (13, 14, 17)
+"""Tuples, what is opaque, tokens."""
 
 
 def _parameters(data: U8, module: Spans) -> tuple[str, ...] | None:
@@ -130,13 +135,15 @@ def _parameters(data: U8, module: Spans) -> tuple[str, ...] | None:
     )
 
 
-def _ops(data: U8, instructions: Spans, computations: dict[int | None, str | None], stacks: _Stacks) -> Iterator[HloOp]:
+def _ops(data: U8, found: Children, computations: dict[int | None, str | None], stacks: _Stacks) -> Iterator[HloOp]:
+    instructions = found.spans
     metadata = texts(data, instructions, 7)
     names, opcodes = (decode(data, texts(data, instructions, number)) for number in (1, 2))
     op_types, scopes, files = (decode(data, texts(data, metadata, number)) for number in (1, 2, 3))
     lines, frames = (_optional(column) for column in numbers(data, metadata, 4, 15))
     called = _integers(data, instructions, 38)
     groups = _replica_groups(data, instructions)
+    takes = _taken(data, found, [row for row, opcode in enumerate(opcodes) if opcode and is_collective(opcode)])
     for row, name in enumerate(names):
         if not name:
             continue
@@ -150,7 +157,29 @@ def _ops(data: U8, instructions: Spans, computations: dict[int | None, str | Non
             stack,
             groups.get(row),
             tuple(callee for id in called.get(row, ()) if (callee := computations.get(id))),
+            takes.get(row, ()),
         )
+
+
+def _taken(data: U8, found: Children, rows: list[int]) -> dict[int, tuple[tuple[str, int], ...]]:
+    """What some instructions take in, from the shapes of their operands (ids hold within a computation); only arrays
+    whose type and size are known."""
+    if not rows:
+        return {}
+    ids, inside = numbers(data, found.spans, 35)[0].tolist(), found.parent.tolist()
+    place = {(inside[row], id): row for row, id in enumerate(ids)}
+    operands = _integers(data, found.spans[rows], 36)
+    of = {row: [place.get((inside[row], id), -1) for id in operands.get(at, ())] for at, row in enumerate(rows)}
+    wanted = sorted({operand for listed in of.values() for operand in listed if operand >= 0})
+    shapes = texts(data, found.spans[wanted], 3)
+    types, dims = numbers(data, shapes, 2)[0].tolist(), _integers(data, shapes, 3)
+    known = {
+        row: (_ELEMENT_TYPES[kind], prod(dims.get(at, ())))
+        for at, (row, kind) in enumerate(zip(wanted, types, strict=True))
+        if kind in _ELEMENT_TYPES and kind not in _NO_ARRAYS
+    }
+    whole = {row: listed for row, listed in of.items() if listed and known.keys() >= {*listed}}
+    return {row: tuple(known[one] for one in listed) for row, listed in whole.items()}
 
 
 class _Stacks:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from stepscope.names.replicas import group_size
 from stepscope.readers.xplane.details import CopyDetails, copy_details, direction_of, kernel_details
 from stepscope.readers.xplane.devices import Tracks
 from stepscope.readers.xplane.grouping import dense, distinct
@@ -17,10 +17,6 @@ from stepscope.readers.xplane.xla import XlaColumns
 from stepscope.trace import tables as t
 
 T = TypeVar("T")
-
-_GROUP = re.compile(r"\{\{(?P<listed>[\d,]+)\}|\[\d+,(?P<size>\d+)\]<=")
-"""The first replica group, listed or as a shape: ``{{0,1},{2,3}}`` and ``[2,2]<=[4]``."""
-
 
 class _Parsed(Generic[T]):
     """Texts of some statistics, parsed once per distinct text, and which of them each op has."""
@@ -50,7 +46,7 @@ def device_ops(
     written = kernel.column(lambda k: k.occupancy_pct, np.nan, np.float64)
     graph = view.integers("cuda_graph_id", ops)
     graph = np.where(graph == t.NULL, view.integers("cuda_graph_exec_id", ops), graph)
-    collective, group_size = _collectives(view, kinds, ops, xla)
+    collective, dtype, elements, group_size = _collectives(view, kinds, ops, xla)
     return t.DeviceOps(
         slice=slice_id[ops],
         device=placed.device(ops),
@@ -68,8 +64,8 @@ def device_ops(
         graph=np.where(graph == 0, t.NULL, graph),
         collective=collective,
         process_group=np.full(ops.size, -1, np.int32),
-        dtype=np.full(ops.size, -1, np.int32),
-        message_elements=np.full(ops.size, t.NULL, np.int64),
+        dtype=dtype,
+        message_elements=elements,
         group_size=group_size,
     )
 
@@ -90,21 +86,14 @@ def _directions(view: View, ops: t.Rows, is_copy: t.Bools, copied: _Parsed[CopyD
     return found
 
 
-def _collectives(view: View, kinds: t.U8, ops: t.Rows, xla: XlaColumns) -> tuple[t.I32, t.I64]:
-    """Opcode and group size of XLA's collectives; the names of others' kernels tell enough."""
-    collective = np.full(len(view.events), -1, np.int32)
-    collective[xla.rows] = xla.collective
-    groups = np.full(len(view.events), -1, np.int32)
-    groups[xla.rows] = xla.replica_groups
-    used, each = distinct(groups[ops])
-    sizes = [t.NULL if code < 0 else _group_size(view.builder.string(code)) for code in used.tolist()]
-    is_one = kinds[ops] == t.Kind.COLLECTIVE
-    size = np.array(sizes, np.int64)[each] if ops.size else np.empty(0, np.int64)
-    return np.where(is_one, collective[ops], -1).astype(np.int32), np.where(is_one, size, t.NULL)
-
-
-def _group_size(groups: str) -> int:
-    found = _GROUP.match(groups)
-    if found is None:
-        return t.NULL
-    return found["listed"].count(",") + 1 if found["listed"] else int(found["size"][:18])
+def _collectives(view: View, kinds: t.U8, ops: t.Rows, xla: XlaColumns) -> tuple[t.I32, t.I32, t.I64, t.I64]:
+    """Opcode, element type, elements and group size of XLA's collectives; the names of others' kernels tell enough."""
+    row = np.full(len(view.events), -1, np.int64)
+    row[xla.rows] = np.arange(xla.rows.size)
+    at = np.where(kinds[ops] == t.Kind.COLLECTIVE, row[ops], -1)
+    codes = [np.append(column, np.int32(-1))[at] for column in (xla.collective, xla.dtype, xla.replica_groups)]
+    used, each = distinct(codes[2])
+    sizes = [None if code < 0 else group_size(view.builder.string(code)) for code in used.tolist()]
+    size = np.array([t.NULL if known is None else known for known in sizes], np.int64)
+    elements = np.append(xla.elements, t.NULL)[at]
+    return codes[0], codes[1], elements, size[each] if ops.size else np.empty(0, np.int64)

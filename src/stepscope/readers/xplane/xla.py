@@ -44,7 +44,9 @@ class _Op(NamedTuple):
     source: str | None
     replica_groups: str | None
     collective: str | None
+    dtype: str | None
     waiting: bool
+    elements: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,9 @@ class XlaColumns:
     replica_groups: I32
     collective: I32
     """Opcode of an exchange between devices."""
+    dtype: I32
+    """Type of the elements that it takes in."""
+    elements: I64
     waiting: Bools
 
 
@@ -128,7 +133,7 @@ class XlaOps:
             self._describe(*key)
             for key in zip(*(column[first].tolist() for column in (module, program, op, category, name)), strict=True)
         ]
-        of = {field: self._coded([getattr(known, field) for known in told])[group] for field in _Op._fields[:-1]}
+        of = {field: self._coded([getattr(known, field) for known in told])[group] for field in _Op._fields[:-2]}
         return XlaColumns(
             rows=rows,
             module=module,
@@ -141,6 +146,8 @@ class XlaOps:
             source=_first(view.codes("source", rows), of["source"]),
             replica_groups=_first(view.codes("replica_groups", rows), of["replica_groups"]),
             collective=of["collective"],
+            dtype=of["dtype"],
+            elements=np.array([known.elements for known in told] + [NULL], np.int64)[group],
             waiting=np.array([known.waiting for known in told] + [False])[group],
         )
 
@@ -198,13 +205,17 @@ class XlaOps:
         opcode = known.opcode if known else self._written_opcode(name)
         base = _BASE.match(words[1] or "")
         forms = [form for form in (opcode, words[2], base[1] if base else None) if form]
+        takes = known.takes if known else ()
+        dtype = takes[0][0] if len({kind for kind, _ in takes}) == 1 else None
         return _Op(
             category=words[2] or opcode,
             scope=known.scope if known else None,
             source=known.source if known else None,
             replica_groups=known.replica_groups if known else None,
             collective=next((form for form in forms if is_collective(form)), None),
+            dtype=dtype,
             waiting=any(form in _WAITING for form in forms),
+            elements=sum(count for _, count in takes) if dtype else NULL,
         )
 
     def _written_opcode(self, name: int) -> str | None:
