@@ -37,6 +37,16 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """An empty page without any network; a test fails where the page asked for something, or an error was logged."""
+    yield from _watched(browser)
+
+
+@pytest.fixture(scope="module")
+def shared_page(browser: Browser) -> Iterator[Page]:
+    """As ``page``, one for all tests of a module: what a browser keeps stays between them."""
+    yield from _watched(browser)
+
+
+def _watched(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
     context.set_default_timeout(15_000)
     asked: list[str] = []

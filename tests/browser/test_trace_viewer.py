@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import stepscope
+from tests.browser.trace_steps import opened, panel, pressed, settled, span, tab
 from tests.kit.traces import real_trace
 
 if TYPE_CHECKING:
@@ -19,42 +20,6 @@ Reports = Callable[[str], str]
 Shot = Callable[["Page"], None]
 V100 = "kineto/v100_two_ranks_rank1.json.gz"
 MI300 = "kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz"
-
-
-def opened(page: Page, address: str, place: str = "trace") -> None:
-    page.goto(f"{address}#/{place}")
-    page.wait_for_selector(".tv-stage[data-frames]")
-
-
-def pressed(page: Page, *keys: str) -> None:
-    page.locator(".tv-stage").focus()
-    for key in keys:
-        page.keyboard.press(key)
-        settled(page)
-
-
-def settled(page: Page) -> None:
-    """Wait until nothing the page says has changed for a while: drawing and sums come from a worker."""
-    before, quiet = "", 0
-    for _ in range(100):
-        page.wait_for_timeout(100)
-        now = page.locator(".tv-root, .trace-host").first.inner_text()
-        quiet, before = (quiet + 1 if now == before else 0), now
-        if quiet == 3:
-            return
-
-
-def panel(page: Page) -> str:
-    return page.locator(".tv-panel-body").inner_text()
-
-
-def tab(page: Page, name: str) -> None:
-    page.get_by_role("tab", name=name, exact=True).click()
-    settled(page)
-
-
-def span(page: Page) -> str:
-    return page.locator(".tv-range").inner_text()
 
 
 @pytest.mark.real

@@ -14,7 +14,7 @@ import secrets
 import socketserver
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -23,7 +23,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from stepscope.comparison.side import Side
 from stepscope.errors import StepscopeError, UsageError
 from stepscope.report.phrases import Document
-from stepscope.web.assemble import PAGE, WORKER, Run, comparison_data, json_text, page, script, styles
+from stepscope.web.assemble import PAGE, WORKER, Run, comparison_data, html_file, json_text, page, script, styles
 from stepscope.web.captures import Captures
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ _HEADERS = (
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _MOST_SLICES = 100
 """Slices whose arguments one request may ask for."""
+
+_MOST_RUNS = 8
+"""Profiles that one saved file may hold."""
 
 _MOST_POSTED = 4096
 """Bytes of what is posted: an address and a number."""
@@ -140,6 +143,8 @@ class App:
                 return Answer(script(WORKER).encode(), _SCRIPT)
             case ["app.css"]:
                 return Answer(styles().encode(), "text/css; charset=utf-8")
+            case ["api", numbers, "file"]:
+                return self._file(numbers)
             case ["api", "comparison"] if self._comparison is not None:
                 return Answer(json_text(comparison_data(self._comparison())).encode(), _JSON)
             case ["api", "capture"] if self._captures is not None:
@@ -161,11 +166,29 @@ class App:
     def _capturing(self, captures: Captures) -> Answer:
         return Answer(json_text({**captures.state(), "profiles": len(self._entries())}).encode(), _JSON)
 
-    def _data(self, number: str, what: str, query: str) -> Answer:
+    def _entry(self, number: str) -> Entry | None:
         entries = self._entries()
-        if not (number.isascii() and number.isdecimal() and int(number[:6]) < len(entries)):
+        known = number.isascii() and number.isdecimal() and int(number[:6]) < len(entries)
+        return entries[int(number)] if known else None
+
+    def _file(self, numbers: str) -> Answer:
+        """Profiles of the list (``0`` or ``0.2.3``) as one HTML file, with their comparison where these are its two."""
+        wanted = numbers.split(".")
+        found = [entry for number in wanted[:_MOST_RUNS] if (entry := self._entry(number)) is not None]
+        if len(found) < len(wanted):
             return _NOTHING
-        opened = entries[int(number)].opened()
+        at = {int(number): place for place, number in enumerate(wanted)}
+        runs = [entry.opened().run for entry in found]
+        # Of a job: its ranks have other places in the file.
+        runs = [replace(run, traces={rank: at[one] for rank, one in run.traces.items() if one in at}) for run in runs]
+        comparison = self._comparison() if self._comparison is not None and wanted == ["0", "1"] else None
+        return Answer(html_file(runs, comparison).encode("utf-8", "backslashreplace"), "text/html; charset=utf-8")
+
+    def _data(self, number: str, what: str, query: str) -> Answer:
+        entry = self._entry(number)
+        if entry is None:
+            return _NOTHING
+        opened = entry.opened()
         if what == "report":
             return Answer(json_text(opened.run.data()).encode(), _JSON)
         if what == "pack":

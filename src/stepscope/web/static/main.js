@@ -2,9 +2,12 @@
 
 import { h, put } from './core/dom.js';
 import { router, written } from './core/router.js';
+import { openingHash } from './core/saved.js';
 import { source } from './core/source.js';
 import { visible } from './core/text.js';
-import { chooseTheme, chosenTheme, shownTheme, THEMES } from './core/theme.js';
+import {
+  choosePalette, chooseTheme, chosenPalette, chosenTheme, PALETTES, shownTheme, THEMES,
+} from './core/theme.js';
 import { PAGES } from './pages/pages.js';
 import { ofOneRank } from './pages/rank.js';
 import { tracePage } from './pages/trace.js';
@@ -23,7 +26,7 @@ const live = h('div', { class: 'sr', role: 'status', 'aria-live': 'polite' });
 const main = h('main', { id: 'main', tabindex: -1 });
 const stripSlot = h('div', { class: 'strip-slot' });
 const chip = h('span', { class: 'chip', hidden: true });
-const { go, place } = router((to) => void draw(to));
+const { go, place } = router((to) => void draw(to), openingHash());
 const trace = tracePage(data, theme, (params) => {
   // The viewer moved by itself: the address follows, nothing is drawn.
   if (place().page === 'trace') remember({ ...place(), params });
@@ -46,6 +49,11 @@ const themeChoice = h('select', { 'aria-label': 'Theme', onchange: () => {
   trace.setTheme();
 } }, THEMES.map((one) => h('option', { value: one, selected: one === chosenTheme() },
   { auto: 'System theme', light: 'Light', dark: 'Dark', contrast: 'High contrast' }[one])));
+const paletteChoice = h('select', { 'aria-label': 'Colours', onchange: () => {
+  choosePalette(PALETTES[paletteChoice.selectedIndex]);
+  trace.setTheme();
+} }, PALETTES.map((one) => h('option', { value: one, selected: one === chosenPalette() },
+  { standard: 'Standard colours', blind: 'Colour-blind' }[one])));
 const runChoice = h('select', { 'aria-label': 'Profile', onchange: () => {
   go({ ...place(), run: runChoice.selectedIndex, steps: null, params: {} });
 } }, data.titles.map((title) => h('option', null, visible(title))));
@@ -164,7 +172,11 @@ function contextOf(run, comparison, to) {
     go: open,
     hasTrace: (rank) => runOf(rank) !== undefined,
     ofRank: (rank) => go({ ...to, run: runOf(rank) ?? to.run, steps, params: {} }),
-    trace: (rank, params) => go({ page: 'trace', run: runOf(rank) ?? to.run, steps, params }),
+    trace: (rank, params) => {
+      const other = runOf(rank) ?? to.run;
+      const beside = trace.beside(other);
+      go({ page: 'trace', run: other, steps, params: { ...params, ...(beside && { beside }) } });
+    },
     inSteps: (step) => steps === null || (step !== null && step >= steps[0] && step <= steps[1]),
     scope: () => {
       if (steps === null) return 'all steps';
@@ -211,6 +223,7 @@ function onKey(event) {
 }
 
 chooseTheme(chosenTheme());
+choosePalette(chosenPalette());
 document.body.append(live, helpDialog, ...(capture ? [capture.dialog] : []));
 put(
   /** @type {HTMLElement} */ (document.getElementById('app')),
@@ -227,6 +240,7 @@ put(
     h('span', { class: 'grow' }),
     capture && capture.button,
     themeChoice,
+    paletteChoice,
     h('button', { type: 'button', onclick: () => helpDialog.showModal() }, 'Keys ', h('kbd', null, '?')),
   ),
   h('nav', { class: 'side', 'aria-label': 'Pages' }, links),
@@ -244,5 +258,5 @@ for (const query of ['(prefers-color-scheme: dark)', '(prefers-contrast: more)']
     trace.setTheme();
   });
 }
-if (data.compared && !location.hash) go({ ...place(), page: 'compare' }, true);
+if (data.compared && !location.hash && !openingHash()) go({ ...place(), page: 'compare' }, true);
 else void draw(place());

@@ -89,13 +89,13 @@ export async function copyText(text) {
 }
 
 /**
- * Offer text as a file.
+ * Offer text, or pieces of it, as a file.
  * @param {string} name
- * @param {string} text
+ * @param {string|string[]} text
  * @param {string} type
  */
 export function download(name, text, type) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+  const url = URL.createObjectURL(new Blob([text].flat(), { type }));
   const link = h('a', { href: url, download: name });
   document.body.append(link);
   link.click();

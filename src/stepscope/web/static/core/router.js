@@ -35,9 +35,10 @@ export function written({ page, run, steps, params }) {
 /**
  * Remembers the place, and says when it changed. Frames without an address of their own keep it in memory only.
  * @param {(place: Place) => void} changed
+ * @param {string} opening the hash of the place to begin at where the address says none
  */
-export function router(changed) {
-  let hash = location.hash;
+export function router(changed, opening) {
+  let hash = location.hash || opening;
   addEventListener('hashchange', () => {
     if (location.hash === hash) return;
     hash = location.hash;

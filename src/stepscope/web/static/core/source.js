@@ -3,6 +3,9 @@
 /** @typedef {import('./types.js').Source} Source */
 /** @typedef {import('./types.js').Run} Run */
 
+import { written } from './router.js';
+import { ownPieces, servedPieces } from './saved.js';
+
 /** @returns {Source} */
 export function source() {
   return document.querySelector('script.run') ? inline() : served();
@@ -20,12 +23,14 @@ function inline() {
     titles: runs.map((run) => run.title),
     run: async (at) => runs[at],
     pack: async (at) => {
+      await parsed();
       const chunks = [...document.querySelectorAll('script.pack')].filter(
         (script) => /** @type {HTMLElement} */ (script).dataset.run === String(at),
       );
       return chunks.length ? joined(chunks.map((chunk) => bytes(chunk.textContent ?? ''))) : null;
     },
     arguments: null,
+    saved: async (_runs, place) => ownPieces(written(place)),
     compared: Boolean(compared),
     comparison: async () => (compared ? JSON.parse(compared) : null),
     workerUrl: () => {
@@ -36,6 +41,12 @@ function inline() {
     },
     capture: null,
   };
+}
+
+/** The document has all its packs: they stand behind the script. */
+async function parsed() {
+  if (document.readyState !== 'loading') return;
+  await new Promise((resolve) => { document.addEventListener('DOMContentLoaded', resolve, { once: true }); });
 }
 
 /**
@@ -83,6 +94,11 @@ function served() {
     },
     pack: (at) => answer(`api/${at}/pack`).then((response) => response.arrayBuffer()),
     arguments: (at, ids) => answer(`api/${at}/arguments?ids=${ids.join(',')}`).then((response) => response.json()),
+    saved: async (which, place) => {
+      const order = [...which].sort((a, b) => a - b);
+      const text = await answer(`api/${order.join('.')}/file`).then((response) => response.text());
+      return servedPieces(text, written(among(order, place)));
+    },
     compared: false,
     comparison: async () => {
       if (!comparison) return null;
@@ -99,6 +115,18 @@ function served() {
       state: () => answer('api/capture').then((response) => response.json()),
     },
   };
+}
+
+/**
+ * A place by the numbers that its runs have in a file of some.
+ * @param {number[]} order
+ * @param {import('./types.js').Place} place
+ * @returns {import('./types.js').Place}
+ */
+export function among(order, place) {
+  const { beside, ...params } = place.params;
+  const others = beside?.split('.').map((run) => order.indexOf(Number(run))).join('.');
+  return { ...place, run: order.indexOf(place.run), params: others ? { ...params, beside: others } : params };
 }
 
 /**

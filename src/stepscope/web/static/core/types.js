@@ -56,11 +56,12 @@
  *   run: (at: number) => Promise<Run>,
  *   pack: (at: number) => Promise<ArrayBuffer|null>,
  *   arguments: ((at: number, ids: number[]) => Promise<object[]>)|null,
+ *   saved: (runs: number[], place: Place) => Promise<string[]>,
  *   compared: boolean,
  *   comparison: () => Promise<Comparison|null>,
  *   workerUrl: () => string|null,
  *   capture: Capture|null,
- * }} Source
+ * }} Source `saved`: a report of these runs, in pieces, that opens at a place.
  *
  * @typedef {{page: string, run: number, steps: [number, number]|null, params: Record<string, string>}} Place
  * @typedef {{

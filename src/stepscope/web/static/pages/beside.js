@@ -13,7 +13,7 @@ import { formatNs, formatSigned } from '../core/units.js';
 
 /** Traces of ranks that are held at once: the browser has them all in memory. */
 const MOST_RANKS = 4;
-const OF_RANK = /^rank \d+: /;
+export const OF_RANK = /^rank \d+: /;
 
 /**
  * What may stand beside a run: other ranks of its job, else the other runs, one at a time.

@@ -1,9 +1,10 @@
 /** The trace viewer, which stays as it is while other pages are looked at. */
 
-import { h, put } from '../core/dom.js';
+import { download, h, put } from '../core/dom.js';
 import { missing } from '../widgets/panel.js';
+import { warm } from '../trace/client.js';
 import { mountTrace } from '../trace/viewer.js';
-import { chosen, offered, together } from './beside.js';
+import { OF_RANK, chosen, offered, together } from './beside.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').Source} Source */
@@ -13,6 +14,8 @@ import { chosen, offered, together } from './beside.js';
  *   drop: () => void}} Mounted `beside`: the other runs in the same view */
 /** @typedef {{source: Source, theme: () => 'light'|'dark'|'contrast', chose: boolean,
  *   moved: (params: Record<string, string>) => void}} Shell `chose`: the reader has just chosen what stands beside */
+
+const LONGEST_PARAM = 4_000;
 
 /**
  * The page, one viewer for each run; the viewer's own state goes to `moved`.
@@ -51,6 +54,17 @@ export function tracePage(source, theme, moved) {
   };
   return {
     page: { id: 'trace', key: 't', title: 'Trace', render, ofOneRank: true },
+    /**
+     * What stands beside a run, or it beside: the same two stay in one view, whichever is looked at.
+     * @param {number} run
+     */
+    beside: (run) => {
+      const own = known.get(run)?.beside;
+      if (own) return own;
+      const around = [...known].find(([, { beside }]) => beside.split('.').includes(String(run)));
+      return around ? [String(around[0]), ...around[1].beside.split('.').filter((one) => one !== String(run))].join('.')
+        : '';
+    },
     setTheme: () => known.forEach(({ viewer }) => viewer?.setTheme?.(theme())),
   };
 }
@@ -86,6 +100,7 @@ function mount(shell, context, beside) {
   };
   const { report, run, place } = context;
   const { source } = shell;
+  warm(source.workerUrl());
   read(source, place.run, beside).then(({ offer, shown }) => {
     if (gone) return;
     const packs = shown.flatMap(({ pack }) => (pack ? [pack] : []));
@@ -97,6 +112,13 @@ function mount(shell, context, beside) {
     const there = shown.filter(({ pack }) => pack);
     const joint = there.length > 1 ? together(offer, there) : null;
     const note = there.length < shown.length ? 'this report does not hold its trace' : joint?.note ?? '';
+    const runs = shown.map((one) => one.at);
+    const save = async (/** @type {import('../trace/viewer.js').Shown} */ state) => {
+      const params = { ...asParams(state, Infinity), ...(beside && { beside }) };
+      const here = { page: 'trace', run: place.run, steps: null, params };
+      const pieces = await source.saved(await withJob(source, offer.job, runs), here);
+      download(fileName(run.title), pieces, 'text/html');
+    };
     if (offer.choices.length) choice(shell, bar, mounted, { offer, note, go: context.go });
     put(body);
     const ask = source.arguments;
@@ -105,10 +127,10 @@ function mount(shell, context, beside) {
       document: report,
       workerUrl: source.workerUrl(),
       theme: shell.theme(),
+      save,
       ...(joint ? { labels: joint.labels, align: joint.align, offsets_ns: joint.offsets_ns } : {}),
       ...(ask ? { arguments: (/** @type {number[]} */ ids, /** @type {number} */ of) => ask(there[of].at, ids) } : {}),
-      onSelect: (state) => shell.moved({ ...asParams(/** @type {Record<string, unknown>} */ (state)),
-        ...(beside && { beside }) }),
+      onSelect: (state) => shell.moved({ ...asParams(state), ...(beside && { beside }) }),
     });
     if (wanted) mounted.show(wanted);
   }).catch((error) => put(body, missing(`The trace cannot be shown: ${error.message}`)));
@@ -127,6 +149,25 @@ async function read(source, at, beside) {
   const shown = await Promise.all(runs.map(async (one) => (
     { at: one, run: await source.run(one), pack: await source.pack(one) })));
   return { offer, shown };
+}
+
+/**
+ * The runs with the job that they are ranks of.
+ * @param {Source} source
+ * @param {import('../core/types.js').Run|null} job
+ * @param {number[]} runs
+ */
+async function withJob(source, job, runs) {
+  for (let at = Math.min(...runs) - 1; job && at >= 0; at -= 1) {
+    if (!OF_RANK.test(source.titles[at]) && await source.run(at) === job) return [at, ...runs];
+  }
+  return runs;
+}
+
+/** The name of the file that a report is saved as. @param {string} title */
+function fileName(title) {
+  const name = title.replace(/^.*[/\\]/, '').replace(/[^\w.-]+/g, '_').slice(0, 80);
+  return `${name || 'report'}.html`;
 }
 
 /**
@@ -165,6 +206,10 @@ export function asked({ params }) {
     end_ns: end,
     ...(params.track ? { track: params.track } : {}),
     ...(params.pin ? { pin: parsedList(params.pin) } : {}),
+    ...(params.notes ? { notes: parsed(params.notes) } : {}),
+    ...(params.layout ? { layout: parsed(params.layout) } : {}),
+    ...(params.colour ? { colour: params.colour } : {}),
+    ...(params.find ? { find: params.find } : {}),
     ...(params.sel ? { select: parsed(params.sel) } : range
       ? { select: { start_ns: Number(params.at), dur_ns: Number(params.dur), name: params.name ?? null } } : {}),
   };
@@ -186,16 +231,24 @@ function parsedList(text) {
 }
 
 /**
- * The viewer's state as parameters of a place; `asked` gives the state back.
- * @param {Record<string, unknown>} state
+ * The viewer's state as parameters of a place; `asked` gives the state back. What is longer than an address may be is
+ * left out: the browser keeps notes and layouts too.
+ * @param {import('../trace/viewer.js').Shown} state
+ * @param {number} [longest] characters of one parameter
  * @returns {Record<string, string>}
  */
-export function asParams(state) {
+export function asParams(state, longest = LONGEST_PARAM) {
+  /** @type {[string, unknown][]} */
+  const lists = [['pin', state.pin?.length ? state.pin : null], ['sel', state.select], ['notes', state.notes],
+    ['layout', state.layout]];
+  const told = lists.filter(([, value]) => value).map(([name, value]) => [name, JSON.stringify(value)])
+    .filter(([, text]) => text.length <= longest);
   return {
     start: String(state.start_ns),
     end: String(state.end_ns),
-    ...(typeof state.track === 'string' ? { track: state.track } : {}),
-    ...(Array.isArray(state.pin) && state.pin.length ? { pin: JSON.stringify(state.pin) } : {}),
-    ...(state.select ? { sel: JSON.stringify(state.select) } : {}),
+    ...(state.track ? { track: state.track } : {}),
+    ...(state.colour ? { colour: state.colour } : {}),
+    ...(state.find ? { find: state.find } : {}),
+    ...Object.fromEntries(told),
   };
 }

@@ -1,11 +1,15 @@
 /** The viewer's state and everything that can be done to it; parts of the page listen to what they show. */
-import { arrange, emptyArrangement, keyOf, placeOf } from './layout.js';
+import { keep, kept } from './kept.js';
+import { arrange, emptyArrangement, keyOf, placeOf, textOf } from './layout.js';
+import { joinedNotes, keepNotes, keptNotes, profileKey } from './notes.js';
+import { readArrangement, readRules, ruled } from './rules.js';
 import { View } from './view.js';
 
 /** @typedef {import('./navigate.js').Brief} Brief */
 /** @typedef {import('./layout.js').Arrangement} Arrangement */
 /** @typedef {{begin: number, end: number, tracks: number[]}} Area */
-/** @typedef {{time: number, end: number|null, text: string, kept: boolean}} Note */
+/** @typedef {import('./notes.js').Note} Note */
+/** @typedef {import('./rules.js').Rule} Rule */
 /** @typedef {'view'|'layout'|'selection'|'area'|'look'|'search'|'notes'|'tab'|'status'|'drawn'} Topic */
 /** @typedef {{begin: number, end: number, slices: number, tracks: import('./model.js').Track[],
  *   steps: import('./model.js').Step[], lanes: import('./model.js').Lane[],
@@ -13,7 +17,8 @@ import { View } from './view.js';
  *   counters: import('./layout.js').CounterAbout[], kindNames: string[]}} Meta */
 /** @typedef {{error: string|null, count: number, total: number, listed: Brief[], bins: Uint32Array}} Found */
 
-const KEPT = 'stepscope-trace-layouts';
+const LAYOUTS = 'stepscope-trace-layouts';
+const RULES = 'stepscope-trace-rules';
 
 export class App {
   /**
@@ -27,8 +32,13 @@ export class App {
     this.ask = ask;
     this.report = report;
     this.view = new View(meta.begin, meta.end, () => this.emit('view'));
+    /** Every track and counter, with the text that filters and rules look at. */
+    this.rows = [...meta.tracks, ...meta.counters].map((one) => (
+      { key: keyOf(one), text: textOf(one, this.sourceLabels) }));
+    /** @type {Rule[]} */
+    this.rules = readRules(kept(RULES));
     /** @type {Arrangement} */
-    this.arrangement = emptyArrangement();
+    this.arrangement = ruled(emptyArrangement(), this.rows, this.rules);
     this.layout = arrange(meta.tracks, meta.counters, this.sourceLabels, this.arrangement);
     this.scroll = 0;
     this.height = 400;
@@ -44,8 +54,9 @@ export class App {
     this.measure = null;
     /** @type {{from: Brief, to: Brief, kind: string}[]} */
     this.arrows = [];
+    this.profile = profileKey(meta.sources[0].header, meta.slices);
     /** @type {Note[]} */
-    this.notes = [];
+    this.notes = keptNotes(this.profile);
     /** @type {Found|null} */
     this.found = null;
     this.searched = '';
@@ -134,6 +145,23 @@ export class App {
     if (now.y - this.scroll < top + 8 || now.y + now.height - this.scroll > this.height - 8) {
       this.scrollTo(now.y - top - (this.height - top) / 3);
     }
+  }
+
+  /** Bring a track or counter into sight, hidden or not. @param {string} key */
+  showRow(key) {
+    const { arrangement } = this;
+    this.arrange({ hidden: arrangement.hidden.filter((one) => one !== key), filter: '',
+      closed: arrangement.closed.filter((one) => !key.startsWith(`${one}/`)) });
+    const item = this.layout.items.find((one) => one.key === key);
+    if (item && !item.pinned) this.scrollTo(item.y - this.layout.pinnedHeight - this.height / 3);
+  }
+
+  /** One track alone; all of them where it stands alone already. @param {string} key */
+  solo(key) {
+    const others = this.rows.filter((row) => row.key !== key).map((row) => row.key);
+    const isAlone = others.every((one) => this.arrangement.hidden.includes(one));
+    this.arrange({ hidden: isAlone ? [] : others, filter: '', closed: [] });
+    this.say(isAlone ? 'All tracks are shown' : 'One track alone');
   }
 
   /** @param {number} y */
@@ -227,28 +255,61 @@ export class App {
     return { begin: this.selection.start, end: this.selection.start + this.selection.dur };
   }
 
-  /** @param {Note} note */
-  addNote(note) {
-    this.notes = [...this.notes, note].sort((a, b) => a.time - b.time);
+  /**
+   * Other notes; those that are to be kept are, where the browser may.
+   * @param {Note[]} notes
+   */
+  setNotes(notes) {
+    this.notes = joinedNotes([], notes);
+    keepNotes(this.profile, this.notes);
     this.emit('notes');
+    if (this.tab === 'notes') this.emit('tab');
+  }
+
+  /**
+   * Mark the selection, else what is in sight: for now, or as a note that is kept. What is marked for now already is
+   * unmarked.
+   * @param {boolean} isKept
+   * @param {string} [text]
+   */
+  mark(isKept, text = '') {
+    const { begin, end } = this.range ?? this.measure ?? this.view;
+    const [time, until] = [Math.round(begin), Math.round(end)];
+    const others = this.notes.filter((note) => note.kept);
+    const same = this.notes.some((note) => !note.kept && note.time === time && note.end === until);
+    if (!isKept && same) {
+      this.setNotes(others);
+      return;
+    }
+    const note = { time, end: until, text: text || (isKept ? `note ${others.length + 1}` : ''), kept: isKept };
+    this.setNotes([...others, note]);
+    this.say(isKept ? `Note ${note.text} is kept` : 'Marked for now');
   }
 
   /** @returns {Record<string, Arrangement>} */
   savedLayouts() {
-    try {
-      return JSON.parse(localStorage.getItem(KEPT) ?? '{}');
-    } catch {
-      return {}; // Frames may keep nothing.
-    }
+    const found = kept(LAYOUTS);
+    return Object.fromEntries(Object.entries(found && typeof found === 'object' ? found : {})
+      .map(([name, layout]) => [name, readArrangement(layout)]));
   }
 
   /** @param {string} name */
   saveLayout(name) {
-    try {
-      localStorage.setItem(KEPT, JSON.stringify({ ...this.savedLayouts(), [name]: this.arrangement }));
-      this.say(`Layout ${name} is kept`);
-    } catch {
-      this.say('This page may not keep layouts');
-    }
+    const done = keep(LAYOUTS, { ...this.savedLayouts(), [name]: this.arrangement });
+    this.say(done ? `Layout ${name} is kept` : 'This page may not keep layouts');
+  }
+
+  /** @param {string} name */
+  forgetLayout(name) {
+    keep(LAYOUTS, Object.fromEntries(Object.entries(this.savedLayouts()).filter(([one]) => one !== name)));
+    this.say(`Layout ${name} is forgotten`);
+  }
+
+  /** Rules for this trace and all that are opened later. @param {Rule[]} rules */
+  setRules(rules) {
+    const added = rules.filter((rule) => !this.rules.includes(rule));
+    this.rules = rules;
+    this.arrange(ruled(this.arrangement, this.rows, added));
+    this.say(keep(RULES, rules) ? 'Rules are kept' : 'This page may not keep rules: they hold until it is closed');
   }
 }

@@ -1,10 +1,7 @@
 /** The boxes that lie over the viewer: help, commands, finding a track. */
-import { copyText, h, put } from '../core/dom.js';
-import { MODES } from './colours.js';
+import { h, put } from '../core/dom.js';
 import { HELD_HELP } from './keys.js';
-import { keyOf } from './layout.js';
 
-/** @typedef {import('./app.js').App} App */
 /** @typedef {{text: string, hint?: string, run: (rest: string) => void}} Choice */
 
 const SHOWN = 60;
@@ -49,7 +46,25 @@ export function boxes(root, back) {
       h('button', { type: 'button', onclick: () => dialog.close() }, 'Close')]),
     choose: (/** @type {string} */ label, /** @type {Choice[]} */ choices) => (
       open(label, [chooser(dialog, label, choices)])),
+    ask: (/** @type {string} */ label, /** @type {(text: string) => void} */ done) => (
+      open(label, [question(dialog, label, done)])),
   };
+}
+
+/**
+ * Asks for a text; frames may not open the browser's own box.
+ * @param {HTMLDialogElement} dialog
+ * @param {string} label
+ * @param {(text: string) => void} done
+ */
+function question(dialog, label, done) {
+  const input = h('input', { type: 'text', 'aria-label': label, placeholder: label, maxlength: 500, autofocus: true });
+  return h('form', { method: 'dialog', onsubmit: (/** @type {Event} */ event) => {
+    event.preventDefault();
+    dialog.close();
+    if (input.value.trim()) done(input.value.trim());
+  } }, input, h('div', { class: 'tv-actions' }, h('button', { type: 'submit' }, 'OK'),
+    h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel')));
 }
 
 /**
@@ -91,63 +106,4 @@ function chooser(dialog, label, choices) {
   });
   draw();
   return h('div', null, input, list);
-}
-
-/**
- * @param {App} app
- * @param {import('./keys.js').Binding[]} list
- * @param {{png: () => void, ask: (label: string) => string|null}} page
- * @returns {Choice[]}
- */
-export function commands(app, list, page) {
-  const matching = (/** @type {string} */ label, /** @type {(keys: string[]) => void} */ act) => () => {
-    const text = page.ask(label);
-    if (!text) return;
-    try {
-      const regex = new RegExp(text, 'i');
-      act(app.meta.tracks.filter(({ group, label: name, holds }) => regex.test(`${group} ${name} ${holds ?? ''}`))
-        .map(keyOf));
-    } catch {
-      app.say(`${text} is no regular expression`);
-    }
-  };
-  const all = app.meta.tracks.map(keyOf);
-  const { arrangement } = app;
-  return [
-    ...list.map((one) => ({ text: one.does, hint: one.show, run: () => one.run(false) })),
-    ...MODES.map((mode) => ({ text: `colour by ${mode}`, run: () => app.setLook({ mode }) })),
-    { text: 'colour-blind palette on or off',
-      run: () => app.setLook({ palette: app.look.palette === 'blind' ? 'standard' : 'blind' }) },
-    { text: 'pin tracks matching …', run: matching('Regular expression of the tracks to pin', (keys) => (
-      app.arrange({ pinned: [...new Set([...arrangement.pinned, ...keys])] }))) },
-    { text: 'hide tracks matching …', run: matching('Regular expression of the tracks to hide', (keys) => (
-      app.arrange({ hidden: [...new Set([...arrangement.hidden, ...keys])] }))) },
-    { text: 'show only tracks matching …', run: matching('Regular expression of the tracks to show', (keys) => (
-      app.arrange({ hidden: all.filter((key) => !keys.includes(key)) }))) },
-    { text: 'show all tracks', run: () => app.arrange({ hidden: [], filter: '', closed: [] }) },
-    { text: 'unpin all tracks', run: () => app.arrange({ pinned: [] }) },
-    { text: 'collapse all tracks to density', run: () => app.arrange({ collapsed: all, expanded: [] }) },
-    { text: 'expand all tracks', run: () => app.arrange({ collapsed: [], expanded: all }) },
-    { text: 'one scale for the counters of a group, on or off',
-      run: () => app.arrange({ shared: !arrangement.shared }) },
-    { text: 'save this layout as …', run: () => {
-      const name = page.ask('Name of the layout');
-      if (name) app.saveLayout(name);
-    } },
-    ...Object.entries(app.savedLayouts()).map(([name, kept]) => (
-      { text: `layout ${name}`, run: () => app.arrange(kept) })),
-    { text: 'save a picture (PNG)', run: page.png },
-    { text: 'copy the link to this view', run: () => copyText(location.href) },
-  ];
-}
-
-/** @param {App} app @returns {Choice[]} */
-export function trackChoices(app) {
-  return app.meta.tracks.map((track) => ({
-    text: [app.sourceLabels[track.source], track.group, track.label, track.holds].filter(Boolean).join(' · '),
-    run: () => {
-      app.uncover(/** @type {any} */ ({ track: track.number, lane: track.firstLane, depth: 0 }));
-      app.say(track.label);
-    },
-  }));
 }

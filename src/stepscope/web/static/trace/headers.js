@@ -86,6 +86,7 @@ function tools(app, item) {
     button('↕', 'Height 1x, 2x, 4x', () => grow(app, key)),
     button('↑', 'Move up', () => shift(app, item, -1)),
     button('↓', 'Move down', () => shift(app, item, 1)),
+    button('solo', 'This one alone, again: all', () => app.solo(key)),
     button('×', 'Hide', () => app.toggle('hidden', key)),
     item.counter ? button('log', 'Logarithmic scale', () => app.toggle('log', key)) : null,
     item.counter ? button('Δ', 'Change per second', () => app.toggle('rate', key)) : null,

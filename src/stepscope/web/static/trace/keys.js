@@ -1,5 +1,7 @@
 /** Every key of the viewer, in one list: what the help shows is what works. */
 
+import { keyOf } from './layout.js';
+
 /** @typedef {import('./app.js').App} App */
 /** @typedef {{help: () => void, commands: () => void, search: () => void, tracks: () => void}} Boxes */
 /** @typedef {{keys: string[], show: string, does: string, run: (shift: boolean) => void}} Binding */
@@ -46,9 +48,10 @@ export function bindings(app, boxes) {
     bind(['i'], 'I', 'next idle gap of the device', () => nextGap(app, 1)),
     bind(['I'], 'Shift+I', 'idle gap before', () => nextGap(app, -1)),
     bind(['e'], 'E', 'select the time of the selection on all tracks', () => area(app)),
-    bind(['m'], 'M', 'mark the selection for now', () => mark(app, false)),
-    bind(['M'], 'Shift+M', 'keep a note here', () => mark(app, true)),
+    bind(['m'], 'M', 'mark the selection for now', () => app.mark(false)),
+    bind(['M'], 'Shift+M', 'keep a note here', () => keepNote(app)),
     bind(['p'], 'P', 'pin the track of the selection', () => pin(app)),
+    bind(['u'], 'U', 'only the track of the selection, again: all', () => solo(app)),
     bind(['c'], 'C', 'next way of colouring', () => recolour(app)),
     bind(['/'], '/', 'search slices', () => boxes.search()),
     bind(['t'], 'T', 'find a track', () => boxes.tracks()),
@@ -136,20 +139,17 @@ function area(app) {
   if (range) app.selectArea({ begin: range.begin, end: Math.max(range.end, range.begin + 1), tracks: app.shownTracks });
 }
 
-/**
- * @param {App} app
- * @param {boolean} kept
- */
-function mark(app, kept) {
-  const range = app.range ?? app.view;
-  const temporary = app.notes.filter((note) => !note.kept);
-  app.notes = app.notes.filter((note) => note.kept);
-  if (!kept && temporary.length && temporary[0].time === range.begin) {
-    app.emit('notes');
-    return;
-  }
-  app.addNote({ time: range.begin, end: range.end, text: kept ? `note ${app.notes.length + 1}` : '', kept });
-  if (kept) app.open('notes');
+/** A note here, whose name is asked for. @param {App} app */
+function keepNote(app) {
+  app.mark(true);
+  app.open('notes');
+}
+
+/** @param {App} app */
+function solo(app) {
+  const { selection } = app;
+  if (selection) app.solo(keyOf(app.meta.tracks[selection.track]));
+  else app.say('Nothing is selected: click a slice first');
 }
 
 /** @param {App} app */

@@ -33,6 +33,15 @@ export function keyOf(track) {
 }
 
 /**
+ * What filters and rules find a track by.
+ * @param {{source: number, group: string, label: string, holds?: string|null}} row
+ * @param {string[]} sourceLabels
+ */
+export function textOf({ source, group, label, holds }, sourceLabels) {
+  return [sourceLabels[source], group, label, holds].filter(Boolean).join(' ');
+}
+
+/**
  * @param {Track[]} tracks
  * @param {CounterAbout[]} counters
  * @param {string[]} sourceLabels
@@ -126,7 +135,7 @@ function common(one) {
  */
 function fits(row, filter, sourceLabels) {
   if (!filter) return true;
-  const text = `${sourceLabels[row.source]} ${row.group} ${row.label} ${row.track?.holds ?? ''}`;
+  const text = textOf(row.track ?? row, sourceLabels);
   try {
     return new RegExp(filter, 'i').test(text);
   } catch {

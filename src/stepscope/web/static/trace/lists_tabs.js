@@ -89,28 +89,3 @@ async function evidence(app, source, piece) {
   app.measure = { begin: start, end: start + dur };
   app.emit('area');
 }
-
-/** @param {App} app */
-export async function notesTab(app) {
-  const text = h('input', { type: 'text', 'aria-label': 'Text of the note', placeholder: 'Text of the note',
-    maxlength: 200 });
-  const add = () => {
-    const range = app.range ?? app.measure ?? { begin: app.view.begin, end: app.view.end };
-    app.addNote({ time: range.begin, end: range.end, text: text.value || `note ${app.notes.length + 1}`, kept: true });
-    app.emit('tab');
-  };
-  return [
-    h('div', { class: 'tv-actions' }, text, h('button', { type: 'button', onclick: add }, 'Add at the selection')),
-    h('ul', { class: 'tv-stack' }, app.notes.map((note) => h('li', null,
-      h('button', { type: 'button', class: 'tv-link',
-        onclick: () => app.view.fit(note.time, note.end ?? note.time + 1, 1) }, note.text || 'marked for now'),
-      h('span', { class: 'tv-dim' }, ` at ${formatNs(note.time - app.meta.begin)}`
-        + `${note.end === null ? '' : `, ${formatNs(note.end - note.time)}`} `),
-      h('button', { type: 'button', onclick: () => {
-        app.notes = app.notes.filter((one) => one !== note);
-        app.emit('notes');
-        app.emit('tab');
-      } }, 'Delete')))),
-    app.notes.length ? null : h('p', { class: 'tv-dim' }, 'M marks the selection for now, Shift+M keeps a note.'),
-  ].filter((one) => one !== null);
-}

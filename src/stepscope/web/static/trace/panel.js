@@ -3,7 +3,8 @@ import { h, put } from '../core/dom.js';
 import { areaTab } from './area_tab.js';
 import { detailsTab } from './details_tab.js';
 import { flameTab } from './flame_tab.js';
-import { findingsTab, gapsTab, notesTab, searchTab } from './lists_tabs.js';
+import { findingsTab, gapsTab, searchTab } from './lists_tabs.js';
+import { notesTab } from './notes_tab.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {{id: string, title: string, on: import('./app.js').Topic[],

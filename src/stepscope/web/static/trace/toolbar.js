@@ -7,7 +7,7 @@ const SETTLED_MS = 200;
 
 /**
  * @param {import('./app.js').App} app
- * @param {{help: () => void, commands: () => void}} open
+ * @param {{help: () => void, commands: () => void, share: () => void}} open
  */
 export function toolbar(app, open) {
   const search = h('input', { type: 'search', class: 'tv-search', 'aria-label': 'Search slices',
@@ -41,6 +41,7 @@ export function toolbar(app, open) {
   const mode = h('select', { 'aria-label': 'Colour by', onchange: () => (
     app.setLook({ mode: /** @type {any} */ (mode.value) })) },
   MODES.map((one) => h('option', { value: one }, `by ${one}`)));
+  app.on(['layout'], () => { if (filter.value !== app.arrangement.filter) filter.value = app.arrangement.filter; });
   app.on(['look'], () => { mode.value = app.look.mode; });
   const range = h('span', { class: 'tv-range' });
   app.on(['view'], () => { range.textContent = `${formatNs(Math.round(app.view.span))} in sight`; });
@@ -55,6 +56,7 @@ export function toolbar(app, open) {
     button('→', 'View after (Shift+Backspace)', () => app.view.forward()),
     button('all', 'Whole trace (0)', () => app.view.whole()),
     filter, mode,
+    button('share', 'Copy the link, save the report or a picture', open.share),
     button('⋯', 'Commands (Ctrl+K)', open.commands), button('?', 'Keys (?)', open.help));
   return { element, search, help: open.help, commands: open.commands };
 }

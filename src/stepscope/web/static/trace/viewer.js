@@ -1,26 +1,25 @@
 /** The trace viewer. */
 import { h, put } from '../core/dom.js';
 import { App } from './app.js';
-import { boxes, commands, trackChoices } from './boxes.js';
+import { boxes } from './boxes.js';
 import { startEngine } from './client.js';
 import { headers } from './headers.js';
 import { bindings, listen } from './keys.js';
-import { keyOf } from './layout.js';
+import { commands, shareChoices, trackChoices } from './palette.js';
 import { panel } from './panel.js';
 import { pointer } from './pointer.js';
 import { minimap, ruler } from './ruler.js';
+import { show, stateOf } from './shown.js';
 import { Stage } from './stage.js';
 import { toolbar } from './toolbar.js';
 
-/** @typedef {{start_ns: number, dur_ns: number, name?: string|null}} SliceWanted */
-/** @typedef {{area: [number, number], tracks: string[]}} AreaWanted tracks by their keys */
-/** @typedef {{start_ns: number, end_ns: number, track?: string|null, pin?: string[],
- *   select?: true|SliceWanted|AreaWanted|null}} Shown what `show` takes and `state` gives back */
+/** @typedef {import('./shown.js').Shown} Shown */
 /** @typedef {{pack: ArrayBuffer|ArrayBuffer[], document: any, workerUrl: string|null, theme: string,
  *   onSelect: (state: Shown) => void, labels?: string[], align?: 'clock'|'steps', offsets_ns?: number[],
+ *   save?: (state: Shown) => Promise<void>,
  *   arguments?: (slices: number[], source: number) => Promise<object[]>}} Options `offsets_ns` is added to the times of
- *   each pack when they are aligned; `arguments` is everything the recorded file says of slices, where a server can be
- *   asked */
+ *   each pack when they are aligned; `save` writes the report with a view; `arguments` is everything the recorded file
+ *   says of slices, where a server can be asked */
 
 const TOLD_MS = 250;
 
@@ -94,7 +93,7 @@ async function open(root, status, options) {
   const meta = await engine.ask('load', { packs, options: { labels, align, offsets_ns } });
   const app = new App(meta, engine.ask, options.document, options.theme);
   app.arguments = options.arguments ?? null;
-  const unlisten = build(root, app);
+  const unlisten = build(root, app, options.save ?? null);
   app.view.whole();
   app.view.past = [];
   /** @type {ReturnType<typeof setTimeout>|undefined} */
@@ -103,7 +102,7 @@ async function open(root, status, options) {
     clearTimeout(later);
     later = setTimeout(() => options.onSelect(stateOf(app)), TOLD_MS);
   };
-  app.on(['view', 'selection', 'area', 'layout'], tell);
+  app.on(['view', 'selection', 'area', 'layout', 'notes', 'look', 'search'], tell);
   return {
     show: (view) => show(app, view),
     state: () => stateOf(app),
@@ -120,18 +119,20 @@ async function open(root, status, options) {
 /**
  * @param {HTMLElement} root
  * @param {App} app
+ * @param {((state: Shown) => Promise<void>)|null} save
  * @returns {() => void}
  */
-function build(root, app) {
+function build(root, app, save) {
   const stage = new Stage(app);
   const over = boxes(root, stage.element);
   const map = minimap(app);
   const line = ruler(app);
   const heads = headers(app);
+  const page = { png: () => picture(stage), ask: over.ask, save: save && (() => save(stateOf(app))) };
   const bar = toolbar(app, {
     help: () => over.help(keys),
-    commands: () => over.choose('Commands',
-      commands(app, keys, { png: () => picture(stage), ask: (text) => prompt(text) })),
+    commands: () => over.choose('Commands', commands(app, keys, page)),
+    share: () => over.choose('Share this view', shareChoices(app, page)),
   });
   const keys = bindings(app, { help: bar.help, commands: bar.commands, search: () => bar.search.focus(),
     tracks: () => over.choose('Find a track', trackChoices(app)) });
@@ -143,7 +144,7 @@ function build(root, app) {
     h('div', { class: 'tv-body' }, heads, stage.element), split, below, live, over.dialog);
   pointer(app, stage, line.canvas);
   const stop = listen(app, root, keys);
-  app.on(['drawn'], () => app.ask('finish', null));
+  app.on(['drawn'], () => app.ask('prepare', null).then(() => app.ask('finish', null)));
   app.on(['status'], () => { live.textContent = app.status; });
   app.on(['selection'], () => {
     const { selection } = app;
@@ -200,65 +201,6 @@ function splitter(root) {
     set(now() + way * 24);
   });
   return bar;
-}
-
-/**
- * @param {App} app
- * @param {Shown} view
- */
-async function show(app, view) {
-  const { arrangement, meta } = app;
-  const named = (/** @type {string} */ text) => meta.tracks.find((track) => (
-    keyOf(track) === text || track.id === text || track.label === text));
-  if (view.pin) {
-    const keys = view.pin.map((text) => named(text)).flatMap((track) => (track ? [keyOf(track)] : []));
-    app.arrange({ pinned: [...new Set([...arrangement.pinned, ...keys])] });
-  }
-  app.view.moved = -Infinity;
-  app.view.set(view.start_ns, view.end_ns);
-  const track = view.track ? named(view.track) : undefined;
-  if (track) app.uncover(/** @type {any} */ ({ track: track.number, lane: track.firstLane, depth: 0 }));
-  if (view.select === true) {
-    app.selectArea({ begin: view.start_ns, end: view.end_ns, tracks: app.shownTracks });
-  } else if (view.select && 'area' in view.select) {
-    const [begin, end] = view.select.area;
-    const tracks = view.select.tracks.map(named).flatMap((one) => (one ? [one.number] : []));
-    app.selectArea({ begin, end, tracks });
-  } else if (view.select) {
-    const { start_ns: start, dur_ns: dur, name = null } = view.select;
-    const of = track && view.track === keyOf(track) ? track.source : null;
-    const found = await app.ask('locate', { start, dur, name, track: track?.id ?? null, source: of });
-    if (found) app.select(found);
-    if (found) app.uncover(found);
-    app.measure = { begin: start, end: start + dur };
-    app.emit('area');
-  }
-}
-
-/**
- * @param {App} app
- * @returns {Shown}
- */
-function stateOf(app) {
-  const { selection, arrangement, view, area } = app;
-  return {
-    start_ns: Math.round(view.begin), end_ns: Math.round(view.end),
-    ...(area ? { select: { area: [area.begin, area.end],
-      tracks: area.tracks.slice(0, 40).map((number) => keyOf(app.meta.tracks[number])) } } : {}),
-    ...(selection && !area ? { track: trackOf(app, selection.track),
-      select: { start_ns: selection.start, dur_ns: selection.dur, name: selection.name.slice(0, 200) } } : {}),
-    ...(arrangement.pinned.length ? { pin: arrangement.pinned } : {}),
-  };
-}
-
-/**
- * What names a track; of several runs, which may have tracks alike, with its run.
- * @param {App} app
- * @param {number} number
- */
-function trackOf({ meta }, number) {
-  const track = meta.tracks[number];
-  return meta.sources.length > 1 ? keyOf(track) : track.id;
 }
 
 /** @param {Stage} stage */
