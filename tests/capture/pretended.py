@@ -72,10 +72,8 @@ class Job:
 
     def __init__(self, tmp_path: Path, patch: pytest.MonkeyPatch, failing: dict[str, Exception], **chosen: Any) -> None:
         self.now = 0
-        clock = SimpleNamespace(
-            perf_counter_ns=lambda: self.now, monotonic=lambda: self.now / 1e9, sleep=lambda _: None
-        )
-        patch.setattr(module, "time", clock)
+        patch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now / 1e9, sleep=lambda _: None))
+        patch.setattr(module, "perf_counter_ns", lambda: self.now)
         patch.setattr(module, "Watchdog", lambda *_: SimpleNamespace(start=lambda: None))
         self.calls: list[Any] = []
         self.taken_out = 0

@@ -23,7 +23,7 @@ class Ranges:
             _profiler_enabled=self.is_recording, profiler=SimpleNamespace(record_function=self.record_function)
         )
         patch.setattr(annotation, "_modules", {"torch": module, "jax": ModuleType("jax")})
-        patch.setattr(annotation, "_enabled", {})
+        patch.setattr(annotation, "_imported", annotation._Imported())
 
     def is_recording(self) -> bool:
         return self.recording

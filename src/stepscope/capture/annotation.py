@@ -50,13 +50,31 @@ _FRAMEWORKS: dict[str, tuple[Callable[[Any], _Enabled], Callable[[Any, str, dict
     "torch_xla": (lambda _: functools.partial(_trace_me().is_enabled, 1), _torch_xla),  # 1: what is always recorded.
 }
 """Framework -> what says whether its profiler records in this process, and what opens a range."""
-_enabled: dict[str, _Enabled] = {}
-"""The former, found when first needed: looking them up costs more than asking them."""
 
 
-def _enabled_of(module: str) -> _Enabled:
-    found = _enabled[module] = _FRAMEWORKS[module][0](_modules[module])
-    return found
+class _Imported:
+    """The frameworks that are imported, with what says whether each records: looked up again once more modules are
+    there, since that costs more than asking them."""
+
+    __slots__ = ("enabled", "modules")
+
+    def __init__(self) -> None:
+        self.modules = 0
+        """How many there were."""
+        self.enabled: tuple[tuple[str, _Enabled], ...] = ()
+
+    def look(self) -> None:
+        """Look them up; those that are imported only by half lack names, and are tried again the next time."""
+        modules, found, complete = len(_modules), [], True
+        for name in [name for name in _FRAMEWORKS if name in _modules]:
+            try:
+                found.append((name, _FRAMEWORKS[name][0](_modules[name])))
+            except Exception:  # noqa: BLE001  Whatever such a module raises.
+                complete = False
+        self.enabled, self.modules = tuple(found), modules if complete else 0
+
+
+_imported = _Imported()
 
 
 class annotate:
@@ -76,15 +94,16 @@ class annotate:
 
     def __enter__(self) -> annotate:
         """Open the range."""
-        for module in _FRAMEWORKS:
-            if module in _modules:
-                try:
-                    if (_enabled.get(module) or _enabled_of(module))():
-                        opened = _FRAMEWORKS[module][1](_modules[module], self._name, self._metadata)
-                        opened.__enter__()
-                        self._open = [*(self._open or ()), opened]
-                except Exception:  # noqa: BLE001  An annotation is never worth the job; half-imported modules lack names.
-                    continue
+        if len(_modules) != _imported.modules:
+            _imported.look()
+        for module, enabled in _imported.enabled:
+            try:
+                if enabled():
+                    opened = _FRAMEWORKS[module][1](_modules[module], self._name, self._metadata)
+                    opened.__enter__()
+                    self._open = [*(self._open or ()), opened]
+            except Exception:  # noqa: BLE001  An annotation is never worth the job.
+                continue
         return self
 
     def __exit__(

@@ -57,8 +57,10 @@ def watch_torch(counting: Counting, torch: Any) -> None:
     ``eval`` the job itself called get one.
     """
 
+    modules, call = sys.modules, counting.call
+
     def stepped(optimizer: Any, *_: Any) -> None:
-        counting.call(OPTIMIZER, (_owner(optimizer), id(optimizer)))
+        call(OPTIMIZER, (_owner(optimizer) if "torch_xla" in modules else "torch", id(optimizer)))
 
     optimizers: Any = import_module("torch.optim.optimizer")
     hook = optimizers.register_optimizer_step_post_hook(stepped)
@@ -74,9 +76,7 @@ def _silence(handle: Any) -> None:
 
 
 def _owner(optimizer: Any) -> str:
-    """The framework whose profiler sees what the optimizer works on."""
-    if "torch_xla" not in sys.modules:
-        return "torch"
+    """The framework whose profiler sees what the optimizer works on, where PyTorch/XLA is imported."""
     groups = optimizer.param_groups
     device = groups[0]["params"][0].device.type if groups and groups[0]["params"] else ""
     return "torch_xla" if device == "xla" else "torch"

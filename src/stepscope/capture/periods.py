@@ -11,6 +11,8 @@ BLOCKS = 8
 """Parts of a period that are told apart: steps that follow each other are alike, so few and long ones."""
 _KEPT_TIMES = 128
 """Steps of a block whose times are kept, for their median: validation and checkpoints are no drift."""
+_SLOWER = 8
+"""Steps may become this many times slower before a period lasts longer than it should."""
 KEPT_PERIODS = 64
 """Periods that the manifest keeps; the tool beside the job has read older ones."""
 
@@ -29,6 +31,12 @@ class Period:
     def is_over(self) -> bool:
         """Whether its steps took as long as it lasts."""
         return self._total_ns >= self._ns
+
+    @property
+    def may_pass(self) -> int:
+        """Steps that end before the period does, also where they become slower."""
+        mean = self._total_ns // self._steps if self._steps else 0
+        return (self._ns - self._total_ns) // (_SLOWER * mean) if mean else 0
 
     def add(self, dur_ns: int) -> None:
         """One step."""
@@ -72,6 +80,10 @@ class Periods:
             return False
         self._current.add(dur_ns)
         return self._current.is_over
+
+    def may_pass(self) -> int:
+        """Steps that end before the period does."""
+        return self._current.may_pass if self._current is not None else 0
 
     def end(self) -> None:
         """The period ends here, if one runs."""

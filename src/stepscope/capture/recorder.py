@@ -11,6 +11,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable
 from enum import Enum
+from threading import get_ident
+from time import perf_counter_ns
 from typing import Any
 
 from .backend import Backend, Declined
@@ -24,6 +26,8 @@ from .watchdog import Watchdog, on_main_thread
 EXPORT_WAIT_S = 300
 """A process that ends waits this long for its profile to be written."""
 _KEPT_TIMES = 64
+_MOST_PASSED = 64
+"""Steps that are only counted and timed, before what they mean is looked at."""
 
 
 class Phase(Enum):
@@ -56,7 +60,13 @@ class Recorder:
         self.backend: Backend | None = None
         self.starts_now = False
         """While our own profiler starts."""
-        self._since: int | None = None
+        self._since = 0
+        """When the step that runs began; 0 where that is not known."""
+        self._anchor: Hashable | None = None
+        self._spare = 0
+        """Steps that may pass, by calls of the anchor, before more than their time is needed."""
+        self._passed: list[int] = []
+        """Times of those that have."""
         self._thread: int | None = None
         self._opened = 0.0
         self._memory: int | None = None
@@ -77,9 +87,18 @@ class Recorder:
 
         ``key`` is the framework, and what stays the same of the thing that was called.
         """
+        now = perf_counter_ns()
+        # Caches are cold in here: what runs every step is this, and little more.
+        if self._spare and (self._thread is None or self._thread == get_ident()):
+            if key == self._anchor:
+                self._spare -= 1
+                self._passed.append(now - self._since)
+                self._since = now
+                return
+            if self.phase is Phase.WATCHING:  # The anchor stays what it is.
+                return
         if self.phase is Phase.DONE:
             return
-        now = time.perf_counter_ns()
         try:
             self._call(now, source, key)
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
@@ -109,6 +128,7 @@ class Recorder:
     def finish(self) -> None:
         """The process ends: write what there is. Never raises."""
         try:
+            self._catch_up()
             self._periods.end()
             self._close("the job ended", here=True)
             if self._exporting is not None and self._exporting is not threading.current_thread():
@@ -133,18 +153,37 @@ class Recorder:
     # --- steps ----------------------------------------------------------------------------------------------------
 
     def _call(self, now: int, source: int, key: tuple[str | None, Hashable]) -> None:
-        if self._thread is not None and self._thread != threading.get_ident():
+        if self._thread is not None and self._thread != get_ident():
             return
+        self._catch_up()
         ends, changed = self._finder.is_edge(source, key)
         if changed:
             self._before.clear()
-            self._since = None
+            self._since = 0
         if not ends:
             return
         with self._lock:
-            self._advance(None if self._since is None else now - self._since)
+            self._advance(now - self._since if self._since else None)
+        self._anchor, self._spare = key, self._may_pass()
         # What happens in here is not the step's.
-        self._since = time.perf_counter_ns()
+        self._since = perf_counter_ns()
+
+    def _may_pass(self) -> int:
+        steps = 0
+        if self.phase is Phase.SETTLING and self._finder.is_certain:
+            steps = self.options.skip - self._finder.number - 1
+        elif self.phase is Phase.WATCHING:
+            steps = self._periods.may_pass()
+        return max(0, min(steps, _MOST_PASSED))
+
+    def _catch_up(self) -> None:
+        """Take up the steps that were only counted and timed."""
+        passed, self._passed, self._spare = self._passed, [], 0
+        self._finder.passed(len(passed))
+        if self.phase is Phase.SETTLING:
+            self._before.extend(passed)
+        for dur in passed if self.phase is Phase.WATCHING else ():
+            self._periods.add(dur)
 
     def _advance(self, dur: int | None) -> None:
         if self.phase is Phase.SETTLING:
@@ -215,7 +254,7 @@ class Recorder:
 
     def _open(self) -> None:
         self._finder.freeze()
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
         framework = self._finder.anchor[0] if isinstance(self._finder.anchor, tuple) else None
         backend: Backend | None = self._make(self.options, framework)
         while backend is not None:
@@ -263,7 +302,7 @@ class Recorder:
                 self._opened, self._memory = time.monotonic(), resident_bytes()
                 self._ours(lambda: self._running.begin(None))
                 self.phase = Phase.RECORDING
-                self._thread = threading.get_ident()  # Steps that are found now change nothing.
+                self._thread = get_ident()  # Steps that are found now change nothing.
             time.sleep(seconds)
             self._close(f"no steps were found; {seconds:g} s were recorded")
         except Exception as error:  # noqa: BLE001  Between our code and the user's.

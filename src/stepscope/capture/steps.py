@@ -44,6 +44,16 @@ class StepFinder:
         """The step that begins now, counted from 0."""
         return self.steps - (self.source == CALL)
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether every call of the anchor is an edge while nothing else is called."""
+        return self.anchor is not None and (self._frozen or len(self._counts) == 1)
+
+    def passed(self, steps: int) -> None:
+        """The anchor was called so many times more."""
+        if self.anchor in self._counts:
+            self._counts[self.anchor] += steps
+
     def freeze(self) -> None:
         """Keep the anchor from now on: a window must not change what it calls a step."""
         self._frozen = True
