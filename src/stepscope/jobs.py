@@ -11,8 +11,9 @@ import polars as pl
 
 from stepscope.cluster import dask
 from stepscope.cluster.findings import JobDiagnosis, RankFinding, diagnose
+from stepscope.cluster.intake import Intake
 from stepscope.cluster.job import Failed, JobFacts, combine
-from stepscope.cluster.partial import Partial, shared
+from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import Task, read_all
 from stepscope.cluster.ranks import Ranks
 from stepscope.comparison.side import Side, of_job
@@ -145,13 +146,13 @@ def read_job(
     """
     tasks = [Task(rank, source) for rank, source in ranks.sources.items()]
     partials, failed = [], []
-    known: dict[Any, Any] = {}
+    intake = Intake()
     reads = dask.read_all(tasks, reduce, scheduler, workers) if scheduler else read_all(tasks, entry, reduce, workers)
     for task, found in reads:
         if isinstance(found, Failed):
             failed.append(found)
         else:
-            partials.append(shared(replace(found, rank=task.rank), known))
+            partials.append(intake.take(found, task.rank))
         if progress is not None:
             progress("ranks", len(partials) + len(failed), len(tasks))
     if not partials:

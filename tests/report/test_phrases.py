@@ -41,3 +41,19 @@ def test_a_saving_that_is_anothers_too_says_so(then: int | None, said: str):
     }
     text = phrases.saving(finding, {"step_time_ns": {"mean": 87 * ms, "median": 87 * ms}})
     assert text == f"saves 63.0 ms of 87.0 ms per step, leaving 24.0 ms{said}"
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "said"),
+    [
+        ("A name is not UTF-8.", 3, "A name is not UTF-8. (3×)"),
+        ("A name is not UTF-8.", 1, "A name is not UTF-8."),
+        ("126 of the job's 128 ranks have no profile here: 2-127.", 126, ""),
+        ("1,260 of 1,280 are missing.", 1260, ""),
+        ("1260 of 1280, 1260, are missing.", 1260, ""),
+        ("26 of 1,280 are missing.", 1280, ""),
+        ("Rank 126 of 11,260.", 26, "Rank 126 of 11,260. (26×)"),
+    ],
+)  # fmt: skip
+def test_a_count_that_a_notice_says_is_not_said_again(text: str, count: int, said: str):
+    assert phrases.notice({"text": text, "count": count}) == (said or text)

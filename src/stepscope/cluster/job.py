@@ -43,7 +43,7 @@ class JobFacts:
     duplicates: tuple[tuple[int, tuple[str, ...]], ...] = ()
     """Ranks of which more than one profile was found, with those that were left out."""
 
-    @property
+    @cached_property
     def world_size(self) -> int | None:
         """Ranks of the job, where the profiles agree on it."""
         said = Counter(p.world_size for p in self.partials if p.world_size is not None)
@@ -61,7 +61,7 @@ class JobFacts:
         present = set(self.ranks)
         return [] if world is None else [rank for rank in range(min(world, 1 << 20)) if rank not in present]
 
-    @property
+    @cached_property
     def sampled(self) -> bool:
         """Whether any rank's profile was sampled: what a step costs cannot be told then."""
         return any(partial.sampled for partial in self.partials)
@@ -89,7 +89,7 @@ class JobFacts:
                     found[number].append(ns)
         return {number: round(sum(of) / len(of)) for number, of in found.items() if of}
 
-    @property
+    @cached_property
     def mean_step_ns(self) -> int | None:
         """Mean duration of the steps that count."""
         return round(sum(self.step_ns.values()) / len(self.step_ns)) if self.step_ns else None

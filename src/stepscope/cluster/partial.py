@@ -7,13 +7,14 @@ holds plain values and arrays only, and nothing of the trace itself.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import eq
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stepscope.analysis import summary
 from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
@@ -100,10 +101,7 @@ class Partial:
     inferred: bool
     step_source: str
     basis: str
-    verdict: str
     bottleneck: str
-    busy_share: float | None
-    replay_error: float | None
     steps: Steps
     rows: Rows
     collectives: Collectives
@@ -141,19 +139,29 @@ def reduce(facts: Facts, diagnosis: Diagnosis, path: str, size: int | None) -> P
         inferred=facts.markers.inferred,
         step_source=facts.markers.source,
         basis=facts.basis,
-        verdict=diagnosis.verdict,
         bottleneck=diagnosis.bottleneck,
-        busy_share=summary.busy_share(facts, collectives=True),
-        replay_error=diagnosis.whatif.replay_error,
         steps=_steps(facts),
         rows=_rows(facts),
-        collectives=collectives_of(facts),
+        collectives=_collectives(facts),
         exposed=_exposed(facts),
         kernels=_kernels(facts),
         findings=tuple(map(_plain, diagnosis.findings)),
         minor=tuple(map(_plain, diagnosis.minor)),
         notices=diagnosis.notices,
     )
+
+
+def _collectives(facts: Facts) -> Collectives:
+    """Groups of ten thousand ranks are named by every one of them: ranks in a row, or so many apart, as a range."""
+    found = collectives_of(facts)
+    return replace(found, groups=tuple(replace(group, ranks=_ranged(group.ranks)) for group in found.groups))
+
+
+def _ranged(ranks: Sequence[int] | None) -> Sequence[int] | None:
+    if ranks is None or len(ranks) < 2 or ranks[0] == ranks[1]:
+        return ranks
+    found = range(ranks[0], ranks[-1] + (1 if ranks[1] > ranks[0] else -1), ranks[1] - ranks[0])
+    return found if len(found) == len(ranks) and all(map(eq, found, ranks)) else ranks
 
 
 def _plain(finding: Finding) -> Finding:
@@ -235,25 +243,3 @@ def _kernels(facts: Facts) -> tuple[Kernel, ...]:
         count[use.name[:_NAME]] += use.count / steps
     longest = sorted(ns, key=lambda name: -ns[name])[:KERNEL_NAMES_KEPT]
     return tuple(Kernel(name, ns[name], count[name]) for name in longest)
-
-
-def shared(partial: Partial, known: dict[Any, Any]) -> Partial:
-    """The same with values that other ranks have too taken from ``known``: groups of a thousand ranks, remedies and
-    names of kernels are alike in all of them."""
-
-    def one(value: Any) -> Any:
-        return known.setdefault(value, value)
-
-    def told(finding: Finding) -> Finding:
-        return replace(finding, fix=one(finding.fix), title=one(finding.title), where=one(finding.where))
-
-    return replace(
-        partial,
-        collectives=replace(partial.collectives, groups=one(partial.collectives.groups)),
-        kernels=tuple(replace(kernel, name=one(kernel.name)) for kernel in partial.kernels),
-        findings=tuple(map(told, partial.findings)),
-        minor=tuple(map(told, partial.minor)),
-        notices=tuple(map(one, partial.notices)),
-        devices=one(partial.devices),
-        rows=replace(partial.rows, phase=one(partial.rows.phase)),
-    )

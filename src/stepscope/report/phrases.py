@@ -6,6 +6,7 @@ Text is raw here: each renderer makes names safe for its own medium.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from typing import Any
 
@@ -14,6 +15,7 @@ from stepscope.report import labels
 from stepscope.units import format_bytes, format_count, format_ns, format_share
 
 Document = dict[str, Any]
+_NUMBER = re.compile(r"\d[\d,]*(?<!,)")
 
 
 def header(document: Document) -> list[str]:
@@ -252,9 +254,11 @@ def damage(document: Document) -> str | None:
 
 
 def notice(item: dict[str, Any]) -> str:
-    """A notice as one line, with its count where it has one."""
-    count = item["count"]
-    return item["text"] if count is None or count == 1 else f"{item['text']} ({format_count(count)}×)"
+    """A notice as one line, with its count where it has one that the words do not say."""
+    count, text = item["count"], item["text"]
+    if count is None or count == 1 or {str(count), format_count(count)} & set(_NUMBER.findall(text)):
+        return str(text)
+    return f"{text} ({format_count(count)}×)"
 
 
 def without_findings(summary: dict[str, Any]) -> str:
