@@ -15,7 +15,6 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -84,7 +83,7 @@ def measure(page: Page, report: Path, seconds: float) -> dict[str, float]:
     page.goto(f"{report.as_uri()}#/trace")
     stage = page.locator(".tv-stage[data-first-ms]")
     stage.wait_for(timeout=60_000)
-    first, spent = float(stage.get_attribute("data-first-ms") or "nan"), _renderer()[1]
+    first, spent = float(stage.get_attribute("data-first-ms") or "nan"), _renderer(page)[1]
     page.wait_for_timeout(1_500)
     moved = page.evaluate(MOVE, seconds)
     times = sorted(moved["times"])
@@ -96,17 +95,20 @@ def measure(page: Page, report: Path, seconds: float) -> dict[str, float]:
         "frame_median_ms": statistics.median(times),
         "frame_p95_ms": times[int(0.95 * len(times))],
         "redraws_per_s": moved["painted"] / seconds,
-        "page_mb": _renderer()[0],
+        "page_mb": _renderer(page)[0],
     }
 
 
-def _renderer() -> tuple[float, float]:
-    """Resident memory (MB) of Chromium's largest renderer, and the processor time (s) it took so far."""
-    listing = subprocess.run(["ps", "-eo", "rss,pid,args"], capture_output=True, text=True, check=True).stdout
-    renderers = [line.split(None, 2) for line in listing.splitlines() if "--type=renderer" in line]
-    size, pid, _ = max(renderers, key=lambda found: int(found[0]))
-    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return int(size) / 1024, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+def _renderer(page: Page) -> tuple[float, float]:
+    """Resident memory (MB) of the page's process, and the processor time (s) it took so far."""
+    browser = page.context.browser
+    assert browser is not None
+    listing = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    folders = [Path(f"/proc/{one['id']}") for one in listing if one["type"] == "renderer"]
+    sizes = [int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") for folder in folders]
+    size, folder = max(zip(sizes, folders, strict=True))
+    ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
+    return size / 1e6, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:

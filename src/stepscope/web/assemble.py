@@ -59,8 +59,9 @@ def html_file(runs: Sequence[Run], comparison: Document | None = None) -> str:
         f"<style>{style}</style>\n"
     )
     title = runs[0].title if len(runs) == 1 else f"{len(runs)} profiles"
+    # The reports first and the packs last, so that the page shows while the traces are still read.
     data = "".join((*_comparison(comparison), *_data(runs)))
-    return page(title, head, f"{data}<script>{code}</script>\n")
+    return page(title, head, f"{data}<script>{code}</script>\n{''.join(_packs(runs))}")
 
 
 def page(title: str, head: str, body: str) -> str:
@@ -101,10 +102,12 @@ def comparison_data(document: Document) -> dict[str, Any]:
 
 
 def _data(runs: Sequence[Run]) -> Iterator[str]:
-    """The reports first and the packs last, so that the page shows before the trace is read."""
     for run in runs:
         yield f'<script type="application/json" class="run">{json_text(run.data())}</script>\n'
     yield f'<script type="text/plain" id="worker">{script(WORKER)}</script>\n'
+
+
+def _packs(runs: Sequence[Run]) -> Iterator[str]:
     for at, run in enumerate(runs):
         for start in range(0, len(run.pack or b""), _CHUNK_BYTES):
             chunk = base64.b64encode((run.pack or b"")[start : start + _CHUNK_BYTES]).decode("ascii")

@@ -2,8 +2,26 @@
 import { Engine } from './engine.js';
 
 /** @typedef {'load'|'paint'|'frame'|'at'|'sample'|'brief'|'info'|'next'|'search'|'marked'|'area'|'flame'|'gaps'
- *   |'overview'|'locate'|'events'|'finish'} Method */
+ *   |'overview'|'locate'|'events'|'prepare'|'finish'} Method */
 /** @typedef {(method: Method, given: any) => Promise<any>} Ask */
+
+/** @type {{url: string, worker: Promise<Worker|null>}|null} */
+let spare = null;
+
+/**
+ * Start a worker that the next engine takes: it comes up while the trace is still read.
+ * @param {string|null} workerUrl
+ */
+export function warm(workerUrl) {
+  if (workerUrl !== null && !spare) spare = { url: workerUrl, worker: started(workerUrl) };
+}
+
+/** @param {string} workerUrl */
+function taken(workerUrl) {
+  const worker = spare?.url === workerUrl ? spare.worker : started(workerUrl);
+  spare = null;
+  return worker;
+}
 
 /**
  * @param {string|null} workerUrl
@@ -11,7 +29,7 @@ import { Engine } from './engine.js';
  * @returns {Promise<{ask: Ask, stop: () => void, threaded: boolean}>}
  */
 export async function startEngine(workerUrl, progress) {
-  const worker = workerUrl === null ? null : await started(workerUrl);
+  const worker = workerUrl === null ? null : await taken(workerUrl);
   if (!worker) return onPage(progress);
   /** @type {Map<number, {resolve: (value: any) => void, reject: (error: Error) => void}>} */
   const waiting = new Map();

@@ -6,7 +6,7 @@ import { Details } from './detail.js';
 import { chromeEvents } from './export.js';
 import { difference, flame, sandwich } from './flame.js';
 import { gapList, gapOf } from './gaps.js';
-import { levelsOf, lowerBound } from './lod.js';
+import { finest, levelsOf, lowerBound } from './lod.js';
 import { readModel, readRest } from './model.js';
 import { across, beside, brief, enclosing, flowsOf, occurrences, sliceAt, spread } from './navigate.js';
 import { overview } from './overview.js';
@@ -20,6 +20,8 @@ import { Raster, drawCounter } from './raster.js';
  *   pinned: FrameRow[], pinnedHeight: number}} FrameRequest the pinned rows lie above the others */
 
 const HITS_LISTED = 2_000;
+/** Levels are made for so long at a time, so that frames come between. */
+const TURN_MS = 12;
 const HITS_MARKED = 400;
 
 export class Engine {
@@ -43,7 +45,8 @@ export class Engine {
   }
 
   /**
-   * @param {{packs: ArrayBuffer[], options: {labels?: string[], align?: string, offsets_ns?: number[]}}} given
+   * @param {{packs: ArrayBuffer[], options: {labels?: string[], align?: string, align_step?: number,
+   *   offsets_ns?: number[]}}} given
    * @param {(done: number, of: number) => void} progress
    */
   async load({ packs, options }, progress) {
@@ -69,10 +72,21 @@ export class Engine {
     return true;
   }
 
+  /** Make all levels: until they are there, frames are drawn of the slices themselves. */
+  async prepare() {
+    let turn = performance.now();
+    for (const [at, lane] of this.model.lanes.entries()) {
+      this.levels[at] ??= levelsOf(this.model, lane);
+      if (performance.now() - turn < TURN_MS) continue;
+      await new Promise((resolve) => { setTimeout(resolve); });
+      turn = performance.now();
+    }
+    return true;
+  }
+
   /** @param {number} lane */
   levelsOf(lane) {
-    this.levels[lane] ??= levelsOf(this.model, this.model.lanes[lane]);
-    return this.levels[lane];
+    return this.levels[lane] ?? [finest(this.model, this.model.lanes[lane])];
   }
 
   /** Answers, to say that the worker runs. */

@@ -13,56 +13,84 @@ const FEWEST = 256;
 const WORTH = 0.5;
 
 /**
+ * The slices of a lane themselves, as a level.
+ * @param {import('./model.js').Model} model
+ * @param {import('./model.js').Lane} lane
+ * @returns {Level}
+ */
+export function finest(model, lane) {
+  const end = lane.first + lane.count;
+  return {
+    resolution: 0, count: lane.count, start: model.start.subarray(lane.first, end),
+    dur: model.dur.subarray(lane.first, end), busy: null, name: model.name.subarray(lane.first, end), items: null,
+  };
+}
+
+/**
  * All levels of a lane, finest first. A level is kept where it at least halves the one before.
  * @param {import('./model.js').Model} model
  * @param {import('./model.js').Lane} lane
  * @returns {Level[]}
  */
 export function levelsOf(model, lane) {
-  const end = lane.first + lane.count;
-  /** @type {Level} */
-  let current = {
-    resolution: 0, count: lane.count, start: model.start.subarray(lane.first, end),
-    dur: model.dur.subarray(lane.first, end), busy: null, name: model.name.subarray(lane.first, end), items: null,
-  };
+  let current = finest(model, lane);
   const levels = [current];
   const span = model.end - model.begin;
   for (let resolution = FINEST_NS; resolution < span && current.count > FEWEST; resolution *= FACTOR) {
-    const coarser = merged(current, resolution);
-    if (coarser.count < current.count * WORTH) {
-      levels.push(coarser);
-      current = coarser;
+    const blocks = countBlocks(current, resolution);
+    if (blocks < current.count * WORTH) {
+      current = merged(current, resolution, blocks);
+      levels.push(current);
     }
   }
   return levels;
 }
 
 /**
+ * How many blocks `merged` makes: most levels are not worth making.
  * @param {Level} from
  * @param {number} resolution
+ */
+function countBlocks({ start, dur, count }, resolution) {
+  const per = 1 / resolution;
+  let blocks = 0;
+  let bucket = -1;
+  for (let i = 0; i < count; i += 1) {
+    const here = Math.floor(start[i] * per);
+    const isShort = dur[i] < resolution;
+    if (isShort && here === bucket) continue;
+    blocks += 1;
+    bucket = isShort ? here : -1;
+  }
+  return blocks;
+}
+
+/**
+ * @param {Level} from
+ * @param {number} resolution
+ * @param {number} count of blocks
  * @returns {Level}
  */
-function merged(from, resolution) {
-  const n = from.count;
-  const start = new Float64Array(n);
-  const dur = new Float64Array(n);
-  const busy = new Float32Array(n);
-  const items = new Uint32Array(n);
-  const name = from.name instanceof Uint16Array ? new Uint16Array(n) : new Uint32Array(n);
+function merged(from, resolution, count) {
+  const start = new Float64Array(count);
+  const dur = new Float64Array(count);
+  const busy = new Float32Array(count);
+  const items = new Uint32Array(count);
+  const name = from.name instanceof Uint16Array ? new Uint16Array(count) : new Uint32Array(count);
   const per = 1 / resolution;
   let at = -1;
   let bucket = -1;
   let most = 0;
-  for (let i = 0; i < n; i += 1) {
+  for (let i = 0; i < from.count; i += 1) {
     const begin = from.start[i];
     const length = from.dur[i];
     const work = from.busy ? from.busy[i] : length;
-    const count = from.items ? from.items[i] : 1;
+    const held = from.items ? from.items[i] : 1;
     const here = Math.floor(begin * per);
     if (length < resolution && here === bucket) {
       dur[at] = begin + length - start[at];
       busy[at] += work;
-      items[at] += count;
+      items[at] += held;
       if (work > most) {
         most = work;
         name[at] = from.name[i];
@@ -72,16 +100,13 @@ function merged(from, resolution) {
       start[at] = begin;
       dur[at] = length;
       busy[at] = work;
-      items[at] = count;
+      items[at] = held;
       name[at] = from.name[i];
       most = work;
       bucket = length < resolution ? here : -1;
     }
   }
-  const count = at + 1;
-  // Copies, so that what was too large is given back.
-  return { resolution, count, start: start.slice(0, count), dur: dur.slice(0, count), busy: busy.slice(0, count),
-    name: name.slice(0, count), items: items.slice(0, count) };
+  return { resolution, count, start, dur, busy, name, items };
 }
 
 /**

@@ -24,7 +24,7 @@ const GAP_COLUMNS = ['at', 'during', 'call', 'op', 'step', 'crosses'];
 
 /**
  * @param {ArrayBuffer[]} buffers
- * @param {{labels?: string[], align?: string, offsets_ns?: number[]}} options
+ * @param {{labels?: string[], align?: string, align_step?: number, offsets_ns?: number[]}} options
  * @param {(done: number, of: number) => void} progress
  * @returns {Promise<Model>}
  */
@@ -33,7 +33,7 @@ export async function readModel(buffers, options, progress) {
   const total = packs.reduce((sum, pack) => sum + pack.slices, 0);
   const names = new Names();
   const headers = await Promise.all(packs.map((pack) => pack.json('header')));
-  const offsets = alignments(headers, options.align ?? 'clock');
+  const offsets = alignments(headers, options.align ?? 'clock', options.align_step ?? 0);
   const longs = packs.some((pack) => pack.sections.dur.width > 4);
   /** @type {any} */
   const model = {
@@ -55,7 +55,7 @@ export async function readModel(buffers, options, progress) {
   joinFlows(model, []);
   model.gaps = Object.fromEntries(GAP_COLUMNS.map((key) => [key, new Int32Array(0)]));
   Object.assign(model, names.columns());
-  if (names.size <= 65536) model.name = Uint16Array.from(model.name);
+  if (names.size <= 65536) model.name = new Uint16Array(model.name);
   if (!(model.begin < model.end)) [model.begin, model.end] = [0, 1];
   return model;
 }
@@ -112,14 +112,19 @@ function sourceLabel(header, at, of) {
 }
 
 /**
- * What is added to the times of each source: by clock where all know theirs, by the first step where asked for.
+ * What is added to the times of each source: by clock where all know theirs, by a step where asked for. Of other runs
+ * it is the step of that name, as runs that were recorded for other steps have it elsewhere, else that in its place.
  * @param {any[]} headers
  * @param {string} align
+ * @param {number} [at] the step's place in the first source
  * @returns {number[]}
  */
-export function alignments(headers, align) {
+export function alignments(headers, align, at = 0) {
   if (align === 'steps') {
-    const starts = headers.map((header) => header.steps[0]?.start_ns ?? header.extent_ns[0]);
+    const name = at ? headers[0].steps[at]?.name : null;
+    const starts = headers.map(({ steps, extent_ns: extent }) => (
+      (steps.find((/** @type {any} */ step) => step.name === name) ?? steps[Math.min(at, steps.length - 1)])?.start_ns
+        ?? extent[0]));
     return starts.map((start) => starts[0] - start);
   }
   const epochs = headers.map((header) => header.epoch_ns);
@@ -188,7 +193,9 @@ async function readSource(model, source, at, names) {
   model.dur.set(dur, firstSlice);
   const nameOf = model.name;
   const startOf = model.start;
-  for (let i = 0; i < pack.slices; i += 1) nameOf[firstSlice + i] = numbers[name[i]];
+  // A pack's own numbers are those of the model where it is the first, unless names look alike.
+  if (numbers.every((number, k) => number === k)) nameOf.set(name, firstSlice);
+  else for (let i = 0; i < pack.slices; i += 1) nameOf[firstSlice + i] = numbers[name[i]];
   let next = firstSlice;
   for (const track of header.tracks) {
     const firstLane = model.lanes.length;

@@ -100,12 +100,7 @@ export async function inflate(part, size) {
 export function decodeInts(planes, about) {
   const { count, width } = about;
   if (width <= 4 && !about.nullable) {
-    const small = new Uint32Array(count);
-    for (let plane = 0; plane < width; plane += 1) {
-      const base = plane * count;
-      const shift = plane * 8;
-      for (let i = 0; i < count; i += 1) small[i] |= planes[base + i] << shift;
-    }
+    const small = joinedPlanes(planes, count, width);
     return about.zigzag || about.delta ? summed(small, Boolean(about.zigzag), Boolean(about.delta)) : small;
   }
   const values = new Float64Array(count);
@@ -121,6 +116,24 @@ export function decodeInts(planes, about) {
     }
   }
   if (about.delta) for (let i = 1; i < count; i += 1) values[i] += values[i - 1];
+  return values;
+}
+
+/**
+ * @param {Uint8Array} planes
+ * @param {number} count
+ * @param {number} width 1 to 4
+ */
+function joinedPlanes(planes, count, width) {
+  const values = new Uint32Array(planes.subarray(0, count));
+  const [second, third, fourth] = [1, 2, 3].map((plane) => planes.subarray(plane * count, (plane + 1) * count));
+  if (width === 2) {
+    for (let i = 0; i < count; i += 1) values[i] |= second[i] << 8;
+  } else if (width === 3) {
+    for (let i = 0; i < count; i += 1) values[i] |= (second[i] << 8) | (third[i] << 16);
+  } else if (width === 4) {
+    for (let i = 0; i < count; i += 1) values[i] |= (second[i] << 8) | (third[i] << 16) | (fourth[i] << 24);
+  }
   return values;
 }
 
