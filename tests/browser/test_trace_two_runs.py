@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import stepscope
 from stepscope import cli, pipeline
 from stepscope.units import format_ns
+from tests.browser.trace_steps import opened, settled, tab
 from tests.kit import example_ranks
 from tests.web.reports import EXAMPLES
 
@@ -56,11 +58,6 @@ def heads(page: Page) -> str:
     return "\n".join(page.locator(".tv-heads-inner .tv-head").all_inner_texts())
 
 
-def opened(page: Page, address: str, place: str = "trace") -> None:
-    page.goto(f"{address}#/{place}")
-    page.wait_for_selector(".tv-stage[data-frames]")
-
-
 def test_before_and_after_stand_in_one_view_by_their_steps(page: Page, compared: str, shot: Shot) -> None:
     opened(page, compared)
     assert beside(page).locator("option").all_inner_texts() == ["nothing", f"after: {AFTER.name}"]
@@ -90,6 +87,47 @@ def test_the_address_gives_the_same_view_back(page: Page, compared: str) -> None
     page.wait_for_url(re.compile("end=5000000"))
     assert "before · " not in heads(page)
     page.wait_for_url(lambda url: "beside" not in url)
+
+
+def test_runs_are_aligned_by_a_chosen_step(page: Page, compared: str) -> None:
+    opened(page, compared, "trace?beside=1")
+    by = page.get_by_label("aligned by")
+    names = by.locator("option").all_inner_texts()
+    by.select_option(index=5)
+    page.wait_for_url(re.compile(r"beside=1(%40|@)5"))
+    page.wait_for_function("document.querySelector('.tv-root[data-ready-ms]')")
+    page.wait_for_selector("text=the chosen steps begin together")
+    page.get_by_label("Search slices").fill(f"kind:step {names[5].replace('step ', 'step:')}")
+    page.get_by_label("Search slices").press("Enter")
+    page.wait_for_selector(".tv-panel-body tbody tr")
+    rows = page.locator(".tv-panel-body tbody tr").all_inner_texts()
+    begins = {row.split("\t")[3] for row in rows if row.startswith(names[5])}
+    assert len(rows) > 1
+    assert len(begins) == 1, rows
+
+
+def test_a_finding_is_shown_beside_the_other_run(page: Page, compared: str) -> None:
+    opened(page, compared, "trace?beside=1")
+    page.goto(f"{compared}#/overview")
+    page.get_by_role("button", name="Show in trace").first.click()
+    page.wait_for_url(re.compile("#/trace.*beside=1"))
+    settled(page)
+    assert re.search(r"before · .*after · ", heads(page), re.DOTALL)
+    assert "thread 4242" in page.locator(".tv-heads-pinned").inner_text()
+    evidence = stepscope.open(BEFORE).document()["findings"][0]["evidence"][0]
+    assert page.locator(".tv-live").inner_text().endswith(f", {evidence['dur_ns']} ns")
+    page.get_by_text("Shown for:").get_by_role("button").click()
+    page.wait_for_selector(".finding[open]")
+    tab_of_findings(page, compared)
+
+
+def tab_of_findings(page: Page, compared: str) -> None:
+    """From the other run's view the finding of the run beside it leads to that run's own page."""
+    opened(page, compared, "trace?run=1&beside=0")
+    tab(page, "Findings")
+    page.locator(".tv-finding .tv-link").first.click()
+    page.wait_for_url(lambda url: "#/overview" in url and "run=" not in url)
+    page.wait_for_selector(".finding[open]")
 
 
 def test_a_run_that_is_not_there_is_not_shown(page: Page, compared: str) -> None:

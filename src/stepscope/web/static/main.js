@@ -248,8 +248,9 @@ put(
 );
 document.addEventListener('keydown', onKey);
 document.addEventListener('stepscope:go', (event) => {
-  const { page, ...params } = /** @type {CustomEvent} */ (event).detail;
-  open(page, Object.fromEntries(Object.entries(params).map(([key, value]) => [key, String(value)])));
+  const { page, run = place().run, ...params } = /** @type {CustomEvent} */ (event).detail;
+  const told = Object.fromEntries(Object.entries(params).map(([key, value]) => [key, String(value)]));
+  go({ ...place(), page, run, params: told });
 });
 for (const query of ['(prefers-color-scheme: dark)', '(prefers-contrast: more)']) {
   matchMedia(query).addEventListener('change', () => {

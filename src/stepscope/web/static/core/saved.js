@@ -19,7 +19,8 @@ export function openingHash() {
  */
 export function openingElement(hash) {
   // In two parts: the page's own script may not hold what ends it.
-  return `<${SCRIPT} type="application/json" id="${ID}">${JSON.stringify(hash).replaceAll('<', '\\u003c')}</${SCRIPT}>\n`;
+  const text = JSON.stringify(hash).replaceAll('<', '\\u003c');
+  return `<${SCRIPT} type="application/json" id="${ID}">${text}</${SCRIPT}>\n`;
 }
 
 /**

@@ -125,8 +125,11 @@ function served() {
  */
 export function among(order, place) {
   const { beside, ...params } = place.params;
-  const others = beside?.split('.').map((run) => order.indexOf(Number(run))).join('.');
-  return { ...place, run: order.indexOf(place.run), params: others ? { ...params, beside: others } : params };
+  const run = order.indexOf(place.run);
+  if (!beside) return { ...place, run, params };
+  const [others, ...step] = beside.split('@');
+  const runs = others.split('.').map((other) => order.indexOf(Number(other))).join('.');
+  return { ...place, run, params: { ...params, beside: [runs, ...step].join('@') } };
 }
 
 /**

@@ -9,7 +9,8 @@ import { formatNs, formatSigned } from '../core/units.js';
 /** @typedef {{job: Run|null, choices: Choice[]}} Offer `job` is what the run is a rank of */
 /** @typedef {{rank: number, offset_ns: number|null, drift: number|null, at_ns: number|null,
  *   uncertainty_ns: number|null}} Clock */
-/** @typedef {{align: 'clock'|'steps', labels: string[], offsets_ns: number[], note: string}} Together */
+/** @typedef {{align: 'clock'|'steps', align_step?: number, labels: string[], offsets_ns: number[],
+ *   note: string}} Together `align_step`: of the first run's steps the one that begins together with the others' */
 
 /** Traces of ranks that are held at once: the browser has them all in memory. */
 const MOST_RANKS = 4;
@@ -60,19 +61,31 @@ async function jobOf({ titles, run }, at) {
  * @param {string} beside
  */
 export function chosen({ choices }, beside) {
-  return choices.find(({ runs }) => runs.join('.') === beside)?.runs ?? [];
+  const [wanted] = beside.split('@');
+  return choices.find(({ runs }) => runs.join('.') === wanted)?.runs ?? [];
+}
+
+/**
+ * The step that a place aligns runs by, `1@5`: its place among those of the first run, 0 where none is told.
+ * @param {string} beside
+ */
+export function alignedStep(beside) {
+  const [, step = ''] = beside.split('@');
+  return /^\d{1,6}$/.test(step) ? Number(step) : 0;
 }
 
 /**
  * How the times of runs are brought to those of the first.
  * @param {Offer} offer
  * @param {{at: number, run: Run}[]} shown
+ * @param {number} [step] of the first run, by which others are aligned
  * @returns {Together}
  */
-export function together({ job }, shown) {
+export function together({ job }, shown, step = 0) {
   if (!job) {
     const labels = shown.map(({ run }) => visible(/^(before|after): /.exec(run.title)?.[1] ?? run.title));
-    return { align: 'steps', labels, offsets_ns: [], note: 'first steps begin together' };
+    const note = step ? 'the chosen steps begin together' : 'first steps begin together';
+    return { align: 'steps', align_step: step, labels, offsets_ns: [], note };
   }
   const ranks = shown.map(({ at }) => Number(Object.entries(job.traces).find(([, run]) => run === at)?.[0]));
   const epochs = shown.map(({ run }) => run.report.profile.epoch_ns === null);

@@ -4,7 +4,7 @@ import { download, h, put } from '../core/dom.js';
 import { missing } from '../widgets/panel.js';
 import { warm } from '../trace/client.js';
 import { mountTrace } from '../trace/viewer.js';
-import { OF_RANK, chosen, offered, together } from './beside.js';
+import { OF_RANK, alignedStep, chosen, offered, together } from './beside.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').Source} Source */
@@ -61,9 +61,11 @@ export function tracePage(source, theme, moved) {
     beside: (run) => {
       const own = known.get(run)?.beside;
       if (own) return own;
-      const around = [...known].find(([, { beside }]) => beside.split('.').includes(String(run)));
-      return around ? [String(around[0]), ...around[1].beside.split('.').filter((one) => one !== String(run))].join('.')
-        : '';
+      for (const [first, { beside }] of known) {
+        const others = beside.split('@')[0].split('.');
+        if (others.includes(String(run))) return [first, ...others.filter((one) => one !== String(run))].join('.');
+      }
+      return '';
     },
     setTheme: () => known.forEach(({ viewer }) => viewer?.setTheme?.(theme())),
   };
@@ -110,7 +112,7 @@ function mount(shell, context, beside) {
       return;
     }
     const there = shown.filter(({ pack }) => pack);
-    const joint = there.length > 1 ? together(offer, there) : null;
+    const joint = there.length > 1 ? together(offer, there, alignedStep(beside)) : null;
     const note = there.length < shown.length ? 'this report does not hold its trace' : joint?.note ?? '';
     const runs = shown.map((one) => one.at);
     const save = async (/** @type {import('../trace/viewer.js').Shown} */ state) => {
@@ -119,7 +121,8 @@ function mount(shell, context, beside) {
       const pieces = await source.saved(await withJob(source, offer.job, runs), here);
       download(fileName(run.title), pieces, 'text/html');
     };
-    if (offer.choices.length) choice(shell, bar, mounted, { offer, note, go: context.go });
+    const steps = joint && !offer.job ? stepsOf(run) : [];
+    if (offer.choices.length) choice(shell, bar, mounted, { offer, note, steps, go: context.go });
     put(body);
     const ask = source.arguments;
     mounted.viewer = mountTrace(body, {
@@ -128,7 +131,9 @@ function mount(shell, context, beside) {
       workerUrl: source.workerUrl(),
       theme: shell.theme(),
       save,
-      ...(joint ? { labels: joint.labels, align: joint.align, offsets_ns: joint.offsets_ns } : {}),
+      runs: there.map((one) => one.at),
+      ...(joint ? { labels: joint.labels, align: joint.align, align_step: joint.align_step ?? 0,
+        offsets_ns: joint.offsets_ns } : {}),
       ...(ask ? { arguments: (/** @type {number[]} */ ids, /** @type {number} */ of) => ask(there[of].at, ids) } : {}),
       onSelect: (state) => shell.moved({ ...asParams(state), ...(beside && { beside }) }),
     });
@@ -175,22 +180,34 @@ function fileName(title) {
  * @param {Shell} shell
  * @param {HTMLElement} bar
  * @param {Mounted} mounted
- * @param {{offer: import('./beside.js').Offer, note: string, go: Context['go']}} about
+ * @param {{offer: import('./beside.js').Offer, note: string, steps: string[], go: Context['go']}} about `steps`: by
+ *   which the runs can be aligned
  */
-function choice(shell, bar, mounted, { offer, note, go }) {
+function choice(shell, bar, mounted, { offer, note, steps, go }) {
   const { beside } = mounted;
   const values = ['', ...offer.choices.map(({ runs }) => runs.join('.'))];
   const texts = ['nothing', ...offer.choices.map(({ text }) => text)];
-  const select = h('select', { onchange: () => {
+  const other = (/** @type {string} */ next) => {
     const { viewer } = mounted;
     const state = viewer && !viewer.seesAll() ? viewer.state() : null;
     shell.chose = true;
-    go('trace', { ...(state ? asParams(state) : {}), beside: values[select.selectedIndex] });
-  } }, texts.map((text, k) => h('option', { selected: values[k] === beside }, text)));
-  put(bar, h('label', null, 'beside ', select), note ? h('p', { role: 'note' }, note) : null);
+    go('trace', { ...(state ? asParams(state) : {}), beside: next });
+  };
+  const [now] = beside.split('@');
+  const select = h('select', { onchange: () => other(values[select.selectedIndex]) },
+    texts.map((text, k) => h('option', { selected: values[k] === now }, text)));
+  const by = h('select', { onchange: () => other(`${now}@${by.selectedIndex}`) },
+    steps.map((text, k) => h('option', { selected: k === alignedStep(beside) }, text)));
+  put(bar, h('label', null, 'beside ', select), steps.length ? h('label', null, 'aligned by ', by) : null,
+    note ? h('p', { role: 'note' }, note) : null);
   bar.hidden = false;
   if (shell.chose) select.focus();
   shell.chose = false;
+}
+
+/** @param {import('../core/types.js').Run} run */
+function stepsOf({ report, words }) {
+  return report.steps.map(({ index }) => `step ${words.steps[String(index)] ?? index}`);
 }
 
 /**

@@ -62,6 +62,8 @@ export class App {
     this.searched = '';
     /** @type {((slices: number[], source: number) => Promise<object[]>)|null} */
     this.arguments = null;
+    /** @type {number[]} per source the number of its run in the report */
+    this.runs = [];
     this.tab = 'details';
     this.status = '';
     /** @type {Map<Topic, (() => void)[]>} */
@@ -83,6 +85,18 @@ export class App {
   /** @param {Topic} topic */
   emit(topic) {
     this.listeners.get(topic)?.forEach((listener) => listener());
+  }
+
+  /**
+   * Ask the page for another one about a source's run.
+   * @param {EventTarget|null} from
+   * @param {number} source
+   * @param {Record<string, unknown>} detail
+   */
+  goToPage(from, source, detail) {
+    const run = this.runs[source];
+    from?.dispatchEvent(new CustomEvent('stepscope:go', { bubbles: true,
+      detail: { ...detail, ...(run === undefined ? {} : { run }) } }));
   }
 
   /** What a screen reader says. @param {string} text */

@@ -46,8 +46,6 @@ export async function detailsTab(app) {
  */
 function heading(app, info) {
   const { about } = info;
-  const go = (/** @type {HTMLElement} */ from, /** @type {object} */ detail) => from.dispatchEvent(
-    new CustomEvent('stepscope:go', { bubbles: true, detail }));
   const quoted = about.name.slice(0, 200).replace(/["\\]/g, '\\$&');
   const page = about.kind === 'kernel' ? 'kernels' : about.kind === 'host_op' ? 'ops' : null;
   return h('div', null,
@@ -55,8 +53,24 @@ function heading(app, info) {
     h('div', { class: 'tv-actions' },
       h('button', { type: 'button', onclick: () => copyText(about.name) }, 'Copy name'),
       page ? h('button', { type: 'button', onclick: (/** @type {Event} */ event) => (
-        go(/** @type {HTMLElement} */ (event.target), { page, name: about.name })) }, `Open in ${page}`) : null,
-      h('button', { type: 'button', onclick: () => app.search(`name:"${quoted}"`) }, 'Find all')));
+        app.goToPage(event.target, about.source, { page, name: about.name })) }, `Open in ${page}`) : null,
+      h('button', { type: 'button', onclick: () => app.search(`name:"${quoted}"`) }, 'Find all')),
+    findingsOf(app, about));
+}
+
+/**
+ * The findings that a slice is shown for.
+ * @param {App} app
+ * @param {Brief} about
+ */
+function findingsOf(app, about) {
+  const { header, offset } = app.meta.sources[about.source];
+  const found = header.findings.filter((/** @type {any} */ finding) => finding.evidence.some(
+    (/** @type {any} */ piece) => piece.start_ns + offset === about.start && piece.end_ns + offset
+      === about.start + about.dur));
+  return found.map((/** @type {any} */ finding) => h('p', null, 'Shown for: ', h('button', { type: 'button',
+    class: 'tv-link', onclick: (/** @type {Event} */ event) => (
+      app.goToPage(event.target, about.source, { page: 'overview', finding: finding.id })) }, finding.title)));
 }
 
 /**

@@ -4,6 +4,7 @@ import { formatCount, formatNs } from '../core/units.js';
 import { table } from '../widgets/table.js';
 import { trackName } from './area_tab.js';
 import { link } from './details_tab.js';
+import { keyOf } from './layout.js';
 
 /** @typedef {import('./app.js').App} App */
 
@@ -59,31 +60,34 @@ export async function searchTab(app) {
 
 /** @param {App} app */
 export async function findingsTab(app) {
-  const rows = app.meta.sources.flatMap((source) => source.header.findings.map((/** @type {any} */ finding) => (
-    { ...finding, source })));
+  const rows = app.meta.sources.flatMap((source, at) => source.header.findings.map((/** @type {any} */ finding) => (
+    { ...finding, at, run: source.label })));
   if (!rows.length) return [h('p', { class: 'tv-dim' }, 'Nothing was found that costs time in every step.')];
-  const go = (/** @type {Event} */ event, /** @type {string} */ finding) => event.target?.dispatchEvent(
-    new CustomEvent('stepscope:go', { bubbles: true, detail: { page: 'overview', finding } }));
   return rows.map((finding) => h('div', { class: 'tv-finding' },
     h('button', { type: 'button', class: 'tv-link',
-      onclick: (/** @type {Event} */ event) => go(event, finding.id) }, finding.title),
+      onclick: (/** @type {Event} */ event) => (
+        app.goToPage(event.target, finding.at, { page: 'overview', finding: finding.id })) },
+    [finding.run, finding.title].filter(Boolean).join(': ')),
     h('ul', { class: 'tv-stack' }, finding.evidence.map((/** @type {any} */ piece) => (
       h('li', null, h('button', { type: 'button', class: 'tv-link',
-        onclick: () => evidence(app, finding.source, piece) }, piece.name.slice(0, 160)),
+        onclick: () => evidence(app, finding.at, piece) }, piece.name.slice(0, 160)),
       h('span', { class: 'tv-dim' }, ` ${formatNs(piece.end_ns - piece.start_ns)}`))))),
     finding.evidence.length ? null : h('span', { class: 'tv-dim' }, 'shown by sums, not by a single place')));
 }
 
 /**
  * @param {App} app
- * @param {{offset: number}} source
+ * @param {number} source
  * @param {any} piece
  */
 async function evidence(app, source, piece) {
-  const start = piece.start_ns + source.offset;
-  const track = piece.track === null ? null : app.meta.tracks[piece.track]?.id ?? null;
+  const start = piece.start_ns + app.meta.sources[source].offset;
+  // A track's place among those of its own run.
+  const track = piece.track === null ? null
+    : app.meta.tracks.filter((one) => one.source === source)[piece.track] ?? null;
   const dur = piece.end_ns - piece.start_ns;
-  const slice = await app.ask('locate', { start, dur, name: piece.name, track });
+  const slice = await app.ask('locate', { start, dur, name: piece.name, track: track?.id ?? null, source });
+  if (track) app.arrange({ pinned: [...new Set([...app.arrangement.pinned, keyOf(track)])] });
   app.view.fit(start, start + Math.max(dur, 1), 1);
   if (slice) app.select(slice, { reveal: true, tab: null });
   app.measure = { begin: start, end: start + dur };

@@ -100,14 +100,15 @@ function seen(finding, context) {
 }
 
 /**
- * Go to the trace where a piece of evidence lies, with room around it.
+ * Go to the trace where a piece of evidence lies, with room around it, its track pinned.
  * @param {Context} context
  * @param {Finding} finding
  * @param {Evidence} piece
  */
 function showInTrace(context, finding, piece) {
   const { start_ns: start, dur_ns: duration, track, name: named } = piece;
-  context.trace(finding.rank, traceParams(start, duration, track, named));
+  context.trace(finding.rank, { ...traceParams(start, duration, track, named),
+    ...(track ? { pin: JSON.stringify([track.slice(0, 200)]) } : {}) });
 }
 
 /**
