@@ -11,7 +11,9 @@ from types import ModuleType
 
 from generator import source
 from generator.markdown import section, sentence, table
-from stepscope import limits
+from stepscope import jobs, limits
+from stepscope.cluster import findings as job_findings
+from stepscope.cluster.rules import JOB_RULES
 from stepscope.diagnosis import matrix_work, verdict
 from stepscope.diagnosis import remedies as remedies_module
 from stepscope.diagnosis.finding import paragraphs
@@ -43,6 +45,13 @@ no steps. In a sampled profile every cost is "not determined".
 Below, … and ‹name› stand for what the profile fills in.
 """
 
+JOBS_INTRO = """\
+## Jobs of many ranks
+
+Of a job, findings that its ranks have each for themselves are told once, with how many ranks have them. Beside those
+stand the following, which only the ranks together show ([many ranks](guides/many-ranks.md)).
+"""
+
 NOTICES_INTRO = """\
 Notices are about the profile, not about the job. `damaged_*` and those marked 3 make `profile.complete` false and the
 exit status 3. [Formats and damaged files](formats.md) shows which file leads to which."""
@@ -69,6 +78,7 @@ HOW_READ = ("How the file had to be read, where that is slower: without numba, o
 def page() -> str:
     """The rules in their order, hints for synchronisations, then the notices."""
     modules = [sys.modules[rule.__module__] for rule in RULES]
+    of_jobs = [sys.modules[rule.__module__] for rule in JOB_RULES]
     texts = source.limit_texts()
     general = texts["FINDING_NS"].replace(
         "at least both of these",
@@ -78,12 +88,15 @@ def page() -> str:
         [
             INTRO.format(general=general),
             *(rule_section(module) for module in modules),
+            JOBS_INTRO,
+            *(rule_section(module) for module in of_jobs),
             section("What to write instead of a synchronising op", table(("op", "why it waits", "instead"), hints())),
             section("What no rule says, and why", NOT_TOLD),
             section("Notices", NOTICES_INTRO, table(("code", "exit status", "text"), notices())),
             section("What bounds the step", bottlenecks()),
             section(
-                "Limits of the analysis and of notices", table(("limit", "value", "what it is"), other_limits(modules))
+                "Limits of the analysis and of notices",
+                table(("limit", "value", "what it is"), other_limits([*modules, *of_jobs])),
             ),
         ]
     )
@@ -93,7 +106,7 @@ def rule_section(module: ModuleType) -> str:
     """One rule: its statement, limits, titles and remedies."""
     heading, _, rest = (inspect.getdoc(module) or "").partition(": ")
     first, _, statement = rest.partition("\n\n")
-    limits = [limit_row(name) for name in source.limits_of(module)]
+    limits = [limit_row(name) for name in limits_of(module)]
     titles = "\n".join(f"* {title}" for title in dict.fromkeys(titles_of(module)))
     own = [remedy(text) for _, text in source.constants(module, "_FIX")]
     remedies = "\n\n".join([*by_framework(module), *own])
@@ -105,6 +118,12 @@ def rule_section(module: ModuleType) -> str:
         f"**Limits**\n\n{table(('limit', 'value', 'what it is'), limits)}" if limits else "",
         f"**Remedies**, chosen by what the profile shows\n\n{remedies}" if remedies else "",
     )
+
+
+def limits_of(module: ModuleType) -> list[str]:
+    """The limits a rule applies itself, and those its statement names: what it rests on may apply them."""
+    named = re.findall(r"``([A-Z_]+)``", module.__doc__ or "")
+    return list(dict.fromkeys([*source.limits_of(module), *(name for name in named if name in vars(limits))]))
 
 
 def titles_of(module: ModuleType) -> Iterator[str]:
@@ -122,7 +141,7 @@ def limit_row(name: str) -> tuple[str, str, str]:
 
 def other_limits(modules: list[ModuleType]) -> list[tuple[str, str, str]]:
     """The limits that no rule of the list applies itself."""
-    told = {name for module in modules for name in source.limits_of(module)}
+    told = {name for module in modules for name in limits_of(module)}
     return [limit_row(name) for name in vars(limits) if name.isupper() and name not in told]
 
 
@@ -165,7 +184,8 @@ def hints() -> Iterator[tuple[str, str, str]]:
 
 def notices() -> Iterator[tuple[str, str, str]]:
     """Every notice: about the profile, about its events, about the file."""
-    for module in dict.fromkeys(sys.modules[notice.__module__] for notice in (*NOTICES, *recording.NOTICES)):
+    of_profiles = [sys.modules[notice.__module__] for notice in (*NOTICES, *recording.NOTICES)]
+    for module in dict.fromkeys((*of_profiles, job_findings, jobs)):
         for call in source.calls(module, "Notice"):
             code, text = call.args[:2]
             if isinstance(code, ast.Constant):

@@ -336,6 +336,13 @@ SAME_GPU_SHARE: Final = 0.5
 """A device is slow, and its work no larger, where nine tenths of its kernel time is slower by this share of the
 whole slowdown at least; work that is uneven slows some kernels alone."""
 
+SLOW_LINK_TIMES: Final = 1.25
+"""A group's links are slow where it takes so many times as long as groups like it: below, placement within a switch and
+other jobs' traffic do as much. Our judgement."""
+
+BUBBLE_SHARE: Final = 0.05
+"""Bubbles of a pipeline are told from this share of the step: four stages have 3 % with 100 micro-batches."""
+
 UNDIVIDED_SHARE: Final = 0.05
 """That clocks are too uncertain to divide collectives is said where undivided ones take this share of the step."""
 

@@ -13,6 +13,7 @@ from stepscope.analysis.facts import analyse
 from stepscope.cluster.bandwidth import traffic
 from stepscope.cluster.collectives import KINDS, Collectives, collectives_of
 from stepscope.cluster.job import combine
+from stepscope.cluster.partial import Partial
 from stepscope.names import collectives, replicas
 from stepscope.names.collectives import Collective
 from tests.kit.wire import message, packed
@@ -47,7 +48,7 @@ def hlo() -> bytes:
 def recorded(*ops: tuple[str, int, int]) -> Collectives:
     """Ops of four devices (name, start and duration in µs), as a profile has them."""
     metadata = Plane("/host:metadata", shared={"jit_f(9)": {"Hlo Proto": hlo()}}, extra_names=("jit_f(9)",))
-    stats = {"hlo_module": "jit_f", "program_id": 9}
+    stats: dict[str, int | str] = {"hlo_module": "jit_f", "program_id": 9}
     events = [
         Ev(name, start * US, dur * US, stats | {"hlo_op": name, "device_ordinal": device})
         for device in range(4)
@@ -95,12 +96,15 @@ def test_pairs_of_devices_are_groups_of_their_own() -> None:
 
 def test_eight_devices_of_a_real_run() -> None:
     profile = pipeline.open_profile(EIGHT)
-    facts = combine([pipeline.reduce_rank(profile.source)])
+    partial = pipeline.reduce_rank(profile.source)
+    assert isinstance(partial, Partial)
+    facts = combine([partial])
     (one,) = traffic(facts)
     # The gradient of a 512 x 256 matrix in float32; a process's devices share its clock.
     assert (one.kind, one.bytes, one.size, one.bound) == (Collective.ALL_REDUCE, 512 * 256 * 4, 8, False)
     assert one.per_step == 1
     assert one.wait_ns is not None
+    assert one.bytes is not None
     assert one.bus_bandwidth == pytest.approx(one.bytes / (one.transfer_ns / 1e9) * 2 * 7 / 8)
 
 

@@ -8,49 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stepscope.analysis.categories import Category
-from stepscope.cluster.blame import Straggler
-from stepscope.cluster.cause import Cause, OwnCause
 from stepscope.cluster.intake import kind_of, weight
 from stepscope.cluster.job import JobFacts
-from stepscope.diagnosis.finding import Finding, Notice, paragraphs
+from stepscope.cluster.rules import JOB_RULES
+from stepscope.cluster.rules.straggler import TITLES
+from stepscope.cluster.rules.told import RankFinding
+from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.verdict import GROUPS
 from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE, UNDIVIDED_SHARE
 from stepscope.trace.tables import Bools
 from stepscope.units import format_ns, format_share
 
+__all__ = ["JobDiagnosis", "RankFinding", "diagnose"]
+
 _LISTED = 8
-_STRAGGLERS_TOLD = 4
-_TITLES: dict[Cause, str] = {
-    "input": "it waits for input longer",
-    "slow_device": "its device is slower",
-    "uneven_work": "it has more work",
-    "host": "its host is slower",
-    "link": "its transfers take longer",
-    "unknown": "why is not determined",
-}
-_FIXES: dict[Cause, str] = {
-    "input": """Look at what this rank reads: a slower disk or network path, larger files in its shard, other processes
-on its host. Shard by size instead of by count, and give the loader more workers or a deeper prefetch there.""",
-    "slow_device": """All its kernels take longer, so the device itself is slower: look at its clocks, power cap,
-temperature and other processes (`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`), and swap it for another to see
-whether the delay moves with it.""",
-    "uneven_work": """It is given more work than the others: balance batches by tokens or elements instead of samples,
-experts by load (capacity factor, auxiliary loss), pipeline stages by time.""",
-    "host": """Compare its host with the others: other processes, CPU pinning and power settings, NUMA placement of the
-process, logging or checkpointing that only this rank does. Work that only one rank does (`if rank == 0:`) belongs where
-nobody waits for it: another thread, or fewer steps.""",
-    "link": """Compare this rank's links with the others': cabling, PCIe width and speed, the NIC it was given
-(`nccl-tests` between pairs of nodes shows which), `NCCL_DEBUG=INFO` for the transport that was chosen.""",
-    "unknown": "",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class RankFinding:
-    """A finding and the rank it is told of: the one where it costs most; None where it is the whole job's."""
-
-    finding: Finding
-    rank: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +38,7 @@ class JobDiagnosis:
 
 def diagnose(facts: JobFacts) -> JobDiagnosis:
     """Put what is known of a job into words."""
-    found = [*_held_up(facts), *_of_ranks(facts)]
+    found = [*(one for rule in JOB_RULES for one in rule(facts)), *_of_ranks(facts)]
     found.sort(key=lambda one: _order(one.finding))
     found = _numbered(found)
     least = max(FINDING_SHARE * (facts.mean_step_ns or 0), FINDING_NS)
@@ -97,115 +68,6 @@ def _numbered(found: list[RankFinding]) -> list[RankFinding]:
         seen[one.finding.rule] += 1
         made.append(replace(one, finding=replace(one.finding, id=f"{one.finding.rule}.{seen[one.finding.rule]}")))
     return made
-
-
-# --- who holds up whom ----------------------------------------------------------------------------------------------
-
-
-def _held_up(facts: JobFacts) -> list[RankFinding]:
-    if facts.blame is None or facts.sampled or not facts.blame.determined:
-        return []
-    found = [_straggler(facts, one) for one in facts.blame.stragglers[:_STRAGGLERS_TOLD]]
-    skew = _skew(facts)
-    return [*found, *([skew] if skew else [])]
-
-
-def _straggler(facts: JobFacts, one: Straggler) -> RankFinding:
-    assert facts.blame is not None
-    lane = facts.blame.lanes[one.lane]
-    cause, step = facts.cause_of(lane, one.waited_ns), facts.mean_step_ns or 0
-    name = facts.name(lane)
-    host = facts.partials[lane.partial].host
-    counted = [late for late in facts.blame.steps if late.number in facts.used_steps]
-    why = (
-        f"In {one.steps} of {len(facts.used_steps)} steps {name}{f' (host {host})' if host else ''} is the last to "
-        f"come to collectives, and the others wait {format_ns(one.waited_ns)} per step for it on average. "
-        f"{_because(cause)}"
-    )
-    saving = max(min(one.saving_ns, step), 0)
-    return RankFinding(
-        Finding(
-            rule="straggler",
-            title=f"{name.capitalize()} is late and the others wait for it: {_TITLES[cause.cause]}",
-            why=why + _also(facts, one, len(counted)),
-            fix=paragraphs(_FIXES[cause.cause]),
-            cost_ns_per_step=one.waited_ns,
-            saving_ns_per_step=saving,
-            predicted_step_ns=max(step - saving, 0),
-            confidence="high" if cause.cause != "unknown" else "medium",
-            device=lane.device if lane.device >= 0 else None,
-        ),
-        facts.ranks[lane.partial],
-    )
-
-
-def _because(cause: OwnCause) -> str:
-    if cause.category is None:
-        return "Its own time differs from theirs in nothing that was recorded."
-    spent = f"It spends {format_ns(cause.excess_ns)} per step more than they do on {_words(cause)}"
-    if cause.cause == "unknown":
-        return f"{spent}, which explains too little of it."
-    if cause.kernels:
-        name, times = cause.kernels[0]
-        short = name if len(name) <= 80 else name[:79] + "…"
-        spent += f"; kernel `{short}` takes {times:.2f} times as long" if cause.cause == "uneven_work" else (
-            f"; all its kernels are slower, `{short}` {times:.2f} times"
-        )
-    return f"{spent}."
-
-
-def _words(cause: OwnCause) -> str:
-    if cause.cause == "host" and cause.category is not None:
-        return f"its host ({cause.category.replace('_', ' ')})"
-    return {"input": "waiting for input", "link": "transfers"}.get(cause.cause, str(cause.category).replace("_", " "))
-
-
-def _also(facts: JobFacts, one: Straggler, counted: int) -> str:
-    """The chain by which it holds up ranks that it exchanges nothing with itself."""
-    assert facts.blame is not None
-    chains = [late.chain for late in facts.blame.steps if late.lane == one.lane and len(late.chain) > 1]
-    if not chains or not counted:
-        return ""
-    names = [facts.name(facts.blame.lanes[lane]) for lane in chains[0]]
-    return f" The delay is handed on: {' → '.join(names)}."
-
-
-def _skew(facts: JobFacts) -> RankFinding | None:
-    """What ranks wait for each other beyond the stragglers."""
-    assert facts.blame is not None
-    blame, step = facts.blame, facts.mean_step_ns or 0
-    counted = [at for at, number in enumerate(blame.numbers) if number in facts.used_steps]
-    if not counted:
-        return None
-    known = {one.lane for one in blame.stragglers}
-    cost = blame.cost[:, counted].sum(axis=0).mean()
-    rest = cost - sum(blame.cost[lane, counted].mean() for lane in known)
-    if rest <= 0:
-        return None
-    lasts = len({int(blame.cost[:, at].argmax()) for at in counted})
-    apart = "the other ranks" if known else "ranks"
-    return RankFinding(
-        Finding(
-            rule="rank_skew",
-            title=f"{apart.capitalize()} wait for each other, now for one and now for another",
-            why=(
-                f"They wait {format_ns(round(rest))} per step on average for whoever comes last to a collective; "
-                f"{lasts} different {'ranks do' if lasts > 1 else 'rank does'} in {len(counted)} steps, none more "
-                "often than chance explains."
-            ),
-            fix=paragraphs(
-                """Even out the work of a step: batches of equal length (bucket by length, pack sequences), fixed shapes
-instead of padding to each batch's longest, no host work that strikes ranks at different times (logging, garbage
-collection, checkpoints: let all ranks do it in the same step)."""
-            ),
-            cost_ns_per_step=round(rest),
-            saving_ns_per_step=round(min(rest, step)),
-            predicted_step_ns=max(round(step - rest), 0),
-            basis="modelled",
-            confidence="low",
-        ),
-        None,
-    )
 
 
 # --- what ranks have each for themselves ----------------------------------------------------------------------------
@@ -280,7 +142,7 @@ def _verdict(facts: JobFacts) -> tuple[str, str]:
         one = facts.blame.stragglers[0]
         if one.waited_ns >= BOTTLENECK_SHARE * step:
             lane = facts.blame.lanes[one.lane]
-            cause = _TITLES[facts.cause_of(lane, one.waited_ns).cause]
+            cause = TITLES[facts.cause_of(lane, one.waited_ns).cause]
             share = format_share(min(one.waited_ns / step, 1.0))
             return (
                 f"For {share} of each step ({format_ns(one.waited_ns)} of {format_ns(step)}) the other ranks wait for "

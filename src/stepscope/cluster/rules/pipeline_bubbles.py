@@ -1,0 +1,48 @@
+"""pipeline_bubbles: stages of a pipeline wait for each other's micro-batches.
+
+Statement: ranks that send to, or receive from, one other rank wait in it with nothing else to do, on average for
+``BUBBLE_SHARE`` of the step. Of p stages and m micro-batches (p - 1) / (m + p - 1) of a step is bubble whatever the
+stages take (GPipe, Huang et al. 2019); stages that are not equally long make more. Predicted is a step without it,
+which many micro-batches approach.
+"""
+
+from __future__ import annotations
+
+from stepscope.cluster.job import JobFacts
+from stepscope.cluster.rules.told import RankFinding
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.limits import BUBBLE_SHARE
+from stepscope.units import format_ns, format_share
+
+_FIX = """\
+Send more, smaller micro-batches through the pipeline (the bubble shrinks with their number), use a schedule that
+interleaves (`Schedule1F1B`, `ScheduleInterleaved1F1B` of `torch.distributed.pipelining`), and give stages equal times:
+move layers away from the one that waits least."""
+
+
+def find(facts: JobFacts) -> list[RankFinding]:
+    """At most one finding."""
+    step = facts.mean_step_ns or 0
+    waits = {lane: ns for lane in facts.means if (ns := facts.pipeline_wait_ns(lane)) is not None}
+    if facts.sampled or len(waits) < 2 or not step:
+        return []
+    mean = round(sum(waits.values()) / len(waits))
+    if mean < BUBBLE_SHARE * step:
+        return []
+    least, most = min(waits, key=lambda lane: waits[lane]), max(waits, key=lambda lane: waits[lane])
+    finding = Finding(
+        rule="pipeline_bubbles",
+        title="Stages of the pipeline wait for each other",
+        why=(
+            f"{len(waits)} stages wait {format_ns(mean)} per step on average ({format_share(mean / step)}) for what "
+            f"their neighbours send: {facts.name(least)} least ({format_ns(waits[least])}), {facts.name(most)} most "
+            f"({format_ns(waits[most])})."
+        ),
+        fix=paragraphs(_FIX),
+        cost_ns_per_step=mean,
+        saving_ns_per_step=min(mean, step),
+        predicted_step_ns=max(step - mean, 0),
+        basis="modelled",
+        confidence="low",
+    )
+    return [RankFinding(finding, None)]

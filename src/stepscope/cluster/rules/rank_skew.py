@@ -1,0 +1,72 @@
+"""rank_skew: ranks wait for each other, now for one and now for another.
+
+Statement: what ranks wait in collectives, with nothing else to do, for whoever comes last, beyond what they wait for
+stragglers and for ranks behind a slow link. Nobody is to blame more often than chance explains. Predicted is a step
+without that waiting, which no real job reaches: batches and hosts always differ a little.
+"""
+
+from __future__ import annotations
+
+from stepscope.cluster.job import JobFacts
+from stepscope.cluster.links import slow_links
+from stepscope.cluster.rules.told import RankFinding
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
+from stepscope.units import format_ns
+
+_EVEN = """\
+Even out the work of a step: batches of equal length (bucket by length, pack sequences), fixed shapes instead of padding
+to each batch's longest, no host work that strikes ranks at different times (logging, garbage collection, checkpoints:
+let all ranks do it in the same step)."""
+_PINNED = """
+Where hosts launch late now and then, keep their processes apart: cores of its own for each rank (`taskset`, `numactl`),
+and fewer threads in each."""
+_CURE: Remedies = {
+    TENSORFLOW: f"""{_EVEN}
+Where launches are late now and then, because threads that preprocess take the cores, give each device launching threads
+of its own and the rest fewer:
+    TF_GPU_THREAD_MODE=gpu_private TF_GPU_THREAD_COUNT=2
+    options = tf.data.Options(); options.threading.private_threadpool_size = 8
+A larger batch makes waiting for each other a smaller part of the step.""",
+    PYTORCH: f"""{_EVEN}{_PINNED}
+    OMP_NUM_THREADS=4 torchrun ...   # and gc.freeze(), so that ranks do not collect garbage in turn
+A larger batch, or several under `model.no_sync()`, makes ranks meet less often.""",
+    JAX: f"{_EVEN}{_PINNED}\nA larger batch, or several steps in one `jax.lax.scan`, makes ranks meet less often.",
+    TORCH_XLA: f"{_EVEN}{_PINNED}\nA larger batch makes ranks meet less often.",
+    None: f"{_EVEN}{_PINNED}\nA larger batch makes ranks meet less often.",
+}
+
+
+def find(facts: JobFacts) -> list[RankFinding]:
+    """At most one finding."""
+    if facts.blame is None or facts.sampled or not facts.blame.determined:
+        return []
+    blame, step = facts.blame, facts.mean_step_ns or 0
+    counted = [at for at, number in enumerate(blame.numbers) if number in facts.used_steps]
+    if not counted:
+        return []
+    behind = {rank for one in slow_links(facts) for rank in one.ranks}
+    known = {at for at, lane in enumerate(blame.lanes) if facts.ranks[lane.partial] in behind}
+    known |= {one.lane for one in blame.stragglers}
+    cost = blame.cost[:, counted].sum(axis=0).mean()
+    rest = cost - sum(blame.cost[lane, counted].mean() for lane in known)
+    if rest <= 0:
+        return []
+    lasts = len({int(blame.cost[:, at].argmax()) for at in counted})
+    apart = "The other ranks" if known else "Ranks"
+    finding = Finding(
+        rule="rank_skew",
+        title=f"{apart} wait for each other, now for one and now for another",
+        why=(
+            f"They wait {format_ns(round(rest))} per step on average for whoever comes last to a collective; "
+            f"{lasts} different {'ranks do' if lasts > 1 else 'rank does'} in {len(counted)} steps, none more "
+            "often than chance explains."
+        ),
+        fix=paragraphs(remedy(_CURE, facts.partials[0].framework)),
+        cost_ns_per_step=round(rest),
+        saving_ns_per_step=round(min(rest, step)),
+        predicted_step_ns=max(round(step - rest), 0),
+        basis="modelled",
+        confidence="low",
+    )
+    return [RankFinding(finding, None)]

@@ -1,0 +1,55 @@
+"""slow_link: a group of ranks exchanges the same data more slowly than the other groups like it.
+
+Statement: groups are alike where they have the same number of ranks on as many hosts, and exchange the same sizes by
+the same collectives. Held against the others' median in the same step, from the moment the last rank has come, a group
+takes ``SLOW_LINK_TIMES`` as long, in more steps than chance explains (``STRAGGLER_SIGNIFICANCE``, with the number of
+groups taken into account), and by more than its clocks are uncertain. Only groups of which every rank was read can be
+compared. A single group of all ranks has none to be compared with: a ring is as slow as its slowest link.
+"""
+
+from __future__ import annotations
+
+from stepscope.cluster.job import JobFacts
+from stepscope.cluster.links import SlowLink, slow_links
+from stepscope.cluster.rules.told import RankFinding
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.units import format_count, format_ns, format_rate
+
+_FIX = """\
+Something between these ranks is slower than between the others: run `nccl-tests` (`all_reduce_perf -b 8M -e 256M`) on
+them alone, compare `nvidia-smi topo -m` and `nvidia-smi nvlink --status`, PCIe width and speed (`lspci -vv`), the NIC
+each was given and its error counters, and what `NCCL_DEBUG=INFO` says of the transport (P2P, SHM or NET). Place ranks
+that exchange most on the fastest links."""
+_TOLD = 4
+
+
+def find(facts: JobFacts) -> list[RankFinding]:
+    """One finding per slow group, the dearest first."""
+    if facts.sampled:
+        return []
+    return [RankFinding(_finding(facts, one), one.ranks[0]) for one in slow_links(facts)[:_TOLD]]
+
+
+def _finding(facts: JobFacts, one: SlowLink) -> Finding:
+    step = facts.mean_step_ns or 0
+    saving = min(one.exposed_ns, step)
+    ranks = f"{', '.join(map(str, one.ranks[:8]))}{', …' if len(one.ranks) > 8 else ''}"
+    hosts = f" ({', '.join(one.hosts[:4])})" if one.hosts else ""
+    speed = ""
+    if one.bandwidth is not None and one.usual_bandwidth is not None:
+        speeds = [format_rate(rate, "B/s") for rate in (one.bandwidth, one.usual_bandwidth)]
+        speed = f": {speeds[0]}, the others {speeds[1]}"
+    return Finding(
+        rule="slow_link",
+        title=f"Ranks {ranks} exchange data more slowly than the other groups like theirs",
+        why=(
+            f"Once all have come, their {one.kind.replace('_', '-')}s take {one.times:.2f} times as long as those of "
+            f"{format_count(one.siblings)} other groups of as many ranks{speed}. That is {format_ns(one.excess_ns)} "
+            f"per step, in {one.steps} steps{hosts}; for {format_ns(one.exposed_ns)} of it nothing hides it."
+        ),
+        fix=paragraphs(_FIX),
+        cost_ns_per_step=one.exposed_ns,
+        saving_ns_per_step=saving,
+        predicted_step_ns=max(step - saving, 0),
+        confidence="high" if one.siblings > 1 else "medium",
+    )

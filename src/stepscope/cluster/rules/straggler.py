@@ -1,0 +1,122 @@
+"""straggler: one rank is late step after step, and the others wait for it.
+
+Statement: over the steps, what the others wait for a rank exceeds what they wait for anyone else by more than chance
+makes of ranks that are alike (one-sided t with the number of ranks taken into account, ``STRAGGLER_SIGNIFICANCE``), and
+it is the late one in at least ``STRAGGLER_STEPS`` of them. A delay that was handed on is followed to where it began.
+Its own cause is what it spends more on than the median of the others, where that explains ``CAUSE_SHARE`` of the delay.
+Predicted is a step in which it comes with the latest other.
+"""
+
+from __future__ import annotations
+
+from stepscope.cluster.blame import Straggler
+from stepscope.cluster.cause import Cause, OwnCause
+from stepscope.cluster.job import JobFacts
+from stepscope.cluster.rules.told import RankFinding
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import TENSORFLOW, Remedies, remedy
+from stepscope.units import format_ns
+
+_TOLD = 4
+TITLES: dict[Cause, str] = {
+    "input": "it waits for input longer",
+    "slow_device": "its device is slower",
+    "uneven_work": "it has more work",
+    "host": "its host is slower",
+    "link": "its transfers take longer",
+    "unknown": "why is not determined",
+}
+_FIX_INPUT = """Look at what this rank reads: a slower disk or network path, larger files in its shard, other processes
+on its host. Shard by size instead of by count, and give the loader more workers or a deeper prefetch there."""
+_FIX_DEVICE = """All its kernels take longer, so the device itself is slower: look at its clocks, power cap,
+temperature and other processes (`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`), and swap it for another to see
+whether the delay moves with it."""
+_FIX_WORK = """It is given more work than the others: balance batches by tokens or elements instead of samples,
+experts by load (capacity factor, auxiliary loss), pipeline stages by time."""
+_HOST: Remedies = {
+    TENSORFLOW: """\
+Compare its host with the others: other processes, CPU pinning and power settings, NUMA placement of the process, work
+that only the chief does (summaries, checkpoints). Where threads that preprocess keep those from their cores that
+launch, give each device launching threads of its own, and the input pipeline fewer:
+    TF_GPU_THREAD_MODE=gpu_private TF_GPU_THREAD_COUNT=2
+    options = tf.data.Options(); options.threading.private_threadpool_size = 8""",
+    None: """\
+Compare its host with the others: other processes, CPU pinning and power settings, NUMA placement of the process,
+logging or checkpointing that only this rank does. Work that only one rank does (`if rank == 0:`) belongs where nobody
+waits for it: another thread, or fewer steps.""",
+}
+_FIX_LINK = """Compare this rank's links with the others': cabling, PCIe width and speed, the NIC it was given
+(`nccl-tests` between pairs of nodes shows which), `NCCL_DEBUG=INFO` for the transport that was chosen."""
+
+
+def find(facts: JobFacts) -> list[RankFinding]:
+    """One finding per late rank, the dearest first."""
+    if facts.blame is None or facts.sampled or not facts.blame.determined:
+        return []
+    return [_finding(facts, one) for one in facts.blame.stragglers[:_TOLD]]
+
+
+def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
+    assert facts.blame is not None
+    lane = facts.blame.lanes[one.lane]
+    partial = facts.partials[lane.partial]
+    own, step = facts.cause_of(lane, one.waited_ns), facts.mean_step_ns or 0
+    name, host, cause = facts.name(lane), partial.host, own.cause
+    counted = [late for late in facts.blame.steps if late.number in facts.used_steps]
+    why = (
+        f"In {one.steps} of {len(facts.used_steps)} steps {name}{f' (host {host})' if host else ''} is the last to "
+        f"come to collectives, and the others wait {format_ns(one.waited_ns)} per step for it on average. "
+        f"{_because(own)}"
+    )
+    saving = max(min(one.saving_ns, step), 0)
+    return RankFinding(
+        Finding(
+            rule="straggler",
+            title=f"{name.capitalize()} is late and the others wait for it: {TITLES[cause]}",
+            why=why + _also(facts, one, len(counted)),
+            fix=paragraphs(_fix(cause, partial.framework)),
+            cost_ns_per_step=one.waited_ns,
+            saving_ns_per_step=saving,
+            predicted_step_ns=max(step - saving, 0),
+            confidence="high" if cause != "unknown" else "medium",
+            device=lane.device if lane.device >= 0 else None,
+        ),
+        facts.ranks[lane.partial],
+    )
+
+
+def _fix(cause: Cause, framework: str | None) -> str:
+    if cause == "host":
+        return remedy(_HOST, framework)
+    return {"input": _FIX_INPUT, "slow_device": _FIX_DEVICE, "uneven_work": _FIX_WORK, "link": _FIX_LINK}.get(cause, "")
+
+
+def _because(cause: OwnCause) -> str:
+    if cause.category is None:
+        return "Its own time differs from theirs in nothing that was recorded."
+    spent = f"It spends {format_ns(cause.excess_ns)} per step more than they do on {_words(cause)}"
+    if cause.cause == "unknown":
+        return f"{spent}, which explains too little of it."
+    if cause.kernels:
+        name, times = cause.kernels[0]
+        short = name if len(name) <= 80 else name[:79] + "…"
+        uneven = cause.cause == "uneven_work"
+        spent += f"; kernel `{short}` takes {times:.2f} times as long" if uneven else ""
+        spent += "" if uneven else f"; all its kernels are slower, `{short}` {times:.2f} times"
+    return f"{spent}."
+
+
+def _words(cause: OwnCause) -> str:
+    if cause.cause == "host" and cause.category is not None:
+        return f"its host ({cause.category.replace('_', ' ')})"
+    return {"input": "waiting for input", "link": "transfers"}.get(cause.cause, str(cause.category).replace("_", " "))
+
+
+def _also(facts: JobFacts, one: Straggler, counted: int) -> str:
+    """The chain by which it holds up ranks that it exchanges nothing with itself."""
+    assert facts.blame is not None
+    chains = [late.chain for late in facts.blame.steps if late.lane == one.lane and len(late.chain) > 1]
+    if not chains or not counted:
+        return ""
+    names = [facts.name(facts.blame.lanes[lane]) for lane in chains[0]]
+    return f" The delay is handed on: {' → '.join(names)}."
