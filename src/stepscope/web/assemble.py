@@ -17,7 +17,7 @@ from stepscope.web.bundle import bundle, static
 from stepscope.web.words import words, words_of_comparison
 
 PAGE, WORKER = "main.js", "trace/worker.js"
-STYLES = ("style.css", "trace/trace.css")
+STYLES = ("colours.css", "style.css", "trace/trace.css")
 
 _CHUNK_BYTES = 3 << 20
 """Of a pack per element: browsers limit the length of a string."""

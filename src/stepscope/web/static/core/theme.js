@@ -1,18 +1,21 @@
-/** Light, dark or high contrast: as the system asks, unless the reader chose. */
+/** Light, dark or high contrast, as the system asks unless the reader chose; and the palette of categories. */
 
 export const THEMES = /** @type {const} */ (['auto', 'light', 'dark', 'contrast']);
+export const PALETTES = /** @type {const} */ (['standard', 'blind']);
 /** @typedef {typeof THEMES[number]} Theme */
+/** @typedef {typeof PALETTES[number]} Palette */
 
-const KEY = 'stepscope-theme';
+const THEME = 'stepscope-theme';
+const PALETTE = 'stepscope-palette';
 
 /** @returns {Theme} */
 export function chosenTheme() {
-  try {
-    const kept = localStorage.getItem(KEY);
-    return THEMES.find((theme) => theme === kept) ?? 'auto';
-  } catch {
-    return 'auto'; // Frames of a notebook may not keep anything.
-  }
+  return kept(THEME, THEMES);
+}
+
+/** @returns {Palette} */
+export function chosenPalette() {
+  return kept(PALETTE, PALETTES);
 }
 
 /** @returns {'light'|'dark'|'contrast'} */
@@ -25,10 +28,37 @@ export function shownTheme() {
 
 /** @param {Theme} theme */
 export function chooseTheme(theme) {
+  keep(THEME, theme);
+  document.documentElement.dataset.theme = theme === 'auto' ? shownTheme() : theme;
+}
+
+/** @param {Palette} palette */
+export function choosePalette(palette) {
+  keep(PALETTE, palette);
+  document.documentElement.dataset.palette = palette;
+}
+
+/**
+ * What the reader chose before; the first of what there is, unless they did.
+ * @template {string} T
+ * @param {string} key
+ * @param {readonly T[]} offered
+ * @returns {T}
+ */
+function kept(key, offered) {
   try {
-    localStorage.setItem(KEY, theme);
+    const found = localStorage.getItem(key);
+    return offered.find((one) => one === found) ?? offered[0];
+  } catch {
+    return offered[0]; // Frames of a notebook may not keep anything.
+  }
+}
+
+/** @param {string} key @param {string} value */
+function keep(key, value) {
+  try {
+    localStorage.setItem(key, value);
   } catch {
     // It then lasts as long as the page.
   }
-  document.documentElement.dataset.theme = theme === 'auto' ? shownTheme() : theme;
 }

@@ -3,6 +3,7 @@
 /** @typedef {'category'|'op'|'precision'|'rank'} Mode */
 /** @typedef {'standard'|'blind'} Palette */
 /** @typedef {{mode: Mode, palette: Palette, theme: string}} Look */
+/** @typedef {[number, number, number]} Rgb */
 
 export const MODES = /** @type {const} */ (['category', 'op', 'precision', 'rank']);
 
@@ -15,10 +16,30 @@ const KINDS = /** @type {Record<string, [number, number, number]>} */ ({
   scope: [288, 30, 64], instant: [0, 70, 55],
 });
 
-/** The same after Okabe and Ito (2008): told apart with any kind of colour vision. */
-const BLIND = /** @type {Record<string, [number, number, number]>} */ ({
-  kernel: [164, 100, 31], collective: [202, 100, 35], copy: [202, 77, 63], runtime_call: [56, 85, 60],
-  sync: [327, 45, 64], host_op: [202, 40, 70], compile: [27, 100, 42], allocation: [41, 100, 45], memset: [164, 45, 55],
+/** Kinds and causes of idle time that stay apart for every kind of colour vision; the causes as the pages have them. */
+const BLIND = /** @type {Record<'light'|'dark', Record<string, string>>} */ ({
+  light: {
+    kernel: '#039d79', collective: '#004179', copy: '#002048', memset: '#037369', runtime_call: '#b47700',
+    sync: '#8f40b7', host_op: '#977ccc', compile: '#a33c00', allocation: '#582a00',
+  },
+  dark: {
+    kernel: '#3fc094', collective: '#2387ca', copy: '#92e2fe', memset: '#d9f6c4', runtime_call: '#837a00',
+    sync: '#ba5486', host_op: '#b0a4ec', compile: '#f18e31', allocation: '#fec750',
+  },
+});
+const BLIND_CAUSES = /** @type {Record<'light'|'dark', Record<string, string>>} */ ({
+  light: {
+    input: '#df650c', infeed: '#6c2400', sync: '#95356f', launch: '#6d4a00', launch_latency: '#9d6852',
+    python: '#766600', compile: '#460900', graph_build: '#b27f5e', allocator: '#868a8f', copy_staging: '#002727',
+    transfer: '#11648d', checkpoint_io: '#d255c1', gc: '#580059', profiler: '#6f7488', dependency: '#2e187f',
+    device_latency: '#4c8bdb', unknown_host: '#3a4249', unknown_device: '#3e4594',
+  },
+  dark: {
+    input: '#c55500', infeed: '#a0865a', sync: '#be5995', launch: '#bf860d', launch_latency: '#f2ca62',
+    python: '#b8a933', compile: '#eda374', graph_build: '#ec6b83', allocator: '#7c754e', copy_staging: '#76bcae',
+    transfer: '#8edffe', checkpoint_io: '#d9a0e3', gc: '#df77d0', profiler: '#ededee', dependency: '#6e6ad4',
+    device_latency: '#e0d7bd', unknown_host: '#8e99a0', unknown_device: '#bcc7ce',
+  },
 });
 
 /** Accounting categories that idle time is booked to. */
@@ -97,10 +118,65 @@ function colourOf(model, name, look) {
   const kind = model.kindNames[model.kinds[name]];
   const text = model.texts[name];
   const turn = hash(text);
-  const [hue, saturation, lightness] = base(model, name, kind, look, turn);
   const varies = kind === 'idle' || kind === 'phase' ? 0 : ((turn >>> 8) % 9) - 4;
+  const apart = look.palette === 'blind' ? blind(kind, text, look) : null;
+  if (apart) return legible(/** @type {Rgb} */ (apart.map((one) => one * (1 + varies / 100))), look.theme);
+  const [hue, saturation, lightness] = base(model, name, kind, look, turn);
   const dim = look.theme === 'dark' ? -10 : look.theme === 'contrast' ? 6 : 4;
-  return rgb(hue, saturation, Math.max(22, Math.min(86, lightness + varies * 1.6 + dim)));
+  return legible(rgb(hue, saturation, Math.max(22, Math.min(86, lightness + varies * 1.6 + dim))), look.theme);
+}
+
+/**
+ * The colour-blind palette's own colour, where it has one.
+ * @param {string} kind
+ * @param {string} text
+ * @param {Look} look
+ * @returns {Rgb|null}
+ */
+function blind(kind, text, look) {
+  const shade = look.theme === 'light' ? 'light' : 'dark';
+  const hex = kind === 'idle' ? BLIND_CAUSES[shade][text] : look.mode === 'category' ? BLIND[shade][kind] : undefined;
+  return hex === undefined ? null
+    : /** @type {Rgb} */ ([1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+}
+
+/**
+ * A colour moved to black or white until it stands out from the background as WCAG 2.2 asks of graphics, 3 to 1.
+ * @param {Rgb} colour
+ * @param {string} theme
+ * @returns {Rgb}
+ */
+function legible(colour, theme) {
+  const bgr = background(theme);
+  const behind = luminance([bgr & 255, bgr >> 8 & 255, bgr >> 16 & 255]);
+  const [end, step] = [behind > 0.5 ? 0 : 255, 0.03];
+  let shown = colour;
+  while (ratio(luminance(shown), behind) < 3.02) {
+    shown = /** @type {Rgb} */ (shown.map((one) => one + (end - one) * step));
+  }
+  return shown;
+}
+
+/**
+ * The colour of text on a slice.
+ * @param {number} red
+ * @param {number} green
+ * @param {number} blue
+ */
+export function inkOn(red, green, blue) {
+  return luminance([red, green, blue]) > 0.179 ? '#000000' : '#ffffff';
+}
+
+/** Relative luminance (WCAG 2.2). @param {Rgb} colour */
+function luminance(colour) {
+  const [r, g, b] = colour.map((one) => one / 255).map((one) => (
+    one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/** @param {number} a @param {number} b luminances */
+function ratio(a, b) {
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 }
 
 /**
@@ -120,7 +196,7 @@ function base(model, name, kind, look, turn) {
     return PRECISIONS[model.precisions[name] ?? ''] ?? [0, 0, 62];
   }
   if (look.mode === 'precision') return [0, 0, 74];
-  const own = (look.palette === 'blind' ? BLIND[kind] : undefined) ?? KINDS[kind] ?? KINDS.other;
+  const own = KINDS[kind] ?? KINDS.other;
   return [(own[0] + ((turn >>> 4) % 13) - 6 + 360) % 360, own[1], own[2]];
 }
 

@@ -1,5 +1,6 @@
 /** The canvas: asks for frames, and draws over them what moves on its own (names, selection, arrows, measures). */
 import { h } from '../core/dom.js';
+import { inkOn } from './colours.js';
 import { frameRows, placeOf } from './layout.js';
 import { cut, shortName } from './names.js';
 import { drawArrows, drawNotes, strokeLine } from './overlay.js';
@@ -172,8 +173,7 @@ export class Stage {
       const room = Math.floor((width / scale - 5) / CHARACTER);
       const text = cut(shortName(app.meta.names[name]), room);
       if (room < 3) continue;
-      const light = colours.red[name] * 0.3 + colours.green[name] * 0.59 + colours.blue[name] * 0.11;
-      context.fillStyle = light > 118 ? '#10161c' : '#ffffff';
+      context.fillStyle = inkOn(colours.red[name], colours.green[name], colours.blue[name]);
       context.fillText(text, x + 4 * scale, y + height / 2 + 0.5);
     }
   }
