@@ -119,16 +119,18 @@ def _share_clock(one: Partial, other: Partial) -> bool:
 def _of_group(partials: Sequence[Partial], found: Matched) -> list[tuple[int, int, Clock]]:
     """Clocks of a group's processes against the one that took part in most; devices of one process share a clock."""
     chosen = found.synchronises & (found.present.sum(axis=0) > 1)
-    numbers = sorted({lane.partial for lane in found.lanes})
+    rows: dict[int, list[int]] = defaultdict(list)
+    for row, lane in enumerate(found.lanes):
+        rows[lane.partial].append(row)
+    numbers = sorted(rows)
     if len(numbers) < 2 or not chosen.any():
         return []
-    rows = [[row for row, lane in enumerate(found.lanes) if lane.partial == number] for number in numbers]
     present = found.present[:, chosen]
     start = np.where(present, found.start[:, chosen], np.iinfo(np.int64).min)
     end = np.where(present, found.end[:, chosen], np.iinfo(np.int64).max)
-    begins = np.stack([start[of].max(axis=0) for of in rows])
-    ends = np.stack([end[of].min(axis=0) for of in rows])
-    there = np.stack([present[of].any(axis=0) for of in rows])
+    begins = np.stack([start[rows[number]].max(axis=0) for number in numbers])
+    ends = np.stack([end[rows[number]].min(axis=0) for number in numbers])
+    there = np.stack([present[rows[number]].any(axis=0) for number in numbers])
     lasted = np.where(present, end - start, np.iinfo(np.int64).max).min(axis=0)
     hub = int(np.argmax(there.sum(axis=1)))
     on_devices = all(lane.device != HOST for lane in found.lanes)

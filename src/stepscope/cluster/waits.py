@@ -99,11 +99,12 @@ def divided(partials: Sequence[Partial], groups: Sequence[Arrivals]) -> list[I64
     """The parts of each partial result's rows with collectives divided; every row still sums to its duration."""
     spans: dict[Lane, list[tuple[I64, I64, I64, Bools]]] = {}
     for found in groups:
+        whole = found.whole
         for row, lane in enumerate(found.matched.lanes):
             table, at = partials[lane.partial].collectives, found.matched.at[row]
             there = at >= 0
             began, ended = table.start[at[there]], table.end[at[there]]
-            spans.setdefault(lane, []).append((began, ended, began + found.wait[row, there], found.whole[there]))
+            spans.setdefault(lane, []).append((began, ended, began + found.wait[row, there], whole[there]))
     parts = [partial.rows.parts.copy() for partial in partials]
     for lane, found_spans in spans.items():
         began, ended, came, whole = (np.concatenate(column) for column in zip(*found_spans, strict=True))
