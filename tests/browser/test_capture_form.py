@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,33 +13,88 @@ import pytest
 from stepscope.cli.view import captures_in, entries_of
 from stepscope.remote.messages import XPLANE, ProfileRequest, encoded_response
 from stepscope.web.app import App, Server
+from stepscope.wire import field
 from tests.browser.test_report_served import watched
 from tests.web.reports import EXAMPLE
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 
-def test_a_job_is_recorded_and_its_profile_opens(browser: Browser, tmp_path: Path) -> None:
+@contextmanager
+def form(browser: Browser, folder: Path) -> Iterator[Page]:
+    """The open form of a page that keeps captures below a folder."""
     pytest.importorskip("grpc", reason="grpcio is not installed (pip install stepscope[remote])")
-    from tests.remote.peers import XSPACE, nothing_listens, serving
-
-    let_go = threading.Event()
-
-    def sends(request: ProfileRequest, _: Any) -> bytes:
-        assert let_go.wait(30)
-        return encoded_response(request, XPLANE, XSPACE)
-
-    entries, folder = entries_of((str(EXAMPLE),)), tmp_path / "captures"
-    with serving(sends) as address, Server(App(lambda: entries, captures=captures_in(folder))) as server:
+    entries = entries_of((str(EXAMPLE),))
+    with Server(App(lambda: entries, captures=captures_in(folder))) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         with watched(browser, server.url) as page:
             page.goto(server.url)
             page.get_by_role("button", name="Capture").click()
             page.get_by_label("seconds").fill("0.2")
-            page.get_by_label("HOST:PORT").fill(nothing_listens())
+            yield page
+        server.shutdown()
+
+
+def record(page: Page, address: str, said: str) -> None:
+    """Ask for a capture by keyboard, and wait until the page says so."""
+    page.get_by_label("HOST:PORT").fill(address)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f".capture-said .damage:has-text('{said}')")
+
+
+def test_why_no_profile_came_is_one_sentence(browser: Browser, tmp_path: Path) -> None:
+    def busy(_: ProfileRequest, context: Any) -> bytes:
+        import grpc
+
+        context.abort(grpc.StatusCode.ALREADY_EXISTS, "Another profiling session active.")
+        raise AssertionError
+
+    with form(browser, tmp_path) as page:
+        from tests.remote.peers import nothing_listens, serving
+
+        record(page, nothing_listens(), "nothing listens there")
+        with serving(lambda *_: field(7, 1)) as empty:
+            record(page, empty, "its profile is empty")
+        with serving(busy) as address:
+            record(page, address, "another profile is being recorded there; try again when it is done")
+        assert page.locator(".capture-said .damage").count() == 1
+
+
+def test_a_capture_is_cancelled_from_the_page(browser: Browser, tmp_path: Path) -> None:
+    with form(browser, tmp_path / "captures") as page:
+        from tests.remote.peers import serving
+
+        let_go = threading.Event()
+
+        def waits(request: ProfileRequest, context: Any) -> bytes:
+            context.add_callback(let_go.set)  # Once the call has ended, on whichever side.
+            assert let_go.wait(30)
+            return encoded_response(request, XPLANE, b"")
+
+        with serving(waits) as address:
+            page.get_by_label("HOST:PORT").fill(address)
             page.get_by_role("button", name="Record").click()
-            page.wait_for_selector(".capture-said:has-text('nothing listens there')")
+            page.wait_for_selector(".capture-said progress")
+            assert page.get_by_role("button", name="Record").is_disabled()
+            page.get_by_role("button", name="Cancel").click()
+            page.wait_for_selector(f".capture-said:has-text('{address}: cancelled before its profile came')")
+            assert let_go.wait(30)  # The job's server knows.
+            assert page.get_by_role("button", name="Record").is_enabled()
+            assert page.get_by_role("button", name="Cancel").count() == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_job_is_recorded_and_its_profile_opens(browser: Browser, tmp_path: Path) -> None:
+    let_go = threading.Event()
+    with form(browser, tmp_path / "captures") as page:
+        from tests.remote.peers import XSPACE, serving
+
+        def sends(request: ProfileRequest, _: Any) -> bytes:
+            assert let_go.wait(30)
+            return encoded_response(request, XPLANE, XSPACE)
+
+        with serving(sends) as address:
             page.get_by_label("HOST:PORT").fill(address)
             page.get_by_role("button", name="Record").click()
             page.wait_for_selector(f".capture-said:has-text('{address}')")
@@ -47,7 +104,6 @@ def test_a_job_is_recorded_and_its_profile_opens(browser: Browser, tmp_path: Pat
             chosen = page.get_by_label("Profile").evaluate("(one) => one.selectedOptions[0].text")
             assert chosen.startswith("captured 20")
             assert chosen.endswith(".xplane.pb")
-        server.shutdown()
     (path,) = tmp_path.rglob("*.xplane.pb")
     assert path.read_bytes() == XSPACE
-    assert path.is_relative_to(folder)
+    assert path.is_relative_to(tmp_path / "captures")

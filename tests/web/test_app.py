@@ -107,7 +107,7 @@ def test_a_profile_that_cannot_be_read_says_why(server: Server) -> None:
         "api/-1/report",
         "api/%D9%A2/report",
         "api/0/../1/report",
-        "api/0/file",
+        "api/0/path",
         "api/0",
         "pages/overview.js",
     ],

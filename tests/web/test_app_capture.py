@@ -30,15 +30,19 @@ def opened() -> Opened:
 
 @dataclass
 class Job:
-    """Is recorded until it is let go."""
+    """Is recorded until it is let go, or given up."""
 
     asked: list[tuple[str, float]] = field(default_factory=list)
     let_go: threading.Event = field(default_factory=threading.Event)
     failure: Exception | None = None
 
-    def record(self, address: str, seconds: float) -> Entry:
+    def record(self, address: str, seconds: float, stop: threading.Event) -> Entry:
         self.asked.append((address, seconds))
-        assert self.let_go.wait(30)
+        for _ in range(600):
+            if self.let_go.wait(0.05):
+                break
+            if stop.is_set():
+                raise StepscopeError(f"{address}: cancelled before its profile came")
         if self.failure is not None:
             raise self.failure
         return Entry("captured", opened)
@@ -103,6 +107,40 @@ def test_one_at_a_time(server: Server, job: Job) -> None:
     job.let_go.set()
     ended(server)
     assert len(job.asked) == 1
+
+
+def cancel(server: Server, method: str = "POST", **headers: str) -> tuple[int, bytes]:
+    return ask(server, method, b"{}", urlsplit(server.url).path + "api/capture/cancel", **headers)
+
+
+def test_a_capture_is_cancelled_and_another_may_follow(server: Server, job: Job) -> None:
+    assert ask(server, "POST", wanted())[0] == 200
+    status, body = cancel(server)
+    assert (status, json.loads(body)["cancelled"]) == (200, True)
+    state = ended(server)
+    assert state["failure"] == ["localhost:9012: cancelled before its profile came"]
+    assert (state["captured"], state["cancelled"]) == (0, False)
+    assert cancel(server)[0] == 200  # Nothing runs: nothing happens.
+    job.let_go.set()
+    assert json.loads(ask(server, "POST", wanted("localhost:9013"))[1])["cancelled"] is False
+    assert ended(server)["captured"] == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", {}, 404),
+        ("PUT", {}, 405),
+        ("POST", {"Origin": "http://evil.example"}, 403),
+        ("POST", {"Content-Type": "text/plain"}, 415),
+    ],
+)
+def test_nobody_else_cancels(server: Server, job: Job, method: str, headers: dict[str, str], status: int) -> None:
+    ask(server, "POST", wanted())
+    assert cancel(server, method, **headers)[0] == status
+    assert json.loads(ask(server, "GET")[1])["cancelled"] is False
+    job.let_go.set()
+    assert ended(server)["captured"] == 1
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 import webbrowser
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,7 @@ import click
 
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.streams import say
-from stepscope.errors import Exit, UsageError
+from stepscope.errors import Exit, StepscopeError, UsageError
 
 if TYPE_CHECKING:
     from stepscope.pipeline import Job, Progress
@@ -144,12 +145,16 @@ def captures_in(folder: Path) -> Captures:
         if len(parsed(address)) > 1:
             raise UsageError("the page records one address at a time; stepscope capture records several")
 
-    def record(address: str, seconds: float) -> Entry:
+    def record(address: str, seconds: float, stop: threading.Event) -> Entry:
         from stepscope.readers.source import Source
-        from stepscope.remote.collect import capture_from
+        from stepscope.remote.collect import Wanted, capture
         from stepscope.web.app import Entry
 
-        (path,) = capture_from(address, folder, duration=seconds, token=os.environ.get("STEPSCOPE_TOKEN"))
+        wanted = Wanted(seconds, token=os.environ.get("STEPSCOPE_TOKEN"))
+        (captured,) = capture(parsed(address), folder, wanted, stop)
+        path = captured.path
+        if path is None:
+            raise captured.failure or StepscopeError(f"{address}: no profile came")
         title = f"captured {path.parent.name}: {path.name}"
         entry = Entry(title, partial(_opened, Source(path), title))
         entry.opened()

@@ -5,6 +5,7 @@ Peers are untrusted: every wait has an end, an answer has a greatest size, and n
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,8 @@ from stepscope.report.names import visible
 
 INSTALL = "capturing from a server needs grpcio, which is not installed: pip install 'stepscope[remote]'"
 MONITOR_S = 5.0
+_LOOK_S = 0.2
+"""How often a waiting call looks whether it is still wanted."""
 _LONGEST_WORDS = 300
 
 
@@ -38,12 +41,19 @@ class Answer:
 
 
 def profile(
-    addresses: Sequence[Address], request: ProfileRequest, *, timeout_s: float, max_bytes: int, token: str | None = None
+    addresses: Sequence[Address],
+    request: ProfileRequest,
+    *,
+    timeout_s: float,
+    max_bytes: int,
+    token: str | None = None,
+    stop: threading.Event | None = None,
 ) -> Iterator[Answer]:
     """Ask all servers at once; an answer for each, in order, after ``timeout_s`` at the latest.
 
     Nothing is asked of any before all were connected to, so that they record at the same time; those that could not
-    be do not keep the others from recording. Raises StepscopeError where gRPC is not installed.
+    be do not keep the others from recording. Calls end early once ``stop`` is set. Raises StepscopeError where gRPC is
+    not installed.
     """
     grpc = imported_grpc()
     failures = dict(zip(addresses, _gathered(addresses), strict=True))
@@ -69,7 +79,9 @@ def profile(
                 continue
             try:
                 # Taken out, so that the bytes of one answer are gone before the next is looked at.
-                yield Answer(address, ProfileResponse.decode(calls.pop(address).result()))
+                yield Answer(address, ProfileResponse.decode(_result(grpc, calls.pop(address), stop)))
+            except grpc.FutureCancelledError:
+                yield Answer(address, failure=StepscopeError(f"{address}: cancelled before its profile came"))
             except grpc.RpcError as error:
                 yield Answer(address, failure=_in_words(grpc, address, error, timeout_s, max_bytes))
 
@@ -98,6 +110,15 @@ def imported_grpc() -> Any:
     except ImportError:
         raise StepscopeError(INSTALL) from None
     return grpc
+
+
+def _result(grpc: Any, call: Any, stop: threading.Event | None) -> bytes:
+    while stop is not None:
+        if stop.is_set():
+            call.cancel()
+        with suppress(grpc.FutureTimeoutError):
+            return bytes(call.result(timeout=_LOOK_S))
+    return bytes(call.result())
 
 
 def _channel_options(max_bytes: int) -> list[tuple[str, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -84,8 +85,10 @@ def capture_from(
     return paths
 
 
-def capture(addresses: Sequence[Address], out: Path, wanted: Wanted) -> Iterator[Captured]:
-    """Record jobs at the same time; what became of each, in order.
+def capture(
+    addresses: Sequence[Address], out: Path, wanted: Wanted, stop: threading.Event | None = None
+) -> Iterator[Captured]:
+    """Record jobs at the same time; what became of each, in order; once ``stop`` is set, waits for no more.
 
     Raises UsageError where a server is to count steps and cannot, StepscopeError where gRPC is not installed.
     """
@@ -108,7 +111,12 @@ def capture(addresses: Sequence[Address], out: Path, wanted: Wanted) -> Iterator
     )
     recording_s = CAPTURE_WAIT_S if wanted.steps is not None else wanted.duration_s
     answers = client.profile(
-        addresses, request, timeout_s=recording_s + wanted.timeout_s, max_bytes=wanted.max_bytes, token=wanted.token
+        addresses,
+        request,
+        timeout_s=recording_s + wanted.timeout_s,
+        max_bytes=wanted.max_bytes,
+        token=wanted.token,
+        stop=stop,
     )
     try:
         for answer in answers:

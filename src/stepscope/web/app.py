@@ -111,8 +111,9 @@ class App:
         """Answer one request."""
         method = environ["REQUEST_METHOD"]
         path = environ["PATH_INFO"].removeprefix(self._prefix)
-        if method == "POST" and path == "/api/capture" and self._captures is not None:
-            answer = _refused(self._captures, environ) or self._capturing(self._captures)
+        if method == "POST" and path in _POSTED and self._captures is not None:
+            refused = _foreign(environ) or _POSTED[path](self._captures, environ)
+            answer = refused or self._capturing(self._captures)
         elif method not in ("GET", "HEAD"):
             answer = _text("only GET", HTTPStatus.METHOD_NOT_ALLOWED)
         else:
@@ -207,16 +208,21 @@ def _text(text: str, status: HTTPStatus) -> Answer:
     return Answer(text.encode("utf-8", "backslashreplace"), "text/plain; charset=utf-8", status)
 
 
-def _refused(captures: Captures, environ: WSGIEnvironment) -> Answer | None:
-    """Start the capture that a page of this server asks for, or say why not; pages of others are refused.
+def _foreign(environ: WSGIEnvironment) -> Answer | None:
+    """The refusal of what another page than this server's posted.
 
     Browsers send Origin with each POST, and ask before they send JSON to another origin, which is never allowed.
     """
     host, origin = environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN", "")
     if not _is_loopback(host) or origin.lower() != f"http://{host}".lower():
-        return _text("only the page of this server may start a capture", HTTPStatus.FORBIDDEN)
+        return _text("only the page of this server may do this", HTTPStatus.FORBIDDEN)
     if environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower() != "application/json":
-        return _text("a capture is asked for in JSON", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        return _text("this is asked for in JSON", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    return None
+
+
+def _started(captures: Captures, environ: WSGIEnvironment) -> Answer | None:
+    """Start a capture, or say why not."""
     length = environ.get("CONTENT_LENGTH") or ""
     if not (length.isascii() and length.isdecimal() and len(length) < 6 and int(length) <= _MOST_POSTED):
         return _text(f"no more than {_MOST_POSTED} bytes are read", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
@@ -232,6 +238,11 @@ def _refused(captures: Captures, environ: WSGIEnvironment) -> Answer | None:
     return None
 
 
+def _cancelled(captures: Captures, environ: WSGIEnvironment) -> None:
+    captures.cancel()
+
+
+_POSTED = {"/api/capture": _started, "/api/capture/cancel": _cancelled}
 _NOTHING = _text("there is nothing here", HTTPStatus.NOT_FOUND)
 
 

@@ -13,8 +13,9 @@ from stepscope.limits import PAGE_CAPTURE_LONGEST_S, PAGE_CAPTURES
 if TYPE_CHECKING:
     from stepscope.web.app import Entry
 
-Record = Callable[[str, float], "Entry"]
-"""Records ``HOST:PORT`` for so many seconds. Raises StepscopeError with what a user should know."""
+Record = Callable[[str, float, threading.Event], "Entry"]
+"""Records ``HOST:PORT`` for so many seconds, unless the event is set meanwhile. Raises StepscopeError with what a user
+should know."""
 
 
 class Captures:
@@ -33,6 +34,7 @@ class Captures:
         self._seconds = 0.0
         self._began = 0.0
         self._failure: list[str] = []
+        self._stop = threading.Event()
 
     def state(self) -> dict[str, Any]:
         """What the page shows: the capture that runs, how many profiles arrived, why the last one did not."""
@@ -40,6 +42,7 @@ class Captures:
             return {
                 "running": self._address,
                 "seconds": self._seconds,
+                "cancelled": self._address is not None and self._stop.is_set(),
                 "elapsed": round(time.monotonic() - self._began, 1) if self._address is not None else None,
                 "captured": len(self.entries),
                 "failure": self._failure,
@@ -60,12 +63,20 @@ class Captures:
             if len(self.entries) >= PAGE_CAPTURES:
                 raise UsageError(f"{PAGE_CAPTURES} profiles were captured here: start stepscope view again for more")
             self._address, self._seconds, self._began, self._failure = address, seconds, time.monotonic(), []
-        threading.Thread(target=self._run, args=(address, seconds), name="stepscope-capture", daemon=True).start()
+            stop = self._stop = threading.Event()
+        threading.Thread(
+            target=self._run, args=(address, seconds, stop), name="stepscope-capture", daemon=True
+        ).start()
 
-    def _run(self, address: str, seconds: float) -> None:
+    def cancel(self) -> None:
+        """Give up the capture that runs, if one does; its end follows soon."""
+        with self._lock:
+            self._stop.set()
+
+    def _run(self, address: str, seconds: float, stop: threading.Event) -> None:
         failure: list[str] = []
         try:
-            entry = self._record(address, seconds)
+            entry = self._record(address, seconds, stop)
         except StepscopeError as error:
             failure = [error.sentence, *error.details]
         except Exception as error:  # noqa: BLE001  The page says it; nobody reads this thread's traceback.

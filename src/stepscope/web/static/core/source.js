@@ -112,6 +112,9 @@ function served() {
       start: (address, seconds) => answer('api/capture', {
         method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ address, seconds }),
       }).then((response) => response.json()),
+      cancel: () => answer('api/capture/cancel', {
+        method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}',
+      }).then((response) => response.json()),
       state: () => answer('api/capture').then((response) => response.json()),
     },
   };

@@ -6,6 +6,7 @@ const NOT_SHOWN = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
 const LONGEST = 8192;
 /** Characters of a name that a page shows; the rest of it is in copies and downloads. */
 export const LONGEST_NAME = 400;
+const LONGEST_PLACE = 56;
 
 /**
  * Every character that acts on the text around it, or is not shown, as an escape: controls, bidirectional overrides,
@@ -43,6 +44,20 @@ export function shorten(text, most = LONGEST_NAME) {
 export function name(text, className = 'name') {
   if (text === null || text === undefined) return h('span', { class: 'dim' }, '–');
   return h('bdi', { class: className, title: shorten(text, 2000) }, shorten(withoutNoise(text)));
+}
+
+/**
+ * A place of the source as `name` shows it; of a long path the end, which says more than its beginning.
+ * @param {string|null} place
+ */
+export function placeName(place) {
+  const parts = place?.split('/') ?? [];
+  if (place === null || place.length <= LONGEST_PLACE || parts.length < 3) return name(place);
+  let kept = parts.length - 1;
+  while (kept > 1 && parts.slice(kept - 1).join('/').length < LONGEST_PLACE) kept--;
+  const shown = name(`…/${parts.slice(kept).join('/')}`);
+  shown.title = shorten(place, 2000);
+  return shown;
 }
 
 /**

@@ -47,10 +47,10 @@
  *   traces: Record<string, number>}} Run `traces`: of a job, which run holds a rank's trace.
  * @typedef {{sentence: string, scaling: string[], achieved: string|null, findings: string[]}} ComparisonWords
  * @typedef {{document: Record<string, any>, words: ComparisonWords}} Comparison `stepscope.comparison/1`.
- * @typedef {{running: string|null, seconds: number, elapsed: number|null, captured: number, failure: string[],
- *   profiles: number}} CaptureState `profiles`: how many are served now; the last is the newest.
+ * @typedef {{running: string|null, cancelled: boolean, seconds: number, elapsed: number|null, captured: number,
+ *   failure: string[], profiles: number}} CaptureState `profiles`: how many are served now; the last is the newest.
  * @typedef {{missing: string|null, start: (address: string, seconds: number) => Promise<CaptureState>,
- *   state: () => Promise<CaptureState>}} Capture `missing`: what to install first.
+ *   cancel: () => Promise<CaptureState>, state: () => Promise<CaptureState>}} Capture `missing`: what to install first.
  * @typedef {{
  *   titles: string[],
  *   run: (at: number) => Promise<Run>,

@@ -38,7 +38,8 @@ function render(context) {
     list(context),
     ...(analyses.breakdown ?? []).filter((one) => !one.unused).map((one) => idleBy(context, one)),
     gaps(context),
-    h('div', { class: 'two' }, syncs(context), copies(context)),
+    syncs(context),
+    copies(context),
     delays(context),
     related(context, RULES),
   );

@@ -20,6 +20,11 @@ export function captureForm(capture, opened) {
     name: 'seconds', type: 'number', min: '0.1', max: '600', step: 'any', value: '2', style: { width: '64px' },
   });
   const begin = h('button', { class: 'primary' }, 'Record');
+  const cancel = h('button', { type: 'button', hidden: true, onclick: () => {
+    cancel.disabled = true;
+    void capture.cancel().catch((error) => put(said, failed(error)));
+  } }, 'Cancel');
+  const bar = h('progress', { max: 1, 'aria-label': 'Recorded' });
   const form = h(
     'form',
     { onsubmit: (/** @type {Event} */ event) => {
@@ -28,7 +33,7 @@ export function captureForm(capture, opened) {
     } },
     h('p', { class: 'dim' }, 'Where its profiler server listens: that of JAX, TensorFlow or PyTorch/XLA, or of ',
       'stepscope.start_server(PORT) in a PyTorch job.'),
-    h('label', null, 'HOST:PORT ', address), ' ', h('label', null, 'seconds ', seconds), ' ', begin,
+    h('label', null, 'HOST:PORT ', address), ' ', h('label', null, 'seconds ', seconds), ' ', begin, ' ', cancel,
   );
   const dialog = h(
     'dialog',
@@ -46,21 +51,25 @@ export function captureForm(capture, opened) {
   /** @param {() => Promise<CaptureState>} ask */
   async function follow(ask) {
     begin.disabled = true;
+    cancel.disabled = false;
     try {
       let state = await ask();
       const before = state.captured;
       const ran = state.running !== null;
       while (state.running !== null) {
-        put(said, h('p', null, progress(state)));
+        cancel.hidden = false;
+        bar.value = Math.min(1, (state.elapsed ?? 0) / state.seconds);
+        put(said, h('p', null, progress(state)), h('p', null, bar));
         await new Promise((done) => { setTimeout(done, POLL_MS); });
         state = await capture.state();
       }
       put(said, state.failure.map((line, at) => h('p', { class: at ? '' : 'damage' }, visible(line))));
       if (ran && state.captured > before) arrived(state.profiles - 1);
     } catch (error) {
-      put(said, h('p', { class: 'damage' }, visible(/** @type {Error} */ (error).message)));
+      put(said, failed(/** @type {Error} */ (error)));
     } finally {
       begin.disabled = false;
+      cancel.hidden = true;
     }
   }
 
@@ -73,9 +82,15 @@ export function captureForm(capture, opened) {
   return { button, dialog };
 }
 
+/** @param {Error} error */
+function failed(error) {
+  return h('p', { class: 'damage' }, visible(error.message));
+}
+
 /** @param {CaptureState} state */
-export function progress({ running, seconds, elapsed }) {
+export function progress({ running, cancelled, seconds, elapsed }) {
   const passed = elapsed ?? 0;
+  if (cancelled) return `Cancelling the capture of ${visible(running ?? '')} …`;
   return passed < seconds
     ? `Recording ${visible(running ?? '')}: ${passed.toFixed(1)} of ${seconds} s`
     : `Recorded ${visible(running ?? '')}; waiting for its profile: ${(passed - seconds).toFixed(1)} s`;

@@ -1,7 +1,7 @@
 /** Columns that many tables have. */
 
 import { h } from '../core/dom.js';
-import { locator, name } from '../core/text.js';
+import { locator, name, placeName } from '../core/text.js';
 import { formatBytes, formatCount, formatNs, formatShare, orDash } from '../core/units.js';
 
 /**
@@ -82,7 +82,7 @@ export function yes(title, value) {
  * @returns {Column<Row>}
  */
 export function where(title = 'where', value = (row) => row.where) {
-  return named(title, (row) => locator(value(row)));
+  return { title, value: (row) => locator(value(row)), show: (row) => placeName(locator(value(row))) };
 }
 
 /**

@@ -79,7 +79,7 @@ function cells({ values, colour }, most) {
 function texts({ values, columns, format }) {
   return h('div', { class: 'heat-values', 'aria-hidden': 'true',
     style: { 'grid-template-columns': `repeat(${columns.length}, 1fr)` } },
-  values.flat().map((value) => h('span', null, value ? format(value) : '')));
+  values.flat().map((value) => h('span', null, value ? h('b', null, format(value)) : null)));
 }
 
 /**

@@ -42,7 +42,8 @@ export function roofline(given) {
     across.map((value) => s('line', { class: 'grid', x1: x(value), x2: x(value), y1: 0, y2: HEIGHT })),
     up.map((value) => s('line', { class: 'grid', x1: 0, x2: WIDTH, y1: y(value), y2: y(value) })),
     roofs.map((roof) => s('path', { class: 'roof', d: roofPath(roof, across, x, y) })),
-    roofs.map((roof) => roofName(roof, x(roof.flops / roof.bytes), y(roof.flops) + 15)),
+    spread(roofs.map((roof) => y(roof.flops) + 15)).map((below, at) =>
+      roofName(roofs[at], x(roofs[at].flops / roofs[at].bytes), below)),
     dots,
   );
   return h(
@@ -54,6 +55,17 @@ export function roofline(given) {
     h('div', { class: 'labels' }, across.map((value) => h('span', null, String(Number(value.toPrecision(3)))))),
     h('div', { class: 'labels' }, h('span', null, 'FLOPs per byte')),
   );
+}
+
+/**
+ * Heights of lines of text, moved down where the one above would lie over them.
+ * @param {number[]} heights
+ */
+export function spread(heights) {
+  const order = heights.map((_, at) => at).sort((a, b) => heights[a] - heights[b]);
+  const moved = heights.slice();
+  order.forEach((at, nth) => { if (nth) moved[at] = Math.max(moved[at], moved[order[nth - 1]] + 15); });
+  return moved;
 }
 
 /**

@@ -92,7 +92,7 @@ export function strip(steps, names, chosen, choose) {
     svg,
   );
   draw();
-  return h('div', { class: 'strip' }, h('span', { class: 'dim' }, 'Steps'), area, text, clear);
+  return h('section', { class: 'strip', 'aria-label': 'Steps' }, h('span', { class: 'dim' }, 'Steps'), area, text, clear);
 }
 
 /**

@@ -82,7 +82,7 @@ export function table(given) {
     h(
       'div',
       { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': label },
-      h('table', { 'aria-label': label }, h('thead', null, h('tr', null, heads, onRow ? h('th', null) : null)), body),
+      h('table', { 'aria-label': label }, h('thead', null, h('tr', null, heads, onRow ? h('th', { scope: 'col' }, h('span', { class: 'sr' }, given.rowLabel ?? 'Open')) : null)), body),
     ),
     more,
   );
