@@ -12,7 +12,7 @@ import pytest
 
 import stepscope
 from tests.kit.traces import real_trace
-from tests.web.reports import EXAMPLE, hostile_profile
+from tests.web.reports import EXAMPLE, EXAMPLES, hostile_profile
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -67,7 +67,7 @@ def _watched(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """The address of the HTML report of a profile: ``example``, ``hostile``, or a real trace by its path."""
+    """The address of the HTML report of a profile: ``example``, ``hostile``, an example or a real trace by its path."""
     folder = tmp_path_factory.mktemp("reports")
     made: dict[str, str] = {}
 
@@ -84,7 +84,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 def _source(name: str, folder: Path) -> Path:
     if name == "hostile":
         return hostile_profile(folder)
-    return EXAMPLE if name == "example" else real_trace(name)
+    path = EXAMPLE if name == "example" else EXAMPLES / name
+    return path if path.exists() else real_trace(name)
 
 
 @pytest.fixture

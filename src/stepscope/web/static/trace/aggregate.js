@@ -71,9 +71,10 @@ export function selfTimes(model, slices, begin, end) {
  * @param {number} trackNumber
  * @param {number} begin
  * @param {number} end
+ * @param {number} [most] names, those with most time of their own
  * @returns {TrackSum}
  */
-export function sumTrack(model, trackNumber, begin, end) {
+export function sumTrack(model, trackNumber, begin, end, most = NAMES_SHOWN) {
   const slices = overlapping(model, model.tracks[trackNumber], begin, end);
   const own = selfTimes(model, slices, begin, end);
   /** @type {Map<number, {count: number, total: number, self: number, durations: number[]}>} */
@@ -96,7 +97,7 @@ export function sumTrack(model, trackNumber, begin, end) {
       max: sorted[sorted.length - 1] };
   });
   names.sort((a, b) => b.self - a.self || b.total - a.total);
-  return { track: trackNumber, count: slices.length, busy, names: names.slice(0, NAMES_SHOWN) };
+  return { track: trackNumber, count: slices.length, busy, names: names.slice(0, most) };
 }
 
 /**

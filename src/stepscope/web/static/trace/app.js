@@ -64,6 +64,8 @@ export class App {
     this.arguments = null;
     /** @type {number[]} per source the number of its run in the report */
     this.runs = [];
+    /** @type {() => void} saves what is in sight as a picture */
+    this.picture = () => {};
     this.tab = 'details';
     this.status = '';
     /** @type {Map<Topic, (() => void)[]>} */
@@ -212,6 +214,11 @@ export class App {
     this.measure = area ? { begin: area.begin, end: area.end } : null;
     this.emit('area');
     if (area && this.tab !== 'flame') this.open('area');
+  }
+
+  /** All tracks of a run, hidden ones too. @param {number} source */
+  tracksOf(source) {
+    return this.meta.tracks.filter((track) => track.source === source).map(({ number }) => number);
   }
 
   /** The tracks that can be seen, hidden and closed ones left out. */

@@ -1,9 +1,23 @@
 /** What happened in the selected range: what devices' time was booked to, and sums per track and name. */
 import { copyText, download, h } from '../core/dom.js';
 import { formatCount, formatNs, formatShare } from '../core/units.js';
-import { table } from '../widgets/table.js';
+import { csv, table } from '../widgets/table.js';
 
 /** @typedef {import('./app.js').App} App */
+/** @typedef {import('./app.js').Area} Area */
+
+const COLUMNS = /** @type {import('../widgets/table.js').Column<any>[]} */ ([
+  { title: 'Track', value: (row) => row.track },
+  { title: 'Name', value: (row) => row.name, wide: true },
+  { title: 'Kind', value: (row) => row.kind.replaceAll('_', ' ') },
+  { title: 'Self', value: (row) => row.self, show: (row) => formatNs(row.self), numeric: true },
+  { title: 'Of range', value: (row) => row.share, show: (row) => formatShare(row.share), numeric: true },
+  { title: 'Total', value: (row) => row.total, show: (row) => formatNs(row.total), numeric: true },
+  { title: 'Count', value: (row) => row.count, show: (row) => formatCount(row.count), numeric: true },
+  { title: 'Median', value: (row) => row.p50, show: (row) => formatNs(row.p50), numeric: true },
+  { title: '99 %', value: (row) => row.p99, show: (row) => formatNs(row.p99), numeric: true },
+  { title: 'Largest', value: (row) => row.max, show: (row) => formatNs(row.max), numeric: true },
+]);
 
 /** @param {App} app */
 export async function areaTab(app) {
@@ -13,30 +27,27 @@ export async function areaTab(app) {
   }
   const found = await app.ask('area', area);
   const span = area.end - area.begin;
-  const rows = found.sums.flatMap((/** @type {any} */ sum) => sum.names.map((/** @type {any} */ name) => ({
-    ...name, track: trackName(app, sum.track), share: name.self / span })));
   return [
     h('div', { class: 'tv-actions' },
       h('strong', null, formatNs(span)), h('span', { class: 'tv-dim' },
         ` from ${formatNs(area.begin - app.meta.begin)}, ${area.tracks.length} tracks`),
       h('button', { type: 'button', onclick: () => app.view.fit(area.begin, area.end, 0.02) }, 'Zoom to it'),
       h('button', { type: 'button', onclick: () => app.open('flame') }, 'Flame graph'),
-      exports(app, found)),
+      exports(app, area)),
     h('div', { class: 'tv-columns' }, found.devices.map((/** @type {any} */ device) => parts(app, device, span)),
       tracks(app, found, span)),
-    table({ label: 'Slices in the range', rows, columns: [
-      { title: 'Track', value: (row) => row.track },
-      { title: 'Name', value: (row) => row.name, wide: true },
-      { title: 'Kind', value: (row) => row.kind.replaceAll('_', ' ') },
-      { title: 'Self', value: (row) => row.self, show: (row) => formatNs(row.self), numeric: true },
-      { title: 'Of range', value: (row) => row.share, show: (row) => formatShare(row.share), numeric: true },
-      { title: 'Total', value: (row) => row.total, show: (row) => formatNs(row.total), numeric: true },
-      { title: 'Count', value: (row) => row.count, show: (row) => formatCount(row.count), numeric: true },
-      { title: 'Median', value: (row) => row.p50, show: (row) => formatNs(row.p50), numeric: true },
-      { title: '99 %', value: (row) => row.p99, show: (row) => formatNs(row.p99), numeric: true },
-      { title: 'Largest', value: (row) => row.max, show: (row) => formatNs(row.max), numeric: true },
-    ] }),
+    table({ label: 'Slices in the range', rows: rowsOf(app, found, span), columns: COLUMNS }),
   ];
+}
+
+/**
+ * @param {App} app
+ * @param {any} found
+ * @param {number} span
+ */
+function rowsOf(app, found, span) {
+  return found.sums.flatMap((/** @type {any} */ sum) => sum.names.map((/** @type {any} */ name) => ({
+    ...name, track: trackName(app, sum.track), share: name.self / span })));
 }
 
 /**
@@ -76,24 +87,71 @@ function tracks(app, found, span) {
 
 /**
  * @param {App} app
- * @param {any} found
+ * @param {Area} area
  */
-function exports(app, found) {
-  const area = /** @type {import('./app.js').Area} */ (app.area);
-  const file = app.meta.sources[0].header.files[0] ?? 'PROFILE';
-  const save = async () => {
+function exports(app, area) {
+  const button = (/** @type {string} */ text, /** @type {() => void} */ act, /** @type {string} */ title = '') => (
+    h('button', { type: 'button', title, onclick: act }, text));
+  const every = () => app.ask('area', { ...area, most: Infinity });
+  const json = async () => jsonOf(app, area, await every());
+  const perfetto = async () => {
     const { text, left } = await app.ask('events', area);
-    download('selection.json', text, 'application/json');
+    download('selection.trace.json', text, 'application/json');
     app.say(left ? `${formatCount(left)} slices found no room in the file` : 'The file opens in Perfetto');
   };
-  const snippet = `import stepscope\nprofile = stepscope.open(${JSON.stringify(file)})\n`
-    + `print(profile.region(${area.begin}, ${area.end}))\n`;
+  const python = pythonOf(app, area);
   return h('span', { class: 'tv-actions' },
-    h('button', { type: 'button', onclick: () => copyText(JSON.stringify({ ...area, ...found })) }, 'Copy JSON'),
-    h('button', { type: 'button', onclick: save }, 'File for Perfetto'),
-    h('button', { type: 'button', title: snippet, onclick: () => copyText(snippet) }, 'Copy Python'),
-    h('button', { type: 'button', onclick: () => copyText(`stepscope query ${quoted(file)} --time `
-      + `${area.begin}ns:${area.end}ns`) }, 'Copy command'));
+    button('Copy JSON', async () => copyText(await json())),
+    button('Save JSON', async () => download('selection.json', await json(), 'application/json')),
+    button('Save CSV', async () => download('selection.csv',
+      csv(COLUMNS, rowsOf(app, await every(), area.end - area.begin)), 'text/csv')),
+    button('Save picture', () => app.picture(), 'What is in sight, with the selection'),
+    button('File for Perfetto', perfetto, 'ui.perfetto.dev draws it whole; stepscope diagnose reads it'),
+    button('Copy Python', () => copyText(python), python),
+    button('Copy command', () => copyText(commandOf(app, area))));
+}
+
+/**
+ * @param {App} app
+ * @param {Area} area
+ * @param {any} found
+ */
+function jsonOf(app, area, found) {
+  const sums = found.sums.map((/** @type {any} */ sum) => ({ ...sum, track: trackName(app, sum.track),
+    type: app.meta.tracks[sum.track].type }));
+  return JSON.stringify({ begin: area.begin, end: area.end, devices: found.devices, tracks: sums });
+}
+
+/**
+ * Per run in the selection its file, and the range in its own time.
+ * @param {App} app
+ * @param {Area} area
+ */
+function rangesOf({ meta }, { begin, end, tracks: chosen }) {
+  const sources = [...new Set(chosen.map((number) => meta.tracks[number].source))];
+  return sources.map((at) => {
+    const { header, offset } = meta.sources[at];
+    return { file: String(header.files[0] ?? 'PROFILE'), begin: begin - offset, end: end - offset };
+  });
+}
+
+/**
+ * @param {App} app
+ * @param {Area} area
+ */
+function pythonOf(app, area) {
+  const lines = rangesOf(app, area).map(({ file, begin, end }) => (
+    `profile = stepscope.open(${JSON.stringify(file)})\nregion = profile.region(${begin}, ${end})\nprint(region)\n`));
+  return `import stepscope\n\n${lines.join('\n')}`;
+}
+
+/**
+ * @param {App} app
+ * @param {Area} area
+ */
+function commandOf(app, area) {
+  return rangesOf(app, area).map(({ file, begin, end }) => (
+    `stepscope query ${quoted(file)} --time ${begin}ns:${end}ns`)).join('\n');
 }
 
 /** @param {string} text */

@@ -15,28 +15,45 @@ export class Details {
     this.columns = new Map();
   }
 
+  /** The tables, and the texts that they refer to. */
+  async tables() {
+    this.read ??= Promise.all([this.pack.json('details.tables'), this.pack.json('details.texts')])
+      .then(([tables, texts]) => ({ tables, texts }));
+    return this.read;
+  }
+
   /**
    * @param {number} at the slice's place in the pack
    * @returns {Promise<Argument[]>}
    */
   async of(at) {
-    this.read ??= Promise.all([this.pack.json('details.tables'), this.pack.json('details.texts')])
-      .then(([tables, texts]) => ({ tables, texts }));
-    const { tables, texts } = await this.read;
+    const { tables, texts } = await this.tables();
     const found = [];
     for (const table of tables) {
-      const places = await this.column(`details.${table.name}.at`);
-      const row = lowerBound(places, at);
-      if (row >= places.length || places[row] !== at) continue;
+      const row = rowOf(await this.column(`details.${table.name}.at`), at);
+      if (row < 0) continue;
       for (const column of table.columns) {
         const values = await this.column(`details.${table.name}.${column.name}`);
-        const value = values[row];
-        if (Number.isNaN(value) || (column.labels && value === 0 && column.labels[0] === 'unknown')) continue;
-        const shown = column.text ? visible(texts[value]) : column.labels ? column.labels[value] : value;
-        found.push({ table: table.name, name: column.name, doc: column.doc, unit: column.unit, value: shown });
+        found.push(...told(table.name, column, values[row], texts));
       }
     }
     return found;
+  }
+
+  /**
+   * What `of` says, of many slices: everything is read first.
+   * @returns {Promise<(at: number) => Argument[]>}
+   */
+  async all() {
+    const { tables, texts } = await this.tables();
+    const held = await Promise.all(tables.map(async ({ name, columns }) => ({
+      name, columns, places: await this.column(`details.${name}.at`),
+      values: await Promise.all(columns.map((column) => this.column(`details.${name}.${column.name}`))),
+    })));
+    return (at) => held.flatMap(({ name, columns, places, values }) => {
+      const row = rowOf(places, at);
+      return row < 0 ? [] : columns.flatMap((column, k) => told(name, column, values[k][row], texts));
+    });
   }
 
   /**
@@ -51,4 +68,25 @@ export class Details {
     }
     return found;
   }
+}
+
+/**
+ * @param {ArrayLike<number>} places rising
+ * @param {number} at
+ */
+function rowOf(places, at) {
+  const row = lowerBound(places, at);
+  return row < places.length && places[row] === at ? row : -1;
+}
+
+/**
+ * @param {string} table
+ * @param {Column} column
+ * @param {number} value
+ * @param {string[]} texts
+ * @returns {Argument[]} none where the value is absent
+ */
+function told(table, { name, doc, unit, labels, text }, value, texts) {
+  if (Number.isNaN(value) || (labels && value === 0 && labels[0] === 'unknown')) return [];
+  return [{ table, name, doc, unit, value: text ? visible(texts[value]) : labels ? labels[value] : value }];
 }

@@ -117,7 +117,8 @@ function gapFacts(app, gap) {
     fact('launched by', [gap.call ? link(app, gap.call) : 'not recorded']),
     gap.crosses ? fact('note', ['a step begins or ends in it']) : null),
     h('button', { type: 'button', onclick: () => app.selectArea({ begin: gap.about.start,
-      end: gap.about.start + gap.about.dur, tracks: app.shownTracks }) }, 'What ran meanwhile, per thread'));
+      end: gap.about.start + gap.about.dur, tracks: app.tracksOf(gap.about.source) }) },
+    'What ran meanwhile, per thread'));
 }
 
 /**

@@ -261,10 +261,10 @@ export class Engine {
     return found;
   }
 
-  /** @param {{begin: number, end: number, tracks: number[]}} range */
-  area({ begin, end, tracks }) {
+  /** @param {{begin: number, end: number, tracks: number[], most?: number}} range `most` names of each track */
+  area({ begin, end, tracks, most }) {
     const { model } = this;
-    const sums = tracks.map((track) => sumTrack(model, track, begin, end)).filter((sum) => sum.count);
+    const sums = tracks.map((track) => sumTrack(model, track, begin, end, most)).filter((sum) => sum.count);
     const devices = new Map(tracks.map((number) => model.tracks[number]).filter((track) => track.device !== null)
       .map((track) => [`${track.source} ${track.device}`, track]));
     return { sums, devices: [...devices.values()].map((track) => ({ group: track.group, source: track.source,
@@ -291,8 +291,14 @@ export class Engine {
    * A range as events of the Chrome trace format, which Perfetto opens too.
    * @param {{begin: number, end: number, tracks: number[]}} range
    */
-  events({ begin, end, tracks }) {
-    return chromeEvents(this.model, begin, end, tracks);
+  async events(range) {
+    await this.finish();
+    const { model } = this;
+    const told = await Promise.all(this.details.map((details) => details.all()));
+    return chromeEvents(model, range, (slice) => {
+      const at = model.sources.findLastIndex(({ firstSlice }) => firstSlice <= slice);
+      return told[at](slice - model.sources[at].firstSlice);
+    });
   }
 
   /** @param {{width: number}} given */

@@ -40,7 +40,7 @@ export async function show(app, view) {
     app.selectArea({ begin: view.start_ns, end: view.end_ns, tracks: app.shownTracks });
   } else if (view.select && 'area' in view.select) {
     const [begin, end] = view.select.area;
-    const tracks = view.select.tracks[0] === EVERY ? app.shownTracks
+    const tracks = view.select.tracks[0] === EVERY ? meta.tracks.map(({ number }) => number)
       : view.select.tracks.map(named).flatMap((one) => (one ? [one.number] : []));
     app.selectArea({ begin, end, tracks });
   } else if (view.select) {
@@ -98,7 +98,7 @@ export function stateOf(app) {
  * @param {number[]} tracks
  */
 function tracksOf(app, tracks) {
-  if (tracks.join() === app.shownTracks.join()) return [EVERY];
+  if (tracks.length === app.meta.tracks.length) return [EVERY];
   return tracks.map((number) => keyOf(app.meta.tracks[number]));
 }
 

@@ -7,6 +7,7 @@ import { headers } from './headers.js';
 import { bindings, listen } from './keys.js';
 import { commands, shareChoices, trackChoices } from './palette.js';
 import { panel } from './panel.js';
+import { picture } from './picture.js';
 import { pointer } from './pointer.js';
 import { minimap, ruler } from './ruler.js';
 import { show, stateOf } from './shown.js';
@@ -129,7 +130,8 @@ function build(root, app, save) {
   const map = minimap(app);
   const line = ruler(app);
   const heads = headers(app);
-  const page = { png: () => picture(stage), ask: over.ask, save: save && (() => save(stateOf(app))) };
+  app.picture = () => picture(app, stage);
+  const page = { png: app.picture, ask: over.ask, save: save && (() => save(stateOf(app))) };
   const bar = toolbar(app, {
     help: () => over.help(keys),
     commands: () => over.choose('Commands', commands(app, keys, page)),
@@ -202,16 +204,4 @@ function splitter(root) {
     set(now() + way * 24);
   });
   return bar;
-}
-
-/** @param {Stage} stage */
-function picture(stage) {
-  const canvas = h('canvas');
-  canvas.width = stage.width;
-  canvas.height = stage.height;
-  const context = canvas.getContext('2d');
-  context?.drawImage(stage.base, 0, 0);
-  context?.drawImage(stage.over, 0, 0);
-  const link = h('a', { href: canvas.toDataURL('image/png'), download: 'trace.png' });
-  link.click();
 }
