@@ -2,14 +2,17 @@
 
 CPU time of the training thread per step, of a step of about a millisecond that is nothing but dispatch (the worst
 case): off; armed but idle, by the hooks of ``stepscope run`` and by ``stepscope.profile`` with an ``annotate`` and a
-``step`` in every iteration; recording, with each option, beside ``torch.profiler`` with the same option. Both record in
-turns, so that a machine that gets slower or faster meanwhile affects them alike; ratios are medians over the turns.
+``step`` in every iteration, beside a hook that does nothing; recording by both, with each option, beside
+``torch.profiler`` with the same option. They record in turns, so that a machine that gets slower or faster meanwhile
+affects them alike; ratios are medians over the turns, with the interval that holds the median in 19 of 20 runs. As
+that is wide on a busy machine, the calls that end a step are timed by themselves too: all that is ours within a step.
 stepscope is taken from the checkout around this file where it is not installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import sys
 import tempfile
@@ -17,6 +20,7 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "src"))
 
@@ -33,6 +37,7 @@ COLD, IDLE = 100, 3000
 """Steps while nothing records; the first do not count."""
 WARM_UP, ACTIVE = 2, 12
 NEVER = 10**9
+Z_95 = 1.96
 OPTIONS = {
     "plain": {},
     "shapes": {"shapes": True},
@@ -43,6 +48,13 @@ OPTIONS = {
 THEIRS = {"shapes": "record_shapes", "stacks": "with_stack", "memory": "profile_memory"}
 
 Step = Callable[[], None]
+
+
+class Recorded(NamedTuple):
+    """Medians of a window, ns: CPU time of a step, time in the call that ends it."""
+
+    step: float
+    ended: float
 
 
 def make_step(layers: int) -> Step:
@@ -67,26 +79,29 @@ def cpu_ns(step: Step) -> int:
     return time.thread_time_ns() - began
 
 
-def idle(step: Step, folder: str) -> dict[str, float]:
-    """What our code takes of a step while it is armed, ns: the median, timed where it is called, between the job's own
-    work. (The difference of two steps of a millisecond is noise at this scale.)"""
+def idle(step: Step, folder: str) -> dict[str, list[float]]:
+    """What our code takes of each step while it is armed, ns, timed where it is called, between the job's own work.
+    (The difference of two steps of a millisecond is noise at this scale.)"""
     clock = time.perf_counter_ns  # Reading the CPU time of a thread costs more than what is timed here.
     own = statistics.median([-clock() + clock() for _ in range(IDLE)])
-    found: dict[str, list[float]] = {"run": [], "session": []}
+    found: dict[str, list[float]] = {"nothing": [], "run": [], "session": []}
     recorder = Recorder(Options(out=folder, skip=NEVER), make_backend)
     hooks.into_torch(recorder, torch)
-    installed = import_module("torch.optim.optimizer")._global_optimizer_post_hooks
-    ((key, hook),) = installed.items()
+    installed = optimizer_hooks()
+    ((key, ours),) = installed.items()
+    # The same place with a hook that does nothing: what calling anything there costs.
+    for kind, hook in (("nothing", lambda *_: None), ("run", ours)):
 
-    def timed(*arguments: object) -> None:
-        began = clock()
-        hook(*arguments)
-        found["run"].append(clock() - began - own)
+        def timed(*arguments: object, kind: str = kind, hook: Callable[..., object] = hook) -> None:
+            began = clock()
+            hook(*arguments)
+            found[kind].append(clock() - began - own)
 
-    installed[key] = timed
-    for _ in range(IDLE):
-        step()
-    recorder._done()  # Takes the hooks out; nothing was recorded.
+        installed[key] = timed
+        for _ in range(IDLE):
+            step()
+    recorder._done()  # Nothing was recorded.
+    del installed[key]
     with stepscope.profile(folder, schedule=stepscope.schedule(wait=NEVER)):
         for _ in range(IDLE):
             began = clock()
@@ -98,12 +113,18 @@ def idle(step: Step, folder: str) -> dict[str, float]:
             range_.__exit__(None, None, None)
             stepscope.step()
             found["session"].append(entered + clock() - began - 2 * own)
-    return {kind: statistics.median(times[COLD:]) for kind, times in found.items()}
+    return {kind: times[COLD:] for kind, times in found.items()}
 
 
-def taking_turns(measures: list[Callable[[], float]], rounds: int) -> list[list[float]]:
+def optimizer_hooks() -> dict[int, Callable[..., object]]:
+    """PyTorch's hooks of all optimizers."""
+    found: dict[int, Callable[..., object]] = import_module("torch.optim.optimizer")._global_optimizer_post_hooks
+    return found
+
+
+def taking_turns(measures: list[Callable[[], Recorded]], rounds: int) -> list[list[Recorded]]:
     """What each measures in every round; each is as often the first as the last."""
-    found: list[list[float]] = [[] for _ in measures]
+    found: list[list[Recorded]] = [[] for _ in measures]
     for number in range(rounds):
         for place in range(len(measures)):
             which = (number + place) % len(measures)
@@ -111,41 +132,76 @@ def taking_turns(measures: list[Callable[[], float]], rounds: int) -> list[list[
     return found
 
 
-def ours(step: Step, folder: str, options: dict[str, bool]) -> float:
-    """The median recorded step, ns, with ``stepscope.profile``."""
+class Timed:
+    """A function that keeps how long its calls took, ns."""
+
+    def __init__(self, called: Callable[..., object]) -> None:
+        self.called = called
+        self.times: list[int] = []
+
+    def __call__(self, *arguments: object) -> None:
+        began = time.perf_counter_ns()
+        self.called(*arguments)
+        self.times.append(time.perf_counter_ns() - began)
+
+
+def ours(step: Step, folder: str, options: dict[str, bool]) -> Recorded:
+    """A window of ``stepscope.profile``."""
     schedule = stepscope.schedule(wait=0, warmup=WARM_UP, active=ACTIVE)
     with stepscope.profile(folder, schedule=schedule, **{"stacks": False, **options}):
-        return recorded(step, stepscope.step)
+        return recorded(step, ended := Timed(stepscope.step), ended)
 
 
-def theirs(step: Step, options: dict[str, bool]) -> float:
-    """The same with ``torch.profiler``."""
+def run(step: Step, folder: str, options: dict[str, bool]) -> Recorded:
+    """A window of the hooks of ``stepscope run``."""
+    chosen = Options(out=folder, skip=1, settle=0, active=ACTIVE + 1, **{"stacks": False, **options})
+    recorder = Recorder(chosen, make_backend)
+    hooks.into_torch(recorder, torch)
+    ((key, hook),) = optimizer_hooks().items()
+    optimizer_hooks()[key] = ended = Timed(hook)
+    try:
+        return recorded(step, lambda: None, ended)
+    finally:
+        recorder.finish()
+        del optimizer_hooks()[key]
+
+
+def theirs(step: Step, options: dict[str, bool]) -> Recorded:
+    """A window of ``torch.profiler``."""
     schedule = torch.profiler.schedule(wait=0, warmup=WARM_UP, active=ACTIVE, repeat=1)
     named = {THEIRS[name]: on for name, on in options.items()}
     with torch.profiler.profile(schedule=schedule, **named) as profiler:
-        return recorded(step, profiler.step)
+        return recorded(step, ended := Timed(profiler.step), ended)
 
 
-def recorded(step: Step, ended: Callable[[], None]) -> float:
-    """The median step, with its marker, of those that are recorded; the first and last pay for start and stop."""
+def recorded(step: Step, then: Callable[[], None], ended: Timed) -> Recorded:
+    """The median step of those that are recorded, and of the calls that end one; the first and last pay for start and
+    stop."""
 
     def marked() -> None:
         step()
-        ended()
+        then()
 
-    return statistics.median([cpu_ns(marked) for _ in range(WARM_UP + ACTIVE)][WARM_UP + 1 : -1])
+    steps = [cpu_ns(marked) for _ in range(WARM_UP + ACTIVE)]
+    kept = slice(WARM_UP + 1, -1)
+    return Recorded(statistics.median(steps[kept]), statistics.median(ended.times[kept]))
 
 
-def against(found: list[float], base: list[float]) -> float:
-    """The median of the ratios within each round."""
-    return statistics.median(one / other for one, other in zip(found, base, strict=True))
+def against(found: list[Recorded], base: list[Recorded]) -> str:
+    """The median of the ratios within each round, less one, and its interval; and of the calls alone."""
+    ratios = sorted(100 * (one.step / other.step - 1) for one, other in zip(found, base, strict=True))
+    more = statistics.median(each.ended for each in found) - statistics.median(each.ended for each in base)
+    calls = f"calls alone {100 * more / statistics.median(each.step for each in base):+.2f} %"
+    away = math.ceil(Z_95 * math.sqrt(len(ratios)) / 2)  # Order statistics, whatever the distribution.
+    low, high = max(0, len(ratios) // 2 - away), min(len(ratios) - 1, len(ratios) // 2 + away)
+    return f"{statistics.median(ratios):+5.1f} % ({ratios[low]:+.1f} to {ratios[high]:+.1f}; {calls})"
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layers", type=int, default=22, help="layers of the model: 22 take about a millisecond")
-    parser.add_argument("--rounds", type=int, default=15, help="windows per option")
+    parser.add_argument("--rounds", type=int, default=60, help="windows per option")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     step = make_step(chosen.layers)
@@ -154,17 +210,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         off = statistics.median(cpu_ns(step) for _ in range(IDLE))
         print(f"PyTorch {torch.__version__}; CPU time per step, off: {off / 1e3:,.0f} µs")
-        for kind, took in idle(step, folder).items():
-            print(f"armed, {kind:10} {took / 1e3:5.2f} µs, {100 * took / off:5.2f} %")
+        for kind, times in idle(step, folder).items():
+            low, took, high = statistics.quantiles(times, n=4)
+            print(f"armed, {kind:10} {took / 1e3:5.2f} µs, {100 * took / off:5.2f} % (half of the steps: "
+                  f"{low / 1e3:.2f} to {high / 1e3:.2f} µs)")  # fmt: skip
         for name, options in OPTIONS.items():
-            mine, other = taking_turns(
-                [lambda options=options: ours(step, folder, options), lambda options=options: theirs(step, options)],
+            other, session, hooked = taking_turns(
+                [
+                    lambda options=options: theirs(step, options),
+                    lambda options=options: ours(step, folder, options),
+                    lambda options=options: run(step, folder, options),
+                ],
                 chosen.rounds,
             )
-            print(
-                f"recording, {name:10} {statistics.median(mine) / off:5.2f} x; torch.profiler "
-                f"{statistics.median(other) / off:5.2f} x; ours against it {100 * (against(mine, other) - 1):+6.2f} %"
-            )
+            times = statistics.median(each.step for each in other) / off
+            print(f"recording, {name:10} torch.profiler {times:5.2f} x; against it "
+                  f"session {against(session, other)}, run {against(hooked, other)}")  # fmt: skip
 
 
 if __name__ == "__main__":

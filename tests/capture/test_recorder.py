@@ -127,10 +127,15 @@ def test_the_limit_of_a_profile_is_its_size_before_it_is_packed(tmp_path: Path, 
 
 
 def test_a_window_ends_where_the_job_grows(job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = iter([1000, 1000, 1 << 40])
-    monkeypatch.setattr(module, "resident_bytes", lambda: next(sizes))
+    """The watchdog sees it; the thread that trains ends the window, with the step that runs."""
+    size = 1000
+    monkeypatch.setattr(module, "resident_bytes", lambda: size)
     ran = job()
-    ran.steps(20)
+    ran.steps(8)
+    assert ran.recorder._overdue() is None
+    size = 1 << 40
+    ran.recorder._too_long(str(ran.recorder._overdue()))
+    ran.steps(12)
     window = ran.end()["window"]
     assert (window["steps"], window["ended"][:16]) == (2, "the job grew by ")
 

@@ -60,3 +60,28 @@ def test_a_session_with_a_profile_says_nothing(tmp_path: Path, capsys: pytest.Ca
     with stepscope.profile(str(tmp_path)) as session:
         stepscope.step()
     assert (len(session.files), capsys.readouterr().err) == (1, "")
+
+
+def test_cycles_that_follow_each_other(tmp_path: Path, profiler: list[Any]) -> None:
+    schedule = stepscope.schedule(wait=2, warmup=1, active=3, repeat=2)
+    with stepscope.profile(str(tmp_path), schedule=schedule, first=100) as session:
+        for _ in range(20):
+            stepscope.step()
+    cycles = [
+        [("prepare", first), ("begin", first + 1), ("mark", first + 2), ("mark", first + 3)] for first in (102, 108)
+    ]
+    asked = [call[:2] for call in profiler if call[0] in ("prepare", "begin", "mark")]
+    assert (asked, len(session.files)) == ([*cycles[0], *cycles[1]], 2)
+
+
+def test_a_profiler_that_fails_within_the_window_ends_the_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        frameworks, "make_backend", lambda options, _: Pretended(options, {"mark": RuntimeError("no")}, [])
+    )
+    with stepscope.profile(str(tmp_path)) as session:
+        for _ in range(3):
+            stepscope.step()
+    assert session.declined == "recording failed (RuntimeError: no)"
+    assert capsys.readouterr().err == f"stepscope: nothing more is recorded: {session.declined}\n"

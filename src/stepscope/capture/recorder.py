@@ -76,6 +76,8 @@ class Recorder:
         self._after: list[int] = []
         self._first: int | None = None
         self._ended: str | None = None
+        self._must_end: str | None = None
+        """Why the window ends with the step that runs, as the watchdog found."""
         self._settled = False
         self._said: int | None = None
         self._periods = Periods(self.options.watch)
@@ -155,7 +157,8 @@ class Recorder:
     def _call(self, now: int, source: int, key: tuple[str | None, Hashable]) -> None:
         if self._thread is not None and self._thread != get_ident():
             return
-        self._catch_up()
+        if self._spare or self._passed:
+            self._catch_up()
         ends, changed = self._finder.is_edge(source, key)
         if changed:
             self._before.clear()
@@ -163,8 +166,13 @@ class Recorder:
         if not ends:
             return
         with self._lock:
-            self._advance(now - self._since if self._since else None)
-        self._anchor, self._spare = key, self._may_pass()
+            dur = now - self._since if self._since else None
+            if self.phase is Phase.RECORDING and self.backend is not None:
+                self._record(self.backend, dur)
+            else:
+                self._advance(dur)
+        if self.phase in (Phase.SETTLING, Phase.WATCHING):
+            self._anchor, self._spare = key, self._may_pass()
         # What happens in here is not the step's.
         self._since = perf_counter_ns()
 
@@ -193,13 +201,6 @@ class Recorder:
                 self._open()
         elif self.phase is Phase.WARMING:
             self._begin()
-        elif self.phase is Phase.RECORDING:
-            self._recorded += [dur] if dur is not None else []
-            reason = self._limit()
-            if reason is None:
-                self._running.mark(self._number)
-            else:
-                self._close(reason)
         elif self.phase is Phase.EXPORTING:
             if self._exporting is None or not self._exporting.is_alive():
                 self.phase = Phase.AFTER
@@ -210,6 +211,16 @@ class Recorder:
                 self._write()
         elif self.phase is Phase.WATCHING and dur is not None and self._periods.add(dur):
             self._next_window()
+
+    def _record(self, backend: Backend, dur: int | None) -> None:
+        """A recorded step ended. Stacks of all that is called here are recorded too, so it is little."""
+        if dur is not None:
+            self._recorded.append(dur)
+        reason = self._limit()
+        if reason is None:
+            backend.mark((self._first or 0) + len(self._recorded) if self._said is None else self._said)
+        else:
+            self._close(reason)
 
     def _due(self) -> bool:
         """Whether the start-up is over: step time has settled, or never will."""
@@ -232,7 +243,7 @@ class Recorder:
             return "recorded"
         if time.monotonic() - self._opened > self.options.max_seconds:
             return f"the window reached its {self.options.max_seconds:g} s"
-        return self._grown()
+        return self._must_end
 
     def _grown(self) -> str | None:
         now = resident_bytes()
@@ -316,6 +327,7 @@ class Recorder:
 
     def _too_long(self, reason: str) -> bool:
         """Called by the watchdog with what is wrong; whether it may stop watching."""
+        self._must_end = reason
         if self._running.stops_anywhere:
             self._guarded_close(reason)
         elif self._thread == threading.main_thread().ident:
@@ -371,7 +383,7 @@ class Recorder:
 
     def _next_window(self) -> None:
         self._periods.end()
-        self._recorded, self._after, self._first, self._ended = [], [], None, None
+        self._recorded, self._after, self._first, self._ended, self._must_end = [], [], None, None, None
         self._open()
 
     # --- what is said of it ---------------------------------------------------------------------------------------

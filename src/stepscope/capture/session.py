@@ -6,6 +6,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import TracebackType
@@ -43,12 +44,13 @@ class Schedule:
             return Action.WAIT, cycle
         return (Action.WARM_UP if place < self.wait + self.warmup else Action.RECORD), cycle
 
-    def waits_until(self, index: int) -> float:
-        """The step that ends the waiting which a waiting step is part of; infinite where none does."""
+    def until(self, index: int) -> float:
+        """The step that ends the waiting, or the recording, which a step is part of; infinite where none does."""
         length = self.wait + self.warmup + self.active
         if self.repeat and index >= self.repeat * length:
             return math.inf
-        return index - index % length + self.wait
+        begins = index - index % length
+        return begins + self.wait if index < begins + self.wait else begins + length
 
 
 def schedule(*, wait: int = 5, warmup: int = 1, active: int = 6, repeat: int = 1) -> Schedule:
@@ -107,7 +109,8 @@ class profile:
         self.on_done: list[Callable[[], None]] = []
         """Called when the session is left: hooks are taken out."""
         self._index = 0
-        self._waits_until: float = 0
+        self._until: float = 0
+        """The step up to which nothing changes."""
         self._number = first
         self._exporting: threading.Thread | None = None
 
@@ -143,7 +146,14 @@ class profile:
         """Iteration ``number`` (by default the one after the last) ends. Never raises."""
         self._number = (self._number if number is None else number) + 1
         self._index += 1
-        if self._index >= self._waits_until and self.declined is None:
+        if self._index < self._until:
+            if not self._recording:
+                return
+            try:  # As short as it can be: stacks of all this are recorded too.
+                self._backend.mark(self._number)
+            except Exception as error:  # noqa: BLE001  Between our code and the user's.
+                self._failed(error)
+        elif self.declined is None:
             self._guarded(self._move)
 
     def make_way(self) -> None:
@@ -163,13 +173,11 @@ class profile:
         if cycle != self._cycle or action is Action.WAIT:
             self._close()
             self._cycle = cycle
-        if self.schedule is not None and action is Action.WAIT:
-            self._waits_until = self.schedule.waits_until(self._index)
+        if action is not Action.WARM_UP:
+            self._until = math.inf if self.schedule is None else self.schedule.until(self._index)
         if action is Action.WARM_UP and self._backend is None:
             self._backend = self._made()
             self._backend.prepare(self._number)
-        elif action is Action.RECORD and self._recording:
-            self._backend.mark(self._number)
         elif action is Action.RECORD:
             self._backend = self._backend or self._made()
             self._backend.begin(self._number)
@@ -262,10 +270,16 @@ class profile:
         except Declined as reason:
             self._decline(str(reason))
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
-            self._manifest.failed("recording", error)
-            self._decline(f"recording failed ({type(error).__name__}: {error})")
+            self._failed(error)
         finally:
             self.starts_now = False
+
+    def _failed(self, error: Exception) -> None:
+        backend = self._backend
+        self._manifest.failed("recording", error)
+        self._decline(f"recording failed ({type(error).__name__}: {error})")
+        with suppress(Exception):  # What has failed may fail again.
+            backend.discard()
 
     def _decline(self, reason: str) -> None:
         if self.declined is None:

@@ -73,6 +73,8 @@ class TorchBackend(Backend):
         super().__init__(options)
         self._profile: Any = None
         self._action: Any = None
+        self._before = 1
+        """What ``step`` adds to the number it finds."""
 
     def version(self) -> str:
         """PyTorch's version."""
@@ -92,7 +94,7 @@ class TorchBackend(Backend):
             self.prepare(number - 1)
         self._action = type(self._action).RECORD
         with _Claimed():
-            self._step(number)
+            self.mark(number)
 
     def _start(self, number: int, schedule: Callable[[int], Any] | None) -> None:
         torch, profiler = sys.modules["torch"], import_module("torch.profiler")
@@ -106,17 +108,16 @@ class TorchBackend(Backend):
             profile_memory=self.options.memory,
         )
         self._profile.step_num = number
+        self._before = 1 - _names_late(type(self._profile))
         with _Claimed():
             self._profile.start()
         sessions.ours = id(self._profile.profiler)  # from its warm-up on: two cannot be prepared at once either
 
     def mark(self, number: int) -> None:
         """``ProfilerStep#<number>`` begins."""
-        self._step(number)
-
-    def _step(self, number: int) -> None:
-        self._profile.step_num = number - 1 + _names_late(type(self._profile))
-        self._profile.step()
+        profile = self._profile
+        profile.step_num = number - self._before
+        profile.step()
 
     def stop(self) -> None:
         """End the session."""
