@@ -40,6 +40,8 @@ class Job:
         self.sources = ranks.sources
         """Each rank's profile."""
         self.facts = facts
+        self.parameters: int | None = None
+        """Parameters of the model, for the estimate of what reducing gradients takes; set before the report is made."""
         self._by_order = ranks.by_order
         self._unranked = ranks.unranked
 
@@ -106,7 +108,7 @@ class Job:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        return report.make(self.facts, self.diagnosis)
+        return report.make(self.facts, self.diagnosis, self.parameters)
 
     def run(self, traces: Mapping[int, int] | None = None, no_traces: str = _NO_TRACES) -> Run:
         """What pages show of this job; ``traces`` says which runs beside it hold the ranks' traces, ``no_traces`` why

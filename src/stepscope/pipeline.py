@@ -62,6 +62,8 @@ class Profile:
     def __init__(self, source: Source, trace: Trace, progress: Progress | None = None) -> None:
         self.source = source
         self.trace = trace
+        self.parameters: int | None = None
+        """Parameters of the model, for the estimate of what reducing gradients takes; set before the report is made."""
         self._progress = progress
 
     @cached_property
@@ -187,7 +189,7 @@ class Profile:
     @cached_property
     def _document(self) -> dict[str, Any]:
         file = document.File(str(self.source.path), self.source.size, self.trace.completeness.events)
-        return document.make(self.facts, self.diagnosis, [file])
+        return document.make(self.facts, self.diagnosis, [file], self.parameters)
 
     def run(self) -> Run:
         """What pages show of this profile: the report and the trace, packed for a browser."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -38,6 +39,16 @@ class Wanted:
     folder has several of one name."""
 
 
+def _parameters(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+    """A number of parameters as people write it: 7B, 350M, 124439808."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([kmbt]?)", text.strip().lower().replace("_", ""))
+    if found is None or not float(found[1]):
+        raise click.BadParameter(f"{text!r} is no number of parameters; write one like 7B, 350M or 124439808")
+    return round(float(found[1]) * {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}[found[2]])
+
+
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
@@ -59,12 +70,22 @@ class Wanted:
     "--scheduler", metavar="ADDRESS",
     help="Have a job's ranks read by the workers of a Dask scheduler (tcp://HOST:PORT), or of 'local', one made here.",
 )  # fmt: skip
+@click.option(
+    "--params", "parameters", callback=_parameters, metavar="N",
+    help="Parameters of the model (7B, 350M, 124439808): what reducing their gradients would take at the link's peak.",
+)  # fmt: skip
 @click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Diagnose this rank of a job alone.")
 @click.option(
     "--separately", is_flag=True, help="Diagnose each profile on its own, also where they are ranks of one job."
 )
 def diagnose(
-    paths: tuple[str, ...], form: str, out: str | None, verbose: bool, conditions: tuple[str, ...], **ranks: Any
+    paths: tuple[str, ...],
+    form: str,
+    out: str | None,
+    verbose: bool,
+    conditions: tuple[str, ...],
+    parameters: int | None,
+    **ranks: Any,
 ) -> int:
     """Say why each step takes as long as it does, what to change, and how much that saves.
 
@@ -93,7 +114,8 @@ def diagnose(
         raise UsageError("--format json is one document of one profile or of one job's ranks: these are neither")
     outcomes: list[Outcome] = []
     writes = _html if form == "html" else partial(_text, form=form, verbose=verbose)
-    writes(_opened(wanted, statuses, outcomes, chosen, sole=len(wanted) == len(paths) == 1), out)
+    sole = len(wanted) == len(paths) == 1
+    writes(_opened(wanted, statuses, outcomes, chosen, sole=sole, parameters=parameters), out)
     fired = [outcome for outcome in outcomes if outcome.fired]
     for outcome in fired:
         say(f"--fail-if {outcome.sentence}")
@@ -116,7 +138,13 @@ def _wanted(
 
 
 def _opened(
-    wanted: list[Wanted], statuses: list[Exit], outcomes: list[Outcome], budgets: list[Budget], *, sole: bool
+    wanted: list[Wanted],
+    statuses: list[Exit],
+    outcomes: list[Outcome],
+    budgets: list[Budget],
+    *,
+    sole: bool,
+    parameters: int | None,
 ) -> Iterator[tuple[Wanted, Profile | Job]]:
     """Read one after another; what cannot be read is said where it is not the ``sole`` one."""
     from stepscope.comparison.budgets import check
@@ -125,6 +153,7 @@ def _opened(
         try:
             with ProgressBar() as progress:
                 run = each.read(progress=progress)
+                run.parameters = parameters
                 run.document()  # Analyses run when the document asks for them.
         except StepscopeError as error:
             if sole:

@@ -8,6 +8,7 @@ output, of a reduce-scatter the input.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from stepscope.cluster.waits import Arrivals, exposed_of
 from stepscope.hardware.devices import lookup
 from stepscope.names.collectives import Collective
 from stepscope.trace.tables import NULL, Bools
+from stepscope.trace.trace import Device
 
 _ALL_TO_ALL = KINDS.index(Collective.ALL_TO_ALL)
 
@@ -178,10 +180,11 @@ def _link(facts: JobFacts, group: Arrivals) -> float | None:
     whole = len(partials) >= (group.matched.group.size or len(partials))
     if len(hosts) != 1 or not whole or (None in hosts and len(partials) > 1):
         return None
-    return _of_device({(d.name, d.compute_capability) for partial in partials for d in partial.devices})
+    return link_of([device for partial in partials for device in partial.devices])
 
 
-def _of_device(devices: set[tuple[str | None, tuple[int, int] | None]]) -> float | None:
-    named = [(name, capability) for name, capability in devices if name]
+def link_of(devices: Iterable[Device]) -> float | None:
+    """Peak of the links of one kind of device in one direction, bytes per second; None where it is not known."""
+    named = [(name, capability) for name, capability in {(d.name, d.compute_capability) for d in devices} if name]
     peaks = lookup(*named[0]) if len(named) == 1 else None
     return None if peaks is None or peaks.link_bandwidth is None else peaks.link_bandwidth.value / 2

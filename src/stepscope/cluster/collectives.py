@@ -28,6 +28,7 @@ KINDS = tuple(Collective)
 HOST = -1
 """Device number of what the host carried out itself."""
 _DEPTH = 64
+_OF_ALL = ("groups", "left_out", "width")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,16 @@ class Collectives:
     groups: tuple[Group, ...]
     left_out: int = 0
     """Later collectives that are not kept."""
+    width: int | None = None
+    """Bytes of an element in most of what is reduced; None where types are not recorded."""
 
     def __len__(self) -> int:
         return len(self.start)
 
     def where(self, chosen: Bools) -> Collectives:
         """The chosen ones."""
-        columns = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name not in ("groups", "left_out")}
-        return Collectives(**columns, groups=self.groups, left_out=self.left_out)
+        columns = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name not in _OF_ALL}
+        return Collectives(**columns, **{name: getattr(self, name) for name in _OF_ALL})
 
 
 def collectives_of(facts: Facts) -> Collectives:
@@ -75,6 +78,7 @@ def collectives_of(facts: Facts) -> Collectives:
         end=table["end"],
         bytes=table["bytes"],
         groups=tuple(names),
+        width=_width(facts.trace),
     )
     return _kept(found)
 
@@ -230,6 +234,16 @@ def _bytes(trace: Trace, elements: I64, dtype: I32, dispatch: list[I64]) -> I64:
             row = row_of.get(int(rows[at]))
             found[at] = NULL if row is None else _recorded_bytes(trace, row) or NULL
     return found
+
+
+def _width(trace: Trace) -> int | None:
+    """Bytes of an element, by what most elements that are reduced are made of."""
+    ops = trace.device_ops
+    counts: dict[int, int] = {}
+    for row in np.flatnonzero((ops.message_elements != NULL) & (ops.dtype >= 0) & (ops.collective >= 0)).tolist():
+        if called(trace.strings[int(ops.collective[row])]) in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER):
+            counts[int(ops.dtype[row])] = counts.get(int(ops.dtype[row]), 0) + int(ops.message_elements[row])
+    return message_bytes(1, trace.strings[max(counts, key=lambda code: counts[code])]) if counts else None
 
 
 def _recorded_bytes(trace: Trace, row: int) -> int | None:

@@ -20,7 +20,7 @@ from stepscope.analysis.where import Where
 from stepscope.analysis.xla import XlaFacts
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding, FixPart
-from stepscope.report import efficiency, input_pipeline, op_costs
+from stepscope.report import efficiency, gradients, input_pipeline, op_costs
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.memory import memory
 from stepscope.report.schema import REPORT_SCHEMA
@@ -37,8 +37,8 @@ class File:
     events: int | None
 
 
-def make(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str, Any]:
-    """The whole report of one trace."""
+def make(facts: Facts, diagnosis: Diagnosis, files: list[File], parameters: int | None = None) -> dict[str, Any]:
+    """The whole report of one trace; ``parameters`` of its model, where they were given."""
     return {
         "schema": REPORT_SCHEMA,
         "tool": {"name": "stepscope", "version": __version__},
@@ -49,7 +49,7 @@ def make(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str, Any
         "findings": [_finding(facts, finding) for finding in diagnosis.findings],
         "plan": list(diagnosis.plan),
         "whatif": dataclasses.asdict(diagnosis.whatif),
-        "analyses": _analyses(facts, diagnosis),
+        "analyses": _analyses(facts, diagnosis) | gradients.of_profile(facts, parameters),
     }
 
 

@@ -18,6 +18,7 @@ from stepscope.cluster.findings import JobDiagnosis, RankFinding
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.matching import Lane
 from stepscope.limits import P95_STEPS, ROWS_SHOWN
+from stepscope.report import gradients
 from stepscope.report.document import finding_entry
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.schema import REPORT_SCHEMA
@@ -27,8 +28,8 @@ _BREAKDOWNS = 64
 _TRAFFIC_SHOWN = 200
 
 
-def make(facts: JobFacts, diagnosis: JobDiagnosis) -> dict[str, Any]:
-    """The whole report of a job."""
+def make(facts: JobFacts, diagnosis: JobDiagnosis, parameters: int | None = None) -> dict[str, Any]:
+    """The whole report of a job; ``parameters`` of its model, where they were given."""
     shown = _shown(facts)
     return {
         "schema": REPORT_SCHEMA,
@@ -50,6 +51,7 @@ def make(facts: JobFacts, diagnosis: JobDiagnosis) -> dict[str, Any]:
             "minor_findings": [_finding(one) for one in diagnosis.minor],
             "ranks": _ranks(facts),
             "collectives": [_traffic(one) for one in traffic(facts)[:_TRAFFIC_SHOWN]],
+            **gradients.of_job(facts, parameters),
         },
     }
 

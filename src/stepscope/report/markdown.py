@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from stepscope.report import bar, phrases
+from stepscope.report import bar, gradients, phrases
 from stepscope.report.names import code_spans, shorten, visible
 from stepscope.report.phrases import Document
 from stepscope.report.section import Section
@@ -89,7 +89,7 @@ def _top(document: Document) -> Iterator[str]:
             words = f"{code(part.glyph)} {text(part.words)}"
             yield f"| {side} | {words} | {format_ns(part.ns)} | {format_share(part.share)} |"
         yield ""
-    for name, value in [("step time", phrases.step_time(summary)), *phrases.headlines(summary)]:
+    for name, value in [("step time", phrases.step_time(summary)), *phrases.headlines(summary), *gradients.headlines(document)]:
         yield f"- {name}: {text(value)}"
     yield ""
 

@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from stepscope.report import bar, phrases
+from stepscope.report import bar, gradients, phrases
 from stepscope.report.names import code_spans, shorten, shorten_path, visible
 from stepscope.report.phrases import Document
 from stepscope.report.section import Column, Section
@@ -113,7 +113,7 @@ def _top(document: Document, width: int) -> Iterator[RenderableType]:
     if parts and not phrases.is_partial(summary):
         yield _bar(parts, width)
         yield _legend(parts, width)
-    for name, value in phrases.headlines(summary):
+    for name, value in [*phrases.headlines(summary), *gradients.headlines(document)]:
         yield _pair(name, value)
 
 

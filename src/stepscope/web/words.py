@@ -7,7 +7,7 @@ from typing import Any
 
 from stepscope.capture.results import Recording, recordings
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
-from stepscope.report import comparison, input_pipeline, labels, phrases
+from stepscope.report import comparison, gradients, input_pipeline, labels, phrases
 from stepscope.report.memory_sections import CATEGORIES as MEMORY
 from stepscope.report.phrases import Document
 from stepscope.report.rank_sections import CAUSES
@@ -44,7 +44,7 @@ def words(document: Document) -> dict[str, Any]:
         "header": phrases.header(document),
         "damage": phrases.damage(document),
         "step_time": phrases.step_time(document["summary"]),
-        "headlines": phrases.headlines(document["summary"]),
+        "headlines": [*phrases.headlines(document["summary"]), *gradients.headlines(document)],
         "partial": phrases.is_partial(document["summary"]),
         "healthy": phrases.is_healthy(document["summary"]),
         "told": [finding["id"] for finding in told],

@@ -1,0 +1,121 @@
+"""The quick estimate of what reducing gradients takes: parameters x bytes / bandwidth, as people reckon it.
+
+Beside it the same for a ring, in which each link carries 2(n-1)/n of the bytes of an all-reduce of n ranks, (n-1)/n of
+those of a reduce-scatter (NVIDIA nccl-tests, doc/PERFORMANCE.md). TensorFlow keeps its variables, and reduces their
+gradients, in float32 with fp16 on too: a parameter is 4 bytes there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from stepscope.cluster.bandwidth import bus_factor, link_of
+from stepscope.cluster.collectives import HOST, KINDS, Collectives
+from stepscope.diagnosis.remedies import TENSORFLOW
+from stepscope.names.collectives import Collective
+from stepscope.trace.tables import I64, Bools
+from stepscope.trace.trace import Device
+
+_REDUCING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)
+_FLOAT32 = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Gradients:
+    """What one device reduces per step, and how long that would take at its link's peak."""
+
+    source: Literal["trace", "given"]
+    """Whether bytes are those of the trace or of a number of parameters that was given."""
+    parameters: int
+    bytes_per_parameter: int
+    bytes_per_step: int
+    ranks: int | None
+    """Of the group that reduces them; None where it is not known."""
+    link_bandwidth: float | None
+    """Bytes per second in one direction; None where the device is not known, or ranks are on several hosts."""
+    one_host: bool | None
+    """Whether the ranks share a host, as the peak assumes; None where it is not known."""
+    estimate_ns: int | None
+    """Bytes by bandwidth."""
+    ring_estimate_ns: int | None
+    measured_ns: int | None
+    """What these collectives take per step on that device, waiting included; None where the trace has none."""
+
+
+class Setting(Protocol):
+    """What a rank's profile says of the job."""
+
+    @property
+    def framework(self) -> str | None:
+        """The framework."""
+
+    @property
+    def world_size(self) -> int | None:
+        """Ranks of the job."""
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """The rank's devices."""
+
+
+def gradients(
+    table: Collectives, steps: I64, setting: Setting, one_host: bool | None, parameters: int | None = None
+) -> Gradients | None:
+    """The estimate of one rank over some steps (indices); None where nothing is reduced (or its sizes are not recorded) and no ``parameters`` are
+    given. Of several groups the largest counts, and of equals the one with most bytes: smaller ones split layers."""
+    chosen = _reduced(table, steps)
+    known = chosen & (table.bytes > 0)
+    count = max(steps.size, 1)
+    recorded = round(int(table.bytes[known].sum()) / count)
+    if parameters is None and not recorded:
+        return None
+    width = _FLOAT32 if setting.framework == TENSORFLOW else table.width or _FLOAT32
+    size = parameters * width if parameters is not None else recorded
+    ranks = table.groups[int(table.group[chosen][0])].size if chosen.any() else None
+    ranks = ranks or setting.world_size
+    one_host = True if ranks and ranks <= len(setting.devices) else one_host  # A process's devices are one host's.
+    link = link_of(setting.devices) if one_host is not False else None
+    plain = None if link is None else size / link * 1e9
+    factor = _ring_factor(table, known, ranks)
+    return Gradients(
+        source="trace" if parameters is None else "given",
+        parameters=parameters if parameters is not None else recorded // width,
+        bytes_per_parameter=width,
+        bytes_per_step=size,
+        ranks=ranks,
+        link_bandwidth=link,
+        one_host=one_host,
+        estimate_ns=None if plain is None else round(plain),
+        ring_estimate_ns=None if plain is None or factor is None else round(plain * factor),
+        measured_ns=round(int((table.end - table.start)[chosen].sum()) / count) if chosen.any() else None,
+    )
+
+
+def _reduced(table: Collectives, steps: I64) -> Bools:
+    """The collectives of the used steps by which one device reduces gradients."""
+    kinds = [KINDS.index(kind) for kind in _REDUCING]
+    found: Bools = np.isin(table.kind, kinds) & np.isin(table.step, steps)
+    if not found.any():
+        return found
+    on_devices = found & (table.device != HOST)
+    found = on_devices if on_devices.any() else found
+    found &= table.device == table.device[found].min()
+    totals = {
+        group: ((table.groups[group].size or 0), int(table.bytes[found & (table.group == group)].clip(min=0).sum()))
+        for group in np.unique(table.group[found]).tolist()
+    }
+    return np.asarray(found & (table.group == max(totals, key=lambda group: totals[group])))
+
+
+def _ring_factor(table: Collectives, known: Bools, ranks: int | None) -> float | None:
+    """What a ring's links carry per byte: the mean over what is reduced, weighted by size; else an all-reduce's."""
+    factors = [bus_factor(kind, ranks) for kind in _REDUCING]
+    if None in factors:
+        return None
+    sizes = [int(table.bytes[known & (table.kind == KINDS.index(kind))].sum()) for kind in _REDUCING]
+    if not sum(sizes):
+        return factors[0]
+    return sum(size * (factor or 0.0) for size, factor in zip(sizes, factors, strict=True)) / sum(sizes)

@@ -1,0 +1,64 @@
+"""The quick estimate of what reducing gradients takes, as the report has it and as a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.cluster.collectives import collectives_of
+from stepscope.cluster.gradients import Gradients, gradients
+from stepscope.cluster.job import JobFacts
+from stepscope.units import format_bytes, format_count, format_ns, format_rate
+
+
+def of_profile(facts: Facts, parameters: int | None) -> dict[str, Any]:
+    """What the analyses of one profile say of it, if anything; the hosts of its peers are not known."""
+    talks = any((activity.category == Category.COLLECTIVE.code).any() for activity in facts.activities)
+    if not talks and parameters is None:
+        return {}
+    return _entry(gradients(collectives_of(facts), np.array(facts.used, np.int64), facts.trace.info, None, parameters))
+
+
+def of_job(facts: JobFacts, parameters: int | None) -> dict[str, Any]:
+    """What the analyses of a job say of it, by its first rank."""
+    first, hosts = facts.partials[0], {partial.host for partial in facts.partials}
+    one_host = False if len(hosts - {None}) > 1 else None if None in hosts or facts.missing else True
+    return _entry(gradients(first.collectives, np.flatnonzero(first.steps.used), first, one_host, parameters))
+
+
+def _entry(found: Gradients | None) -> dict[str, Any]:
+    return {} if found is None else {"gradients": dataclasses.asdict(found)}
+
+
+def headlines(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """The estimate as a line below the step time; none without."""
+    told = _sentence(document["analyses"].get("gradients"))
+    return [] if told is None else [("gradients", told)]
+
+
+def _sentence(found: dict[str, Any] | None) -> str | None:
+    """Both formulas with their figures; None where there is no estimate, or the link is not known and none was asked
+    for."""
+    if found is None or (found["estimate_ns"] is None and found["source"] == "trace"):
+        return None
+    what = format_bytes(found["bytes_per_step"])
+    if found["source"] == "given":
+        what = f"{format_count(found['parameters'])} parameters × {found['bytes_per_parameter']} B = {what}"
+    if found["estimate_ns"] is None:
+        why = "the ranks are on several hosts" if found["one_host"] is False else "the device's link is not known"
+        return f"{what} per step; {why}: no estimate"
+    told = (
+        f"{what} per step / {format_rate(found['link_bandwidth'], 'B/s')} = {format_ns(found['estimate_ns'])} (the "
+        "link's peak in one direction"
+        + ("" if found["one_host"] else ", if all ranks share a host")
+        + ")"
+    )
+    if found["ring_estimate_ns"] is not None:
+        told += f"; corrected for a ring of {found['ranks']}: {format_ns(found['ring_estimate_ns'])}"
+    if found["measured_ns"] is not None:
+        told += f"; measured, waiting included: {format_ns(found['measured_ns'])}"
+    return told

@@ -1,0 +1,113 @@
+"""The quick estimate of what reducing gradients takes: from the trace, from a number of parameters, in one sentence."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import stepscope
+from stepscope import cli, pipeline
+from stepscope.cluster.collectives import KINDS, Collectives, collectives_of
+from stepscope.cluster.gradients import gradients
+from stepscope.cluster.groups import Group
+from stepscope.names.collectives import Collective
+from stepscope.report.gradients import headlines
+from stepscope.trace.trace import Device, Info
+from tests.cluster.jobs import data_parallel, simulate
+from tests.kit.traces import real_trace
+from tests.report import documents
+
+A100 = tuple(Device(at, "NVIDIA A100-SXM4-80GB", compute_capability=(8, 0)) for at in range(8))
+EIGHT = Group("0", None, 8)
+LINK = 300e9
+"""NVLink 3 of an A100: 600 GB/s, both directions together (NVIDIA's data sheet)."""
+
+
+def table(*reduced: tuple[Collective, int], group: Group = EIGHT, width: int | None = 2) -> Collectives:
+    """Collectives of one step of one device, of so many bytes each and 1 ms long."""
+    count = len(reduced)
+    zeros = np.zeros(count, np.int32)
+    start = np.arange(count, dtype=np.int64) * 2_000_000
+    kind = np.array([KINDS.index(kind) for kind, _ in reduced], np.int32)
+    size = np.array([size for _, size in reduced], np.int64)
+    return Collectives(zeros, zeros, kind, zeros, start, start + 1_000_000, size, (group,), width=width)
+
+
+STEP = np.zeros(1, np.int64)
+REDUCED = (Collective.ALL_REDUCE, 200_000_000), (Collective.ALL_GATHER, 1 << 30)
+
+
+def test_bytes_of_the_trace_by_the_link_and_on_a_ring() -> None:
+    found = gradients(table(*REDUCED), STEP, Info("Kineto", framework="PyTorch", devices=A100), None)
+    assert found is not None
+    assert (found.source, found.parameters, found.bytes_per_parameter) == ("trace", 100_000_000, 2)
+    assert (found.ranks, found.one_host, found.link_bandwidth) == (8, True, LINK)
+    assert found.estimate_ns == round(200e6 / LINK * 1e9)
+    assert found.ring_estimate_ns == round(200e6 / LINK * 2 * 7 / 8 * 1e9)
+    assert found.measured_ns == 1_000_000
+
+
+def test_a_ring_that_scatters_carries_half() -> None:
+    found = gradients(table((Collective.REDUCE_SCATTER, 200_000_000)), STEP, Info("Kineto", devices=A100), None)
+    assert found is not None
+    assert found.ring_estimate_ns == round(200e6 / LINK * 7 / 8 * 1e9)
+
+
+def test_tensorflow_has_four_bytes_whatever_the_trace_says() -> None:
+    setting = Info("XPlane", framework="TensorFlow", devices=A100)
+    found = gradients(table(*REDUCED, width=2), STEP, setting, None, 25_000_000)
+    assert found is not None
+    assert (found.source, found.bytes_per_parameter, found.bytes_per_step) == ("given", 4, 100_000_000)
+
+
+def test_what_is_given_needs_no_sizes() -> None:
+    found = gradients(table((Collective.ALL_REDUCE, -1), width=None), STEP, Info("Kineto", devices=A100), True, 10**9)
+    assert found is not None
+    assert (found.bytes_per_step, found.estimate_ns) == (4 * 10**9, round(4e9 / LINK * 1e9))
+    assert gradients(table((Collective.ALL_REDUCE, -1)), STEP, Info("Kineto", devices=A100), True) is None
+
+
+def test_between_hosts_and_of_unknown_devices_nothing_is_estimated() -> None:
+    few = table(*REDUCED, group=Group("0", None, 64))
+    for devices, one_host in ((A100, False), ((Device(0, "Accelerator 9000"),), None)):
+        found = gradients(few, STEP, Info("Kineto", devices=devices), one_host)
+        assert found is not None
+        assert (found.estimate_ns, found.ring_estimate_ns) == (None, None)
+        assert headlines({"analyses": {"gradients": None}}) == []
+
+
+def test_the_group_that_reduces_over_most_ranks_counts() -> None:
+    found = table((Collective.ALL_REDUCE, 10**9), (Collective.ALL_REDUCE, 10**6))
+    groups = Group("tensor parallel", None, 2), Group("data parallel", None, 4)
+    both = replace(found, group=np.array([0, 1], np.int32), groups=groups)
+    told = gradients(both, STEP, Info("Kineto", devices=A100), None)
+    assert told is not None
+    assert (told.ranks, told.bytes_per_step) == (4, 10**6)
+
+
+def test_the_command_prints_both_formulas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = simulate(4, data_parallel(world=4), steps=4, hosts=lambda rank: "node0")
+    folder = str(job.write(tmp_path / "job"))
+    assert cli.main(["diagnose", folder, "--params", "0.35B"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "350,000,000 parameters × 4 B = 1.30 GiB per step" in text
+    assert "the link's peak in one direction); corrected for a ring of 4: " in text
+    assert cli.main(["diagnose", folder, "--params", "0.35B", "--format", "json"]) == 0
+    document = documents.check(json.loads(capsys.readouterr().out))
+    assert document["analyses"]["gradients"]["parameters"] == 350_000_000
+    assert cli.main(["diagnose", folder, "--params", "many"]) == 2
+
+
+@pytest.mark.real
+def test_the_gradients_of_a_real_resnet_are_its_parameters() -> None:
+    profile = stepscope.open(real_trace("kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz"))
+    assert isinstance(profile, pipeline.Profile)
+    found = documents.check(profile.document())["analyses"]["gradients"]
+    # ResNet-18 has 11,689,512 parameters (torchvision), here in 16 bits.
+    assert (found["parameters"], found["bytes_per_parameter"], found["ranks"]) == (11_689_512, 2, 8)
+    assert collectives_of(profile.facts).width == 2
+    assert found["estimate_ns"] < found["ring_estimate_ns"] < found["measured_ns"]
