@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { formatSigned } from '../../src/stepscope/web/static/core/units.js';
-import { grid } from '../../src/stepscope/web/static/pages/job.js';
+import { grid } from '../../src/stepscope/web/static/pages/job_steps.js';
 import { extent } from '../../src/stepscope/web/static/widgets/dots.js';
 import { levelOf } from '../../src/stepscope/web/static/widgets/heatmap.js';
 

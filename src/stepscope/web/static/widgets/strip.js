@@ -92,7 +92,8 @@ export function strip(steps, names, chosen, choose) {
     svg,
   );
   draw();
-  return h('section', { class: 'strip', 'aria-label': 'Steps' }, h('span', { class: 'dim' }, 'Steps'), area, text, clear);
+  return h('section', { class: 'strip', 'aria-label': 'Steps' }, h('span', { class: 'dim' }, 'Steps'), area, text,
+    clear);
 }
 
 /**

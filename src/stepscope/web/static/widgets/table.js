@@ -73,6 +73,7 @@ export function table(given) {
     value: state.filter,
     oninput: () => { state.filter = filter.value; draw(); },
   });
+  const acts = onRow ? h('th', { scope: 'col' }, h('span', { class: 'sr' }, given.rowLabel ?? 'Open')) : null;
   draw();
   return h(
     'div',
@@ -82,7 +83,7 @@ export function table(given) {
     h(
       'div',
       { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': label },
-      h('table', { 'aria-label': label }, h('thead', null, h('tr', null, heads, onRow ? h('th', { scope: 'col' }, h('span', { class: 'sr' }, given.rowLabel ?? 'Open')) : null)), body),
+      h('table', { 'aria-label': label }, h('thead', null, h('tr', null, heads, acts)), body),
     ),
     more,
   );

@@ -1,0 +1,100 @@
+/** When and why the device was idle, and what the host waited for. */
+
+import { h } from '../core/dom.js';
+import { ABSENT, formatNs, formatPerStep, formatShare, orDash } from '../core/units.js';
+import { device, named, ns, number, where, word } from '../widgets/columns.js';
+import { traceParams } from '../widgets/finding.js';
+import { hbar, swatch } from '../widgets/hbar.js';
+import { panel } from '../widgets/panel.js';
+import { table } from '../widgets/table.js';
+
+/** @typedef {import('../core/types.js').Context} Context */
+/** @typedef {Record<string, any>} Row */
+
+/** @param {Context} context @param {import('../core/types.js').Breakdown} entry */
+export function idleBy({ report, words }, entry) {
+  const parts = entry.parts.filter((part) => !part.busy && part.ns_per_step);
+  if (!parts.length) return null;
+  const many = report.profile.devices.length > 1 ? `, device ${entry.device}` : '';
+  const total = (report.analyses.idle?.per_device ?? []).find((/** @type {Row} */ one) => one.device === entry.device);
+  const note = total && `${formatNs(total.total_ns)} idle in the steps: ${formatNs(total.between_steps_ns)} before the `
+    + `first op of a step, ${formatNs(total.within_steps_ns)} behind it`;
+  return panel(`Idle time by cause, per step${many}`, { note }, hbar('Idle time by cause', parts.map((part) => ({
+    words: words.categories[part.category].words,
+    swatch: swatch(part.category, false),
+    ns: part.ns_per_step,
+    share: part.share,
+    busy: false,
+  }))));
+}
+
+/** @param {Context} context */
+export function gaps(context) {
+  const { report, words } = context;
+  const all = report.analyses.idle?.gaps ?? [];
+  const rows = /** @type {Row[]} */ (all).filter((gap) => context.inSteps(gap.step));
+  const cause = (/** @type {Row} */ gap) => Object.keys(gap.parts).sort((a, b) => gap.parts[b] - gap.parts[a])[0];
+  if (!all.length) return null;
+  return panel('Longest idle gaps', { note: context.scope() }, table({
+    label: 'Longest idle gaps',
+    rows,
+    columns: [
+      ...device(report),
+      word('step', (row) => (words.steps[String(row.step)] ?? '–') + (row.crosses_step ? '+' : '')),
+      ns('at', (row) => row.start_ns),
+      ns('idle', (row) => row.dur_ns),
+      {
+        title: 'mostly',
+        value: (row) => words.categories[cause(row)]?.words ?? null,
+        show: (row) => h('span', { class: 'nowrap' }, h('i', { class: `swatch ${swatch(cause(row), false)}` }),
+          words.categories[cause(row)]?.words ?? ABSENT),
+      },
+      named('first op after it', (row) => row.op),
+      named('the host is in', (row) => row.blocking ?? row.launch),
+      where(),
+    ],
+    onRow: (row) => context.go('trace', traceParams(row.start_ns, row.dur_ns, null)),
+    rowLabel: 'Trace',
+  }));
+}
+
+/** @param {Context} context */
+export function syncs({ report }) {
+  const rows = report.analyses.syncs ?? [];
+  if (!rows.length) return null;
+  return panel('Waits of the host for the device, per step', null, table({
+    label: 'Waits of the host for the device',
+    rows,
+    columns: [
+      named('host waits in', (row) => row.op ?? row.call),
+      ...device(report),
+      number('per step', (row) => row.per_step, formatPerStep),
+      ns('host blocked', (row) => row.blocked_ns_per_step),
+      ns('device idle for it', (row) => row.cost_ns_per_step),
+      where(),
+      named('why', (row) => row.cause),
+    ],
+  }));
+}
+
+/** @param {Context} context */
+export function delays({ report }) {
+  const rows = /** @type {Row[]} */ (report.analyses.launch_delay ?? []);
+  if (!rows.length) return null;
+  return panel('From launch to start', { note: 'where nothing was queued' }, table({
+    label: 'From launch to start',
+    rows,
+    columns: [
+      number('device', (row) => row.device, String),
+      number('launches', (row) => row.count),
+      ns('median', (row) => row.median_ns),
+      ns('p95', (row) => row.p95_ns),
+      {
+        title: 'step time spent waiting',
+        value: (row) => row.waiting_share,
+        numeric: true,
+        show: (row) => orDash(row.waiting_share, formatShare),
+      },
+    ],
+  }));
+}

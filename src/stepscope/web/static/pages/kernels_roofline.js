@@ -1,0 +1,61 @@
+/** The roofline of ops or of kernels. */
+
+import { h } from '../core/dom.js';
+import { name, prose } from '../core/text.js';
+import { ABSENT, formatCount, formatNs, formatRate, formatShare } from '../core/units.js';
+import { device, named, ns, number, share, word } from '../widgets/columns.js';
+import { charted, missing, panel } from '../widgets/panel.js';
+import { roofline } from '../widgets/roofline.js';
+import { table } from '../widgets/table.js';
+import { tipLines } from '../widgets/tip.js';
+
+/** @typedef {import('../core/types.js').Context} Context */
+/** @typedef {Record<string, any>} Row */
+
+/** @param {Context} context */
+export function roofs(context) {
+  const { report } = context;
+  const what = context.place.params.roofline === 'kernels' ? 'kernels' : 'ops';
+  const rows = report.analyses.roofline?.[what] ?? [];
+  const placed = rows.filter((/** @type {Row} */ row) => row.intensity > 0 && row.flops_per_s > 0);
+  const title = what === 'ops' ? 'Roofline of ops by shape' : 'Roofline of kernels';
+  if (!rows.length) {
+    return panel(title, null, missing('The work of no op is known.', prose(
+      'It follows from shapes: record them (PyTorch: `record_shapes=True`), or a profile of XLA, which has them.')));
+  }
+  const select = h('select', { 'aria-label': 'Roofline of', onchange: () => {
+    context.go('kernels', { ...context.place.params, roofline: select.value });
+  } }, h('option', { value: 'ops', selected: what === 'ops' }, 'ops by shape'),
+  h('option', { value: 'kernels', selected: what === 'kernels' }, 'kernels'));
+  const doubts = [...new Set(rows.map((/** @type {Row} */ row) => row.doubt).filter(Boolean))];
+  const label = (/** @type {Row} */ row) => (what === 'ops' ? row.op : row.kernel);
+  const columns = [
+    named(what === 'ops' ? 'op' : 'kernel', label),
+    named('shapes', (/** @type {Row} */ row) => row.dims),
+    ...device(report),
+    ns('time', (row) => row.total_ns),
+    number('count', (row) => row.count),
+    word('precision', (row) => row.precision),
+    number('rate', (row) => row.flops_per_s, (value) => formatRate(value, 'FLOP/s')),
+    share('of peak', (row) => row.flops_share),
+    number('bytes', (row) => row.bytes_per_s, (value) => formatRate(value, 'B/s')),
+    share('of bandwidth', (row) => row.bandwidth_share),
+    word('bound by', (row) => row.bound),
+  ];
+  const asTable = () => table({ label: title, rows, columns });
+  const note = `area: time; colour and outline: bound by computing or by memory${
+    doubts.length ? `; ${doubts.join('; ')}` : ''}`;
+  if (!placed.length) return panel(title, { actions: [select] }, asTable());
+  return charted(title, { note, actions: [select] }, () => roofline({
+    label: title,
+    rows: placed,
+    title: label,
+    tell: (row) => [name(label(row)), ...tipLines(row.dims ?? '', [
+      { label: 'time', value: `${formatNs(row.total_ns)} in ${formatCount(row.count)}` },
+      { label: 'rate', value: `${formatRate(row.flops_per_s, 'FLOP/s')}, ${formatShare(row.flops_share)} of the peak` },
+      { label: 'memory', value: `${formatRate(row.bytes_per_s, 'B/s')}, ${formatShare(row.bandwidth_share)}` },
+      { label: 'bound by', value: row.bound ?? ABSENT },
+    ])],
+    announce: context.announce,
+  }), asTable);
+}
