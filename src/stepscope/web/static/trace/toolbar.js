@@ -46,7 +46,7 @@ export function toolbar(app, open) {
   const range = h('span', { class: 'tv-range' });
   app.on(['view'], () => { range.textContent = `${formatNs(Math.round(app.view.span))} in sight`; });
   const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ act) => (
-    h('button', { type: 'button', title, 'aria-label': title, onclick: act }, text));
+    h('button', { type: 'button', title, 'aria-label': `${text}: ${title}`, onclick: act }, text));
   const element = h('div', { class: 'tv-bar', role: 'toolbar', 'aria-label': 'Trace' },
     search, count,
     button('↑', 'Hit before (Shift+N)', () => app.go('hit', -1)), button('↓', 'Next hit (N)', () => app.go('hit', 1)),

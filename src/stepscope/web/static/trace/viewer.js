@@ -186,10 +186,12 @@ function banners(app) {
  */
 function splitter(root) {
   const bar = h('div', { class: 'tv-split', role: 'separator', tabindex: '0', 'aria-orientation': 'horizontal',
-    'aria-label': 'Height of the panel' });
+    'aria-label': 'Height of the panel', 'aria-valuenow': 240 });
   const set = (/** @type {number} */ pixels) => {
     const most = root.clientHeight - 220;
-    root.style.setProperty('--tv-panel-height', `${Math.max(30, Math.min(pixels, most))}px`);
+    const height = Math.max(30, Math.min(pixels, most));
+    root.style.setProperty('--tv-panel-height', `${height}px`);
+    bar.setAttribute('aria-valuenow', String(Math.round(height)));
   };
   const now = () => (/** @type {HTMLElement|null} */ (root.querySelector('.tv-panel'))?.offsetHeight ?? 240);
   bar.addEventListener('pointerdown', (event) => bar.setPointerCapture(event.pointerId));
