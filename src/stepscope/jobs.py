@@ -23,6 +23,7 @@ from stepscope.readers.source import Source
 from stepscope.report import frames, phrases
 from stepscope.report import job as report
 from stepscope.web.assemble import Run, html_file
+from stepscope.web.links import links
 
 Progress = Callable[[str, int, int], None]
 
@@ -114,7 +115,8 @@ class Job:
         """What pages show of this job; ``traces`` says which runs beside it hold the ranks' traces, ``no_traces`` why
         others' are not there."""
         document = self.document()
-        return Run(phrases.header(document)[0], document, None, no_traces, traces or {})
+        joined = links(self.facts, traces) if traces else None
+        return Run(phrases.header(document)[0], document, joined, no_traces, traces or {})
 
     def html(self) -> str:
         """The report as one HTML page that needs nothing else; the ranks' traces are not in it."""

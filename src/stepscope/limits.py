@@ -295,6 +295,9 @@ and compiling it again less than a minute."""
 COLLECTIVES_KEPT: Final = 4_096
 """Collectives kept of one rank, in whole steps from the first: what is kept of a rank must stay a few hundred kB."""
 
+LINKED_COLLECTIVES: Final = 1 << 20
+"""Collectives of all ranks together that a job's pages join across traces: a choice, some 4 MB."""
+
 ROWS_KEPT: Final = 512
 """Rows of the accounting kept of one rank, for the same reason."""
 

@@ -146,14 +146,39 @@ def test_ranks_stand_on_one_clock(page: Page, job: str, clocks: dict[int, dict[s
     note = page.locator(".trace-beside p").inner_text()
     for rank in others:
         apart = clocks[rank]["offset_ns"] - clocks[first]["offset_ns"]
+        apart -= clocks[first]["drift"] * (clocks[rank]["at_ns"] - clocks[first]["at_ns"])
         uncertain = format_ns(clocks[rank]["uncertainty_ns"] + clocks[first]["uncertainty_ns"])
-        assert f"rank {rank} moved by {'+' if apart > 0 else '−'}{format_ns(abs(apart))}, ± {uncertain}" in note
+        moved = re.search(rf"rank {rank} moved by (\S+ \S+) and \S+ \S+ of drift, ± {re.escape(uncertain)}", note)
+        assert moved and moved[1] == f"{'+' if apart > 0 else '−'}{format_ns(round(abs(apart)))}"
     text = heads(page)
+    assert f"rank {first} · device 0\nclock of the view" in text
+    assert all(f"rank {rank} · device 0\n± " in text for rank in others)
     assert all(f"rank {rank} · " in text for rank in clocks)
     devices = [f"rank {rank} · device 0" for rank in (first, *others)]
     assert [line[: len(devices[0])] for line in re.findall(r"rank \d · .*", text)][:4] == devices
     page.wait_for_url(re.compile(r"beside=\d\.\d\.\d"))
     shot(page)
+
+
+def test_a_collective_leads_to_the_other_ranks(page: Page, job: str, shot: Shot) -> None:
+    opened(page, job, "trace?run=1")
+    options = beside(page).locator("option").all_inner_texts()
+    put_beside(page, options[-1])
+    search = page.get_by_label("Search slices")
+    search.fill("kind:collective")
+    search.press("Enter")
+    settled(page)
+    page.locator(".tv-stage").focus()
+    page.keyboard.press("Enter")
+    tab(page, "Details")
+    shot(page)
+    told = re.findall(r"collective (rank \d) nccl", page.locator(".tv-panel-body").inner_text())
+    assert len(told) == 3
+    assert len(set(told)) == 3
+    page.locator(".tv-stage").focus()
+    page.keyboard.press("]")
+    settled(page)
+    assert told[0] in page.locator(".tv-panel-body").inner_text()
 
 
 def test_a_report_of_one_run_offers_none(page: Page, reports: Callable[[str], str]) -> None:

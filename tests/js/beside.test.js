@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { chosen, offered, shift, together } from '../../src/stepscope/web/static/pages/beside.js';
+import { viewTime } from '../../src/stepscope/web/static/trace/clock.js';
 
 const clock = (/** @type {number} */ rank, /** @type {number|null} */ offset, drift = 0) => (
   { rank, offset_ns: offset, drift: offset === null ? null : drift, at_ns: offset === null ? null : 1e9,
@@ -30,25 +31,34 @@ test('ranks are moved by their clocks, where collectives told them', async () =>
   const given = source([clock(0, 0), clock(1, -2_830_877, 2e-6), clock(2, null)]);
   const offer = await offered(given, 2);
   const shown = await Promise.all([2, 3, 1].map(async (at) => ({ at, run: await given.run(at) })));
-  const { align, labels, offsets_ns: offsets, note } = together(offer, shown);
-  assert.deepEqual([align, labels, offsets], ['clock', ['rank 0', 'rank 1', 'rank 2'], [0, -2_830_877, 0]]);
-  assert.equal(note, 'rank 1 moved by −2.83 ms, ± 40.0 µs (drift +2.00 µs/s left in); '
+  const { align, labels, moves, clocks, note } = together(offer, shown);
+  assert.deepEqual([align, labels], ['clock', ['rank 0', 'rank 1', 'rank 2']]);
+  assert.deepEqual(moves.map((move) => move && [move.offset_ns, move.drift, move.at_ns]),
+    [null, [-2_830_877, 2e-6, 1e9], null]);
+  assert.deepEqual(clocks, ['clock of the view', '± 40.0 µs', 'clock not aligned']);
+  assert.equal(note, 'rank 1 moved by −2.83 ms and +2.00 µs/s of drift, ± 40.0 µs; '
     + 'rank 2 not moved: how far its clock is off is not determined');
   const mixed = source([clock(0, 0), clock(1, 5)], ['', '', '1700000000000000000']);
   const both = await Promise.all([2, 3].map(async (at) => ({ at, run: await mixed.run(at) })));
-  assert.deepEqual(together(await offered(mixed, 2), both).offsets_ns, [0, 0]);
+  assert.deepEqual(together(await offered(mixed, 2), both).moves, [null, null]);
 });
 
 test('a shift goes from one clock to another through the reference', () => {
-  const [first, other] = [clock(1, 300_000, 1e-6), clock(2, 100_000)];
-  assert.equal(shift(first, other)?.offset_ns, -200_000);
-  // At the first's middle the other has drifted for a second more than where its offset was fitted.
-  assert.equal(shift(first, { ...other, drift: 1e-6, at_ns: 0 })?.offset_ns, -199_000);
-  assert.equal(shift(clock(1, null), other), null);
+  const [first, other] = [clock(1, 300_000, 1e-5), clock(2, 100_000, -2e-5)];
+  const move = /** @type {any} */ (shift(first, { ...other, at_ns: 3e9 }, 5e8));
+  // What both clocks say of a moment of the reference's, counted from where their traces begin.
+  const own = (/** @type {any} */ { offset_ns: offset, drift, at_ns: at }, /** @type {number} */ reference) => (
+    (reference - offset + drift * at) / (1 + drift));
+  for (const reference of [1e9, 4e9]) {
+    const [one, two] = [own(first, reference), own({ ...other, at_ns: 3e9 }, reference)];
+    const moved = viewTime({ offset: move.offset_ns, drift: move.drift, driftAt: move.at_ns }, two - 5e8) + 5e8;
+    assert.ok(Math.abs(moved - one) < 2, `${moved - one} ns at ${reference}`);
+  }
+  assert.equal(shift(clock(1, null), other, 0), null);
 });
 
 test('other runs are aligned by their steps', async () => {
   const shown = /** @type {any} */ ([{ at: 0, run: { title: 'before: x.json' } }, { at: 1, run: { title: 'y' } }]);
-  const { align, labels } = together({ job: null, choices: [] }, shown);
+  const { align, labels } = together({ job: null, at: null, choices: [] }, shown);
   assert.deepEqual([align, labels], ['steps', ['before', 'y']]);
 });

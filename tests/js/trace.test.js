@@ -57,7 +57,7 @@ function model(given, about = {}, flows = []) {
     begin: 0, end: Math.max(...slices.map(([start, dur]) => start + dur)),
     flowSource: Int32Array.from(sorted, (f) => f[0]), flowTarget: Int32Array.from(sorted, (f) => f[1]),
     flowKind: Uint8Array.from(sorted, (f) => f[2]),
-    byTarget: Int32Array.from(sorted.keys()).sort((a, b) => sorted[a][1] - sorted[b][1]),
+    byTarget: Int32Array.from(sorted.keys()).sort((a, b) => sorted[a][1] - sorted[b][1]), peers: new Map(),
   };
 }
 
@@ -196,6 +196,9 @@ test('neighbours: beside, inside, around, of the same name, along flows', () => 
   const flowing = model([[[[0, 1, 'call'], [5, 1, 'call']]], [[[9, 1, 'k']]]], {}, [[0, 2, 1], [1, 2, 0]]);
   assert.deepEqual(flowsOf(flowing, 2).into, [{ slice: 0, kind: 'launch' }, { slice: 1, kind: 'arrow' }]);
   assert.deepEqual(flowsOf(flowing, 1).out, [{ slice: 2, kind: 'arrow' }]);
+  flowing.peers = new Map([[1, [0, 1, 2]]]);
+  assert.deepEqual(flowsOf(flowing, 1), { into: [{ slice: 0, kind: 'collective' }],
+    out: [{ slice: 2, kind: 'arrow' }, { slice: 2, kind: 'collective' }] });
   const told = spread(NESTED, occurrences(NESTED, NESTED.texts.indexOf('a')));
   assert.deepEqual([told.count, told.total, told.min, told.p50, told.max], [3, 60, 10, 20, 30]);
 });

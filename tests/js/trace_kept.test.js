@@ -72,7 +72,7 @@ test('runs are aligned by a chosen step: the one of its name, else the one in it
   assert.deepEqual(alignments([a, b, c], 'steps', 1), [0, 110 - 500, 110 - 10]);
   assert.deepEqual(alignments([a, b, c], 'steps', 2), [0, 120 - 510, 120 - 10]);
   assert.deepEqual(alignments([a, header([], 40)], 'steps', 2), [0, 120 - 40]);
-  const offer = { job: null, choices: [{ runs: [1, 2], text: '' }] };
+  const offer = { job: null, at: null, choices: [{ runs: [1, 2], text: '' }] };
   assert.deepEqual([chosen(offer, '1.2@5'), alignedStep('1.2@5'), alignedStep('1.2@x'), alignedStep('')],
     [[1, 2], 5, 0, 0]);
 });

@@ -27,7 +27,8 @@ _SLOT = re.compile(r"[ \t]*<!-- (?P<name>[a-z]+) -->\n")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A diagnosed profile as pages show it; without a pack there is no trace to look at, and ``no_pack`` says why."""
+    """A diagnosed profile as pages show it; without a pack there is no trace to look at, and ``no_pack`` says why. The
+    pack of a job is what joins its ranks' traces (:mod:`stepscope.web.links`)."""
 
     title: str
     document: Document

@@ -62,6 +62,6 @@ function escaped(text) {
  * @returns {string[]}
  */
 export function servedPieces(text, hash) {
-  const at = text.indexOf('<script type="application/json" class="');
+  const at = text.indexOf(`<${SCRIPT} type="application/json" class="`);
   return [text.slice(0, at), openingElement(hash), text.slice(at)];
 }

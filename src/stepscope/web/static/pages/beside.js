@@ -6,15 +6,17 @@ import { formatNs, formatSigned } from '../core/units.js';
 /** @typedef {import('../core/types.js').Source} Source */
 /** @typedef {import('../core/types.js').Run} Run */
 /** @typedef {{runs: number[], text: string}} Choice */
-/** @typedef {{job: Run|null, choices: Choice[]}} Offer `job` is what the run is a rank of */
+/** @typedef {{job: Run|null, at: number|null, choices: Choice[]}} Offer `job` is what the run is a rank of, `at` where
+ *   it stands */
 /** @typedef {{rank: number, offset_ns: number|null, drift: number|null, at_ns: number|null,
  *   uncertainty_ns: number|null}} Clock */
-/** @typedef {{align: 'clock'|'steps', align_step?: number, labels: string[], offsets_ns: number[],
+/** @typedef {{align: 'clock'|'steps', align_step?: number, labels: string[],
+ *   ranks: number[], moves: (import('../trace/clock.js').Move|null)[], clocks: string[],
  *   note: string}} Together `align_step`: of the first run's steps the one that begins together with the others' */
 
 /** Traces of ranks that are held at once: the browser has them all in memory. */
 const MOST_RANKS = 4;
-export const OF_RANK = /^rank \d+: /;
+const OF_RANK = /^rank \d+: /;
 
 /**
  * What may stand beside a run: other ranks of its job, else the other runs, one at a time.
@@ -23,10 +25,10 @@ export const OF_RANK = /^rank \d+: /;
  * @returns {Promise<Offer>}
  */
 export async function offered(source, at) {
-  const job = await jobOf(source, at);
+  const { job, at: jobAt } = await jobOf(source, at);
   if (!job) {
     const choices = source.titles.map((title, run) => ({ runs: [run], text: visible(title) }));
-    return { job, choices: choices.filter(({ runs }) => runs[0] !== at) };
+    return { job, at: jobAt, choices: choices.filter(({ runs }) => runs[0] !== at) };
   }
   const others = Object.entries(job.traces).filter(([, run]) => run !== at)
     .map(([rank, run]) => ({ rank: Number(rank), run }));
@@ -37,7 +39,7 @@ export async function offered(source, at) {
   if (first.length > 1) {
     choices.push({ runs: first.map(({ run }) => run), text: `ranks ${first.map(({ rank }) => rank).join(', ')}` });
   }
-  return { job, choices };
+  return { job, at: jobAt, choices };
 }
 
 /**
@@ -46,13 +48,14 @@ export async function offered(source, at) {
  * @param {number} at
  */
 async function jobOf({ titles, run }, at) {
-  if (!OF_RANK.test(titles[at])) return null;
+  const none = { job: null, at: null };
+  if (!OF_RANK.test(titles[at])) return none;
   for (let before = at - 1; before >= 0; before -= 1) {
     if (OF_RANK.test(titles[before])) continue;
     const found = await run(before);
-    return Object.values(found.traces).includes(at) ? found : null;
+    return Object.values(found.traces).includes(at) ? { job: found, at: before } : none;
   }
-  return null;
+  return none;
 }
 
 /**
@@ -85,44 +88,51 @@ export function together({ job }, shown, step = 0) {
   if (!job) {
     const labels = shown.map(({ run }) => visible(/^(before|after): /.exec(run.title)?.[1] ?? run.title));
     const note = step ? 'the chosen steps begin together' : 'first steps begin together';
-    return { align: 'steps', align_step: step, labels, offsets_ns: [], note };
+    return { align: 'steps', align_step: step, labels, ranks: [], moves: [], clocks: [], note };
   }
   const ranks = shown.map(({ at }) => Number(Object.entries(job.traces).find(([, run]) => run === at)?.[0]));
   const epochs = shown.map(({ run }) => run.report.profile.epoch_ns === null);
   const comparable = epochs.every((one) => one === epochs[0]);
   /** @type {Clock[]} */
   const clocks = job.report.analyses.ranks.clocks;
+  const origins = shown.map(({ run }) => Number(run.report.profile.epoch_ns ?? 0) - Number(
+    run.report.profile.epoch_ns === null ? 0 : job.report.profile.epoch_ns));
   const [first, ...others] = ranks.map((rank) => clocks.find((clock) => clock.rank === rank));
-  const shifts = others.map((clock) => (comparable && first && clock ? shift(first, clock) : null));
+  const shifts = others.map((clock, k) => (
+    comparable && first && clock ? shift(first, clock, origins[k + 1]) : null));
+  const told = shifts.map((one) => (one ? words(one) : 'not moved: how far its clock is off is not determined'));
   return {
     align: 'clock',
     labels: ranks.map((rank) => `rank ${rank}`),
-    offsets_ns: [0, ...shifts.map((one) => one?.offset_ns ?? 0)],
-    note: shifts.map((one, k) => `rank ${ranks[k + 1]} ${one ? words(one) : 'not moved: how far its clock is off is '
-      + 'not determined'}`).join('; '),
+    ranks,
+    moves: [null, ...shifts],
+    clocks: ['clock of the view', ...shifts.map((one) => (
+      one ? `± ${formatNs(one.uncertainty_ns)}` : 'clock not aligned'))],
+    note: told.map((text, k) => `rank ${ranks[k + 1]} ${text}`).join('; '),
   };
 }
 
 /**
  * What is added to a rank's times to have those of another rank's clock, and how exact that is; null where a clock is
- * not determined. A drift is left in: the offset holds for the middle of the collectives, where clocks were fitted.
+ * not determined. Both drift against the reference: the offset is that of the moment the rank's own was fitted for.
  * @param {Clock} first
  * @param {Clock} clock
+ * @param {number} origin where the rank's times begin, as `at_ns` counts
  */
-export function shift(first, clock) {
+export function shift(first, clock, origin) {
   if (first.offset_ns === null || clock.offset_ns === null) return null;
-  const own = Number(clock.at_ns) + clock.offset_ns;
-  const middle = first.drift ? Number(first.at_ns) + first.offset_ns : own;
+  const [at, drift, own] = [Number(clock.at_ns), Number(first.drift), Number(clock.drift)];
   return {
-    offset_ns: Math.round(clock.offset_ns - first.offset_ns + Number(clock.drift) * (middle - own)),
+    offset_ns: Math.round((clock.offset_ns - first.offset_ns - drift * (at - Number(first.at_ns))) / (1 + drift)),
+    drift: (own - drift) / (1 + drift),
+    at_ns: at - origin,
     uncertainty_ns: Number(clock.uncertainty_ns) + Number(first.uncertainty_ns),
-    drift: Number(clock.drift) - Number(first.drift),
   };
 }
 
 /** @param {{offset_ns: number, uncertainty_ns: number, drift: number}} shift */
 function words({ offset_ns: offset, uncertainty_ns: uncertainty, drift }) {
   const perSecond = Math.round(drift * 1e9);
-  const left = perSecond ? ` (drift ${formatSigned(perSecond)}/s left in)` : '';
-  return `moved by ${formatSigned(offset)}, ± ${formatNs(uncertainty)}${left}`;
+  const drifts = perSecond ? ` and ${formatSigned(perSecond)}/s of drift` : '';
+  return `moved by ${formatSigned(offset)}${drifts}, ± ${formatNs(uncertainty)}`;
 }

@@ -4,7 +4,7 @@ import { download, h, put } from '../core/dom.js';
 import { missing } from '../widgets/panel.js';
 import { warm } from '../trace/client.js';
 import { mountTrace } from '../trace/viewer.js';
-import { OF_RANK, alignedStep, chosen, offered, together } from './beside.js';
+import { alignedStep, chosen, offered, together } from './beside.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').Source} Source */
@@ -103,7 +103,7 @@ function mount(shell, context, beside) {
   const { report, run, place } = context;
   const { source } = shell;
   warm(source.workerUrl());
-  read(source, place.run, beside).then(({ offer, shown }) => {
+  read(source, place.run, beside).then(({ offer, shown, links }) => {
     if (gone) return;
     const packs = shown.flatMap(({ pack }) => (pack ? [pack] : []));
     if (!shown[0].pack) {
@@ -114,11 +114,11 @@ function mount(shell, context, beside) {
     const there = shown.filter(({ pack }) => pack);
     const joint = there.length > 1 ? together(offer, there, alignedStep(beside)) : null;
     const note = there.length < shown.length ? 'this report does not hold its trace' : joint?.note ?? '';
-    const runs = shown.map((one) => one.at);
+    const runs = [...(offer.at === null ? [] : [offer.at]), ...shown.map((one) => one.at)];
     const save = async (/** @type {import('../trace/viewer.js').Shown} */ state) => {
       const params = { ...asParams(state, Infinity), ...(beside && { beside }) };
       const here = { page: 'trace', run: place.run, steps: null, params };
-      const pieces = await source.saved(await withJob(source, offer.job, runs), here);
+      const pieces = await source.saved(runs, here);
       download(fileName(run.title), pieces, 'text/html');
     };
     const steps = joint && !offer.job ? stepsOf(run) : [];
@@ -132,8 +132,9 @@ function mount(shell, context, beside) {
       theme: shell.theme(),
       save,
       runs: there.map((one) => one.at),
+      links: joint && links && { pack: links, ranks: joint.ranks },
       ...(joint ? { labels: joint.labels, align: joint.align, align_step: joint.align_step ?? 0,
-        offsets_ns: joint.offsets_ns } : {}),
+        moves: joint.moves, clocks: joint.clocks } : {}),
       ...(ask ? { arguments: (/** @type {number[]} */ ids, /** @type {number} */ of) => ask(there[of].at, ids) } : {}),
       onSelect: (state) => shell.moved({ ...asParams(state), ...(beside && { beside }) }),
     });
@@ -153,20 +154,8 @@ async function read(source, at, beside) {
   const runs = [at, ...chosen(offer, beside)];
   const shown = await Promise.all(runs.map(async (one) => (
     { at: one, run: await source.run(one), pack: await source.pack(one) })));
-  return { offer, shown };
-}
-
-/**
- * The runs with the job that they are ranks of.
- * @param {Source} source
- * @param {import('../core/types.js').Run|null} job
- * @param {number[]} runs
- */
-async function withJob(source, job, runs) {
-  for (let at = Math.min(...runs) - 1; job && at >= 0; at -= 1) {
-    if (!OF_RANK.test(source.titles[at]) && await source.run(at) === job) return [at, ...runs];
-  }
-  return runs;
+  const links = runs.length > 1 && offer.at !== null ? await source.pack(offer.at) : null;
+  return { offer, shown, links };
 }
 
 /** The name of the file that a report is saved as. @param {string} title */

@@ -13,7 +13,7 @@ import { View } from './view.js';
 /** @typedef {'view'|'layout'|'selection'|'area'|'look'|'search'|'notes'|'tab'|'status'|'drawn'} Topic */
 /** @typedef {{begin: number, end: number, slices: number, tracks: import('./model.js').Track[],
  *   steps: import('./model.js').Step[], lanes: import('./model.js').Lane[],
- *   sources: {offset: number, label: string, header: any}[], names: string[], nameKinds: Uint8Array,
+ *   sources: (import('./clock.js').Moved & {label: string, header: any})[], names: string[], nameKinds: Uint8Array,
  *   counters: import('./layout.js').CounterAbout[], kindNames: string[]}} Meta */
 /** @typedef {{error: string|null, count: number, total: number, listed: Brief[], bins: Uint32Array}} Found */
 
@@ -64,6 +64,8 @@ export class App {
     this.arguments = null;
     /** @type {number[]} per source the number of its run in the report */
     this.runs = [];
+    /** @type {string[]} of each source, how exact its clock is */
+    this.clocks = [];
     /** @type {() => void} saves what is in sight as a picture */
     this.picture = () => {};
     this.tab = 'details';

@@ -54,7 +54,8 @@ export async function startEngine(workerUrl, progress) {
     ask: (method, given) => new Promise((resolve, reject) => {
       last += 1;
       waiting.set(last, { resolve, reject });
-      const transfer = method === 'load' ? given.packs : [];
+      const { links } = method === 'load' ? given.options : {};
+      const transfer = method === 'load' ? [...given.packs, ...(links ? [links.pack] : [])] : [];
       worker.postMessage({ id: last, method, given }, transfer);
     }),
   };

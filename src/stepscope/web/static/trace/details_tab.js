@@ -2,6 +2,7 @@
 import { copyText, h } from '../core/dom.js';
 import { formatCount, formatNs, formatRate, formatShare } from '../core/units.js';
 import { visible } from '../core/text.js';
+import { viewTime } from './clock.js';
 import { formatValue } from './units.js';
 
 const LONGEST = 4_000;
@@ -64,10 +65,10 @@ function heading(app, info) {
  * @param {Brief} about
  */
 function findingsOf(app, about) {
-  const { header, offset } = app.meta.sources[about.source];
-  const found = header.findings.filter((/** @type {any} */ finding) => finding.evidence.some(
-    (/** @type {any} */ piece) => piece.start_ns + offset === about.start && piece.end_ns + offset
-      === about.start + about.dur));
+  const source = app.meta.sources[about.source];
+  const found = source.header.findings.filter((/** @type {any} */ finding) => finding.evidence.some(
+    (/** @type {any} */ piece) => viewTime(source, piece.start_ns) === about.start
+      && viewTime(source, piece.end_ns) === about.start + about.dur));
   return found.map((/** @type {any} */ finding) => h('p', null, 'Shown for: ', h('button', { type: 'button',
     class: 'tv-link', onclick: (/** @type {Event} */ event) => (
       app.goToPage(event.target, about.source, { page: 'overview', finding: finding.id })) }, finding.title)));
@@ -137,10 +138,13 @@ function within(app, info) {
  * @param {any} info
  */
 function flows(app, info) {
+  const labels = app.sourceLabels;
+  const where = (/** @type {Brief} */ to) => (to.source === info.about.source ? '' : `${labels[to.source]} `);
   const list = (/** @type {any[]} */ found, /** @type {string} */ title, /** @type {number} */ count) => (
     found.length ? h('div', null, h('h4', null, `${title} (${formatCount(count)})`),
       h('ul', { class: 'tv-stack' }, found.slice(0, 30).map(({ kind, to }) => (
-        h('li', null, h('span', { class: 'tv-dim' }, `${kind.replaceAll('_', ' ')} `), link(app, to)))))) : null);
+        h('li', null, h('span', { class: 'tv-dim' }, `${kind.replaceAll('_', ' ')} ${where(to)}`),
+          link(app, to)))))) : null);
   return h('div', null, list(info.into, 'Arrows in', info.intoCount), list(info.out, 'Arrows out', info.outCount));
 }
 

@@ -45,8 +45,7 @@ export class Engine {
   }
 
   /**
-   * @param {{packs: ArrayBuffer[], options: {labels?: string[], align?: string, align_step?: number,
-   *   offsets_ns?: number[]}}} given
+   * @param {{packs: ArrayBuffer[], options: import('./model.js').ReadOptions}} given
    * @param {(done: number, of: number) => void} progress
    */
   async load({ packs, options }, progress) {
@@ -57,7 +56,8 @@ export class Engine {
     this.paint(this.look);
     return {
       begin: model.begin, end: model.end, slices: model.slices, tracks: model.tracks, steps: model.steps,
-      sources: model.sources.map(({ offset, label, header }) => ({ offset, label, header })),
+      sources: model.sources.map(({ offset, drift, driftAt, label, header }) => (
+        { offset, drift, driftAt, label, header })),
       counters: model.counters.map(({ number, label, group, unit, source, low, high }) => (
         { number, label, group, unit, source, low, high })),
       kindNames: model.kindNames,

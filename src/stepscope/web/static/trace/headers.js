@@ -41,10 +41,13 @@ function head(app, item) {
   if (item.type === 'group') {
     const about = app.meta.sources.flatMap((one) => one.header.groups)
       .find((/** @type {any} */ group) => group.id === item.group)?.about;
+    const clock = app.clocks[Number.parseInt(item.key, 10)];
     return h('div', { class: 'tv-head tv-group', style, role: 'listitem' },
-      h('button', { type: 'button', 'aria-expanded': String(!item.closed), title: item.label,
+      h('button', { type: 'button', 'aria-expanded': String(!item.closed),
+        title: [item.label, about].filter(Boolean).join(' – '),
         onclick: () => app.toggle('closed', item.key) }, item.closed ? '▸ ' : '▾ ', item.label),
-      about ? h('span', { class: 'tv-about', title: about }, about) : null);
+      clock ? h('span', { class: 'tv-clock', title: 'How exact its clock is in this view' }, clock) : null,
+      about && !clock ? h('span', { class: 'tv-about', title: about }, about) : null);
   }
   const holds = item.track?.holds;
   const most = item.counter ? `to ${formatValue(item.counter.high, item.counter.unit)}` : null;

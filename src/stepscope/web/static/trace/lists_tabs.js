@@ -81,7 +81,7 @@ export async function findingsTab(app) {
  * @param {any} piece
  */
 async function evidence(app, source, piece) {
-  const start = piece.start_ns + app.meta.sources[source].offset;
+  const start = viewTime(app.meta.sources[source], piece.start_ns);
   // A track's place among those of its own run.
   const track = piece.track === null ? null
     : app.meta.tracks.filter((one) => one.source === source)[piece.track] ?? null;

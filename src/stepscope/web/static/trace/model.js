@@ -2,6 +2,8 @@
  * The trace as the viewer holds it: columns of all slices by track, lane and time, made of one pack or several.
  */
 import { visible } from '../core/text.js';
+import { undrift, viewTime } from './clock.js';
+import { readLinks } from './links.js';
 import { Pack } from './pack.js';
 
 /** @typedef {{track: number, first: number, count: number}} Lane slices of a lane never overlap */
@@ -10,13 +12,17 @@ import { Pack } from './pack.js';
 /** @typedef {{number: number, label: string, group: string, unit: string|null, source: number,
  *   time: Float64Array, value: Float64Array, low: number, high: number}} Counter */
 /** @typedef {{name: string, start: number, end: number, source: number}} Step */
-/** @typedef {{offset: number, firstSlice: number, slices: number, label: string, header: any, pack: Pack}} Source */
+/** @typedef {import('./clock.js').Moved & {firstSlice: number, slices: number, label: string, header: any,
+ *   pack: Pack}} Source */
+/** @typedef {{pack: ArrayBuffer, ranks: number[]}} Links the collectives of a job, and which rank each source is */
+/** @typedef {{labels?: string[], align?: string, align_step?: number, moves?: (import('./clock.js').Move|null)[],
+ *   links?: Links|null}} ReadOptions */
 /** @typedef {{slices: number, start: Float64Array, dur: Float64Array|Uint32Array, name: Uint16Array|Uint32Array,
  *   id: Int32Array, texts: string[], kinds: Uint8Array, categories: Uint8Array, precisions: (string|null)[],
  *   kindNames: string[], flowKinds: string[], categoryList: {name: string, label: string, busy: boolean}[],
  *   tracks: Track[], lanes: Lane[], counters: Counter[], steps: Step[], sources: Source[], begin: number, end: number,
- *   flowSource: Int32Array, flowTarget: Int32Array, flowKind: Uint8Array, byTarget: Int32Array,
- *   gaps: Record<string, Int32Array>}} Model */
+ *   peers: Map<number, number[]>, links: Links|null, flowSource: Int32Array, flowTarget: Int32Array,
+ *   flowKind: Uint8Array, byTarget: Int32Array, gaps: Record<string, Int32Array>}} Model */
 
 export const NO_CATEGORY = 255;
 const SHIFT = 2 ** 26;
@@ -24,7 +30,7 @@ const GAP_COLUMNS = ['at', 'during', 'call', 'op', 'step', 'crosses'];
 
 /**
  * @param {ArrayBuffer[]} buffers
- * @param {{labels?: string[], align?: string, align_step?: number, offsets_ns?: number[]}} options
+ * @param {ReadOptions} options
  * @param {(done: number, of: number) => void} progress
  * @returns {Promise<Model>}
  */
@@ -34,18 +40,19 @@ export async function readModel(buffers, options, progress) {
   const names = new Names();
   const headers = await Promise.all(packs.map((pack) => pack.json('header')));
   const offsets = alignments(headers, options.align ?? 'clock', options.align_step ?? 0);
-  const longs = packs.some((pack) => pack.sections.dur.width > 4);
+  const longs = packs.some((pack) => pack.sections.dur.width > 4) || options.moves?.some((move) => move?.drift);
   /** @type {any} */
   const model = {
     slices: total, start: new Float64Array(total), dur: longs ? new Float64Array(total) : new Uint32Array(total),
     name: new Uint32Array(total), id: new Int32Array(total).fill(-1), tracks: [], lanes: [], counters: [], steps: [],
     sources: [], kindNames: headers[0].kinds, flowKinds: headers[0].flow_kinds, categoryList: headers[0].categories,
-    begin: Infinity, end: -Infinity,
+    begin: Infinity, end: -Infinity, peers: new Map(), links: options.links ?? null,
   };
   let first = 0;
   for (const [at, pack] of packs.entries()) {
-    const offset = offsets[at] + (options.offsets_ns?.[at] ?? 0);
-    const source = { offset, firstSlice: first, slices: pack.slices, pack, header: headers[at],
+    const move = options.moves?.[at];
+    const source = { offset: offsets[at] + (move?.offset_ns ?? 0), drift: move?.drift ?? 0, driftAt: move?.at_ns ?? 0,
+      firstSlice: first, slices: pack.slices, pack, header: headers[at],
       label: options.labels?.[at] ?? sourceLabel(headers[at], at, packs.length) };
     model.sources.push(source);
     await readSource(model, source, at, names);
@@ -77,6 +84,7 @@ export async function readRest(model) {
     }
   }
   joinFlows(model, flows);
+  if (model.links) model.peers = await readLinks(model, model.links);
   model.gaps = Object.fromEntries(Object.entries(gaps).map(([key, parts]) => [key, joined(parts)]));
 }
 
@@ -212,10 +220,15 @@ async function readSource(model, source, at, names) {
     model.tracks.push({ ...track, label: visible(track.label), group: visible(track.group), source: at, firstLane,
       number: model.tracks.length, lanes: undefined, laneCount: track.lanes.length });
   }
-  model.begin = Math.min(model.begin, header.extent_ns[0] + offset);
-  model.end = Math.max(model.end, header.extent_ns[1] + offset);
+  if (source.drift) {
+    const end = firstSlice + source.slices;
+    undrift(source, startOf.subarray(firstSlice, end), model.dur.subarray(firstSlice, end));
+  }
+  const shown = (/** @type {number} */ time) => viewTime(source, time);
+  model.begin = Math.min(model.begin, shown(header.extent_ns[0]));
+  model.end = Math.max(model.end, shown(header.extent_ns[1]));
   for (const step of header.steps) {
-    model.steps.push({ name: step.name, start: step.start_ns + offset, end: step.end_ns + offset, source: at });
+    model.steps.push({ name: step.name, start: shown(step.start_ns), end: shown(step.end_ns), source: at });
   }
   for (const counter of header.counters) model.counters.push(await readCounter(model, source, at, counter));
 }
@@ -228,7 +241,7 @@ async function readSource(model, source, at, names) {
  * @returns {Promise<Counter>}
  */
 async function readCounter(model, source, at, about) {
-  const time = Float64Array.from(await source.pack.ints(`${about.id}.time`), (t) => t + source.offset);
+  const time = Float64Array.from(await source.pack.ints(`${about.id}.time`), (t) => viewTime(source, t));
   const section = `${about.id}.value`;
   const isFloat = source.pack.sections[section].type === 'floats';
   const value = isFloat ? await source.pack.floats(section) : Float64Array.from(await source.pack.ints(section));

@@ -116,7 +116,8 @@ export function across(model, slice, way) {
 }
 
 /**
- * Flows into and out of a slice.
+ * Flows into and out of a slice. Of a collective on several ranks it is into those of ranks before and out of those
+ * behind, so that one walks from rank to rank.
  * @param {Model} model
  * @param {number} slice
  * @returns {{into: {slice: number, kind: string}[], out: {slice: number, kind: string}[]}}
@@ -136,6 +137,11 @@ export function flowsOf(model, slice) {
   const into = [];
   for (; from < byTarget.length && flowTarget[byTarget[from]] === slice; from += 1) {
     into.push({ slice: flowSource[byTarget[from]], kind: flowKinds[flowKind[byTarget[from]]] });
+  }
+  const { peers } = model;
+  for (const peer of peers.get(slice) ?? []) {
+    if (peer > slice) out.push({ slice: peer, kind: 'collective' });
+    else if (peer < slice) into.unshift({ slice: peer, kind: 'collective' });
   }
   return { into, out };
 }
@@ -160,8 +166,10 @@ export function occurrences(model, name) {
   return found.sort((a, b) => model.start[a] - model.start[b] || a - b);
 }
 
+const BINS = 24;
+
 /**
- * How the durations of some slices are spread.
+ * How the durations of some slices are spread: `bins[k]` last from `edges[k]` to less than `edges[k + 1]`.
  * @param {Model} model
  * @param {Int32Array} slices
  */
@@ -172,11 +180,14 @@ export function spread(model, slices) {
   for (const value of durations) total += value;
   const at = (/** @type {number} */ share) => durations[Math.min(n - 1, Math.max(0, Math.ceil(share * n) - 1))];
   const [low, high] = [durations[0], durations[n - 1]];
-  const bins = new Array(24).fill(0);
+  const bins = new Array(BINS).fill(0);
   // Bins of equal ratio: durations of one op often differ by orders of magnitude.
-  const ratio = Math.log((high + 1) / (low + 1)) || 1;
+  const edges = Array.from({ length: BINS + 1 }, (_, k) => (
+    Math.min(high + 1, Math.ceil((low + 1) * ((high + 2) / (low + 1)) ** (k / BINS)) - 1)));
+  let bin = 0;
   for (const value of durations) {
-    bins[Math.min(bins.length - 1, Math.floor((Math.log((value + 1) / (low + 1)) / ratio) * bins.length))] += 1;
+    while (value >= edges[bin + 1]) bin += 1;
+    bins[bin] += 1;
   }
-  return { count: n, total, min: low, p50: at(0.5), p99: at(0.99), max: high, bins };
+  return { count: n, total, min: low, p50: at(0.5), p99: at(0.99), max: high, bins, edges };
 }

@@ -12,8 +12,10 @@ export function drawArrows(stage, context, accent) {
   for (const { from, to } of stage.app.arrows) {
     const [a, b] = [stage.box(from.lane, from.start, from.dur), stage.box(to.lane, to.start, to.dur)];
     if (!a || !b) continue;
-    const [x0, y0] = [stage.x(from.start), a.y + a.height / 2];
-    const [x1, y1] = [stage.x(to.start), b.y + b.height / 2];
+    // What is scrolled behind the pinned tracks is pointed to at their edge.
+    const pinned = stage.app.layout.pinnedHeight * stage.scale;
+    const [x0, y0] = [stage.x(from.start), a.hidden ? pinned : a.y + a.height / 2];
+    const [x1, y1] = [stage.x(to.start), b.hidden ? pinned : b.y + b.height / 2];
     const bend = Math.max(20 * stage.scale, Math.abs(x1 - x0) * 0.4);
     context.strokeStyle = accent;
     context.beginPath();

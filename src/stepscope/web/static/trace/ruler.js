@@ -1,6 +1,7 @@
 /** The strip over the whole trace and the ruler over what is in sight. */
 import { h } from '../core/dom.js';
 import { formatNs } from '../core/units.js';
+import { viewTime } from './clock.js';
 import { cut } from './names.js';
 import { formatTick } from './units.js';
 
@@ -175,7 +176,7 @@ function marks(app, context, x, height, style) {
   for (const source of app.meta.sources) {
     for (const finding of source.header.findings) {
       for (const piece of finding.evidence) {
-        const [x0, x1] = [piece.start_ns, piece.end_ns].map((time) => x(time + source.offset));
+        const [x0, x1] = [piece.start_ns, piece.end_ns].map((time) => x(viewTime(source, time)));
         context.fillRect(x0, height - 3, Math.max(x1 - x0, 2), 3);
       }
     }

@@ -17,10 +17,12 @@ import { toolbar } from './toolbar.js';
 /** @typedef {import('./shown.js').Shown} Shown */
 /** @typedef {{pack: ArrayBuffer|ArrayBuffer[], document: any, workerUrl: string|null, theme: string,
  *   onSelect: (state: Shown) => void, labels?: string[], align?: 'clock'|'steps', align_step?: number,
- *   offsets_ns?: number[], runs?: number[], save?: (state: Shown) => Promise<void>,
- *   arguments?: (slices: number[], source: number) => Promise<object[]>}} Options `offsets_ns` is added to the times of
- *   each pack when they are aligned; `runs` are the packs' numbers in the report; `save` writes the report with a view;
- *   `arguments` is everything the recorded file says of slices, where a server can be asked */
+ *   moves?: import('./model.js').ReadOptions['moves'], links?: import('./model.js').Links|null,
+ *   clocks?: string[], runs?: number[], save?: (state: Shown) => Promise<void>,
+ *   arguments?: (slices: number[], source: number) => Promise<object[]>}} Options `moves` brings the times of each
+ *   pack to one clock, of which `clocks` tells; `links` joins their collectives; `runs` are the packs' numbers in the
+ *   report; `save` writes the report with a view; `arguments` is everything the recorded file says of slices, where a
+ *   server can be asked */
 
 const TOLD_MS = 250;
 
@@ -90,11 +92,12 @@ async function open(root, status, options) {
     status.textContent = `Reading the trace … ${of ? Math.round((100 * done) / of) : 0} %`;
   });
   const packs = [options.pack].flat();
-  const { labels, align, align_step, offsets_ns } = options;
-  const meta = await engine.ask('load', { packs, options: { labels, align, align_step, offsets_ns } });
+  const { labels, align, align_step, moves, links } = options;
+  const meta = await engine.ask('load', { packs, options: { labels, align, align_step, moves, links } });
   const app = new App(meta, engine.ask, options.document, options.theme);
   app.arguments = options.arguments ?? null;
   app.runs = options.runs ?? [];
+  app.clocks = options.clocks ?? [];
   const unlisten = build(root, app, options.save ?? null);
   app.view.whole();
   app.view.past = [];
