@@ -117,6 +117,43 @@ def test_details_of_a_kernel(tmp_path: Path) -> None:
     assert info["within"]
 
 
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["kineto/h100_bert_small.json.gz", "kineto/a100_rank0_of_128.json.gz"])
+def test_rates_of_kernels_are_those_of_the_roofline(name: str, tmp_path: Path) -> None:
+    """Summed over the calls of an op they are the report's; the A100's profile does not tell which of its peaks."""
+    made = profile(name)
+    costs = dict(read(pack(made), tmp_path, 0, 1)["costs"])
+    known = "h100" in name
+    assert any("flops_share" in cost for cost in costs.values() if cost.get("flops")) == known
+    for cost in costs.values():
+        if cost.get("flops"):
+            assert cost["flops_per_s"] == pytest.approx(cost["flops"] / cost["op_kernels_ns"] * 1e9)
+    compared = 0
+    for work in made.facts.work:
+        owners: dict[tuple[str, str | None], dict[int, dict[str, float]]] = {}
+        for row in np.flatnonzero(work.used & (work.owner >= 0)).tolist():
+            owner, kernel = int(work.owner[row]), int(work.activity.slice[work.rows[row]])
+            op = made.trace.strings[made.trace.slices.name[owner]]
+            owners.setdefault((op, dims(made, owner)), {})[owner] = costs[kernel]
+        for roof in made.document()["analyses"]["roofline"]["ops"]:
+            calls = owners[roof["op"], roof["dims"]].values()
+            if len(calls) != roof["count"]:
+                continue  # Calls of one op with other scalars.
+            compared += 1
+            ns = sum(call["op_kernels_ns"] for call in calls)
+            assert ns == roof["total_ns"]
+            for rate in ("flops_per_s", "flops_share", "bytes_per_s", "bandwidth_share"):
+                told = [call[rate] * call["op_kernels_ns"] / ns for call in calls if rate in call]
+                assert (sum(told) if told else None) == (pytest.approx(roof[rate]) if roof[rate] is not None else None)
+    assert compared > 5
+
+
+def dims(made: stepscope.Profile, op: int) -> str | None:
+    ops = made.trace.host_ops
+    code = int(ops.input_dims[np.flatnonzero(ops.slice == op)[0]])
+    return "".join(made.trace.strings[code].split()) if code >= 0 else None
+
+
 def test_a_pack_depends_on_its_profile_alone() -> None:
     assert pack(profile("example")) == pack(profile("example"))
 

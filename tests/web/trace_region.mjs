@@ -11,7 +11,12 @@ const range = { begin: Number(begin), end: Number(end), tracks: meta.tracks.map(
 const { sums, devices } = engine.area(range);
 const gaps = await engine.gaps({ begin: -Infinity, end: Infinity, device: null });
 const first = engine.search({ text: 'kind:kernel|collective|copy|memset' });
+const details = await engine.details[0].all();
+const costs = Array.from(engine.model.id, (id, at) => [id, details(at).filter(({ table }) => table === 'cost')])
+  .filter(([, found]) => found.length)
+  .map(([id, found]) => [id, Object.fromEntries(found.map(({ name, value }) => [name, value]))]);
 console.log(JSON.stringify({
+  costs,
   slices: meta.slices, tracks: meta.tracks, devices: devices.map(({ group, parts }) => ({ group, parts })),
   sums: sums.map((sum) => ({ ...sum, track: meta.tracks[sum.track].id })),
   gaps: { count: gaps.count, total: gaps.total, listed: gaps.listed.slice(0, 30) },

@@ -6,12 +6,13 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.peaks import device_peaks, peak_flops
-from stepscope.analysis.roofline import Work
+from stepscope.analysis.roofline import ABOVE_COMPUTE, ABOVE_MEMORY, Work
 from stepscope.trace.codes import used_codes
-from stepscope.trace.tables import I32, NULL, Table, is_null
+from stepscope.trace.tables import F64, I32, I64, NULL, Table, is_null
 from stepscope.web.columns import Sections
 
 LONGEST_TEXT = 2_000
@@ -89,7 +90,13 @@ _COSTS = {
     "op_kernels_ns": ("ns", "Time of all device ops that work for the same op."),
     "peak_flops": ("FLOP/s", "Peak rate of the device for this kernel's operands."),
     "bandwidth": ("bytes/s", "Memory bandwidth of the device."),
+    "flops_per_s": ("FLOP/s", "Operations of the op over the time of its device ops."),
+    "flops_share": ("share", "Operations per second as a share of the peak rate."),
+    "bytes_per_s": ("bytes/s", "Bytes the op has to move at least over the time of its device ops."),
+    "bandwidth_share": ("share", "Bytes per second as a share of the memory's bandwidth."),
 }
+# Why a share above one cannot be taken as it stands; `unknown` is not shown.
+_DOUBTS = ("unknown", ABOVE_COMPUTE, ABOVE_MEMORY)
 
 
 def _costs(sections: Sections, facts: Facts, place: I32) -> dict[str, Any] | None:
@@ -100,11 +107,20 @@ def _costs(sections: Sections, facts: Facts, place: I32) -> dict[str, Any] | Non
     slices, *columns = (np.concatenate(column) for column in zip(*rows, strict=True))
     at = place[slices]
     order = np.argsort(at, kind="stable")
-    kept = []
+    kept: list[dict[str, Any]] = []
     for (name, (unit, doc)), values in zip(_COSTS.items(), columns, strict=True):
-        if (values != NULL).any():
+        if is_null(values).all():
+            continue
+        if values.dtype == np.float64:
+            sections.floats(f"details.cost.{name}", values[order])
+        else:
             sections.ints(f"details.cost.{name}", values[order], nullable=True)
-            kept.append({"name": name, "unit": unit, "doc": doc})
+        kept.append({"name": name, "unit": unit, "doc": doc})
+    by_name = dict(zip(_COSTS, columns, strict=True))
+    doubt = np.where(by_name["flops_share"] > 1, 1, np.where(by_name["bandwidth_share"] > 1, 2, 0))
+    if doubt.any():
+        sections.ints("details.cost.doubt", doubt[order])
+        kept.append({"name": "doubt", "unit": None, "doc": "Why a share is above one.", "labels": list(_DOUBTS)})
     sections.ints("details.cost.at", at[order], delta=True)
     return {"name": "cost", "columns": kept} if kept else None
 
@@ -119,11 +135,18 @@ def _work(facts: Facts, work: Work) -> tuple[Any, ...]:
     found = [None if peaks is None else peak_flops(peaks, group) for group in work.groups]
     rate = np.array([NULL if one is None else one for one in [*found, None]], np.int64)
     bandwidth = NULL if peaks is None or peaks.memory_bandwidth is None else int(peaks.memory_bandwidth.value)
+    flops, moved, ns, peak = work.costs.flops[owner], work.costs.bytes[owner], total[owner], rate[work.group[rows]]
+    per_second = _ratio(flops, ns) * 1e9, _ratio(moved, ns) * 1e9
+    roof = np.full(rows.size, bandwidth, np.int64)
     return (
-        work.activity.slice[work.rows[rows]],
-        work.costs.flops[owner],
-        work.costs.bytes[owner],
-        total[owner],
-        rate[work.group[rows]],
-        np.full(rows.size, bandwidth, np.int64),
-    )
+        work.activity.slice[work.rows[rows]], flops, moved, ns, peak, roof,
+        per_second[0], np.where(flops == 0, 0.0, _ratio(per_second[0], peak)),
+        per_second[1], _ratio(per_second[1], roof),
+    )  # fmt: skip
+
+
+def _ratio(part: npt.NDArray[Any], whole: I64) -> F64:
+    """Quotients; NaN where either is absent or nothing is there to divide by."""
+    known = ~is_null(part) & (whole > 0)
+    found: F64 = np.divide(part, whole, out=np.full(whole.size, np.nan), where=known)
+    return found

@@ -6,9 +6,16 @@ import { viewTime } from './clock.js';
 import { formatValue } from './units.js';
 
 const LONGEST = 4_000;
+const LONGEST_NAME = 500;
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./navigate.js').Brief} Brief */
+
+/** The search for slices of a name. @param {string} name */
+function inQuery(name) {
+  const text = name.slice(0, LONGEST_NAME);
+  return `name${text === name ? '=' : ':'}"${text.replace(/["\\]/g, '\\$&')}"`;
+}
 
 /**
  * A button that selects a slice.
@@ -47,7 +54,6 @@ export async function detailsTab(app) {
  */
 function heading(app, info) {
   const { about } = info;
-  const quoted = about.name.slice(0, 200).replace(/["\\]/g, '\\$&');
   const page = about.kind === 'kernel' ? 'kernels' : about.kind === 'host_op' ? 'ops' : null;
   return h('div', null,
     h('h3', { class: 'tv-title', dir: 'auto' }, about.kind === 'idle' ? `idle: ${about.category}` : about.name),
@@ -55,7 +61,7 @@ function heading(app, info) {
       h('button', { type: 'button', onclick: () => copyText(about.name) }, 'Copy name'),
       page ? h('button', { type: 'button', onclick: (/** @type {Event} */ event) => (
         app.goToPage(event.target, about.source, { page, name: about.name })) }, `Open in ${page}`) : null,
-      h('button', { type: 'button', onclick: () => app.search(`name:"${quoted}"`) }, 'Find all')),
+      h('button', { type: 'button', onclick: () => app.search(inQuery(about.name)) }, 'Find all')),
     findingsOf(app, about));
 }
 
@@ -157,28 +163,39 @@ function inside(info) {
         part.name.slice(0, 160))))));
 }
 
+/** Shown as one line each, with their shares. */
+const RATES = ['flops_per_s', 'flops_share', 'bytes_per_s', 'bandwidth_share', 'doubt'];
+
 /** @param {any} info */
 function args(info) {
-  const cost = Object.fromEntries(info.arguments.filter((/** @type {any} */ one) => one.table === 'cost')
-    .map((/** @type {any} */ one) => [one.name, one.value]));
-  const rates = [];
-  // The op's cost over the time of all its kernels: the same figures as in the report's roofline.
-  if (cost.flops && cost.op_kernels_ns) {
-    const rate = (cost.flops / cost.op_kernels_ns) * 1e9;
-    rates.push(fact('FLOP rate', [formatRate(rate, 'FLOP/s'),
-      cost.peak_flops ? `, ${formatShare(rate / cost.peak_flops)} of the peak` : '']));
+  const plain = info.arguments.filter((/** @type {any} */ one) => one.table !== 'cost' || !RATES.includes(one.name));
+  if (!plain.length && info.about.kind !== 'kernel') {
+    return h('p', { class: 'tv-dim' }, 'No arguments of this slice were recorded.');
   }
-  if (cost.bytes_least && cost.op_kernels_ns) {
-    const rate = (cost.bytes_least / cost.op_kernels_ns) * 1e9;
-    rates.push(fact('bytes rate, at least', [formatRate(rate, 'B/s'),
-      cost.bandwidth ? `, ${formatShare(rate / cost.bandwidth)} of memory bandwidth` : '']));
-  }
-  if (!info.arguments.length) return h('p', { class: 'tv-dim' }, 'No arguments of this slice were recorded.');
   return h('div', null, h('h4', null, 'Arguments'), h('dl', null,
-    rates.flat(),
-    info.arguments.flatMap((/** @type {any} */ one) => fact(one.name, [typeof one.value === 'number'
+    ['kernel', 'collective'].includes(info.about.kind) ? rates(info) : null,
+    plain.flatMap((/** @type {any} */ one) => fact(one.name, [typeof one.value === 'number'
       ? formatValue(one.value, one.unit || null)
       : one.name === 'call_stack' ? frames(one.value) : one.value], one.doc))));
+}
+
+/**
+ * What the kernel computes and moves against the device's peaks: the figures of the report's roofline.
+ * @param {any} info
+ */
+function rates({ arguments: all }) {
+  const cost = Object.fromEntries(all.filter((/** @type {any} */ one) => one.table === 'cost')
+    .map((/** @type {any} */ one) => [one.name, one.value]));
+  const line = (/** @type {string} */ name, /** @type {string} */ rate, /** @type {string} */ unit,
+    /** @type {string} */ share, /** @type {string} */ of) => fact(name, cost[rate] === undefined
+    ? ['not recorded: it follows from the shapes of the op (record_shapes=True)']
+    : [formatRate(cost[rate], unit), cost[share] === undefined ? `; ${of} of this device is not known`
+      : `, ${formatShare(cost[share])} of ${of}`]);
+  return [
+    ...line('FLOP rate', 'flops_per_s', 'FLOP/s', 'flops_share', 'the peak'),
+    ...line('bytes rate, at least', 'bytes_per_s', 'B/s', 'bandwidth_share', 'memory bandwidth'),
+    ...(cost.doubt ? fact('doubt', [cost.doubt]) : []),
+  ];
 }
 
 /**
@@ -211,9 +228,18 @@ function spreadOf(app, info) {
   const most = Math.max(...spread.bins);
   const text = `Durations from ${formatNs(spread.min)} to ${formatNs(spread.max)}`;
   return h('div', null, h('h4', null, `All ${formatCount(spread.count)} of this name`),
-    h('div', { class: 'tv-bins', role: 'img', 'aria-label': text, title: text },
-      spread.bins.map((/** @type {number} */ count, /** @type {number} */ at) => h('span', { title: formatCount(count),
-        style: { height: `${count ? 4 + (count / most) * 36 : 0}px` }, 'data-bin': at }))),
+    h('div', { class: 'tv-bins', role: 'group', 'aria-label': text },
+      spread.bins.map((/** @type {number} */ count, /** @type {number} */ at) => {
+        const [low, high] = [spread.edges[at], spread.edges[at + 1]];
+        const what = `${formatCount(count)} of ${formatNs(low)} to ${formatNs(high)}`;
+        return h('button', { type: 'button', title: what, 'aria-label': `${what}: show them`, disabled: count === 0,
+          class: low <= about.dur && about.dur < high ? 'tv-mine' : null,
+          style: { height: `${count ? 4 + (count / most) * 36 : 0}px` },
+          onclick: () => {
+            app.search(`${inQuery(about.name)} dur>=${low}ns dur<${high}ns`);
+            app.open('search');
+          } });
+      })),
     h('dl', null, fact('sum', [formatNs(spread.total)]), fact('median', [formatNs(spread.p50)]),
       fact('99 %', [formatNs(spread.p99)]), fact('largest', [formatNs(spread.max)]),
       fact('this one', [formatNs(about.dur)])),

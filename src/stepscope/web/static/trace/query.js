@@ -1,6 +1,6 @@
 /**
  * The search language: words, `-word`, `/regex/`, and fields `name: kind: cat: dtype: track: rank: step: dur> start<`.
- * All must hold; `a|b` in a value is either.
+ * All must hold; `a|b` in a value is either, `name=` is the whole name.
  */
 import { parseNs } from './units.js';
 
@@ -131,7 +131,7 @@ export function findSlices(model, query) {
  * @returns {((name: number) => boolean)|null}
  */
 function ofName(model, term) {
-  const test = textTest(term.value);
+  const test = term.op === '=' ? (/** @type {string} */ text) => text === term.value : textTest(term.value);
   if (term.field === 'name') return (i) => test(model.texts[i]);
   if (term.field === 'kind') return (i) => test(model.kindNames[model.kinds[i]]);
   if (term.field === 'dtype') return (i) => test(model.precisions[i] ?? '');
