@@ -17,6 +17,7 @@ import pytest
 from stepscope import cli
 from stepscope.analysis.categories import Category
 from stepscope.cli import COMMANDS
+from stepscope.cluster.rules import JOB_RULES
 from stepscope.diagnosis.rules import RULES
 from stepscope.readers.find import find
 from stepscope.report.labels import CATEGORIES as LABELS
@@ -82,7 +83,7 @@ def test_the_categories_page_defines_every_category_once(pages: dict[str, str]) 
 
 def test_the_rules_page_has_every_rule_with_titles_and_remedies(pages: dict[str, str]) -> None:
     parts = sections(pages["rules.md"])
-    for rule in RULES:
+    for rule in (*RULES, *JOB_RULES):
         module = sys.modules[rule.__module__]
         heading = (module.__doc__ or "").split(": ")[0]
         part = parts[heading]

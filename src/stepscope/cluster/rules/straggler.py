@@ -72,7 +72,7 @@ def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
     return RankFinding(
         Finding(
             rule="straggler",
-            title=f"{name.capitalize()} is late and the others wait for it: {TITLES[cause]}",
+            title=f"The other ranks wait for {name}: {TITLES[cause]}",
             why=why + _also(facts, one, len(counted)),
             fix=paragraphs(_fix(cause, partial.framework)),
             cost_ns_per_step=one.waited_ns,

@@ -12,6 +12,7 @@ from stepscope.diagnosis.rules import (
     allocator_retries,
     amp_partial,
     between_steps,
+    collective_copies,
     data_parallel,
     device_overloaded,
     devices_serialised,
@@ -73,6 +74,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     launched_in_turn.find,
     device_overloaded.find,
     devices_serialised.find,
+    collective_copies.find,
     exposed_collective.find,
 )
 """In the order in which one should work, a change at a time: no kernel is worth tuning while the device waits."""

@@ -21,7 +21,9 @@ A model whose layers are split over devices computes on one at a time. Send seve
 (`torch.distributed.pipelining`, `ScheduleGPipe` or `Schedule1F1B`), shard it instead (FSDP, tensor
 parallelism), or give each device the whole model and its own batch (DDP).""",
     TENSORFLOW: """\
-Look for a control dependency or a shared variable that makes one device wait for the other, and place what both
+Look for what makes one device wait for the other: a control dependency between towers (`tf.control_dependencies`, an op
+that reads what the other tower writes, the order that automatic control dependencies of a `tf.function` keep between
+ops with state), or a variable that both use. Remove the dependency where the order does not matter, and place what both
 read on the CPU or on each (`tf.distribute.MirroredStrategy`).""",
     None: """Split the batch so that one device works on a part while the next works on another, or give each device its
 own batch.""",

@@ -16,7 +16,15 @@ from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import COPY_D2H, COPY_PAGEABLE, COPY_PINNED, remedy
+from stepscope.diagnosis.remedies import (
+    COPY_D2H,
+    COPY_PAGEABLE,
+    COPY_PINNED,
+    PYTORCH,
+    TENSORFLOW,
+    Remedies,
+    remedy,
+)
 from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.changes import waits_of_copies, without_copies
@@ -27,8 +35,21 @@ _WORDS = {
     Category.COPY_P2P: "between devices",
 }
 
-_FIX_P2P = """\
-Keep the tensors of one layer on one device, and start the transfer before the compute that does not need it."""
+_P2P: Remedies = {
+    TENSORFLOW: """\
+Look at where variables lie: towers that read variables of the first GPU fetch them in every step. Give each device its
+own (`tf.distribute.MirroredStrategy`), or place them on the CPU:
+    tf.config.set_soft_device_placement(True)
+    with tf.device("/CPU:0"):   # or tf.compat.v1.train.replica_device_setter
+        weights = tf.Variable(...)
+Split a batch before it reaches a device, and keep the ops of one layer on one device.""",
+    PYTORCH: """\
+Keep the tensors of one layer on one device: `.to(device)` in `forward` of what was made elsewhere (masks, positions,
+running totals) copies in every step; register it as a buffer of the module, or make it there (`device=x.device`). Start
+what must be sent before the compute that does not need it (`non_blocking=True`).""",
+    None: """\
+Keep the tensors of one layer on one device, and start the transfer before the compute that does not need it.""",
+}
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -127,5 +148,5 @@ def _fix(category: Category, pageable: bool, framework: str | None) -> str:
     if category is Category.COPY_D2H:
         return remedy(COPY_D2H, framework)
     if category is Category.COPY_P2P:
-        return _FIX_P2P
+        return remedy(_P2P, framework)
     return remedy(COPY_PAGEABLE if pageable else COPY_PINNED, framework)

@@ -1,0 +1,127 @@
+"""collective_copies: copies into and out of the buffers that devices exchange, apart from the exchange itself.
+
+Statement: device ops other than collectives that are launched inside what fills or empties a collective's buffers
+(DDP's reducer, FSDP's gathering and scattering, coalesced tensors, Horovod's and TensorFlow's fusion buffers, the
+making of the collective itself), or that XLA made for a collective (their name scope ends in it). The cost is the time
+in which the device does nothing else. What a program concatenates by itself before it calls a collective is not told
+from its other work.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Remedies, remedy
+from stepscope.names.staging import is_staging_kernel, is_staging_range, is_staging_scope
+from stepscope.trace import intervals as iv
+from stepscope.trace.codes import mapped
+from stepscope.trace.forest import outermost
+from stepscope.trace.tables import I32, Bools, TrackKind
+from stepscope.trace.trace import Trace
+from stepscope.units import format_mean, format_ns
+from stepscope.whatif.changes import scaled_ops
+
+_CURE: Remedies = {
+    PYTORCH: """\
+Let gradients live in the buckets that are reduced, so that nothing is copied back, and send buffers (running means of
+batch norm) only where they must agree:
+    model = DistributedDataParallel(model, gradient_as_bucket_view=True, broadcast_buffers=False)
+    optimizer.zero_grad(set_to_none=True)
+With FSDP wrap larger blocks, so that fewer and larger tensors are packed. With Horovod reduce large gradients alone:
+`HOROVOD_FUSION_THRESHOLD` bounds what is packed together.""",
+    JAX: """\
+Shard arrays along the axis that is gathered or scattered last in memory (`PartitionSpec` on the leading dimension), so
+that XLA need not transpose before and after, and reduce the tree of gradients in one call without `ravel_pytree`.""",
+    TENSORFLOW: """\
+Pack less: a gradient as large as a pack needs no copy.
+    options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=0)
+With Horovod, `HOROVOD_FUSION_THRESHOLD` bounds what is packed together.""",
+    None: "Reduce large gradients in place instead of packing them into a buffer, or keep them in it.",
+}
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device that copies for collectives."""
+    found = []
+    around = _ranges(facts.trace)
+    for activity, account in facts.devices:
+        staged = np.flatnonzero(_staged(facts.trace, activity, around))
+        if staged.size and facts.used_rows(account):
+            finding = _finding(facts, activity, account, staged.astype(np.int32), around)
+            found += [finding] if finding else []
+    return found
+
+
+def _ranges(trace: Trace) -> I32:
+    """Per slice, the outermost range around it that fills or empties buffers; -1 for none."""
+    slices = trace.slices
+    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    return outermost(on_host & mapped(slices.name, trace.strings, is_staging_range, np.bool_), slices.parent)
+
+
+def _staged(trace: Trace, activity: DeviceActivity, around: I32) -> Bools:
+    """Which ops of a device are there for collectives."""
+    within = np.where(activity.call >= 0, around[activity.call], -1) >= 0
+    named = mapped(trace.slices.name[activity.slice], trace.strings, is_staging_kernel, np.bool_)
+    scope = np.full(len(trace.slices), -1, np.int32)
+    scope[trace.xla_ops.slice] = trace.xla_ops.scope
+    of_xla = mapped(scope[activity.slice], trace.strings, is_staging_scope, np.bool_)
+    work = np.isin(activity.category, [c.code for c in (Category.COMPUTE, Category.COPY_D2D, Category.COPY_P2P)])
+    return np.asarray(work & (within | named | of_xla))
+
+
+def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: I32, around: I32) -> Finding | None:
+    row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
+    used = np.isin(row, facts.used_rows(account))
+    ops = staged[used[staged]]
+    others = np.ones(len(activity), np.bool_)
+    others[staged] = False
+    alone = iv.subtract(
+        iv.union(activity.start[ops], activity.end[ops]), iv.union(activity.start[others], activity.end[others])
+    )
+    cost = facts.per_step(iv.measure(alone))
+    if not cost:
+        return None
+    length = (activity.end - activity.start)[ops]
+    calls = activity.call[ops]
+    longest = np.argsort(-length, kind="stable")[:SHOWN]
+    places = dict.fromkeys(facts.locator.where(call) for call in calls[longest].tolist() if call >= 0)
+    return Finding(
+        rule="collective_copies",
+        device=activity.device,
+        title="Copies into and out of the buffers that devices exchange",
+        cost_ns_per_step=cost,
+        saving_ns_per_step=cost,
+        change=scaled_ops(facts, activity.device, ops, np.zeros(ops.size)),
+        basis="modelled",
+        confidence="medium",
+        why=(
+            f"{format_mean(ops.size / len(facts.used))} ops per step copy for collectives "
+            f"({format_ns(facts.per_step(int(length.sum())))}), for {format_ns(cost)} of it the device does nothing "
+            f"else: {_parts(facts, activity, ops, around)}. That is a cost of communicating beside the transfer."
+        ),
+        fix=paragraphs(remedy(_CURE, facts.trace.info.framework)),
+        where=tuple(place for place in places if place),
+        evidence=slices_as_evidence(facts, activity.slice[ops[longest]].tolist(), device=activity.device),
+    )
+
+
+def _parts(facts: Facts, activity: DeviceActivity, ops: I32, around: I32) -> str:
+    """What they are there for, dearest first."""
+    totals: dict[str, int] = {}
+    for op in ops.tolist():
+        call = int(activity.call[op])
+        by = int(around[call]) if call >= 0 else -1
+        name = facts.trace.name_of(by if by >= 0 else int(activity.slice[op]))
+        name = re.sub(r"^<built-in method (\w+) of .*", r"\1", name[:200])[:60]
+        totals[name] = totals.get(name, 0) + int(activity.end[op] - activity.start[op])
+    dearest = sorted(totals, key=lambda name: -totals[name])[:SHOWN]
+    return ", ".join(f"`{name}` {format_ns(facts.per_step(totals[name]))}" for name in dearest)
