@@ -14,52 +14,11 @@ import { across, beside, enclosing, flowsOf, occurrences, sliceAt, spread }
   from '../../src/stepscope/web/static/trace/navigate.js';
 import { Pack, decodeInts } from '../../src/stepscope/web/static/trace/pack.js';
 import { findSlices, parseQuery } from '../../src/stepscope/web/static/trace/query.js';
-import { Raster, drawCounter } from '../../src/stepscope/web/static/trace/raster.js';
+import { Raster } from '../../src/stepscope/web/static/trace/raster.js';
 import { tickStep } from '../../src/stepscope/web/static/trace/ruler.js';
 import { formatTick, parseNs } from '../../src/stepscope/web/static/trace/units.js';
 import { View } from '../../src/stepscope/web/static/trace/view.js';
-
-const KINDS = ['host_op', 'kernel', 'idle'];
-
-/**
- * A model of tracks; a track is a list of lanes, a lane a list of [start, dur, name].
- * @param {[number, number, string][][][]} given
- * @param {Record<string, [number, number]>} [about] kind and category of names
- * @param {[number, number, number][]} [flows]
- * @returns {any}
- */
-function model(given, about = {}, flows = []) {
-  const slices = given.flat(2);
-  const texts = [...new Set(slices.map(([, , name]) => name))];
-  const lanes = [];
-  const tracks = [];
-  let first = 0;
-  for (const [number, track] of given.entries()) {
-    tracks.push({ number, id: `track ${number}`, label: `stream ${number}`, type: 'stream', group: 'device 0',
-      device: 0, holds: null, source: 0, firstLane: lanes.length, laneCount: track.length });
-    for (const lane of track) {
-      lanes.push({ track: number, first, count: lane.length });
-      first += lane.length;
-    }
-  }
-  const sorted = [...flows].sort((a, b) => a[0] - b[0]);
-  return {
-    slices: slices.length, start: Float64Array.from(slices, ([start]) => start),
-    dur: Uint32Array.from(slices, ([, dur]) => dur),
-    name: Uint16Array.from(slices, ([, , name]) => texts.indexOf(name)),
-    id: Int32Array.from(slices.keys()), texts, kinds: Uint8Array.from(texts, (text) => about[text]?.[0] ?? 0),
-    categories: Uint8Array.from(texts, (text) => about[text]?.[1] ?? 255), precisions: texts.map(() => null),
-    kindNames: KINDS, flowKinds: ['arrow', 'launch'],
-    categoryList: [{ name: 'compute', label: 'computing', busy: true }, { name: 'copy', label: 'copying', busy: true },
-      { name: 'input', label: 'input', busy: false }],
-    tracks, lanes, counters: [], steps: [{ name: 'step 4', start: 0, end: 100, source: 0 }],
-    sources: [{ header: { rank: 3 }, label: 'rank 3', offset: 0 }],
-    begin: 0, end: Math.max(...slices.map(([start, dur]) => start + dur)),
-    flowSource: Int32Array.from(sorted, (f) => f[0]), flowTarget: Int32Array.from(sorted, (f) => f[1]),
-    flowKind: Uint8Array.from(sorted, (f) => f[2]),
-    byTarget: Int32Array.from(sorted.keys()).sort((a, b) => sorted[a][1] - sorted[b][1]), peers: new Map(),
-  };
-}
+import { model } from './made_model.js';
 
 const NESTED = model([[[[0, 100, 'step'], [200, 50, 'step']], [[10, 30, 'a'], [40, 60, 'b'], [200, 20, 'a']],
   [[45, 10, 'a']]]]);
@@ -125,15 +84,6 @@ test('what is empty leaves a mark, and edges and names are told', () => {
   assert.ok((target.pixels[0] & 255) < 255);
   assert.deepEqual([...labels], [50, 50, 0, 1, 1, 1]);
   assert.ok((target.pixels[50] & 255) > (target.pixels[60] & 255));
-});
-
-test('a counter shows its extremes in every pixel', () => {
-  const target = { pixels: new Uint32Array(10 * 10), width: 10, height: 10, begin: 0, end: 1000 };
-  const time = Float64Array.from({ length: 1000 }, (_, i) => i);
-  const value = time.map((t) => (t === 555 ? 9 : 1));
-  drawCounter(target, { time, value, low: 0, high: 9 }, { y: 0, height: 10 }, { line: 1, area: 2 }, (v) => v / 9);
-  assert.equal(target.pixels[5], 1);
-  assert.equal(target.pixels[4], 0);
 });
 
 test('the search language', () => {

@@ -15,7 +15,8 @@ import { View } from './view.js';
  *   steps: import('./model.js').Step[], lanes: import('./model.js').Lane[],
  *   sources: (import('./clock.js').Moved & {label: string, header: any})[], names: string[], nameKinds: Uint8Array,
  *   counters: import('./layout.js').CounterAbout[], kindNames: string[]}} Meta */
-/** @typedef {{error: string|null, count: number, total: number, listed: Brief[], bins: Uint32Array}} Found */
+/** @typedef {{error: string|null, count: number, total: number, listed: Brief[],
+ *   names: {name: string, kind: string, count: number, total: number}[], bins: Uint32Array}} Found */
 
 const LAYOUTS = 'stepscope-trace-layouts';
 const RULES = 'stepscope-trace-rules';

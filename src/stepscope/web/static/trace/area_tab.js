@@ -2,6 +2,7 @@
 import { copyText, download, h } from '../core/dom.js';
 import { formatCount, formatNs, formatShare } from '../core/units.js';
 import { csv, table } from '../widgets/table.js';
+import { ownTime } from './clock.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./app.js').Area} Area */
@@ -130,8 +131,9 @@ function jsonOf(app, area, found) {
 function rangesOf({ meta }, { begin, end, tracks: chosen }) {
   const sources = [...new Set(chosen.map((number) => meta.tracks[number].source))];
   return sources.map((at) => {
-    const { header, offset } = meta.sources[at];
-    return { file: String(header.files[0] ?? 'PROFILE'), begin: begin - offset, end: end - offset };
+    const source = meta.sources[at];
+    return { file: String(source.header.files[0] ?? 'PROFILE'), begin: ownTime(source, begin),
+      end: ownTime(source, end) };
   });
 }
 

@@ -14,6 +14,15 @@ export function viewTime({ offset, drift, driftAt }, time) {
 }
 
 /**
+ * A time of the view as the profile has it.
+ * @param {Moved} source
+ * @param {number} time
+ */
+export function ownTime({ offset, drift, driftAt }, time) {
+  return drift ? Math.round((time - offset + drift * driftAt) / (1 + drift)) : time - offset;
+}
+
+/**
  * Bring starts and ends of slices that were moved by the offset alone to the clock of the view: what nests still does.
  * @param {Moved} source
  * @param {Float64Array} start

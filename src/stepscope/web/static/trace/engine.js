@@ -10,7 +10,7 @@ import { finest, levelsOf, lowerBound } from './lod.js';
 import { readModel, readRest } from './model.js';
 import { across, beside, brief, enclosing, flowsOf, occurrences, sliceAt, spread } from './navigate.js';
 import { overview } from './overview.js';
-import { locate, neighbour, rateOf, stepped, sumWithin } from './pick.js';
+import { locate, neighbour, rateOf, stepped, sumByName, sumWithin } from './pick.js';
 import { findSlices, parseQuery } from './query.js';
 import { Raster, drawCounter } from './raster.js';
 
@@ -228,7 +228,7 @@ export class Engine {
     const query = parseQuery(text);
     if (query.error || !query.terms.length) {
       this.hits = new Int32Array(0);
-      return { error: query.error, count: 0, total: 0, listed: [], bins: new Uint32Array(0) };
+      return { error: query.error, count: 0, total: 0, listed: [], names: [], bins: new Uint32Array(0) };
     }
     this.hits = findSlices(model, query);
     const bins = new Uint32Array(1024);
@@ -241,7 +241,7 @@ export class Engine {
     const longest = this.hits.length > HITS_LISTED
       ? Int32Array.from(this.hits).sort((a, b) => model.dur[b] - model.dur[a]).subarray(0, HITS_LISTED) : this.hits;
     const listed = Array.from(longest, (i) => brief(model, i));
-    return { error: null, count: this.hits.length, total, listed, bins };
+    return { error: null, count: this.hits.length, total, listed, names: sumByName(model, this.hits), bins };
   }
 
   /** The hits in sight, to be marked. @param {{begin: number, end: number, lanes: number[]}} view */

@@ -3,7 +3,8 @@ import { overlapping } from './aggregate.js';
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {{name: string, kind: string, total: number, self: number, count: number, before: number,
- *   children: Node[]}} Node `before` is the total in the range that is compared with */
+ *   width?: number, children: Node[]}} Node `before` is the total in the range that is compared with, `width` how wide
+ *   it is drawn where that is not the total */
 /** @typedef {Node & {index: Map<number, Grown>}} Grown */
 /** @typedef {{begin: number, end: number, tracks: number[]}} Range */
 
@@ -121,7 +122,21 @@ export function sandwich(model, range, name) {
 export function difference(model, range, other) {
   const made = flame(model, range, 'merged');
   merge(made, flame(model, other, 'merged'));
+  widen(made, (range.end - range.begin) / (other.end - other.begin || 1));
   return made;
+}
+
+/**
+ * Draw each as wide as the longer of both its times, so that what is gone is seen.
+ * @param {Node} at
+ * @param {number} scale what times of the other range are multiplied with
+ * @returns {number}
+ */
+function widen(at, scale) {
+  const inside = at.children.reduce((sum, child_) => sum + widen(child_, scale), 0);
+  at.width = Math.max(at.total, at.before * scale, inside);
+  at.children.sort((a, b) => Number(b.width) - Number(a.width));
+  return at.width;
 }
 
 /**

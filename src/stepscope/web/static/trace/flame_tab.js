@@ -81,7 +81,7 @@ function graph(tree, scale) {
     /** @type {HTMLElement[]} */
     const made = [];
     const add = (/** @type {Node} */ node, /** @type {number} */ from, /** @type {number} */ depth) => {
-      const share = node.total / (root.total || 1);
+      const share = wide(node) / (wide(root) || 1);
       if (share < LEAST) return;
       const text = described(node, root, scale);
       const [r, g, b] = colour(node, scale);
@@ -93,7 +93,7 @@ function graph(tree, scale) {
       let at = from;
       for (const child of node.children) {
         add(child, at, depth + 1);
-        at += child.total / (root.total || 1);
+        at += wide(child) / (wide(root) || 1);
       }
     };
     add(root, 0, 0);
@@ -105,13 +105,19 @@ function graph(tree, scale) {
   return h('div', null, about, box);
 }
 
+/** @param {Node} node */
+function wide(node) {
+  return node.width ?? node.total;
+}
+
 /**
  * @param {Node} node
  * @param {Node} root
  * @param {number} scale
  */
 function described(node, root, scale) {
-  const change = scale ? `, ${formatNs(node.total - node.before * scale)} more than before` : '';
+  const more = Math.round(node.total - node.before * scale);
+  const change = scale ? `, ${formatNs(Math.abs(more))} ${more < 0 ? 'less' : 'more'} than before` : '';
   return `${node.name.slice(0, 500)}: ${formatNs(node.total)} (${formatShare(node.total / (root.total || 1))}), `
     + `self ${formatNs(Math.max(0, node.self))}, ${node.count}×${change}`;
 }

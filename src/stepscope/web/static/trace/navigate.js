@@ -83,16 +83,30 @@ export function enclosing(model, slice) {
 }
 
 /**
- * The next (1) or previous (-1) slice of the same lane; -1 for none.
+ * The next (1) or previous (-1) slice of the same lane, or, as what overlaps on a stream is equal, of the same stream;
+ * -1 for none.
  * @param {Model} model
  * @param {number} slice
  * @param {number} way
  * @returns {number}
  */
 export function beside(model, slice, way) {
-  const lane = model.lanes[laneOf(model, slice)];
-  const next = slice + way;
-  return next >= lane.first && next < lane.first + lane.count ? next : -1;
+  const own = model.lanes[laneOf(model, slice)];
+  const track = model.tracks[own.track];
+  const lanes = track.type === 'stream' ? model.lanes.slice(track.firstLane, track.firstLane + track.laneCount) : [own];
+  // In order of start, and of place where slices start together.
+  const isAfter = (/** @type {number} */ i, /** @type {number} */ other) => (
+    model.start[i] > model.start[other] || (model.start[i] === model.start[other] && i > other));
+  let best = -1;
+  for (const { first, count } of lanes) {
+    let i = lowerBound(model.start, model.start[slice], first, first + count);
+    while (way > 0 && i < first + count && !isAfter(i, slice)) i += 1;
+    while (way < 0 && i < first + count && isAfter(slice, i)) i += 1;
+    if (way < 0) i -= 1;
+    if (i < first || i >= first + count) continue;
+    if (best < 0 || (way > 0 ? isAfter(best, i) : isAfter(i, best))) best = i;
+  }
+  return best;
 }
 
 /**

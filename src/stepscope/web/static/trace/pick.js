@@ -18,6 +18,27 @@ export function rateOf(counter) {
     high: value.reduce((a, b) => Math.max(a, b), 0) };
 }
 
+const NAMES_TOLD = 200;
+
+/**
+ * Count and time of slices by name, most time first.
+ * @param {import('./model.js').Model} model
+ * @param {Int32Array} slices
+ */
+export function sumByName(model, slices) {
+  /** @type {Map<number, {name: string, kind: string, count: number, total: number}>} */
+  const sums = new Map();
+  for (const i of slices) {
+    const name = model.name[i];
+    const sum = sums.get(name) ?? { name: model.texts[name], kind: model.kindNames[model.kinds[name]], count: 0,
+      total: 0 };
+    sum.count += 1;
+    sum.total += model.dur[i];
+    sums.set(name, sum);
+  }
+  return [...sums.values()].sort((a, b) => b.total - a.total).slice(0, NAMES_TOLD);
+}
+
 /**
  * The time inside a slice by name of what it holds directly below and further in.
  * @param {import('./model.js').Model} model

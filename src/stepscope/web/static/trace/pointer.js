@@ -27,6 +27,7 @@ export function pointer(app, stage, rulerCanvas) {
   wheel(app, element, place);
   drags(app, stage, place);
   hover(app, element, tip, place);
+  hair(app, element, place);
   measures(app, rulerCanvas, place);
 }
 
@@ -137,6 +138,38 @@ async function sliceUnder(app, at, slop) {
 }
 
 /**
+ * A line at the pointer over all tracks; of several runs with the place in the step of each.
+ * @param {App} app
+ * @param {HTMLElement} element
+ * @param {Placed} place
+ */
+function hair(app, element, place) {
+  const text = h('span', null);
+  const line = h('div', { class: 'tv-hair', 'aria-hidden': 'true', hidden: true }, text);
+  element.append(line);
+  element.addEventListener('pointermove', (event) => {
+    const { x, time } = place(event);
+    line.hidden = false;
+    line.style.transform = `translateX(${Math.round(x)}px)`;
+    text.textContent = app.meta.sources.length > 1 ? readings(app.meta, time).join(' · ') : '';
+    text.className = x > element.clientWidth / 2 ? 'tv-left' : '';
+  });
+  element.addEventListener('pointerleave', () => { line.hidden = true; });
+}
+
+/**
+ * Where a time is in the steps of each run.
+ * @param {Pick<import('./app.js').Meta, 'sources'|'steps'>} meta
+ * @param {number} time
+ */
+export function readings({ sources, steps }, time) {
+  return sources.map(({ label }, at) => {
+    const step = steps.find((one) => one.source === at && time >= one.start && time < one.end);
+    return `${label} ${step ? `${step.name} + ${formatNs(Math.round(time - step.start))}` : 'outside its steps'}`;
+  });
+}
+
+/**
  * @param {App} app
  * @param {HTMLElement} element
  * @param {HTMLElement} tip
@@ -176,10 +209,12 @@ async function told(app, at) {
   if (!under) return [];
   if (under.item.counter) {
     const { counter } = under.item;
-    const sample = await app.ask('sample', { counter: counter.number, time: at.time });
+    const sample = await app.ask('sample', { counter: counter.number, time: at.time, span: at.perPixel });
     if (!sample) return [];
-    return [`${counter.label}: ${formatValue(sample.value, counter.unit)}`,
-      Number.isFinite(sample.change) ? `changed by ${formatValue(sample.change, counter.unit)}` : ''].filter(Boolean);
+    const value = (/** @type {number} */ one) => formatValue(one, counter.unit);
+    return [`${counter.label}: ${value(sample.value)}`,
+      sample.count > 1 ? `${value(sample.low)} to ${value(sample.high)} in ${sample.count} samples here` : '',
+      Number.isFinite(sample.change) ? `changed by ${value(sample.change)}` : ''].filter(Boolean);
   }
   const found = await sliceUnder(app, at, SLOP);
   if (!found) return [];
