@@ -353,10 +353,14 @@ POOL_BYTES: Final = 8 << 20
 """Ranks of fewer bytes together are read in this process: starting others takes a second each."""
 
 DASK_AHEAD: Final = 4
-"""Ranks that a Dask scheduler knows of for each thread of its workers: enough that none waits for the next."""
+"""Tasks that a Dask scheduler knows of for each thread of its workers: enough that none waits for the next."""
+
+DASK_BATCH_BYTES: Final = 2 << 20
+"""Smaller profiles are read together, so many bytes to a task: some half a second's work, of which what a task costs
+the scheduler, its worker and this process (20 ms measured) is little."""
 
 DASK_LEAST: Final = 64
-"""Ranks it knows of at least: workers that come later have some at once."""
+"""Tasks it knows of at least: workers that come later have some at once."""
 
 DASK_WAIT_S: Final = 600
 """Seconds for which a scheduler may have no worker: batch queues take minutes to start some."""

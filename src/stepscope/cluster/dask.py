@@ -1,21 +1,25 @@
 """Reading many ranks on a Dask cluster: one that is there, or one on this machine.
 
 Scheduling, retries and the replacing of workers are Dask's. Few futures are in flight, whatever the number of ranks,
-and each result is let go of once it is here.
+and each result is let go of once it is here. Small profiles are read several to a task; of a task that fails each is
+tried alone.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import Task, cores
 from stepscope.errors import InputError, UsageError
-from stepscope.limits import DASK_AHEAD, DASK_LEAST, DASK_WAIT_S
+from stepscope.limits import DASK_AHEAD, DASK_BATCH_BYTES, DASK_LEAST, DASK_WAIT_S
 from stepscope.readers.source import Source
 
 LOCAL = "local"
@@ -38,25 +42,60 @@ def read_all(
         raise UsageError(_INSTALL) from error
     with ExitStack() as stack:
         client = _client(distributed, stack, scheduler, workers)
-        waiting = iter(tasks)
-        running: dict[Any, Task] = {}
+        waiting, running, ahead = deque(_batches(tasks)), dict[Any, list[Task]](), DASK_LEAST
+        done: SimpleQueue[Any] = SimpleQueue()
         while True:
-            ahead = max(DASK_LEAST, DASK_AHEAD * sum(client.nthreads().values()))
-            while len(running) < ahead and (task := next(waiting, None)) is not None:
-                running[client.submit(reduce, task.source, pure=False)] = task
+            if 2 * len(running) <= ahead:  # Rarely, and many at once: a message takes a millisecond.
+                ahead = max(DASK_LEAST, DASK_AHEAD * sum(client.nthreads().values()))
+                chosen = [waiting.popleft() for _ in range(min(ahead - len(running), len(waiting)))]
+                sources = [[task.source for task in batch] for batch in chosen]
+                futures = client.map(partial(_each, reduce), sources, pure=False)
+                running.update(zip(futures, chosen, strict=True))
+                for future in futures:
+                    future.add_done_callback(done.put)
             if not running:
                 return
-            try:
-                done = distributed.wait(list(running), timeout=DASK_WAIT_S, return_when="FIRST_COMPLETED").done
-            except TimeoutError as error:
-                if client.nthreads():
-                    continue
-                raise InputError(
-                    f"{scheduler}: no worker has come in {DASK_WAIT_S // 60} minutes; start some, and run this again"
-                ) from error
-            for future in done:
-                yield (task := running.pop(future)), _result(future, task)
+            ready = _ready(client, scheduler, done)
+            results = client.gather(dict(enumerate(ready)), errors="skip")  # None where one has failed
+            for future, found in zip(ready, results.values(), strict=True):
+                batch = running.pop(future)
+                if found is None and len(batch) > 1:
+                    waiting.extendleft([task] for task in batch)  # One of them is to blame.
+                else:
+                    yield from zip(batch, found or [_failed(scheduler, future, batch[0])], strict=True)
                 future.release()
+
+
+def _batches(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """Tasks for the scheduler: it takes milliseconds for each, so small files are read several at once."""
+    batch, held = list[Task](), 0
+    for task in tasks:
+        size = task.source.size or 0
+        if batch and held + size > DASK_BATCH_BYTES:
+            yield batch
+            batch, held = [], 0
+        batch.append(task)
+        held += size
+    if batch:
+        yield batch
+
+
+def _each(reduce: Callable[[Source], Partial | Failed], sources: Sequence[Source]) -> list[Partial | Failed]:
+    return [reduce(source) for source in sources]
+
+
+def _ready(client: Any, scheduler: str, done: SimpleQueue[Any]) -> list[Any]:
+    """What is done and not taken yet: one future or more."""
+    while True:
+        try:
+            first = done.get(timeout=DASK_WAIT_S)
+        except Empty as error:
+            if client.nthreads():
+                continue
+            raise InputError(
+                f"{scheduler}: no worker has come in {DASK_WAIT_S // 60} minutes; start some, and run this again"
+            ) from error
+        return [first, *(done.get() for _ in range(done.qsize()))]
 
 
 def _client(distributed: Any, stack: ExitStack, scheduler: str, workers: int | None) -> Any:
@@ -71,19 +110,17 @@ def _client(distributed: Any, stack: ExitStack, scheduler: str, workers: int | N
         n_workers=workers or cores(),
         threads_per_worker=1,
         dashboard_address="127.0.0.1:0",
-        env={"POLARS_MAX_THREADS": "1"},
+        env={"POLARS_MAX_THREADS": "1", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"},
         silence_logs=50,
     )
     return stack.enter_context(distributed.Client(stack.enter_context(made)))
 
 
-def _result(future: Any, task: Task) -> Partial | Failed:
-    """What a worker made of a rank; where it could not, why."""
-    error = future.exception()
-    if error is None:
-        found: Partial | Failed = future.result()
-        return found
-    path = str(task.source.path)
+def _failed(scheduler: str, future: Any, task: Task) -> Failed:
+    """Why no worker made anything of a rank. Raises InputError where the scheduler is gone."""
+    if future.cancelled():
+        raise InputError(f"{scheduler}: the scheduler has gone away; start it again, and run this again")
+    path, error = str(task.source.path), future.exception()
     if type(error).__name__ == "KilledWorker":
         return Failed(path, _DIED)
     return Failed(path, f"its worker failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
