@@ -22,6 +22,7 @@ import { model } from './made_model.js';
 
 const NESTED = model([[[[0, 100, 'step'], [200, 50, 'step']], [[10, 30, 'a'], [40, 60, 'b'], [200, 20, 'a']],
   [[45, 10, 'a']]]]);
+NESTED.tracks[0].type = 'thread';
 
 test('columns come back as they were', () => {
   const plain = decodeInts(Uint8Array.from([1, 2, 0, 1]), /** @type {any} */ ({ count: 2, width: 2 }));

@@ -2,6 +2,7 @@
 import { h } from '../core/dom.js';
 import { formatCount, formatNs } from '../core/units.js';
 import { table } from '../widgets/table.js';
+import { viewTime } from './clock.js';
 import { trackName } from './area_tab.js';
 import { link } from './details_tab.js';
 import { keyOf } from './layout.js';
