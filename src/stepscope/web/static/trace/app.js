@@ -10,7 +10,7 @@ import { View } from './view.js';
 /** @typedef {{begin: number, end: number, tracks: number[]}} Area */
 /** @typedef {import('./notes.js').Note} Note */
 /** @typedef {import('./rules.js').Rule} Rule */
-/** @typedef {'view'|'layout'|'selection'|'area'|'look'|'search'|'notes'|'tab'|'status'|'drawn'} Topic */
+/** @typedef {'view'|'layout'|'selection'|'area'|'look'|'search'|'notes'|'tab'|'status'|'drawn'|'scales'} Topic */
 /** @typedef {{begin: number, end: number, slices: number, tracks: import('./model.js').Track[],
  *   steps: import('./model.js').Step[], lanes: import('./model.js').Lane[],
  *   sources: (import('./clock.js').Moved & {label: string, header: any})[], names: string[], nameKinds: Uint8Array,
@@ -67,6 +67,8 @@ export class App {
     this.runs = [];
     /** @type {string[]} of each source, how exact its clock is */
     this.clocks = [];
+    /** @type {Map<number, [number, number]>} of each counter in sight, the least and greatest of its scale */
+    this.scales = new Map();
     /** @type {() => void} saves what is in sight as a picture */
     this.picture = () => {};
     this.tab = 'details';
@@ -192,6 +194,17 @@ export class App {
     this.emit('view');
   }
 
+  /** @param {[number, number, number][]} drawn counters with the least and greatest of their scales */
+  scaled(drawn) {
+    const isKnown = drawn.every(([counter, low, high]) => {
+      const [least, most] = this.scales.get(counter) ?? [];
+      return least === low && most === high;
+    });
+    if (isKnown) return;
+    for (const [counter, low, high] of drawn) this.scales.set(counter, [low, high]);
+    this.emit('scales');
+  }
+
   /** @param {Partial<Arrangement>} change */
   arrange(change) {
     this.arrangement = { ...this.arrangement, ...change };
@@ -202,7 +215,7 @@ export class App {
 
   /**
    * Put a key into a list of the arrangement, or take it out.
-   * @param {'pinned'|'hidden'|'collapsed'|'expanded'|'closed'|'log'|'rate'} list
+   * @param {'pinned'|'hidden'|'collapsed'|'expanded'|'closed'|'log'} list
    * @param {string} key
    */
   toggle(list, key) {

@@ -3,6 +3,7 @@ import { visible } from '../core/text.js';
 import { deviceParts, sumTrack } from './aggregate.js';
 import { background, coloursOf, sourceTint } from './colours.js';
 import { Details } from './detail.js';
+import { drawCounter, scaleOf, series } from './counter.js';
 import { chromeEvents } from './export.js';
 import { difference, flame, sandwich } from './flame.js';
 import { gapList, gapOf } from './gaps.js';
@@ -10,12 +11,13 @@ import { finest, levelsOf, lowerBound } from './lod.js';
 import { readModel, readRest } from './model.js';
 import { across, beside, brief, enclosing, flowsOf, occurrences, sliceAt, spread } from './navigate.js';
 import { overview } from './overview.js';
-import { locate, neighbour, rateOf, stepped, sumByName, sumWithin } from './pick.js';
+import { locate, neighbour, stepped, sumByName, sumWithin } from './pick.js';
 import { findSlices, parseQuery } from './query.js';
-import { Raster, drawCounter } from './raster.js';
+import { Raster } from './raster.js';
 
-/** @typedef {{lanes: number[], counter: number, y: number, height: number, tint: boolean, top: number,
- *   log: boolean, rate: boolean}} FrameRow `counter` is -1 for slices; `top` is the scale of a counter, 0 its own */
+/** @typedef {{lanes: number[], counter: number, y: number, height: number, tint: boolean, shared: number[],
+ *   log: boolean, mode: import('./counter.js').Mode}} FrameRow `counter` is -1 for slices; `shared`: the counters whose
+ *   scale it has */
 /** @typedef {{begin: number, end: number, width: number, height: number, scale: number, rows: FrameRow[],
  *   pinned: FrameRow[], pinnedHeight: number}} FrameRequest the pinned rows lie above the others */
 
@@ -40,6 +42,8 @@ export class Engine {
     this.hits = new Int32Array(0);
     /** @type {{name: number, slices: Int32Array}|null} */
     this.same = null;
+    /** @type {Map<string, import('./counter.js').Series>} */
+    this.series = new Map();
     /** @type {Details[]} */
     this.details = [];
   }
@@ -108,13 +112,20 @@ export class Engine {
     const back = background(this.look.theme);
     pixels.fill((0xff000000 | back) >>> 0);
     const target = { pixels, width, height, begin, end };
+    const scales = [...request.rows, ...request.pinned].flatMap((row) => (
+      row.counter >= 0 ? [[row.counter, this.scaleOf(row).low, this.scaleOf(row).high]] : []));
     const below = this.drawRows(target, request.rows, back, scale);
     pixels.fill((0xff000000 | back) >>> 0, 0, request.pinnedHeight * width);
     const above = this.drawRows(target, request.pinned, back, scale);
     const labels = new Float64Array(below.length + above.length);
     labels.set(below);
     labels.set(above, below.length);
-    return { pixels: pixels.buffer, labels, belowCount: below.length };
+    return { pixels: pixels.buffer, labels, belowCount: below.length, scales };
+  }
+
+  /** @param {FrameRow} row */
+  scaleOf(row) {
+    return scaleOf(row.shared.map((number) => this.seriesOf(number, row.mode)), row.log);
   }
 
   /**
@@ -142,14 +153,20 @@ export class Engine {
    * @param {FrameRow} row
    */
   drawCounter(target, row) {
-    const counter = this.model.counters[row.counter];
-    const shown = row.rate ? rateOf(counter) : counter;
-    const [low, high] = [Math.min(shown.low, 0), row.top || shown.high || 1];
-    const plain = (/** @type {number} */ value) => (value - low) / (high - low || 1);
-    const log = (/** @type {number} */ value) => Math.log1p(Math.max(value - low, 0)) / Math.log1p(high - low || 1);
     const dark = this.look.theme !== 'light';
     const colours = dark ? { line: 0xffd8a060, area: 0xff54402c } : { line: 0xffb4702c, area: 0xfff2dcc8 };
-    drawCounter(target, shown, row, colours, row.log ? log : plain);
+    drawCounter(target, this.seriesOf(row.counter, row.mode), row, colours, this.scaleOf(row).scaled);
+  }
+
+  /**
+   * @param {number} number
+   * @param {import('./counter.js').Mode} mode
+   */
+  seriesOf(number, mode) {
+    const key = `${number} ${mode}`;
+    const known = this.series.get(key) ?? series(this.model.counters[number], mode);
+    this.series.set(key, known);
+    return known;
   }
 
   /** @param {{lane: number, time: number, slop: number}} where */
@@ -158,12 +175,25 @@ export class Engine {
     return found < 0 ? null : brief(this.model, found);
   }
 
-  /** @param {{counter: number, time: number}} where */
-  sample({ counter, time }) {
-    const series = this.model.counters[counter];
-    const at = lowerBound(series.time, time + 0.5) - 1;
-    return at < 0 ? null : { time: series.time[at], value: series.value[at],
-      change: at > 0 ? series.value[at] - series.value[at - 1] : NaN };
+  /** @param {{counter: number, time: number, span: number}} where `span`: the time that a pixel shows */
+  sample({ counter, time, span }) {
+    const held = this.model.counters[counter];
+    const at = lowerBound(held.time, time + 0.5) - 1;
+    return at < 0 ? null : { time: held.time[at], value: held.value[at],
+      change: at > 0 ? held.value[at] - held.value[at - 1] : NaN, ...this.within(counter, time, span) };
+  }
+
+  /**
+   * The samples of a pixel: their number, the least and the greatest.
+   * @param {number} counter
+   * @param {number} time
+   * @param {number} span
+   */
+  within(counter, time, span) {
+    const { time: times, extremes } = this.seriesOf(counter, 'value');
+    const [from, to] = [lowerBound(times, time - span / 2), lowerBound(times, time + span / 2)];
+    const [low, high] = extremes.over(from, to);
+    return { count: to - from, low, high };
   }
 
   /** @param {{slice: number}} given */

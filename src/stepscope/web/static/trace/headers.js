@@ -1,5 +1,6 @@
 /** The names of the tracks beside the canvas, with what can be done to each. */
 import { h, put } from '../core/dom.js';
+import { modeOf } from './layout.js';
 import { formatValue } from './units.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -22,7 +23,7 @@ export function headers(app) {
   const move = () => {
     inner.style.transform = `translateY(${-Math.round(app.scroll)}px)`;
   };
-  app.on(['layout'], build);
+  app.on(['layout', 'scales'], build);
   app.on(['view'], move);
   element.addEventListener('wheel', (event) => {
     app.scrollTo(app.scroll + event.deltaY);
@@ -50,7 +51,7 @@ function head(app, item) {
       about && !clock ? h('span', { class: 'tv-about', title: about }, about) : null);
   }
   const holds = item.track?.holds;
-  const most = item.counter ? `to ${formatValue(item.counter.high, item.counter.unit)}` : null;
+  const most = item.counter ? scaleText(app, item, item.counter) : null;
   const kind = item.track?.type ?? 'counter';
   return h('div', { class: `tv-head tv-${kind}`, style, role: 'listitem', 'data-key': item.key },
     h('button', { type: 'button', class: 'tv-name', title: `${item.label}${holds ? ` – ${holds}` : ''}`,
@@ -60,6 +61,34 @@ function head(app, item) {
     holds ? h('span', { class: 'tv-holds' }, holds) : null,
     most ? h('span', { class: 'tv-holds' }, most) : null,
     h('span', { class: 'tv-tools' }, tools(app, item)));
+}
+
+/**
+ * What the height of a counter stands for.
+ * @param {App} app
+ * @param {Item} item
+ * @param {import('./layout.js').CounterAbout} counter
+ */
+function scaleText({ arrangement, scales }, { key }, { number, unit, low, high }) {
+  const mode = modeOf(arrangement, key);
+  const [least, most] = scales.get(number) ?? [Math.min(low, 0), high];
+  const told = (/** @type {number} */ value) => `${formatValue(value, unit)}${mode === 'rate' ? '/s' : ''}`;
+  const kind = [mode === 'value' ? '' : 'Δ', arrangement.log.includes(key) ? 'log' : ''].filter(Boolean).join(' ');
+  return `${kind} ${least < 0 ? `${told(least)} ` : ''}to ${told(most)}`.trim();
+}
+
+/**
+ * Show a counter's changes, or its values again.
+ * @param {App} app
+ * @param {string} key
+ * @param {'delta'|'rate'} mode
+ */
+function change(app, key, mode) {
+  const { arrangement } = app;
+  const without = (/** @type {string[]} */ list) => list.filter((one) => one !== key);
+  const next = modeOf(arrangement, key) === mode ? [] : [key];
+  app.arrange({ delta: without(arrangement.delta), rate: without(arrangement.rate),
+    [mode]: [...without(arrangement[mode]), ...next] });
 }
 
 /**
@@ -92,7 +121,8 @@ function tools(app, item) {
     button('solo', 'This one alone, again: all', () => app.solo(key)),
     button('×', 'Hide', () => app.toggle('hidden', key)),
     item.counter ? button('log', 'Logarithmic scale', () => app.toggle('log', key)) : null,
-    item.counter ? button('Δ', 'Change per second', () => app.toggle('rate', key)) : null,
+    item.counter ? button('Δ', 'Change from sample to sample', () => change(app, key, 'delta')) : null,
+    item.counter ? button('Δ/s', 'Change per second', () => change(app, key, 'rate')) : null,
   ];
 }
 

@@ -4,7 +4,7 @@
 /** @typedef {{number: number, label: string, group: string, unit: string|null, source: number, low: number,
  *   high: number}} CounterAbout */
 /** @typedef {{pinned: string[], hidden: string[], collapsed: string[], expanded: string[], closed: string[],
- *   heights: Record<string, number>, order: string[], filter: string, log: string[], rate: string[],
+ *   heights: Record<string, number>, order: string[], filter: string, log: string[], delta: string[], rate: string[],
  *   shared: boolean}} Arrangement keys are those of `keyOf`; `closed` holds groups */
 /** @typedef {{key: string, type: 'group'|'track'|'counter', y: number, height: number, laneHeight: number,
  *   lanes: number[], collapsed: boolean, pinned: boolean, track: Track|null, counter: CounterAbout|null,
@@ -21,7 +21,7 @@ const EXPANDED_THREADS = 2;
 /** @returns {Arrangement} */
 export function emptyArrangement() {
   return { pinned: [], hidden: [], collapsed: [], expanded: [], closed: [], heights: {}, order: [], filter: '',
-    log: [], rate: [], shared: false };
+    log: [], delta: [], rate: [], shared: false };
 }
 
 /**
@@ -184,11 +184,11 @@ export function frameRows(layout, wanted, scroll, height, scale) {
     const top = item.pinned ? item.y : item.y - scroll;
     if (item.type === 'group' || top > height || top + item.height < (item.pinned ? 0 : layout.pinnedHeight)) continue;
     const into = item.pinned ? pinned : rows;
-    const common_ = { counter: -1, tint: false, top: 0, log: false, rate: false };
+    const common_ = { counter: -1, tint: false, shared: [], log: false, mode: modeOf(wanted, item.key) };
     if (item.counter) {
       into.push({ ...common_, lanes: [], counter: item.counter.number, y: Math.round(top * scale),
         height: Math.round(item.height * scale), log: wanted.log.includes(item.key),
-        rate: wanted.rate.includes(item.key), top: wanted.shared ? sharedTop(layout, item) : 0 });
+        shared: wanted.shared ? alike(layout, wanted, item) : [item.counter.number] });
       continue;
     }
     // A collapsed track is one row. What nests lies inside its outermost lane; streams show all their lanes.
@@ -204,13 +204,25 @@ export function frameRows(layout, wanted, scroll, height, scale) {
 }
 
 /**
+ * @param {Arrangement} wanted
+ * @param {string} key
+ * @returns {import('./counter.js').Mode}
+ */
+export function modeOf(wanted, key) {
+  return wanted.rate.includes(key) ? 'rate' : wanted.delta.includes(key) ? 'delta' : 'value';
+}
+
+/**
+ * The counters that share a scale with one: of its group and unit, shown in the same way.
  * @param {Layout} layout
+ * @param {Arrangement} wanted
  * @param {Item} item
  */
-function sharedTop(layout, item) {
-  const same = layout.items.filter((one) => one.counter && one.counter.unit === item.counter?.unit
-    && one.group === item.group);
-  return Math.max(...same.map((one) => Number(one.counter?.high)));
+function alike(layout, wanted, item) {
+  const mode = modeOf(wanted, item.key);
+  return layout.items.flatMap(({ counter, group, key }) => (counter && counter.unit === item.counter?.unit
+    && counter.source === item.counter?.source && group === item.group && modeOf(wanted, key) === mode
+    ? [counter.number] : []));
 }
 
 /**

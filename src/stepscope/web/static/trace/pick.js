@@ -5,19 +5,6 @@ import { brief } from './navigate.js';
 
 /** @typedef {import('./navigate.js').Brief} Brief */
 
-/**
- * @param {import('./model.js').Counter} counter
- * @returns {import('./model.js').Counter} its change per second
- */
-export function rateOf(counter) {
-  const value = counter.value.map((one, i) => {
-    const span = i > 0 ? counter.time[i] - counter.time[i - 1] : 0;
-    return span > 0 ? ((one - counter.value[i - 1]) / span) * 1e9 : 0;
-  });
-  return { ...counter, value, low: value.reduce((a, b) => Math.min(a, b), 0),
-    high: value.reduce((a, b) => Math.max(a, b), 0) };
-}
-
 const NAMES_TOLD = 200;
 
 /**

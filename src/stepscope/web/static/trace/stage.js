@@ -81,6 +81,7 @@ export class Stage {
         app.found?.count ? app.ask('marked', { begin, end, lanes: lanesOf(rows) }) : []]);
       this.frame = { begin, end, scroll, width, height, ...frame };
       this.marked = marked;
+      app.scaled(frame.scales);
       this.put();
       this.paint();
       this.frames += 1;
