@@ -225,7 +225,7 @@ export class App {
 
   /** @param {Area|null} area */
   selectArea(area) {
-    if (this.area && area && this.area !== area) this.other = this.area;
+    if (this.area && area && JSON.stringify(this.area) !== JSON.stringify(area)) this.other = this.area;
     this.area = area;
     this.measure = area ? { begin: area.begin, end: area.end } : null;
     this.emit('area');
