@@ -253,10 +253,22 @@ def test_the_course_keeps_the_peak_however_short():
         block = ledger.take(at, 90 * MIB if at == 4_500 else MIB)
         ledger.give(at + 1, block)
     course = only(facts_of(drawing.events())).course
-    assert course.time_ns.size <= POINTS + 1
+    assert course.time_ns.size <= 2 * POINTS
     assert course.allocated.max() == 90 * MIB
     assert (np.diff(course.time_ns) > 0).all()
     assert (sum(course.held.values()) == course.allocated).all()  # type: ignore[union-attr]
+
+
+def test_what_the_course_holds_between_bursts_is_what_was_in_use():
+    drawing = TraceDrawing()
+    ledger = Ledger(drawing)
+    for burst in range(3):
+        for at in range(5):
+            ledger.give(burst * 3_000 + 2 * at + 1, ledger.take(burst * 3_000 + 2 * at, 50 * MIB))
+    course = only(facts_of(drawing.events())).course
+    before_silence = np.append(np.diff(course.time_ns) > 1_000_000, True)
+    assert before_silence.sum() == 3
+    assert not course.allocated[before_silence].any()
 
 
 def test_a_leak_rises_in_every_step_by_blocks_that_stay():

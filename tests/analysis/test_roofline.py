@@ -124,6 +124,13 @@ def test_where_too_little_was_counted_there_is_no_utilisation(unknown: int, know
     assert found.counted_share == pytest.approx(1_000 / (1_000 + unknown))
 
 
+def test_what_to_record_is_said_only_where_it_was_not():
+    without = ("aten::mm", [], [], HALF_GEMM, 1_000)
+    assert (mfu(without).reason or "").endswith("record_shapes=True tells most of them")
+    relu: Op = ("aten::relu", [[4096, 1024]], ["float"], RELU, 995)
+    assert (mfu(without, relu).reason or "").endswith("newer ones do")
+
+
 def test_without_peaks_there_is_no_utilisation():
     found = mfu(product(1024, HALF_GEMM, 1_000), device="A card of the future")
     assert (found.share, found.reason) == (None, "the device's peaks are not known")

@@ -305,6 +305,14 @@ def test_what_takes_a_tenth_of_the_step_bounds_it(plain: Facts, category: Catego
     assert below.verdict.startswith("The device sets the pace: it computes 90.1 % of each step")
 
 
+@pytest.mark.parametrize("category", [Category.MEMSET, Category.COPY_D2D])
+def test_moving_within_its_memory_is_no_computing(plain: Facts, category: Category):
+    much = diagnose(with_parts(plain, BOTTLENECK_SHARE, category, Category.COMPUTE)).verdict
+    assert "it computes 90.0 % and copies or clears its own memory 10.0 % of each step" in much
+    little = diagnose(with_parts(plain, BOTTLENECK_SHARE - 0.001, category, Category.COMPUTE)).verdict
+    assert "it computes 90.1 % of each step" in little
+
+
 def test_every_category_of_a_device_is_work_or_bounds_a_step():
     device_only = set(CATEGORIES) - {Category.HOST_COMPUTE}
     assert device_only - WORK - set(GROUPS) <= {Category.TRANSFER}

@@ -31,7 +31,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Memory over time: in each of ``POINTS`` equal stretches the event with most in use, and the last event."""
+    """Memory over time: in each of ``POINTS`` equal stretches the event with most in use, and the last one, whose
+    values hold until the next stretch with events."""
 
     time_ns: I64
     allocated: I64
@@ -180,8 +181,9 @@ def _course(pool: Pool) -> Course:
     stretch = (pool.time_ns - pool.time_ns[0]) * POINTS // span
     # The first of the most of each stretch: sorted by stretch, then falling.
     order = np.lexsort((np.arange(stretch.size), -pool.allocated, stretch))
-    first = np.unique(stretch[order], return_index=True)[1]
-    events = np.unique(np.append(order[first], stretch.size - 1))
+    most = order[np.unique(stretch[order], return_index=True)[1]]
+    last = np.append(np.flatnonzero(np.diff(stretch)), stretch.size - 1)
+    events = np.union1d(most, last)
     return Course(pool.time_ns[events], pool.allocated[events], pool.reserved[events], held_over(pool, events))
 
 

@@ -327,8 +327,16 @@ def _uncounted_ns(work: Work, counted: Rows) -> int:
 
 def _why_not(work: Work, peaks: DevicePeaks | None, counted: float, *, known: bool) -> str | None:
     if counted < UTILISATION_COUNTED_SHARE:
-        record = "; record_shapes=True tells most of them" if work.trace.info.framework == "PyTorch" else ""
-        return f"the operations of too much kernel time are not known{record}"
+        return f"the operations of too much kernel time are not known{_what_tells_costs(work.trace)}"
     if peaks is None:
         return "the device's peaks are not known"
     return None if known else "the number format of some matrix products, or its peak, is not known"
+
+
+def _what_tells_costs(trace: Trace) -> str:
+    """What to record so that more operations are known, where that is possible."""
+    if trace.info.framework != "PyTorch" or (trace.host_ops.concrete_inputs >= 0).any():
+        return ""
+    if (trace.host_ops.input_dims >= 0).any():
+        return "; this PyTorch records no strides and other numbers of convolutions, newer ones do"
+    return "; record_shapes=True tells most of them"

@@ -68,10 +68,10 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
     window = "of the profile" if whole else "of a usual step" if facts.slow else "of each step"
     if not facts.activities:
         return _host_verdict(facts, worst, (shares[worst], parts.get(Category.HOST_COMPUTE, 0) / total), window)
-    busy = sum(parts.get(c, 0) for c in (Category.COMPUTE, Category.MEMSET, Category.COPY_D2D)) / total
+    works = _works(parts, total)
     if shares[worst] < BOTTLENECK_SHARE:
         return (
-            f"The device sets the pace: it computes {format_share(busy)} {window}, and nothing else takes "
+            f"The device sets the pace: it {works} {window}, and nothing else takes "
             f"{format_share(BOTTLENECK_SHARE)} or more.",
             "device",
         )
@@ -87,9 +87,16 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
         words = "has no recorded work before its first op: work from before the profile, most likely"
     return (
         f"For {format_share(lost / total)} {window} ({format_ns(lost)} of {format_ns(total)}){where} the device "
-        f"{words}; it computes {format_share(busy)}.",
+        f"{words}; it {works}.",
         worst,
     )
+
+
+def _works(parts: dict[Category, int], total: int) -> str:
+    """What a device does by itself: computing, and what it moves within its memory where that is much."""
+    moving = sum(parts.get(c, 0) for c in (Category.MEMSET, Category.COPY_D2D)) / total
+    moves = f" and copies or clears its own memory {format_share(moving)}" if moving >= BOTTLENECK_SHARE else ""
+    return f"computes {format_share(parts.get(Category.COMPUTE, 0) / total)}{moves}"
 
 
 def _steps_that_lose(facts: Facts, causes: tuple[Category, ...]) -> int:

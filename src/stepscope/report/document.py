@@ -16,6 +16,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import functions_by_self_time, only_functions
 from stepscope.analysis.gaps import longest_gaps
 from stepscope.analysis.kernels import precision_of
+from stepscope.analysis.overlap import Overlap, overlaps
 from stepscope.analysis.where import Where
 from stepscope.analysis.xla import XlaFacts
 from stepscope.diagnosis.engine import Diagnosis
@@ -191,6 +192,7 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
             "launch_delay": [_delay(facts, at) for at in range(len(facts.delays))],
             "syncs": [_sync(facts, at, sync) for at, found in enumerate(facts.syncs) for sync in found],
             "copies": [_copy(facts, at, copies) for at, found in enumerate(facts.copies) for copies in found],
+            "overlap": [_overlap(facts, found) for found in overlaps(facts)],
             "kernels": efficiency.kernels(facts),
             "roofline": efficiency.roofline(facts),
             "mfu": efficiency.mfu(facts),
@@ -210,6 +212,16 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     if facts.placement is not None:
         made["placement"] = dataclasses.asdict(facts.placement)
     return made
+
+
+def _overlap(facts: Facts, found: Overlap) -> dict[str, Any]:
+    devices = len(facts.working)
+    return {
+        "what": found.what,
+        "ns_per_step": facts.per_step(found.ns // devices),
+        "hidden_ns_per_step": facts.per_step(found.hidden_ns // devices),
+        "hidden_share": found.hidden_share,
+    }
 
 
 def _breakdown(facts: Facts, account: Account) -> dict[str, Any]:

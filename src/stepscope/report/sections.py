@@ -31,6 +31,7 @@ def sections(document: Document) -> list[Section]:
         *[_breakdown(entry, document) for entry in analyses.get("breakdown", [])],
         _outside(document["accounting"]),
         _phases(document["summary"]["phases_ns_per_step"]),
+        _overlap(analyses.get("overlap", [])),
         *wait_sections.idle(analyses.get("idle"), phrases.step_names(document)),
         wait_sections.syncs(analyses.get("syncs", [])),
         wait_sections.copies(analyses.get("copies", [])),
@@ -167,6 +168,20 @@ def _outside(accounting: list[dict[str, Any]]) -> Section:
 def _phases(phases: dict[str, int] | None) -> Section:
     rows = [(labels.PHASES.get(phase, phase), format_ns(ns)) for phase, ns in (phases or {}).items() if ns]
     return Section("Device time by phase", (Column("phase"), number("per step")), rows)
+
+
+def _overlap(overlap: list[dict[str, Any]]) -> Section:
+    rows = [
+        (
+            found["what"],
+            format_ns(found["ns_per_step"]),
+            format_ns(found["hidden_ns_per_step"]),
+            format_share(found["hidden_share"]),
+        )
+        for found in overlap
+    ]
+    columns = (Column("what"), number("per step"), number("hidden"), number("of it"))
+    return Section("Collectives and copies that other work hides", columns, rows)
 
 
 def _precision(precision: dict[str, Any] | None, placement: dict[str, Any] | None) -> Section:

@@ -58,6 +58,8 @@ function figures({ report, words }) {
     ...words.headlines.filter(([, value]) => !analyses.ranks || value !== NOT_RECORDED).map(([label, value]) =>
       /** @type {[string, string, string]} */ ([label, ...apart(value)])),
     waited !== null && ['waiting for launches', formatShare(waited), 'of the step time'],
+    ...(analyses.overlap ?? []).map((/** @type {any} */ one) => /** @type {[string, string, string]} */ (
+      [`${one.what} hidden by other work`, formatShare(one.hidden_share), `of ${formatNs(one.ns_per_step)} per step`])),
     ...utilisation(analyses.mfu ?? []),
     analyses.ranks ? null : pool ? [
       'most memory in use',

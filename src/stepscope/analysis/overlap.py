@@ -1,0 +1,52 @@
+"""How much of collectives and copies other work of the device hides: what overlapping them gains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.trace import intervals as iv
+
+WHAT = {
+    "collectives": (Category.COLLECTIVE,),
+    "copies": (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_P2P),
+}
+"""Categories that other work can hide. Time in which several are under way goes to compute before collectives before
+copies (``accounting``), so that what is booked for one is what nothing before it hides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Of the used steps on all devices in use; instants in which a device does several of a kind count once."""
+
+    what: str
+    ns: int
+    hidden_ns: int
+
+    @property
+    def hidden_share(self) -> float:
+        """Share of the time that other work hides; 1 is all of it."""
+        return self.hidden_ns / self.ns
+
+
+def overlaps(facts: Facts) -> list[Overlap]:
+    """What took time on devices in the used steps; none without a device, or where activity of it is lost."""
+    if facts.device_lost:
+        return []
+    found = []
+    for what, categories in WHAT.items():
+        codes = [category.code for category in categories]
+        total = exposed = 0
+        for activity, account in facts.devices:
+            rows = [] if activity.device in facts.unused else facts.used_rows(account)
+            chosen = np.isin(activity.category, codes)
+            spans = iv.union(activity.start[chosen], activity.end[chosen])
+            bounds = account.rows.bounds
+            total += int(iv.covered_between(spans, bounds[rows], bounds[np.array(rows, np.intp) + 1]).sum())
+            exposed += int(account.parts[rows][:, codes].sum())
+        if total:
+            found.append(Overlap(what, total, total - exposed))
+    return found
