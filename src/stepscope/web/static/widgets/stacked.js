@@ -40,15 +40,21 @@ export function stackedBars(given) {
   });
   paths.forEach((path, at) => path.setAttribute('d', outlines[at]));
   const hatched = series.flatMap((one, at) => (one.waits ? [s('path', { class: 'hatch', d: outlines[at] })] : []));
+  const pattern = hatch();
   const cursor = s('rect', { class: 'cursor', y: 0, width: unit, height: HEIGHT, visibility: 'hidden' });
   const svg = s(
     'svg',
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', class: 'bars', 'aria-hidden': 'true' },
-    s('defs', null, hatch()),
+    s('defs', null, pattern),
     paths,
     hatched,
     cursor,
   );
+  // The drawing is stretched to its room, its lines are not.
+  new ResizeObserver(([{ contentRect: { width, height } }]) => {
+    if (!width || !height) return;
+    pattern.setAttribute('patternTransform', `scale(${WIDTH / width} ${HEIGHT / height}) rotate(45)`);
+  }).observe(svg);
   const axis = ticks(0, high, 4).map((value) =>
     h('span', { class: 'tick', style: { bottom: `${(value / high) * 100}%` } }, given.format(value)),
   );
