@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from stepscope import pipeline
+from stepscope.analysis.categories import Category
+from stepscope.analysis.summary import COLLECTIVES
+from stepscope.cluster.cause import step_numbers
 from stepscope.cluster.job import JobFacts, combine
+from stepscope.cluster.matching import Lane
 from stepscope.cluster.partial import Partial
 from stepscope.readers.source import Source
-from tests.kit.cluster import Clock, Cluster, Op, Program, simulate
+from tests.kit.cluster import COMM, Clock, Cluster, Op, Program, simulate
 from tests.kit.events import US
 
 MS = 1_000 * US
@@ -49,6 +56,20 @@ def data_parallel(
             ops += [Op("compute", vary(300 * US * scale), f"gemm_{k}") for k in range(3)]
             ops.append(Op("compute", vary(400 * US * scale * planted.get("expert", 1.0)), "expert_gemm"))
             ops.append(Op("collective", 200 * US, members=tuple(range(world)), overlaps=overlaps))
+        return ops
+
+    return program
+
+
+def side_by_side(late: int, ns: int, *, world: int = WORLD, noise: float = 0.03) -> Program:
+    """Gradients in two halves that are reduced at the same time, on two streams; the host of one rank is late."""
+
+    def program(rank: int, step: int) -> list[Op]:
+        drawn = random.Random(f"{rank}/{step}")
+        ops = [Op("python", ns)] if rank == late else []
+        ops.append(Op("compute", round(500 * US * (1 + drawn.uniform(-noise, noise))), "gemm"))
+        for stream in (COMM, COMM + 1):
+            ops.append(Op("collective", 200 * US, members=tuple(range(world)), overlaps=True, stream=stream))
         return ops
 
     return program
@@ -95,13 +116,33 @@ def facts_of(job: Cluster, tmp_path: Path, ranks: list[int] | None = None) -> Jo
     return combine([one for one in found if isinstance(one, Partial)])
 
 
+def check_booked(facts: JobFacts) -> None:
+    """What the collectives of a lane's step wait together, and what nothing hides of all of a lane's, is no more than
+    its accounting books."""
+    waited: dict[tuple[Lane, int], int] = defaultdict(int)
+    exposed: dict[Lane, int] = defaultdict(int)
+    for group in facts.groups:
+        for row, lane in enumerate(group.matched.lanes):
+            exposed[lane] += int(group.exposed[row].sum())
+            for step, ns in zip(group.matched.step.tolist(), group.exposed_wait[row].tolist(), strict=True):
+                waited[lane, step] += ns
+    for (lane, step), ns in waited.items():
+        partial, parts = facts.partials[lane.partial], facts.parts[lane.partial]
+        rows = partial.rows.device == lane.device
+        of_row = np.where(partial.rows.step >= 0, step_numbers(partial)[np.maximum(partial.rows.step, 0)], -1)
+        assert ns <= parts[rows & (of_row == step), Category.COLLECTIVE_WAIT.code].sum()
+        assert exposed[lane] <= sum(parts[rows, category.code].sum() for category in COLLECTIVES)
+
+
 __all__ = [
     "MS",
     "WORLD",
+    "check_booked",
     "clocks",
     "data_parallel",
     "facts_of",
     "pipeline_stages",
+    "side_by_side",
     "simulate",
     "tensor_and_data_parallel",
 ]

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from stepscope.analysis.categories import Category
+from stepscope.analysis.summary import COLLECTIVES
+from stepscope.cluster.bandwidth import traffic
 from stepscope.cluster.findings import diagnose
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.matching import base_of
@@ -16,10 +18,12 @@ from tests.cluster.jobs import (
     MS,
     WORLD,
     Extra,
+    check_booked,
     clocks,
     data_parallel,
     facts_of,
     pipeline_stages,
+    side_by_side,
     simulate,
     tensor_and_data_parallel,
 )
@@ -58,6 +62,7 @@ def check_waits(facts: JobFacts, job: Cluster) -> None:
     for partial, parts in zip(facts.partials, facts.parts, strict=True):
         assert np.array_equal(parts.sum(axis=1), partial.rows.dur)
         assert (parts >= 0).all()
+    check_booked(facts)
     for group in facts.groups:
         for row, lane in enumerate(group.matched.lanes):
             chosen = np.isin(group.matched.step, facts.used_steps)
@@ -75,6 +80,19 @@ def check_clocks(facts: JobFacts, job: Cluster) -> None:
             shown = np.array([job.clocks[rank].read(true) + shift])
             assert abs(int(clock.to_reference(shown)[0]) - reference.read(true) - shift) <= 1_000
         assert clock.uncertainty_ns <= 100_000
+
+
+def test_collectives_side_by_side_wait_once(tmp_path: Path) -> None:
+    facts = facts_of(simulate(WORLD, side_by_side(late=4, ns=3 * MS), clocks=clocks(2)), tmp_path)
+    check_booked(facts)
+    assert facts.blame is not None
+    (one,) = facts.blame.stragglers
+    assert facts.ranks[facts.blame.lanes[one.lane].partial] == 4
+    assert one.waited_ns == pytest.approx(3 * MS, rel=0.05)
+    assert one.saving_ns == pytest.approx(3 * MS, rel=0.05)
+    (both,) = traffic(facts)
+    talked = sum(facts.mean_parts.get(category, 0.0) for category in COLLECTIVES)
+    assert both.exposed_ns_per_step == pytest.approx(talked, rel=0.001)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -124,6 +142,9 @@ def test_bubbles_of_a_pipeline_are_told_and_the_slow_stage_named(tmp_path: Path)
     assert facts.cause_of(facts.blame.lanes[facts.blame.stragglers[0].lane], 1.0).cause == "uneven_work"
     for lane in facts.means:
         assert facts.pipeline_wait_ns(lane) == pytest.approx(job.waited(lane.partial, facts.used_steps), abs=2_000)
+    waited = np.mean([job.waited(rank, facts.used_steps) for rank in range(4)])
+    found = next(one.finding for one in diagnose(facts).findings if one.finding.rule == "pipeline_bubbles")
+    assert found.cost_ns_per_step == pytest.approx(waited, abs=2_000)
 
 
 def test_a_missing_rank_leaves_the_rest_undivided(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from stepscope import pipeline
 from stepscope.cluster.collectives import KINDS, Collective, collectives_of
 from stepscope.jobs import Job
 from tests.captures.environments import framework_python
+from tests.cluster.jobs import check_booked
 from tests.kit.traces import real_trace
 from tests.report import documents
 
@@ -55,6 +56,7 @@ def test_gloo_names_the_late_rank_and_its_input(late: Path) -> None:
     job = stepscope.open(late)
     assert isinstance(job, Job)
     assert job.ranks == [0, 1]
+    check_booked(job.facts)
     document = documents.check(job.document())
     ranks = document["analyses"]["ranks"]
     assert [one["rank"] for one in ranks["stragglers"]] == [1]
@@ -89,6 +91,7 @@ def test_four_ranks_without_one(late: Path, tmp_path: Path) -> None:
     job = stepscope.open(folder)
     assert isinstance(job, Job)
     assert job.facts.missing == [3]
+    check_booked(job.facts)
     assert [one["rank"] for one in job.document()["analyses"]["ranks"]["stragglers"]] == [2]
 
 

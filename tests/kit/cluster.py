@@ -40,6 +40,7 @@ class Op:
     elements: int = 1 << 20
     overlaps: bool = False
     """Compute goes on beside the collective."""
+    stream: int = COMM
 
 
 Program = Callable[[int, int], Sequence[Op]]
@@ -82,7 +83,8 @@ class _Rank:
     rank: int
     now: int = START_NS
     compute_free: int = 0
-    comm_free: int = 0
+    comm_free: dict[int, int] = field(default_factory=dict)
+    """By stream."""
     correlation: int = 100
     events: list[Event] = field(default_factory=list)
 
@@ -222,7 +224,7 @@ def _run_op(state: _Rank, op: Op) -> None:
 def _launch_collective(state: _Rank, op: Op) -> int:
     state.now += 4 * US
     state.call("cudaLaunchKernel")
-    return max(state.compute_free, state.comm_free, state.now + LATENCY_NS)
+    return max(state.compute_free, state.comm_free.get(op.stream, 0), state.now + LATENCY_NS)
 
 
 def _meet(
@@ -246,8 +248,8 @@ def _meet(
             "Process Group Name": groups[op.members],
         }
         state = ranks[rank]
-        state.kernel(kernel, at, end, COMM, **args)
-        state.comm_free = end
+        state.kernel(kernel, at, end, own.stream, **args)
+        state.comm_free[own.stream] = end
         if not own.overlaps:
             state.compute_free = end
     met.append(Met(op.members, step, {rank: at for rank, (_, at) in came.items()}, end))
@@ -255,7 +257,7 @@ def _meet(
 
 def _finish(state: _Rank) -> None:
     """Wait for the device, as ``.item()`` of the loss does."""
-    state.compute_free = max(state.compute_free, state.comm_free)
+    state.compute_free = max(state.compute_free, *state.comm_free.values(), 0)
     state.now += 4 * US
     state.call("cudaLaunchKernel")
     begin = max(state.compute_free, state.now + LATENCY_NS)

@@ -15,7 +15,7 @@ import numpy as np
 
 from stepscope.cluster.collectives import KINDS
 from stepscope.cluster.job import JobFacts
-from stepscope.cluster.waits import Arrivals, exposed_of
+from stepscope.cluster.waits import Arrivals
 from stepscope.hardware.devices import lookup
 from stepscope.names.collectives import Collective
 from stepscope.trace.tables import NULL, Bools
@@ -63,7 +63,8 @@ class Traffic:
     """``transfer_ns`` may hold waiting for a rank that was not read or whose clock is not known: bandwidths are at
     least what is said."""
     exposed_ns_per_step: int
-    """Mean over ranks, per step, of the time in which nothing hid them."""
+    """Mean over ranks, per step, of the time in which nothing hid them; side by side with others that end later it
+    counts with those."""
     algorithm_bandwidth: float | None
     """Bytes per second."""
     bus_bandwidth: float | None
@@ -167,10 +168,8 @@ def bus_factor(kind: Collective, size: int | None) -> float | None:
 
 
 def _exposed(facts: JobFacts, group: Arrivals, chosen: Bools) -> int:
-    total = [
-        int(exposed_of(facts.partials, group.matched, row)[chosen].sum()) for row in range(len(group.matched.lanes))
-    ]
-    return round(float(np.mean(total)) / max(len(facts.used_steps), 1)) if total else 0
+    total = group.exposed[:, chosen].sum(axis=1)
+    return round(float(total.mean()) / max(len(facts.used_steps), 1)) if total.size else 0
 
 
 def _link(facts: JobFacts, group: Arrivals) -> float | None:

@@ -48,9 +48,7 @@ class OwnCause:
     """Kernels that take longer than elsewhere, and how many times as long."""
 
 
-def own_cause(
-    partials: Sequence[Partial], means: dict[Lane, F64], lane: Lane, late_ns: float
-) -> OwnCause:
+def own_cause(partials: Sequence[Partial], means: dict[Lane, F64], lane: Lane, late_ns: float) -> OwnCause:
     """Why a lane is late. ``means`` are each lane's mean ns per category over the same steps."""
     others = np.array([mean for other, mean in means.items() if other != lane])
     if not len(others) or lane not in means:

@@ -16,7 +16,7 @@ from stepscope.cluster.clocks import Clock, clocks_of
 from stepscope.cluster.collectives import KINDS
 from stepscope.cluster.matching import Lane, Matched, match
 from stepscope.cluster.partial import Partial
-from stepscope.cluster.waits import Arrivals, arrivals, divided
+from stepscope.cluster.waits import Arrivals, divided
 from stepscope.names.collectives import Collective
 from stepscope.trace.tables import F64, I64
 
@@ -144,7 +144,6 @@ def combine(
     ordered = tuple(sorted(partials, key=lambda partial: (partial.rank is None, partial.rank or 0, partial.path)))
     matched: list[Matched] = match(ordered)
     clocks, within = clocks_of(ordered, matched)
-    groups = tuple(arrivals(ordered, clocks, found, own) for found, own in zip(matched, within, strict=True))
-    parts = tuple(divided(ordered, groups))
-    facts = JobFacts(ordered, tuple(clocks), groups, parts, None, tuple(failed), tuple(duplicates))
+    groups, parts = divided(ordered, clocks, matched, within)
+    facts = JobFacts(ordered, tuple(clocks), groups, tuple(parts), None, tuple(failed), tuple(duplicates))
     return replace(facts, blame=blame(groups, frozenset(facts.used_steps)))

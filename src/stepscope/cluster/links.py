@@ -11,7 +11,7 @@ import numpy as np
 from stepscope.cluster.blame import p_of_mean
 from stepscope.cluster.collectives import KINDS
 from stepscope.cluster.job import JobFacts
-from stepscope.cluster.waits import Arrivals, exposed_of
+from stepscope.cluster.waits import Arrivals
 from stepscope.limits import FEW_STEPS, SLOW_LINK_TIMES, STRAGGLER_SIGNIFICANCE
 from stepscope.names.collectives import Collective
 from stepscope.trace.tables import F64, NULL, Bools
@@ -121,9 +121,8 @@ def _compared(facts: JobFacts, one: _Series, usual: F64, siblings: tuple[int, bo
     if times < SLOW_LINK_TIMES or ahead.mean() <= uncertain or p_value >= STRAGGLER_SIGNIFICANCE:
         return None
     lanes = one.group.matched.lanes
-    exposed = [int(exposed_of(facts.partials, one.group.matched, row)[one.chosen].sum()) for row in range(len(lanes))]
-    waited = one.group.exposed_wait[:, one.chosen].sum(axis=1)
-    free = max(float(np.mean(np.array(exposed) - waited)) / len(facts.used_steps), 0.0)
+    exposed = one.group.exposed[:, one.chosen] - one.group.exposed_wait[:, one.chosen]
+    free = max(float(exposed.sum(axis=1).mean()) / len(facts.used_steps), 0.0)
     excess = float(ahead.mean())
     bytes_ = int(np.median(one.group.matched.bytes[one.chosen])) * each if siblings[1] else None
     hosts = dict.fromkeys(facts.partials[lane.partial].host for lane in lanes)

@@ -2,12 +2,14 @@
 
 In a collective that needs data of all, whatever lies before the last rank's arrival is waiting, the rest transfer.
 Where a member of the group is missing it may have come later still: then only the waiting for the last known one is
-told, and the rest stays undivided. Where clocks are not known well enough nothing is divided.
+told, and the rest stays undivided. Where clocks are not known well enough nothing is divided. Collectives of one lane
+may run side by side: each instant of waiting, or of nothing else to do, counts in the one that lasts longest.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,7 +45,10 @@ class Arrivals:
     wait: I64
     """Time between a lane's arrival and the last one's, at most its duration; 0 where not told."""
     exposed_wait: I64
-    """The part of it in which the lane had nothing else to do."""
+    """The part of it that is booked as waiting: the lane had nothing else to do, not even transfer, and waits for
+    nobody who comes later still."""
+    exposed: I64
+    """How long the lane had nothing else to do, nor a collective that ends later."""
     uncertainty_ns: F64
     """Of each lane's clock."""
 
@@ -53,10 +58,32 @@ class Arrivals:
         return self.told & self.matched.whole
 
 
-def arrivals(
+def divided(
+    partials: Sequence[Partial],
+    clocks: Sequence[Clock | None],
+    matched: Sequence[Matched],
+    within: Sequence[dict[int, float]],
+) -> tuple[tuple[Arrivals, ...], list[I64]]:
+    """Groups' collectives on one clock, and the parts of each partial result's rows with collectives divided.
+
+    ``within`` is how uncertain a group's own collectives leave its members' clocks. Every row still sums to its
+    duration.
+    """
+    groups = tuple(_arrivals(partials, clocks, found, own) for found, own in zip(matched, within, strict=True))
+    places: dict[Lane, list[tuple[Arrivals, int]]] = defaultdict(list)
+    for group in groups:
+        for row, lane in enumerate(group.matched.lanes):
+            places[lane].append((group, row))
+    parts = [partial.rows.parts.copy() for partial in partials]
+    for lane, found_places in places.items():
+        _divide(partials[lane.partial], lane, found_places, parts[lane.partial])
+    return groups, parts
+
+
+def _arrivals(
     partials: Sequence[Partial], clocks: Sequence[Clock | None], found: Matched, within: dict[int, float]
 ) -> Arrivals:
-    """Lay a group's collectives on one clock; ``within`` is how uncertain its own collectives leave its members'."""
+    """Lay a group's collectives on one clock; what is exposed of them is not known yet."""
     start, end = aligned(found, clocks)
     known = start != NULL
     of_lane = [(clocks[lane.partial], within.get(lane.partial, math.inf)) for lane in found.lanes]
@@ -72,65 +99,58 @@ def arrivals(
     came = np.where(known, start, np.iinfo(np.int64).min)
     last, at = came.argmax(axis=0), came.max(axis=0, initial=np.iinfo(np.int64).min)
     wait = np.where(known & told, np.clip(at - np.where(known, start, 0), 0, duration), 0)
-    exposed = np.zeros_like(wait)
-    for row, lane in enumerate(found.lanes):
-        own = np.flatnonzero(wait[row])
-        began = partials[lane.partial].collectives.start[found.at[row, own]]
-        exposed[row, own] = iv.covered_between(_exposed(partials, lane), began, began + wait[row, own])
-    return Arrivals(found, start, end, told, np.where(told, last, -1).astype(np.int32), at, wait, exposed, uncertainty)
+    none, last = np.zeros_like(wait), np.where(told, last, -1).astype(np.int32)
+    return Arrivals(found, start, end, told, last, at, wait, none, none.copy(), uncertainty)
 
 
-def _exposed(partials: Sequence[Partial], lane: Lane) -> iv.Intervals:
-    exposed = partials[lane.partial].exposed
-    mine = exposed.device == lane.device
-    return exposed.start[mine], exposed.end[mine]
+def _exposed(partial: Partial, device: int) -> iv.Intervals:
+    mine = partial.exposed.device == device
+    return partial.exposed.start[mine], partial.exposed.end[mine]
 
 
-def exposed_of(partials: Sequence[Partial], found: Matched, row: int) -> I64:
-    """How long, in each collective of a group, one of its lanes had nothing else to do."""
-    lane, there = found.lanes[row], found.present[row]
-    table, at = partials[lane.partial].collectives, found.at[row, there]
-    made = np.zeros(there.size, np.int64)
-    made[there] = iv.covered_between(_exposed(partials, lane), table.start[at], table.end[at])
-    return made
-
-
-def divided(partials: Sequence[Partial], groups: Sequence[Arrivals]) -> list[I64]:
-    """The parts of each partial result's rows with collectives divided; every row still sums to its duration."""
-    spans: dict[Lane, list[tuple[I64, I64, I64, Bools]]] = {}
-    for found in groups:
-        whole = found.whole
-        for row, lane in enumerate(found.matched.lanes):
-            table, at = partials[lane.partial].collectives, found.matched.at[row]
-            there = at >= 0
-            began, ended = table.start[at[there]], table.end[at[there]]
-            spans.setdefault(lane, []).append((began, ended, began + found.wait[row, there], whole[there]))
-    parts = [partial.rows.parts.copy() for partial in partials]
-    for lane, found_spans in spans.items():
-        began, ended, came, whole = (np.concatenate(column) for column in zip(*found_spans, strict=True))
-        _book(partials[lane.partial], lane, (began, ended, came, whole), parts[lane.partial])
-    return parts
-
-
-def _book(partial: Partial, lane: Lane, spans: tuple[I64, I64, I64, Bools], parts: I64) -> None:
+def _divide(partial: Partial, lane: Lane, places: list[tuple[Arrivals, int]], parts: I64) -> None:
     """Divide one lane's exposed collective time: it is transfer where any collective transfers, else undivided where
-    any is, else waiting."""
-    began, ended, came, whole = spans
-    exposed = _exposed([partial], Lane(0, lane.device))
-    transfers = iv.union(came[whole], ended[whole])
-    undivided = iv.union(
-        np.concatenate((came[~whole], *_unmatched(partial, lane, began)[:1])),
-        np.concatenate((ended[~whole], *_unmatched(partial, lane, began)[1:])),
-    )
-    waits = iv.subtract(iv.subtract(iv.union(began, came), transfers), undivided)
+    any is, else waiting. Fills its rows in ``exposed_wait`` and ``exposed`` of its groups, and books ``parts``."""
+    there = [group.matched.present[row] for group, row in places]
+    table = partial.collectives
+    at = np.concatenate([group.matched.at[row, of] for (group, row), of in zip(places, there, strict=True)])
+    began, ended = table.start[at], table.end[at]
+    came = began + np.concatenate([group.wait[row, of] for (group, row), of in zip(places, there, strict=True)])
+    whole = np.concatenate([group.whole[of] for (group, _), of in zip(places, there, strict=True)])
+    exposed = _exposed(partial, lane.device)
+    transfers, waits = _kinds(partial, lane, (began, ended, came, whole))
+    waiting = iv.intersect(exposed, waits)
+    waited = iv.covered_between(waiting, began, _alone(began, came))
+    free = iv.covered_between(exposed, began, _alone(began, ended))
+    cuts = np.cumsum([int(of.sum()) for of in there])[:-1]
+    of_each = zip(places, there, np.split(waited, cuts), np.split(free, cuts), strict=True)
+    for (group, row), of, wait_of, free_of in of_each:
+        group.exposed_wait[row, of], group.exposed[row, of] = wait_of, free_of
     rows = np.flatnonzero(partial.rows.device == lane.device)
     start = partial.rows.start[rows]
     end = start + partial.rows.dur[rows]
-    for code, spans_of in ((_TRANSFER, transfers), (_WAIT, waits)):
-        moved = iv.covered_between(iv.intersect(exposed, spans_of), start, end)
-        moved = np.minimum(moved, parts[rows, _COLLECTIVE])
+    for code, spans in ((_TRANSFER, iv.intersect(exposed, transfers)), (_WAIT, waiting)):
+        moved = np.minimum(iv.covered_between(spans, start, end), parts[rows, _COLLECTIVE])
         parts[rows, code] += moved
         parts[rows, _COLLECTIVE] -= moved
+
+
+def _kinds(partial: Partial, lane: Lane, spans: tuple[I64, I64, I64, Bools]) -> tuple[iv.Intervals, iv.Intervals]:
+    """When a lane transfers, and when it waits, from its collectives' beginning, end, last arrival and wholeness."""
+    began, ended, came, whole = spans
+    transfers = iv.union(came[whole], ended[whole])
+    others = _unmatched(partial, lane, began)
+    undivided = iv.union(np.concatenate((came[~whole], others[0])), np.concatenate((ended[~whole], others[1])))
+    return transfers, iv.subtract(iv.subtract(iv.union(began, came), transfers), undivided)
+
+
+def _alone(starts: I64, ends: I64) -> I64:
+    """Earlier ends with which intervals share no instant: each instant is left to the one that ends last."""
+    order = np.argsort(ends, kind="stable")
+    later = np.minimum.accumulate(np.append(starts[order][1:], np.iinfo(np.int64).max)[::-1])[::-1]
+    made = np.empty_like(ends)
+    made[order] = np.maximum(np.minimum(ends[order], later), starts[order])
+    return made
 
 
 def _unmatched(partial: Partial, lane: Lane, matched: I64) -> tuple[I64, I64]:
