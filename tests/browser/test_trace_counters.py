@@ -28,7 +28,8 @@ def test_scales_of_counters(page: Page, reports: Callable[[str], str], shot: Cal
     used, reserved = (page.locator(".tv-counter", has_text=text).first for text in ("memory in use", "memory reserved"))
     settled(page)
     plain = scale(used)
-    assert plain.startswith("to ") and plain != scale(reserved)
+    assert plain.startswith("to ")
+    assert plain != scale(reserved)
 
     def press(head: Locator, title: str) -> None:
         head.hover()

@@ -95,8 +95,8 @@ def test_runs_are_aligned_by_a_chosen_step(page: Page, compared: str) -> None:
     names = by.locator("option").all_inner_texts()
     by.select_option(index=5)
     page.wait_for_url(re.compile(r"beside=1(%40|@)5"))
-    page.wait_for_function("document.querySelector('.tv-root[data-ready-ms]')")
     page.wait_for_selector("text=the chosen steps begin together")
+    page.wait_for_selector(".tv-root[data-ready-ms]")
     page.get_by_label("Search slices").fill(f"kind:step {names[5].replace('step ', 'step:')}")
     page.get_by_label("Search slices").press("Enter")
     page.wait_for_selector(".tv-panel-body tbody tr")
@@ -149,7 +149,8 @@ def test_ranks_stand_on_one_clock(page: Page, job: str, clocks: dict[int, dict[s
         apart -= clocks[first]["drift"] * (clocks[rank]["at_ns"] - clocks[first]["at_ns"])
         uncertain = format_ns(clocks[rank]["uncertainty_ns"] + clocks[first]["uncertainty_ns"])
         moved = re.search(rf"rank {rank} moved by (\S+ \S+) and \S+ \S+ of drift, ± {re.escape(uncertain)}", note)
-        assert moved and moved[1] == f"{'+' if apart > 0 else '−'}{format_ns(round(abs(apart)))}"
+        assert moved
+        assert moved[1] == f"{'+' if apart > 0 else '−'}{format_ns(round(abs(apart)))}"
     text = heads(page)
     assert f"rank {first} · device 0\nclock of the view" in text
     assert all(f"rank {rank} · device 0\n± " in text for rank in others)

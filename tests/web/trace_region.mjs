@@ -6,7 +6,8 @@ const [file, begin, end] = process.argv.slice(2);
 const engine = new Engine();
 const bytes = readFileSync(file);
 const buffer = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
-const meta = await engine.load({ packs: [buffer], options: {} }, () => {});
+const progress = [];
+const meta = await engine.load({ packs: [buffer], options: {} }, (done, of) => progress.push(done / of));
 const range = { begin: Number(begin), end: Number(end), tracks: meta.tracks.map((track) => track.number) };
 const { sums, devices } = engine.area(range);
 const gaps = await engine.gaps({ begin: -Infinity, end: Infinity, device: null });
@@ -17,7 +18,8 @@ const costs = Array.from(engine.model.id, (id, at) => [id, details(at).filter(({
   .map(([id, found]) => [id, Object.fromEntries(found.map(({ name, value }) => [name, value]))]);
 console.log(JSON.stringify({
   costs,
-  slices: meta.slices, tracks: meta.tracks, devices: devices.map(({ group, parts }) => ({ group, parts })),
+  slices: meta.slices, end: meta.end, steps: meta.steps.map((step) => step.name),
+  progress, losses: meta.sources[0].header.losses, tracks: meta.tracks, devices: devices.map(({ group, parts }) => ({ group, parts })),
   sums: sums.map((sum) => ({ ...sum, track: meta.tracks[sum.track].id })),
   gaps: { count: gaps.count, total: gaps.total, listed: gaps.listed.slice(0, 30) },
   found: { count: first.count, total: first.total },

@@ -16,12 +16,14 @@ from stepscope.analysis.blocks import pools
 from stepscope.analysis.categories import BUSY, CATEGORIES
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step, gap_sources
+from stepscope.limits import VIEW_SLICES
 from stepscope.names.kernels import describe
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.trace.lanes import lanes_of
 from stepscope.trace.select import extent
 from stepscope.trace.tables import DEVICE_BUSY_KINDS, I32, I64, NULL, FlowKind, Rows
 from stepscope.trace.trace import Trace
+from stepscope.web.bounded import bounded_lines
 from stepscope.web.columns import Sections
 from stepscope.web.details import add_details, bounded
 from stepscope.web.lines import KINDS, NO_CATEGORY, Line, Texts, lines, step_name, track_label
@@ -29,6 +31,11 @@ from stepscope.web.lines import KINDS, NO_CATEGORY, Line, Texts, lines, step_nam
 VERSION = 1
 LAUNCH = len(FlowKind)
 """The kind of the flow from a call to what it launched, after those of ``FlowKind``."""
+_MISSING = (
+    "profile_sampled", "profile_no_device", "profile_device_missing", "profile_host_unrecorded",
+    "profile_functions_only", "launches_not_recorded",
+)  # fmt: skip
+"""Notices of what the trace does not show, and of what would record it."""
 _BUSY_CODES = [int(kind) for kind in DEVICE_BUSY_KINDS]
 
 
@@ -52,6 +59,10 @@ def pack(profile: Packable) -> bytes:
     trace, facts = profile.trace, profile.facts
     sections, texts = Sections(), Texts(list(trace.strings))
     drawn = lines(facts, texts)
+    bound = bounded_lines(facts, drawn, VIEW_SLICES)
+    until = None
+    if bound is not None:
+        drawn, until = bound.lines, bound.until_ns
     order = _Order.of(drawn)
     place = order.places(len(trace.slices))
     tracks = _slices(sections, order, texts)
@@ -63,7 +74,7 @@ def pack(profile: Packable) -> bytes:
     header: dict[str, Any] = {
         "version": VERSION,
         "slices": int(order.start.size),
-        "extent_ns": _extent(trace, order),
+        "extent_ns": _extent(trace, order, until),
         "rank": trace.info.rank,
         # As text: a number of JavaScript is exact to 2^53 only.
         "epoch_ns": None if trace.info.origin_epoch_ns is None else str(trace.info.origin_epoch_ns),
@@ -72,15 +83,13 @@ def pack(profile: Packable) -> bytes:
         "files": [bounded(file["path"]) for file in document["profile"]["files"]],
         "kinds": KINDS,
         "flow_kinds": [*(kind.name.lower() for kind in FlowKind), "launch"],
-        "categories": [
-            {"name": str(one), "label": LABELS[str(one)].words, "busy": one in BUSY} for one in CATEGORIES
-        ],
+        "categories": [{"name": str(one), "label": LABELS[str(one)].words, "busy": one in BUSY} for one in CATEGORIES],
         "groups": _groups(trace, drawn),
         "tracks": tracks,
         "counters": counters,
-        "steps": _steps(facts),
+        "steps": [step for step in _steps(facts) if until is None or step["start_ns"] < until],
         "findings": _findings(document, trace, drawn),
-        "losses": [bounded(loss.text) for loss in trace.completeness.losses if loss.damaged or loss.lost_events],
+        "losses": [*([] if bound is None else [bound.note]), *map(bounded, _missing(trace, document))],
     }
     sections.json("header", header)
     return sections.packed({"version": VERSION, "slices": header["slices"]})
@@ -236,17 +245,23 @@ def _counters(sections: Sections, facts: Facts) -> list[dict[str, Any]]:
     return made
 
 
-def _extent(trace: Trace, order: _Order) -> list[int]:
+def _extent(trace: Trace, order: _Order, until: int | None) -> list[int]:
     begin, end = extent(trace)
     if order.start.size:
         begin, end = min(begin, int(order.start.min())), max(end, int((order.start + order.dur).max()))
-    return [int(begin), int(end)]
+    return [int(begin), int(end if until is None else until)]
 
 
 def _groups(trace: Trace, drawn: list[Line]) -> list[dict[str, Any]]:
     names = {f"device {device.id}": device.name for device in trace.info.devices}
     found = dict.fromkeys(line.group for line in drawn)
     return [{"id": bounded(group), "about": names.get(group) and bounded(str(names[group]))} for group in found]
+
+
+def _missing(trace: Trace, document: dict[str, Any]) -> list[str]:
+    """What this profile does not show of the run: events that were lost or cut out, or never recorded."""
+    losses = [one.text for one in trace.completeness.losses if one.damaged or one.lost_events or one.code == "sliced"]
+    return losses + [one["text"] for one in document["profile"]["notices"] if one["code"] in _MISSING]
 
 
 def _steps(facts: Facts) -> list[dict[str, Any]]:

@@ -55,7 +55,8 @@ export async function readModel(buffers, options, progress) {
       firstSlice: first, slices: pack.slices, pack, header: headers[at],
       label: options.labels?.[at] ?? sourceLabel(headers[at], at, packs.length) };
     model.sources.push(source);
-    await readSource(model, source, at, names);
+    const before = first;
+    await readSource(model, source, at, names, () => progress(before + pack.slices / 2, total));
     first += pack.slices;
     progress(first, total);
   }
@@ -189,13 +190,15 @@ class Names {
  * @param {Source} source
  * @param {number} at
  * @param {Names} names
+ * @param {() => void} halfway
  */
-async function readSource(model, source, at, names) {
+async function readSource(model, source, at, names, halfway) {
   const { pack, header, offset, firstSlice } = source;
   const [gap, dur, name, texts, kinds, categories, precisions] = await Promise.all([
     pack.ints('gap'), pack.ints('dur'), pack.ints('name'), pack.json('names'),
     pack.ints('names.kind'), pack.ints('names.category'), pack.json('names.precision'),
   ]);
+  halfway();
   const numbers = Uint32Array.from(texts, (/** @type {string} */ text, /** @type {number} */ k) => (
     names.number(visible(text), kinds[k], categories[k], precisions[k])));
   model.dur.set(dur, firstSlice);

@@ -25,6 +25,8 @@ import { toolbar } from './toolbar.js';
  *   server can be asked */
 
 const TOLD_MS = 250;
+/** Sentences of the banner: more hide the tracks. */
+const MOST_TOLD = 4;
 
 /**
  * @param {HTMLElement} container
@@ -180,7 +182,9 @@ function banners(app) {
     source.label ? `${source.label}: ${loss}` : loss)));
   if (!app.meta.slices) texts.push('This profile holds no slices: nothing was recorded that could be drawn.');
   if (!texts.length) return null;
-  return h('div', { class: 'tv-banner', role: 'note' }, texts.slice(0, 4).map((text) => h('p', null, text)));
+  const further = texts.length > MOST_TOLD ? `${texts.length - MOST_TOLD} more: the overview lists them.` : null;
+  return h('div', { class: 'tv-banner', role: 'note' },
+    [...texts.slice(0, MOST_TOLD), ...(further ? [further] : [])].map((text) => h('p', null, text)));
 }
 
 /**

@@ -1,0 +1,69 @@
+"""What the trace viewer holds of a profile with more slices than a browser has room for: its first steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from stepscope.analysis.facts import Facts
+from stepscope.units import format_ns
+from stepscope.web.lines import Line, step_name
+
+_COLUMNS = ("start", "dur", "text", "kind", "category", "slice", "gap")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The lines up to a moment."""
+
+    lines: list[Line]
+    until_ns: int
+    """Whatever starts at or after this is left out."""
+    note: str
+    """What that is and how to see it."""
+
+
+def bounded_lines(facts: Facts, lines: list[Line], most: int) -> Bound | None:
+    """The first whole steps of the lines with no more slices than ``most`` (without steps, or where the first has more,
+    as much time as that holds); None where all fit."""
+    total = sum(line.start.size for line in lines)
+    if total <= most:
+        return None
+    ends = np.sort(facts.markers.end)
+    until = _latest(lines, most)
+    whole = int(np.searchsorted(ends, until, "right"))
+    if whole:
+        until = int(ends[whole - 1])
+    cut = [_before(line, until) for line in lines]
+    kept = sum(line.start.size for line in cut)
+    return Bound([line for line in cut if line.start.size], until, _note(facts, kept, total, until, whole))
+
+
+def _latest(lines: list[Line], most: int) -> int:
+    """The last moment before which at most so many slices start."""
+    low = min(int(line.start[0]) for line in lines)
+    high = max(int(line.start[-1]) for line in lines) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if sum(int(np.searchsorted(line.start, middle)) for line in lines) <= most:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _before(line: Line, until: int) -> Line:
+    size = int(np.searchsorted(line.start, until))
+    columns = {f.name: getattr(line, f.name) for f in fields(line) if f.name in _COLUMNS}
+    return replace(line, **{name: column[:size] for name, column in columns.items() if column is not None})
+
+
+def _note(facts: Facts, kept: int, total: int, until: int, whole: int) -> str:
+    last = step_name(facts, whole - 1, "step") if whole else format_ns(until)
+    option = "--steps" if whole else "--time"
+    return (
+        f"Partial: of the {total:,} slices of this trace the {kept:,} up to the end of {last} are shown; other pages "
+        f"are of the whole profile. To see another part: `stepscope slice PROFILE part.json {option} A:B`, then "
+        "`stepscope view part.json`."
+    )
