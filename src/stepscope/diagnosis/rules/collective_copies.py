@@ -24,7 +24,7 @@ from stepscope.names.staging import is_staging_kernel, is_staging_range, is_stag
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import outermost
-from stepscope.trace.tables import I32, Bools, TrackKind
+from stepscope.trace.tables import I32, Bools, Rows, TrackKind
 from stepscope.trace.trace import Trace
 from stepscope.units import format_mean, format_ns
 from stepscope.whatif.changes import scaled_ops
@@ -55,7 +55,7 @@ def find(facts: Facts) -> list[Finding]:
     for activity, account in facts.devices:
         staged = np.flatnonzero(_staged(facts.trace, activity, around))
         if staged.size and facts.used_rows(account):
-            finding = _finding(facts, activity, account, staged.astype(np.int32), around)
+            finding = _finding(facts, activity, account, staged, around)
             found += [finding] if finding else []
     return found
 
@@ -78,7 +78,7 @@ def _staged(trace: Trace, activity: DeviceActivity, around: I32) -> Bools:
     return np.asarray(work & (within | named | of_xla))
 
 
-def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: I32, around: I32) -> Finding | None:
+def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: Rows, around: I32) -> Finding | None:
     row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
     used = np.isin(row, facts.used_rows(account))
     ops = staged[used[staged]]
@@ -114,7 +114,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: I
     )
 
 
-def _parts(facts: Facts, activity: DeviceActivity, ops: I32, around: I32) -> str:
+def _parts(facts: Facts, activity: DeviceActivity, ops: Rows, around: I32) -> str:
     """What they are there for, dearest first."""
     totals: dict[str, int] = {}
     for op in ops.tolist():
