@@ -69,8 +69,9 @@ def test_all_occurrences_as_a_histogram_whose_bars_list_them(shared_page: Page, 
     assert sum(counts) == total
     name = shared_page.locator(".tv-title").inner_text()
     bars.last.click()
-    shared_page.wait_for_function("() => document.querySelector('.tv-search').value.startsWith('name=')")
-    settled(shared_page)
+    shared_page.wait_for_selector(f".tv-count:has-text('{counts[-1]} ·')")
+    assert shared_page.locator(".tv-search").input_value().startswith("name=")
+    shared_page.wait_for_selector(".tv-panel-body tbody tr")
     assert shared_page.locator(".tv-count").inner_text().startswith(f"{counts[-1]} ")
     rows = shared_page.locator(".tv-panel-body tbody tr").all_inner_texts()
     assert len(rows) == counts[-1]
@@ -138,7 +139,7 @@ def test_measuring_snaps_to_edges_of_slices(shared_page: Page, reports: Reports)
     shared_page.mouse.down()
     shared_page.mouse.move(edges[1] - 3, ruler["y"] + 5, steps=4)
     shared_page.mouse.up()
-    shared_page.wait_for_function("() => document.querySelector('.tv-live').textContent.endsWith('measured')")
+    shared_page.wait_for_selector(".tv-live:has-text('measured')", state="attached")
     profile = stepscope.open(EXAMPLES / SMALL)
     lengths = {one["dur_ns"] for one in profile.document()["steps"]}
     pressed(shared_page, "Shift+M")

@@ -47,13 +47,6 @@ export async function searchTab(app) {
   return [
     h('p', null, `${formatCount(found.count)} slices, ${formatNs(found.total)} in all`
       + `${found.count > found.listed.length ? '; the longest are listed' : ''}.`),
-    found.names.length > 1 ? h('details', { class: 'tv-sums' }, h('summary', null, 'By name'), table({
-      label: 'Hits by name', rows: found.names, columns: [
-        { title: 'Name', value: (row) => row.name, wide: true },
-        { title: 'Kind', value: (row) => row.kind.replaceAll('_', ' ') },
-        { title: 'Count', value: (row) => row.count, show: (row) => formatCount(row.count), numeric: true },
-        { title: 'Total', value: (row) => row.total, show: (row) => formatNs(row.total), numeric: true },
-      ] })) : null,
     table({ label: 'Hits', rows: found.listed, onRow: (row) => app.select(row, { reveal: true, tab: null }),
       rowLabel: 'Show', columns: [
         { title: 'Name', value: (row) => row.name, wide: true },
@@ -63,6 +56,13 @@ export async function searchTab(app) {
           show: (row) => formatNs(row.start - app.meta.begin), numeric: true },
         { title: 'Track', value: (row) => trackName(app, row.track) },
       ] }),
+    found.names.length > 1 ? h('details', { class: 'tv-sums' }, h('summary', null, 'By name'), table({
+      label: 'Hits by name', rows: found.names, columns: [
+        { title: 'Name', value: (row) => row.name, wide: true },
+        { title: 'Kind', value: (row) => row.kind.replaceAll('_', ' ') },
+        { title: 'Count', value: (row) => row.count, show: (row) => formatCount(row.count), numeric: true },
+        { title: 'Total', value: (row) => row.total, show: (row) => formatNs(row.total), numeric: true },
+      ] })) : null,
   ];
 }
 
