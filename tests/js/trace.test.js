@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 import { test } from 'node:test';
 import { deviceParts, overlapping, selfTimes, sumTrack } from '../../src/stepscope/web/static/trace/aggregate.js';
+import { Engine } from '../../src/stepscope/web/static/trace/engine.js';
 import { fuzzy } from '../../src/stepscope/web/static/trace/boxes.js';
 import { coloursOf, hash } from '../../src/stepscope/web/static/trace/colours.js';
 import { difference, flame, sandwich } from '../../src/stepscope/web/static/trace/flame.js';
@@ -74,6 +75,24 @@ test('a pixel shows the true share that was busy, at every zoom, and no slice is
     for (const pixel of target.pixels.subarray(0, 100)) dark += 1 - (pixel & 255) / 255;
     assert.ok(Math.abs(dark / 100 - 0.25) < 0.02, `${dark / 100} at ${end}`);
   }
+});
+
+test('the first frame waits for no level, and levels change nothing that is seen', async () => {
+  /** @type {[number, number, string][]} */
+  const lane = Array.from({ length: 40_000 }, (_, i) => [i * 1000, 250 + (i % 7) * 100, i % 3 ? 'a' : 'b']);
+  const engine = new Engine();
+  engine.model = model([[lane]]);
+  engine.levels = [undefined];
+  engine.paint(engine.look);
+  const request = { begin: 0, end: 40_000_000, width: 100, height: 4, scale: 1, pinned: [], pinnedHeight: 0,
+    rows: [/** @type {any} */ ({ lanes: [0], counter: -1, y: 0, height: 4 })] };
+  const first = new Uint8Array(engine.frame(request).pixels);
+  assert.equal(engine.levels[0], undefined);
+  await engine.prepare();
+  assert.ok(Number(/** @type {any} */ (engine.levels[0])?.length) > 2);
+  const second = new Uint8Array(engine.frame(request).pixels);
+  // A block has the colour of what took most of it: the share that was busy is the same.
+  for (let i = 0; i < first.length; i += 1) assert.ok(Math.abs(first[i] - second[i]) < 24, `${i}`);
 });
 
 test('what is empty leaves a mark, and edges and names are told', () => {

@@ -37,14 +37,13 @@ def test_a_large_trace_is_shown_up_to_the_end_of_a_step(monkeypatch: pytest.Monk
 
 def test_without_whole_steps_the_first_time_is_kept() -> None:
     profile = stepscope.open(STEPPED)
-    facts = profile.facts
-    drawn = lines(facts, Texts(list(profile.trace.strings)))
-    bound = bounded_lines(facts, drawn, 40)
+    drawn = lines(profile.facts, Texts(list(profile.trace.strings)))
+    bound = bounded_lines(drawn, [{"name": "step 0", "end_ns": 1 << 60}], 40)
     assert bound is not None
     starts = np.sort(np.concatenate([line.start for line in drawn]))
     assert sum(line.start.size for line in bound.lines) == int(np.searchsorted(starts, bound.until_ns)) <= 40
     assert "--time A:B" in bound.note
-    assert bounded_lines(facts, drawn, starts.size) is None
+    assert bounded_lines(drawn, [], starts.size) is None
 
 
 def test_a_part_says_what_it_is_a_part_of(tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
-from stepscope.analysis.facts import Facts
 from stepscope.units import format_ns
-from stepscope.web.lines import Line, step_name
+from stepscope.web.lines import Line
 
 _COLUMNS = ("start", "dur", "text", "kind", "category", "slice", "gap")
 
@@ -24,20 +25,21 @@ class Bound:
     """What that is and how to see it."""
 
 
-def bounded_lines(facts: Facts, lines: list[Line], most: int) -> Bound | None:
+def bounded_lines(lines: list[Line], steps: Sequence[dict[str, Any]], most: int) -> Bound | None:
     """The first whole steps of the lines with no more slices than ``most`` (without steps, or where the first has more,
-    as much time as that holds); None where all fit."""
+    as much time as that holds); None where all fit. ``steps`` have ``name`` and ``end_ns``."""
     total = sum(line.start.size for line in lines)
     if total <= most:
         return None
-    ends = np.sort(facts.markers.end)
     until = _latest(lines, most)
-    whole = int(np.searchsorted(ends, until, "right"))
-    if whole:
-        until = int(ends[whole - 1])
+    last = max((step for step in steps if step["end_ns"] <= until), key=lambda step: step["end_ns"], default=None)
+    if last is not None:
+        until = last["end_ns"]
     cut = [_before(line, until) for line in lines]
     kept = sum(line.start.size for line in cut)
-    return Bound([line for line in cut if line.start.size], until, _note(facts, kept, total, until, whole))
+    return Bound(
+        [line for line in cut if line.start.size], until, _note(kept, total, last["name"] if last else None, until)
+    )
 
 
 def _latest(lines: list[Line], most: int) -> int:
@@ -59,11 +61,11 @@ def _before(line: Line, until: int) -> Line:
     return replace(line, **{name: column[:size] for name, column in columns.items() if column is not None})
 
 
-def _note(facts: Facts, kept: int, total: int, until: int, whole: int) -> str:
-    last = step_name(facts, whole - 1, "step") if whole else format_ns(until)
-    option = "--steps" if whole else "--time"
+def _note(kept: int, total: int, last: str | None, until: int) -> str:
+    option = "--steps" if last else "--time"
+    end = f"the end of {last}" if last else format_ns(until)
     return (
-        f"Partial: of the {total:,} slices of this trace the {kept:,} up to the end of {last} are shown; other pages "
-        f"are of the whole profile. To see another part: `stepscope slice PROFILE part.json {option} A:B`, then "
+        f"Partial: of the {total:,} slices of this trace the {kept:,} up to {end} are shown; other pages are of the "
+        f"whole profile. To see another part: `stepscope slice PROFILE part.json {option} A:B`, then "
         "`stepscope view part.json`."
     )

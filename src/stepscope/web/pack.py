@@ -59,8 +59,8 @@ def pack(profile: Packable) -> bytes:
     trace, facts = profile.trace, profile.facts
     sections, texts = Sections(), Texts(list(trace.strings))
     drawn = lines(facts, texts)
-    bound = bounded_lines(facts, drawn, VIEW_SLICES)
-    until = None
+    steps, until = _steps(facts), None
+    bound = bounded_lines(drawn, steps, VIEW_SLICES)
     if bound is not None:
         drawn, until = bound.lines, bound.until_ns
     order = _Order.of(drawn)
@@ -87,7 +87,7 @@ def pack(profile: Packable) -> bytes:
         "groups": _groups(trace, drawn),
         "tracks": tracks,
         "counters": counters,
-        "steps": [step for step in _steps(facts) if until is None or step["start_ns"] < until],
+        "steps": [step for step in steps if until is None or step["start_ns"] < until],
         "findings": _findings(document, trace, drawn),
         "losses": [*([] if bound is None else [bound.note]), *map(bounded, _missing(trace, document))],
     }
