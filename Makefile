@@ -62,7 +62,7 @@ setup:
 	    "python3-venv); tried: $(CANDIDATES). To choose another: make PYTHON=/path/to/python" >&2; \
 	  exit 1; \
 	fi; \
-	printf 'Installing stepscope into $(VENV) (about 600 MB, a minute or two) ... ' >&2; \
+	printf 'Installing stepscope into $(VENV) (about 1 GB, a minute or two) ... ' >&2; \
 	"$$python" -m venv --clear $(VENV) && \
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input -e '.[dev]' && \
 	printf '%s\n' "$$made_for" > $(MADE_FOR) && \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from stepscope.readers.source import Source
 from tests.kit import example_ranks
 
 distributed = pytest.importorskip("distributed")
+config = pytest.importorskip("dask.config")
 fsspec = pytest.importorskip("fsspec")
 
 # Its event loops and sockets are closed when the interpreter gets to it.
@@ -34,9 +36,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pyte
 def address() -> Iterator[str]:
     """A scheduler with two workers that import the tests as this process does."""
     path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50, env={"PYTHONPATH": path}
-    ) as made:
+    with (
+        config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50, env={"PYTHONPATH": path}
+        ) as made,
+    ):
         yield made.scheduler_address
 
 
@@ -83,6 +88,12 @@ def dies_once(source: Source) -> str:
     return source.path.name
 
 
+def dies(source: Source) -> str:
+    if source.path.name == "rank1.json":
+        os._exit(1)
+    return source.path.name
+
+
 def fails(source: Source) -> str:
     raise MemoryError(f"too large: {source.path.name}")
 
@@ -99,16 +110,57 @@ def test_a_killed_worker_costs_a_retry(address: str, tmp_path: Path) -> None:
     assert {rank: str(got) for rank, got in found.items()} == {rank: f"rank{rank}.json" for rank in range(70)}
 
 
+@pytest.mark.slow
+def test_a_rank_that_kills_every_worker_is_named_and_the_others_are_read(address: str, tmp_path: Path) -> None:
+    found = {task.rank: got for task, got in dask.read_all(tasks(tmp_path, 5), dies, address)}  # type: ignore[arg-type]
+    lost = found.pop(1)
+    assert isinstance(lost, Failed)
+    assert lost.path == str(tmp_path / "rank1.json")
+    assert lost.reason.startswith("each worker that read it died")
+    assert {rank: str(got) for rank, got in found.items()} == {rank: f"rank{rank}.json" for rank in (0, 2, 3, 4)}
+
+
+def test_large_profiles_are_tasks_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", 5)
+    made = tasks(tmp_path, 5)
+    (tmp_path / "rank2.json").write_bytes(b"0123456789")
+    made[2] = Task(2, Source(tmp_path / "rank2.json"))
+    assert [[task.rank for task in batch] for batch in dask._batches(made)] == [[0, 1], [2], [3, 4]]
+
+
+def test_a_scheduler_that_goes_away_is_named(tmp_path: Path) -> None:
+    class Gone:
+        def cancelled(self) -> bool:
+            return True
+
+    with pytest.raises(InputError, match="tcp://here: the scheduler has gone away"):
+        dask._failed("tcp://here", Gone(), tasks(tmp_path, 1)[0])
+
+
+@pytest.mark.slow
+def test_the_command_asks_a_scheduler(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["diagnose", str(example_ranks.FOLDER), "--scheduler", address]) == 0
+    assert "wait for rank 2" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.slow
+def test_a_script_needs_no_guard_around_its_main_part(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    path = str(example_ranks.FOLDER)
+    script.write_text(f"import stepscope\nprint(stepscope.open({path!r}, scheduler='local').verdict)\n")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    ran = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    assert "wait for rank 2" in ran.stdout
+
+
 def test_a_rank_that_a_worker_fails_at_is_named(address: str, tmp_path: Path) -> None:
     [(_, found)] = dask.read_all(tasks(tmp_path, 1), fails, address)  # type: ignore[arg-type]
     assert found == Failed(str(tmp_path / "rank0.json"), "its worker failed: MemoryError: too large: rank0.json")
 
 
 @pytest.mark.slow
-def test_the_command_makes_a_cluster_here(
-    capsys: pytest.CaptureFixture[str], expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+def test_the_command_makes_a_cluster_here(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["diagnose", str(example_ranks.FOLDER), "--scheduler", "local"]) == 0
     assert "wait for rank 2" in " ".join(capsys.readouterr().out.split())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -13,12 +12,13 @@ from pathlib import Path
 import pytest
 
 import stepscope
+from stepscope.errors import InputError
 from stepscope.jobs import Job
 from tests.kit import example_ranks
 
 distributed = pytest.importorskip("distributed")
-s3fs = pytest.importorskip("s3fs", reason="needs s3fs and moto[server]")
-pytest.importorskip("moto.server", reason="needs s3fs and moto[server]")
+s3fs = pytest.importorskip("s3fs", reason="needs s3fs and moto[s3] with flask and flask-cors")
+pytest.importorskip("moto.server", reason="needs s3fs and moto[s3] with flask and flask-cors")
 
 pytestmark = [
     pytest.mark.slow,
@@ -51,8 +51,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.usefixtures("server")
-def test_a_bucket_is_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+def test_a_bucket_is_one_job() -> None:
     fs = s3fs.S3FileSystem(skip_instance_cache=True)
     fs.mkdir("profiles")
     for path in example_ranks.FOLDER.iterdir():
@@ -62,3 +61,18 @@ def test_a_bucket_is_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(job, Job)
     assert job.document()["analyses"]["ranks"]["stragglers"][0]["rank"] == example_ranks.LATE
     assert [one.path for one in job.facts.failed] == ["s3://profiles/run7/rank4.json"]
+    with pytest.raises(InputError, match="s3://elsewhere/run7: there is no such file, and no folder with files in it"):
+        stepscope.open("s3://elsewhere/run7")
+
+
+def test_a_store_that_lets_nobody_in_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+    s3fs.S3FileSystem.clear_instance_cache()
+    with pytest.raises(InputError, match=r"s3://profiles/run7: cannot be read: .*credentials"):
+        stepscope.open("s3://profiles/run7")
+    s3fs.S3FileSystem.clear_instance_cache()

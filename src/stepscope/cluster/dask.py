@@ -7,17 +7,20 @@ tried alone.
 
 from __future__ import annotations
 
+import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
 from queue import Empty, SimpleQueue
+from subprocess import PIPE, Popen
 from typing import Any
 
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial
-from stepscope.cluster.pool import Task, cores
+from stepscope.cluster.pool import Task, cores, own_environment
 from stepscope.errors import InputError, UsageError
 from stepscope.limits import DASK_AHEAD, DASK_BATCH_BYTES, DASK_LEAST, DASK_WAIT_S
 from stepscope.readers.source import Source
@@ -99,21 +102,42 @@ def _ready(client: Any, scheduler: str, done: SimpleQueue[Any]) -> list[Any]:
 
 
 def _client(distributed: Any, stack: ExitStack, scheduler: str, workers: int | None) -> Any:
-    if scheduler != LOCAL:
+    address = stack.enter_context(_local(workers or cores())) if scheduler == LOCAL else scheduler
+    try:
+        return stack.enter_context(distributed.Client(address, timeout=_CONNECT_S))
+    except ValueError as error:
+        raise UsageError(f"--scheduler {scheduler}: is no address; give 'local' or tcp://HOST:PORT") from error
+    except OSError as error:
+        raise InputError(f"{scheduler}: no Dask scheduler answers there; start one, or use local") from error
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[str]:
+    """The address of a scheduler with workers on this machine, in an interpreter that imports nothing of the caller's
+    program: Dask's workers would run it again, were it the main one's."""
+    environment = own_environment() | {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+    command = [sys.executable, "-c", f"from stepscope.cluster.dask import serve; serve({workers})"]
+    with Popen(command, stdin=PIPE, stdout=PIPE, env=environment, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
-            return stack.enter_context(distributed.Client(scheduler, timeout=_CONNECT_S))
-        except ValueError as error:
-            raise UsageError(f"--scheduler {scheduler}: is no address; give 'local' or tcp://HOST:PORT") from error
-        except OSError as error:
-            raise InputError(f"{scheduler}: no Dask scheduler answers there; start one, or use local") from error
-    made = distributed.LocalCluster(
-        n_workers=workers or cores(),
-        threads_per_worker=1,
-        dashboard_address="127.0.0.1:0",
-        env={"POLARS_MAX_THREADS": "1", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"},
-        silence_logs=50,
-    )
-    return stack.enter_context(distributed.Client(stack.enter_context(made)))
+            address = process.stdout.readline().strip()
+            if not address:
+                raise InputError(f"{LOCAL}: Dask could not start workers on this machine; leave --scheduler out")
+            yield address
+        finally:
+            process.stdin.close()
+
+
+def serve(workers: int) -> None:
+    """The life of a cluster on this machine: until nobody reads what it says, which is where it is."""
+    distributed: Any = import_module("distributed")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Whoever asked for it ends it.
+    with distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as made:
+        print(made.scheduler_address, flush=True)
+        sys.stdin.read()
 
 
 def _failed(scheduler: str, future: Any, task: Task) -> Failed:

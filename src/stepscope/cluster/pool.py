@@ -39,6 +39,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def own_environment() -> dict[str, str]:
+    """The environment of an interpreter that finds what this one does, and takes one core."""
+    return os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
 def read_all(
     tasks: Sequence[Task], entry: str, reduce: Callable[[Source], Partial | Failed], workers: int | None = None
 ) -> Iterator[tuple[Task, Partial | Failed]]:
@@ -103,9 +108,8 @@ class _Worker:
             raise EOFError
         here, there = Pipe()
         code = f"from stepscope.cluster.pool import serve; serve({there.fileno()}, {self._entry!r})"
-        environment = os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", code], pass_fds=[there.fileno()], env=environment, stdin=subprocess.DEVNULL
+            [sys.executable, "-c", code], pass_fds=[there.fileno()], env=own_environment(), stdin=subprocess.DEVNULL
         )
         there.close()
         self._pipe = here
