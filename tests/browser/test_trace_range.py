@@ -132,10 +132,10 @@ def test_every_form_of_the_flame_graph(trace: Page, found: dict[str, Any]) -> No
     pressed(trace, "e")
     assert "Select two ranges" in panel(trace)
     pressed(trace, ".", "e")
+    tab(trace, "Flame graph")
     trace.wait_for_selector(".tv-flame button")
-    assert re.search(
-        "(more|less) than before", trace.locator(".tv-flame button").first.get_attribute("aria-label") or ""
-    )
+    label = trace.locator(".tv-flame button").first.get_attribute("aria-label")
+    assert re.search("(more|less) than before", label or "")
     form.select_option("merged")
     tab(trace, "Range")
     assert span(trace)

@@ -49,6 +49,7 @@ export class App {
     this.selection = null;
     /** @type {Area|null} */
     this.area = null;
+    this.areaIsLast = false;
     /** @type {Area|null} the area before, which a flame graph can be compared with */
     this.other = null;
     /** @type {{begin: number, end: number}|null} */
@@ -124,6 +125,7 @@ export class App {
    */
   select(slice, how = {}) {
     this.selection = slice;
+    this.areaIsLast = false;
     this.arrows = [];
     this.emit('selection');
     if (!slice) return;
@@ -227,6 +229,7 @@ export class App {
   selectArea(area) {
     if (this.area && area && JSON.stringify(this.area) !== JSON.stringify(area)) this.other = this.area;
     this.area = area;
+    this.areaIsLast = true;
     this.measure = area ? { begin: area.begin, end: area.end } : null;
     this.emit('area');
     if (area && this.tab !== 'flame') this.open('area');
@@ -285,11 +288,11 @@ export class App {
     this.say(next.name);
   }
 
-  /** @returns {{begin: number, end: number}|null} */
+  /** What was selected last. @returns {{begin: number, end: number}|null} */
   get range() {
-    if (this.area) return this.area;
-    if (!this.selection) return null;
-    return { begin: this.selection.start, end: this.selection.start + this.selection.dur };
+    const { area, selection } = this;
+    if (area && (this.areaIsLast || !selection)) return area;
+    return selection && { begin: selection.start, end: selection.start + selection.dur };
   }
 
   /**
