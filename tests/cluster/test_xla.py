@@ -6,6 +6,7 @@ import doctest
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from stepscope import pipeline
@@ -15,7 +16,8 @@ from stepscope.cluster.collectives import KINDS, Collectives, collectives_of
 from stepscope.cluster.job import combine
 from stepscope.cluster.partial import Partial
 from stepscope.names import collectives, replicas
-from stepscope.names.collectives import Collective
+from stepscope.names.collectives import Collective, message_bytes
+from stepscope.readers.hlo import read_hlo
 from tests.kit.wire import message, packed
 from tests.kit.xplanes import Ev, Plane, space
 from tests.readers.xplane_files import US, host, read
@@ -85,6 +87,18 @@ def test_a_half_alone_stays() -> None:
 
 def test_the_size_of_operands_of_several_types_is_not_told() -> None:
     assert told(recorded(("reduce-scatter", 0, 5)))[0][3] < 0
+
+
+def test_sizes_no_machine_holds_are_damage() -> None:
+    ops = [
+        message((1, "p"), (2, "parameter"), (3, shape(F32, 1 << 40, 1 << 40)), (35, 1)),
+        message((1, "ar"), (2, "all-reduce"), (35, 2), (36, packed(1))),
+    ]
+    entry = message((1, "main"), *((2, op) for op in ops))
+    data = np.frombuffer(message((1, message((1, "jit_f"), (3, entry)))), np.uint8)
+    assert read_hlo(data, 0, len(data)).ops["ar"].takes == ()
+    assert message_bytes(1 << 62, "Double") is None
+    assert message_bytes(-5, "Double") is None
 
 
 def test_pairs_of_devices_are_groups_of_their_own() -> None:

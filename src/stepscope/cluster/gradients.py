@@ -64,8 +64,9 @@ class Setting(Protocol):
 def gradients(
     table: Collectives, steps: I64, setting: Setting, one_host: bool | None, parameters: int | None = None
 ) -> Gradients | None:
-    """The estimate of one rank over some steps (indices); None where nothing is reduced (or its sizes are not recorded) and no ``parameters`` are
-    given. Of several groups the largest counts, and of equals the one with most bytes: smaller ones split layers."""
+    """The estimate of one rank over some steps (indices); None where nothing is reduced (or its sizes are not recorded)
+    and no ``parameters`` are given. Of several groups the largest counts, and of equals the one with most bytes: smaller
+    ones split layers."""
     chosen = _reduced(table, steps)
     known = chosen & (table.bytes > 0)
     count = max(steps.size, 1)

@@ -31,6 +31,7 @@ SYNCHRONISING = frozenset(
 
 _LIBRARY = re.compile(r"^(?:nccl|rccl|gloo|mpi|ucc|xccl|ccl|hccl|c10d(?:_functional)?|_c10d_functional)::?", re.I)
 _ON_HOST = re.compile(r"^(?:gloo|mpi|ucc):")
+_MOST_ELEMENTS = 1 << 50
 _HALF = re.compile(
     r"%?((?:ragged-)?all-(?:reduce|gather|to-all)|reduce-scatter|collective-(?:permute|broadcast))-(start|done)(.*)$"
 )
@@ -103,10 +104,10 @@ def host_collective(name: str) -> Collective | None:
 
 
 def message_bytes(elements: int, dtype: str) -> int | None:
-    """Bytes of a message; None where the type is not known.
+    """Bytes of a message; None where the type is not known, or the message is larger than any machine.
 
     >>> message_bytes(1024, "BFloat16"), message_bytes(10, "c10::Half"), message_bytes(1, "?")
     (2048, 20, None)
     """
     size = _BYTES.get(re.sub(r"[^a-z0-9]", "", dtype[:50].removeprefix("c10::").lower()))
-    return None if size is None else elements * size
+    return elements * size if size is not None and 0 <= elements < _MOST_ELEMENTS else None
