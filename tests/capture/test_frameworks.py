@@ -40,6 +40,8 @@ def test_steps_are_found_and_recorded(tmp_path: Path, framework: str, name: str,
     assert (manifest["framework"], manifest["steps_from"]) == (framework, source)
     assert stepscope.open(ran.profile()).steps["number"].to_list() == list(range(first, first + 6))
     assert not list(tmp_path.glob(".stepscope-*"))
+    names = stepscope.open(ran.profile()).trace.table("slices")["name"].cast(str)
+    assert names.str.contains(r"\.py\(\d+\)").any() == manifest["switches"]["stacks"]["on"]
 
 
 def test_runs_of_a_session_are_traced_one_by_one(tmp_path: Path) -> None:

@@ -89,6 +89,14 @@ def test_what_cannot_be_started_has_the_shells_status(tmp_path: Path) -> None:
     assert missing.stderr == "stepscope: no-such-command-anywhere: no such command\n"
 
 
+def test_a_script_that_does_not_exist_is_said_with_its_folder(tmp_path: Path) -> None:
+    relative, absolute = run(tmp_path, "nosuch.py", "-x"), run(tmp_path, tmp_path / "nosuch.py")
+    assert (relative.status, absolute.status) == (127, 127)
+    assert relative.stderr == f"stepscope: nosuch.py: there is no such file in {Path.cwd()}\n"
+    assert absolute.stderr == f"stepscope: {tmp_path / 'nosuch.py'}: there is no such file\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_option_that_is_none_is_refused(tmp_path: Path) -> None:
     ran = run(tmp_path, "--actve", "3", "train.py")
     assert (ran.status, "there is no option --actve" in ran.stderr) == (2, True)

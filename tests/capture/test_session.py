@@ -85,3 +85,11 @@ def test_a_profiler_that_fails_within_the_window_ends_the_recording(
             stepscope.step()
     assert session.declined == "recording failed (RuntimeError: no)"
     assert capsys.readouterr().err == f"stepscope: nothing more is recorded: {session.declined}\n"
+
+
+def test_a_folder_that_takes_no_file_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "taken").touch()
+    with stepscope.profile(str(tmp_path / "taken")):
+        stepscope.step()
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("stepscope: a profile could not be written: ")

@@ -142,6 +142,7 @@ def test_each_rank_of_torchrun_leaves_a_profile(tmp_path: Path) -> None:
     words = (torchrun, "--nproc-per-node", 2, "--master-addr", "127.0.0.1", "--master-port", free_port())
     ran = run(tmp_path, *words, SCRIPTS / "torch_ranks.py")
     assert_two_ranks(ran, [0, 1])
+    assert len(ran.manifests) == 2  # The launcher, which imports PyTorch too, leaves none.
     assert "rank 0 with the trace, for a browser: " in ran.stderr
 
 

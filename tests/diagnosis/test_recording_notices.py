@@ -103,6 +103,13 @@ def test_switches_are_named_where_they_matter(drawing: str, off: str, said: bool
     assert texts(drawing, manifest(switches=switched(**{off: True}))) == {}
 
 
+def test_what_no_option_records_is_no_switch_left_out() -> None:
+    never = {"stacks": {"on": False, "adds": "lines", "instead": "a server"}}
+    assert texts(HOST, manifest(options={"active": 6}, switches=never)) == {}
+    failures = [{"when": "starting the profiler", "what": "RuntimeError: no memory"}]
+    assert texts(HOST, manifest(failures=failures, switches=never)) == {}
+
+
 @pytest.mark.parametrize("wrong", [{}, {"failures": 3}, {"failures": [], "window": 3}, {"switches": []}])
 def test_what_is_no_manifest_of_ours_says_nothing(wrong: dict[str, Any]) -> None:
     told = {**manifest(), **wrong} if wrong else {}

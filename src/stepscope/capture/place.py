@@ -22,6 +22,11 @@ def is_first_of_host(environment: Mapping[str, str] = os.environ) -> bool:
     return all(environment.get(name, "0") == "0" for name in _LOCAL_RANKS)
 
 
+def is_launcher() -> bool:
+    """Whether this process starts ranks (torchrun does, which imports PyTorch for it) and is none."""
+    return "torch.distributed.launcher.api" in sys.modules and rank_and_world()[0] is None
+
+
 def rank_and_world(environment: Mapping[str, str] = os.environ) -> tuple[int | None, int | None]:
     """This process's rank and their number, from the frameworks where they know, else from the launcher's variables."""
     distributed = sys.modules.get("torch.distributed")

@@ -19,7 +19,7 @@ from .backend import Backend, Declined
 from .manifest import Manifest
 from .options import HARD, RANKS_SKIP, SETTLED_HALF, SETTLED_SPREAD, SETTLED_STEPS, Options, fewest_steps
 from .periods import Periods
-from .place import is_first_of_host, rank_and_world, resident_bytes
+from .place import is_first_of_host, is_launcher, rank_and_world, resident_bytes
 from .steps import EXPLICIT, SOURCES, StepFinder
 from .watchdog import Watchdog, on_main_thread
 
@@ -138,7 +138,8 @@ class Recorder:
                 if self._exporting.is_alive():
                     self._ended = f"writing the profile took longer than {EXPORT_WAIT_S} s and was given up"
             self._done()
-            self._write()
+            if self._finder.steps or not is_launcher():
+                self._write()
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
             self._failed("the end", error)
 

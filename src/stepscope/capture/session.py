@@ -138,7 +138,7 @@ class profile:
             self._exporting.join(WAIT_S)
         for take_out in self.on_done:
             self._guarded(take_out)
-        self._guarded(self._write)
+        self._write_last()
         if not (self.files or self.declined or self._manifest.failures):  # Those have been said.
             print(f"stepscope: no profile was written because {self._why_none()}", file=sys.stderr)
 
@@ -245,6 +245,16 @@ class profile:
         self._manifest.write(
             replace(self._options), steps_seen=self._index, schedule=chosen, no_profile=self._why_none(), **facts
         )
+
+    def _write_last(self) -> None:
+        """The same at the end. A folder that takes no file has been told of where a profile was to go there."""
+        told = bool(self._manifest.failures)
+        try:
+            self._write()
+        except Exception as error:  # noqa: BLE001  Between our code and the user's.
+            self._manifest.failed("writing the manifest", error)
+            if not told:
+                self._decline(f"the manifest could not be written ({error})")
 
     def _why_none(self) -> str | None:
         if self.files:

@@ -125,6 +125,10 @@ class JaxBackend(XPlaneBackend):
         return import_module("jax.profiler").StepTraceAnnotation("train", step_num=number)
 
 
+_NO_PYTHON_FROM = (2, 21)
+"""The first TensorFlow that was seen to ignore the options given to ``start``: it records no Python code in-process."""
+
+
 class TensorflowBackend(XPlaneBackend):
     """``tf.profiler.experimental``."""
 
@@ -147,7 +151,15 @@ class TensorflowBackend(XPlaneBackend):
         """Stacks, and the log of where ops were placed."""
         context: Any = import_module("tensorflow.python.eager.context")
         placed = bool(context.context().log_device_placement)
-        return {**super().switches(), "device_placement": {"on": placed, "adds": "why ops run on the host"}}
+        found = {**super().switches(), "device_placement": {"on": placed, "adds": "why ops run on the host"}}
+        if _release(self.version()) >= _NO_PYTHON_FROM:
+            found["stacks"] |= {"on": False, "instead": "stepscope capture, from tf.profiler.experimental.server.start"}
+        return found
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """``2.21.0-rc1`` as (2, 21)."""
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
 
 
 class TorchXlaBackend(XPlaneBackend):
@@ -179,6 +191,7 @@ class TorchXlaBackend(XPlaneBackend):
         return None
 
     def switches(self) -> dict[str, dict[str, Any]]:
-        """Debug information of ops."""
+        """Debug information of ops; Python code it never records."""
         on = any(os.environ.get(name, "0") not in ("", "0") for name in ("XLA_HLO_DEBUG", "XLA_IR_DEBUG"))
-        return {"XLA_HLO_DEBUG": {"on": on, "adds": "source lines of ops"}}
+        stacks = super().switches()["stacks"] | {"on": False, "instead": "xp.Trace around parts of a step"}
+        return {"stacks": stacks, "XLA_HLO_DEBUG": {"on": on, "adds": "name scopes and source lines of ops"}}

@@ -104,6 +104,9 @@ def run(command: tuple[str, ...], python: str | None, watch: float | None, **cho
     _check(chosen["experiment"])
     options = _options(watch, chosen)
     words = launch.command_line(command, python)
+    if len(words) > len(command) and command[0] != "-m" and not Path(command[0]).exists():
+        say(f"{command[0]}: there is no such file" + ("" if os.path.isabs(command[0]) else f" in {os.getcwd()}"))
+        return launch.NOT_FOUND
     since = time.time_ns()
     watching = _watch(options, since)
     try:

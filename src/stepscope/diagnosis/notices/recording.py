@@ -25,7 +25,7 @@ _STARTING = "starting the profiler"
 def lighter(_: Facts, manifest: Manifest) -> Notice | None:
     """The profiler did not start with all that was asked for."""
     failed = [failure["what"] for failure in manifest["failures"] if failure["when"] == _STARTING]
-    asked, switches = manifest["options"], manifest["switches"]
+    asked, switches = manifest["options"], _possible(manifest)
     less = [name for name, switch in switches.items() if asked.get(name) and not switch["on"]]
     if not failed or not less:
         return None
@@ -52,12 +52,18 @@ def switches(facts: Facts, manifest: Manifest) -> Notice | None:
     """What was left out would have told more of what this profile loses its time to."""
     off = [
         f"{switch['adds']} ({how})"
-        for name, switch in manifest["switches"].items()
+        for name, switch in _possible(manifest).items()
         if switch["on"] is False and not manifest["options"].get(name) and name in _MATTERS
         for matters, how in [_MATTERS[name]]
         if matters(facts)
     ]
     return Notice("profile_switches", f"Not recorded, and worth knowing here: {'; '.join(off)}.") if off else None
+
+
+def _possible(manifest: Manifest) -> dict[str, Any]:
+    """The switches, without what is recorded in another way alone: profile_no_lines, profile_host_unrecorded say in
+    which."""
+    return {name: switch for name, switch in manifest["switches"].items() if not switch.get("instead")}
 
 
 def _host_matters(facts: Facts) -> bool:
