@@ -119,7 +119,7 @@ _ELEMENT_TYPES = {
     12: "f64", 13: "tuple", 14: "opaque", 15: "c64", 16: "bf16", 17: "token", 18: "c128", 19: "f8e5m2",
     20: "f8e4m3fn", 21: "s4", 22: "u4", 23: "f8e4m3b11fnuz", 24: "f8e5m2fnuz", 25: "f8e4m3fnuz",
 }  # fmt: skip
-_MOST_ELEMENTS = 1 << 44
+_MOST_ELEMENTS = 1 << 50
 """No machine holds more; larger sizes are damage."""
 _NO_ARRAYS = (13, 14, 17)
 """Tuples, what is opaque, tokens."""
@@ -182,7 +182,8 @@ def _taken(data: U8, found: Children, rows: list[int]) -> dict[int, tuple[tuple[
     }
     whole = {row: listed for row, listed in of.items() if listed and known.keys() >= {*listed}}
     takes = {row: tuple(known[one] for one in listed) for row, listed in whole.items()}
-    return {row: given for row, given in takes.items() if all(0 <= n < _MOST_ELEMENTS for _, n in given)}
+    counts = {row: [count for _, count in given] for row, given in takes.items()}
+    return {row: takes[row] for row, of in counts.items() if min(of) >= 0 and sum(of) < _MOST_ELEMENTS}
 
 
 class _Stacks:
