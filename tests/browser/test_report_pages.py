@@ -126,3 +126,12 @@ def test_a_narrow_window_needs_no_sideways_scrolling(page: Page, reports: Report
         assert page.evaluate("document.querySelector('main').scrollWidth <= innerWidth")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     shot(page)
+
+
+def test_the_trace_has_the_palette_of_the_pages(page: Page, reports: Reports) -> None:
+    open_page(page, reports("example"), "trace")
+    page.wait_for_selector(".trace-host canvas")
+    page.get_by_label("Colours").select_option("blind")
+    page.wait_for_url(lambda url: "colour=category-blind" in url)
+    page.get_by_label("Colours").select_option("standard")
+    page.wait_for_url(lambda url: "start=" in url and "colour=" not in url)

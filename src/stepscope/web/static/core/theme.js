@@ -26,6 +26,11 @@ export function shownTheme() {
   return matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
 }
 
+/** The palette that the page has, also where the choice cannot be kept. @returns {Palette} */
+export function shownPalette() {
+  return PALETTES.find((one) => one === document.documentElement.dataset.palette) ?? PALETTES[0];
+}
+
 /** @param {Theme} theme */
 export function chooseTheme(theme) {
   keep(THEME, theme);

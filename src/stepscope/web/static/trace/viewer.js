@@ -1,5 +1,6 @@
 /** The trace viewer. */
 import { h, put } from '../core/dom.js';
+import { shownPalette } from '../core/theme.js';
 import { App } from './app.js';
 import { boxes } from './boxes.js';
 import { startEngine } from './client.js';
@@ -101,6 +102,7 @@ async function open(root, status, options) {
   app.runs = options.runs ?? [];
   app.clocks = options.clocks ?? [];
   const unlisten = build(root, app, options.save ?? null);
+  if (shownPalette() !== app.look.palette) app.setLook({ palette: shownPalette() });
   app.view.whole();
   app.view.past = [];
   /** @type {ReturnType<typeof setTimeout>|undefined} */
@@ -114,7 +116,7 @@ async function open(root, status, options) {
     show: (view) => show(app, view),
     state: () => stateOf(app),
     seesAll: () => app.view.begin <= meta.begin && app.view.end >= meta.end,
-    setTheme: (theme) => app.setLook({ theme }),
+    setTheme: (theme) => app.setLook({ theme, palette: shownPalette() }),
     stop: () => {
       clearTimeout(later);
       unlisten();
