@@ -39,7 +39,11 @@ def address() -> Iterator[str]:
     with (
         config.set({"distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50, env={"PYTHONPATH": path}
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+            env={"PYTHONPATH": path},
         ) as made,
     ):
         yield made.scheduler_address
