@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +122,50 @@ def test_a_rank_that_kills_every_worker_is_named_and_the_others_are_read(address
     assert lost.path == str(tmp_path / "rank1.json")
     assert lost.reason.startswith("each worker that read it died")
     assert {rank: str(got) for rank, got in found.items()} == {rank: f"rank{rank}.json" for rank in (0, 2, 3, 4)}
+
+
+class KilledWorker(Exception):
+    """Named as Dask's."""
+
+
+class FakeFuture:
+    def __init__(self, value: Any, error: Exception | None) -> None:
+        self.value, self.error = value, error
+
+    def add_done_callback(self, call: Callable[[FakeFuture], None]) -> None:
+        call(self)
+
+    def cancelled(self) -> bool:
+        return False
+
+    def exception(self) -> Exception | None:
+        return self.error
+
+    def release(self) -> None:
+        pass
+
+
+class FakeClient:
+    """Loses everything that is sent together with rank 1."""
+
+    def nthreads(self) -> dict[str, int]:
+        return {"one": 1}
+
+    def map(self, call: Any, batches: list[list[Source]], pure: bool) -> list[FakeFuture]:
+        killed = any(source.path.name == "rank1.json" for batch in batches for source in batch)
+        error = KilledWorker() if killed else None
+        return [FakeFuture(None if killed else [source.path.name for source in batch], error) for batch in batches]
+
+    def gather(self, futures: dict[int, FakeFuture], errors: str) -> dict[int, Any]:
+        return {at: future.value for at, future in futures.items()}
+
+
+def test_what_a_lost_worker_took_with_it_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask, "_client", lambda *_: FakeClient())
+    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", 5)
+    found = {task.rank: got for task, got in dask.read_all(tasks(tmp_path, 5), dies, "local")}  # type: ignore[arg-type]
+    assert isinstance(found[1], Failed)
+    assert [str(found[rank]) for rank in (0, 2, 3, 4)] == [f"rank{rank}.json" for rank in (0, 2, 3, 4)]
 
 
 def test_large_profiles_are_tasks_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """Reading many ranks on a Dask cluster: one that is there, or one on this machine.
 
 Scheduling, retries and the replacing of workers are Dask's. Few futures are in flight, whatever the number of ranks,
-and each result is let go of once it is here. Small profiles are read several to a task; of a task that fails each is
-tried alone.
+and each result is let go of once it is here. Small profiles are read several to a task; what a task that fails was to
+read is tried once more in the end, rank by rank with nothing beside it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ def read_all(
         client = _client(distributed, stack, scheduler, workers)
         waiting, running, ahead = deque(_batches(tasks)), dict[Any, list[Task]](), DASK_LEAST
         done: SimpleQueue[Any] = SimpleQueue()
+        suspects, alone = deque[Task](), set[int]()
         while True:
+            if not waiting and not running and suspects:  # Last and singly: a lost worker takes others' tasks with it.
+                alone.add(suspects[0].rank)
+                waiting.append([suspects.popleft()])
             if 2 * len(running) <= ahead:  # Rarely, and many at once: a message takes a millisecond.
                 ahead = max(DASK_LEAST, DASK_AHEAD * sum(client.nthreads().values()))
                 chosen = [waiting.popleft() for _ in range(min(ahead - len(running), len(waiting)))]
@@ -62,8 +66,8 @@ def read_all(
             results = client.gather(dict(enumerate(ready)), errors="skip")  # None where one has failed
             for future, found in zip(ready, results.values(), strict=True):
                 batch = running.pop(future)
-                if found is None and len(batch) > 1:
-                    waiting.extendleft([task] for task in batch)  # One of them is to blame.
+                if found is None and not future.cancelled() and batch[0].rank not in alone:
+                    suspects.extend(batch)
                 else:
                     yield from zip(batch, found or [_failed(scheduler, future, batch[0])], strict=True)
                 future.release()
