@@ -137,6 +137,7 @@ def test_a_report_is_saved_with_its_view(trace: Page, browser: Browser, tmp_path
 @pytest.fixture(scope="module")
 def served() -> Iterator[str]:
     profile = stepscope.open(EXAMPLE)
+    assert isinstance(profile, stepscope.Profile)
     entries = [Entry("one.json", lambda: Opened(profile.run(), profile.arguments))] * 2
     with Server(App(lambda: entries)) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
