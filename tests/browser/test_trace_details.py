@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import stepscope
-from tests.browser.trace_steps import command, opened, panel, pressed, settled, span, tab
+from tests.browser.trace_steps import command, opened, panel, pressed, span, tab
 from tests.kit.traces import real_trace
 from tests.web.reports import EXAMPLES
 
