@@ -64,9 +64,7 @@ class Captures:
                 raise UsageError(f"{PAGE_CAPTURES} profiles were captured here: start stepscope view again for more")
             self._address, self._seconds, self._began, self._failure = address, seconds, time.monotonic(), []
             stop = self._stop = threading.Event()
-        threading.Thread(
-            target=self._run, args=(address, seconds, stop), name="stepscope-capture", daemon=True
-        ).start()
+        threading.Thread(target=self._run, args=(address, seconds, stop), name="stepscope-capture", daemon=True).start()
 
     def cancel(self) -> None:
         """Give up the capture that runs, if one does; its end follows soon."""
