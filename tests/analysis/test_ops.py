@@ -71,7 +71,7 @@ def test_a_call_inside_one_of_the_same_type_counts_but_its_time_does_so_once():
 
 
 def test_what_runs_no_longer_than_a_launch_costs_is_flagged():
-    """Launches cost 30 µs here: the copy of 20 µs is no longer, the product of 80 is."""
+    """Launches cost 40 µs here: the sum of 20 µs is no longer, the product of 80 is."""
     facts = facts_of_drawing(
         """
         1 char = 10 us
@@ -83,7 +83,7 @@ def test_what_runs_no_longer_than_a_launch_costs_is_flagged():
         """
     )
     assert facts.ops is not None
-    assert facts.ops.launch_cost_ns == 30 * US
+    assert facts.ops.launch_cost_ns == 40 * US
     uses = by_type(facts)
     assert uses["aten::add"].launch_sized is True
     assert uses["aten::mm"].launch_sized is False

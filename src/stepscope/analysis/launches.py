@@ -18,7 +18,8 @@ QUEUE_CALLS = (Category.LAUNCH, Category.LAUNCH_LATENCY)
 class LaunchDelay:
     """Launch-to-start delays of one device, over ops launched while nothing was queued.
 
-    The first op does not count: what it may have waited for was launched before anything recorded.
+    The first op does not count: what it may have waited for was launched before anything recorded (not so in a run of
+    TensorFlow 1's session).
     """
 
     device: int
@@ -38,7 +39,7 @@ def launch_delay(activity: DeviceActivity, account: Account, used_rows: list[int
     earlier = np.maximum.accumulate(np.concatenate(([np.iinfo(np.int64).min], activity.end[known])))[:-1]
     early = activity.end[activity.before_profile]
     alone = (earlier <= launch) & (launch >= early.max(initial=np.iinfo(np.int64).min))
-    alone[:1] = False
+    alone[:1] &= activity.by_node
     delay = (activity.start[known] - launch)[alone]
     delay = delay[delay >= 0]
     waiting = sum(int(account.parts[used_rows, cause.code].sum()) for cause in QUEUE_CALLS)
