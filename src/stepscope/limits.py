@@ -325,6 +325,9 @@ DRIFT_COLLECTIVES: Final = 8
 STRAGGLER_SIGNIFICANCE: Final = 0.005
 """A rank is a straggler where chance makes any rank of the job as late as this rarely (one-sided t over steps)."""
 
+SUSPECT_SIGNIFICANCE: Final = 0.05
+"""And short of that it is named as who is late more often, to be looked at with more steps: nothing else is claimed."""
+
 EXCEPTIONAL_SPREADS: Final = 6.0
 """A step counts as exceptional beyond this many median distances from the median (four standard deviations where
 values are spread normally): a machine stalls now and then, and who is late otherwise is late all the same."""

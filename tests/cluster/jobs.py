@@ -75,6 +75,20 @@ def side_by_side(late: int, ns: int, *, world: int = WORLD, noise: float = 0.03)
     return program
 
 
+def pairs_apart(late: int) -> Program:
+    """Pairs that exchange data with nobody else; the host of one rank is late."""
+
+    def program(rank: int, step: int) -> list[Op]:
+        drawn = random.Random(f"{rank}/{step}")
+        ops = [Op("python", 2 * MS)] if rank == late else []
+        for _ in range(3):
+            ops.append(Op("compute", round(300 * US * drawn.uniform(0.98, 1.02)), "gemm"))
+            ops.append(Op("collective", 100 * US, members=(rank // 2 * 2, rank // 2 * 2 + 1)))
+        return ops
+
+    return program
+
+
 def tensor_and_data_parallel(late: int) -> Program:
     """Pairs that exchange data within a layer, and fours that reduce gradients; the host of one rank is late."""
 
@@ -141,6 +155,7 @@ __all__ = [
     "clocks",
     "data_parallel",
     "facts_of",
+    "pairs_apart",
     "pipeline_stages",
     "side_by_side",
     "simulate",

@@ -10,7 +10,7 @@ import pytest
 
 from stepscope import pipeline
 from stepscope.cluster.bandwidth import BUS_FACTORS, bus_factor, traffic
-from stepscope.cluster.blame import p_of_mean
+from stepscope.cluster.chance import p_of_mean
 from stepscope.cluster.clocks import estimate
 from stepscope.cluster.job import combine
 from stepscope.names.collectives import Collective, called, host_collective, message_bytes
@@ -77,9 +77,7 @@ def test_ranks_without_step_numbers_are_laid_over_each_other(tmp_path: Path) -> 
         steps = replace(partial.steps, number=np.full(len(partial.steps.number), NULL))
         partials.append(replace(partial, collectives=table.where(kept), steps=steps, epoch_ns=None))
     (group,) = combine(partials).groups
-    columns = [
-        [int(row) + 3 * rank for row in group.matched.at[rank] if row >= 0] for rank in range(4)
-    ]
+    columns = [[int(row) + 3 * rank for row in group.matched.at[rank] if row >= 0] for rank in range(4)]
     assert columns == [list(range(3 * rank, 32)) for rank in range(4)]
     places = [np.flatnonzero(group.matched.at[rank] >= 0)[0] for rank in range(4)]
     assert places == [0, 3, 6, 9]
@@ -135,6 +133,16 @@ def test_one_host_has_one_clock_unless_the_bounds_say_otherwise() -> None:
     assert estimate(hub, other, shortest, same_host=True).offset_ns == 0
     hub, other, shortest = spans(5e6, 0.0, 0.0)
     assert estimate(hub, other, shortest, same_host=True).offset_ns == pytest.approx(5e6, abs=1_000)
+
+
+def test_ends_that_agree_say_that_one_name_is_two_clocks() -> None:
+    hub, other, shortest = spans(150_000, 0.0, 0.0)
+    clock = estimate(hub, other, shortest, same_host=True)
+    assert clock.offset_ns == pytest.approx(150_000, abs=1_000)
+    assert estimate(hub, other, shortest, same_host=True, ends_tell=False).offset_ns == 0
+    few = slice(0, 4)  # a few may end apart by chance
+    hub, other = tuple(of[few] for of in hub), tuple(of[few] for of in other)
+    assert estimate(hub, other, shortest[few], same_host=True).offset_ns == 0
 
 
 def test_bounds_that_cannot_be_met_are_uncertain_by_as_much() -> None:

@@ -22,12 +22,13 @@ from tests.cluster.jobs import (
     clocks,
     data_parallel,
     facts_of,
+    pairs_apart,
     pipeline_stages,
     side_by_side,
     simulate,
     tensor_and_data_parallel,
 )
-from tests.kit.cluster import START_NS, Cluster
+from tests.kit.cluster import START_NS, Clock, Cluster
 from tests.kit.kineto_form import ZERO_NS
 
 PLANTED: Mapping[str, tuple[Extra, int, str]] = {
@@ -132,6 +133,41 @@ def test_the_chain_of_a_delay_is_followed_across_groups(tmp_path: Path) -> None:
     chains = {tuple(facts.ranks[facts.blame.lanes[lane].partial] for lane in step.chain) for step in facts.blame.steps}
     assert (5, 4) in chains
     assert chains <= {(5,), (5, 4)}
+
+
+def test_pairs_that_nothing_connects_are_each_divided_and_blamed(tmp_path: Path) -> None:
+    job = simulate(WORLD, pairs_apart(late=5), clocks=clocks(5))
+    facts = facts_of(job, tmp_path)
+    check_waits(facts, job)
+    assert Category.COLLECTIVE not in facts.mean_parts
+    assert facts.clocks[:2] != (None, None)
+    assert facts.clocks[2:] == (None,) * 6
+    assert facts.blame is not None
+    (one,) = facts.blame.stragglers
+    lane = facts.blame.lanes[one.lane]
+    assert facts.ranks[lane.partial] == 5
+    assert one.waited_ns == pytest.approx(2 * MS, rel=0.05)
+    assert one.saving_ns == pytest.approx(2 * MS, rel=0.05)
+    assert facts.cause_of(lane, one.waited_ns).cause == "host"
+    (told,) = [found.finding for found in diagnose(facts).findings if found.finding.rule == "straggler"]
+    assert "rank 4 waits" in told.why
+
+
+def test_one_host_connects_what_no_collective_does(tmp_path: Path) -> None:
+    job = simulate(WORLD, pairs_apart(late=5), hosts=lambda rank: f"node{rank // 4}")
+    facts = facts_of(job, tmp_path)
+    assert [clock is not None for clock in facts.clocks] == [True] * 4 + [False] * 4
+    assert "clocks_unknown" in {notice.code for notice in diagnose(facts).notices}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_one_name_of_many_hosts_is_no_clock(seed: int, tmp_path: Path) -> None:
+    apart = {rank: Clock(200_000.0 * (rank - 3)) for rank in range(WORLD)}
+    late = lambda rank, step: {"input": 4 * MS} if rank == 3 else {}  # noqa: E731
+    job = simulate(WORLD, data_parallel(late, seed=seed), clocks=apart, hosts=lambda rank: "worker")
+    facts = facts_of(job, tmp_path)
+    check_waits(facts, job)
+    check_clocks(facts, job)
 
 
 def test_bubbles_of_a_pipeline_are_told_and_the_slow_stage_named(tmp_path: Path) -> None:

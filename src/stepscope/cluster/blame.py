@@ -2,22 +2,28 @@
 
 A rank that came late to a collective because it had waited in another one is not to blame: the chain is followed to the
 rank that did not wait. What a rank cost in a step is the time that the others, on average, waited for it with nothing
-else to do. A rank is a straggler where over the steps that cost exceeds what the others cost by more than chance makes
-of ranks that are alike (one-sided t over steps, with the number of ranks taken into account).
+else to do. The others are those that tell in that step and exchange data with it, directly or through others. A rank is
+a straggler where over the steps that cost exceeds what the others cost by more than chance makes of ranks that are
+alike (one-sided t over steps, with the number of ranks taken into account).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.cluster.chance import p_of_mean
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.waits import Arrivals
-from stepscope.limits import EXCEPTIONAL_SPREADS, FEW_STEPS, STRAGGLER_SIGNIFICANCE, STRAGGLER_STEPS
-from stepscope.trace.tables import F64, I64, NULL
+from stepscope.limits import (
+    FEW_STEPS,
+    STRAGGLER_SIGNIFICANCE,
+    STRAGGLER_STEPS,
+    SUSPECT_SIGNIFICANCE,
+)
+from stepscope.trace.tables import F64, I64, NULL, Bools
 
 _FOLLOWED = 20_000
 """Late collectives whose chain is followed: those that cost most."""
@@ -50,6 +56,8 @@ class Straggler:
     p_value: float
     steps: int
     """Steps in which it was the late one."""
+    others: tuple[int, ...]
+    """The lanes that wait for it, directly or through others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +67,53 @@ class Blame:
     lanes: tuple[Lane, ...]
     numbers: tuple[int, ...]
     """The steps."""
+    sets: I64
+    """Per lane, the set it belongs to: lanes that exchange data with each other, directly or through others."""
+    tells: Bools
+    """Per lane and step, whether it took part in a collective that tells."""
     cost: F64
-    """Per lane and step, ns the others waited on average because of it."""
+    """Per lane and step, ns the others of its set waited on average because of it."""
     waited: F64
     """Per lane and step, ns it waited itself."""
+    p_values: F64
+    """Per lane, how rarely chance makes any lane as late as it is; 1 where that was not tested."""
     steps: tuple[LateStep, ...]
     stragglers: tuple[Straggler, ...]
     determined: bool
     """Whether there are enough steps to tell a straggler from chance."""
+    counted: tuple[int, ...]
+    """Columns of the steps that count; all where none does."""
+
+    @property
+    def suspect(self) -> int | None:
+        """The lane that is late more often than the others, though chance may explain it; None where there is none."""
+        lane = int(self.p_values.argmin())
+        return lane if self.p_values[lane] < SUSPECT_SIGNIFICANCE and not self.stragglers else None
+
+    def with_(self, lane: Lane) -> list[Lane]:
+        """A lane and those it exchanges data with, directly or through others."""
+        one = self.sets[self.lanes.index(lane)] if lane in self.lanes else -1
+        return [other for other, of in zip(self.lanes, self.sets.tolist(), strict=True) if of == one or other == lane]
+
+    def waited_by(self, lanes: Collection[Lane]) -> int | None:
+        """What some lanes wait per step on average, each in the steps it tells of; None where none does."""
+        rows = [at for at, lane in enumerate(self.lanes) if lane in lanes]
+        told, waited = self.tells[rows][:, self.counted], self.waited[rows][:, self.counted]
+        tell = told.sum(axis=0)
+        return round(float((waited.sum(axis=0)[tell > 0] / tell[tell > 0]).mean())) if tell.any() else None
+
+    def rest(self, known: Collection[int]) -> float:
+        """What lanes wait per step on average, but the one that waits least, beyond what is due to known ones."""
+        total, columns = 0.0, self.counted
+        for one in np.unique(self.sets).tolist():
+            lanes = np.flatnonzero(self.sets == one)
+            told, waited = self.tells[lanes][:, columns], self.waited[lanes][:, columns]
+            least = np.where(told, waited, np.inf).min(axis=0)
+            others = told.sum(axis=0) - 1
+            mean = np.where(others > 0, (waited.sum(axis=0) - least) / np.maximum(others, 1), 0.0)
+            due = self.cost[[lane for lane in lanes.tolist() if lane in known]][:, columns].sum(axis=0)
+            total += lanes.size * float(np.maximum(mean - due, 0.0).mean())
+        return total / len(self.lanes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +124,24 @@ class _Late:
     column: int
     lane: int
     number: int
-    cost: float
+    waited: float
+    """Summed over the lanes that waited."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What stragglers are told from."""
+
+    groups: Sequence[Arrivals]
+    place: dict[Lane, int]
+    late: list[_Late]
+    chains: list[tuple[int, ...]]
+    sets: I64
+    tells: Bools
+    cost: F64
+    counted: list[int]
+    """Columns of the steps that count."""
+    numbers: tuple[int, ...]
 
 
 def blame(groups: Sequence[Arrivals], used: frozenset[int]) -> Blame | None:
@@ -87,25 +151,51 @@ def blame(groups: Sequence[Arrivals], used: frozenset[int]) -> Blame | None:
         return None
     lanes = tuple(dict.fromkeys(lane for found in groups for lane in found.matched.lanes))
     place = {lane: at for at, lane in enumerate(lanes)}
-    late = _late(groups, place)
     numbers = tuple(sorted({number for found in groups for number in found.matched.step[found.told].tolist()}))
     column = {number: at for at, number in enumerate(numbers)}
-    cost, waited = np.zeros((len(lanes), len(numbers))), np.zeros((len(lanes), len(numbers)))
+    waited, tells = np.zeros((len(lanes), len(numbers))), np.zeros((len(lanes), len(numbers)), np.bool_)
     for found in groups:
-        rows = [place[lane] for lane in found.matched.lanes]
         at = np.array([column.get(number, 0) for number in found.matched.step.tolist()], np.int64)
-        for row, lane in enumerate(rows):
-            np.add.at(waited[lane], at[found.told], found.exposed_wait[row, found.told])
+        for row, lane in enumerate(found.matched.lanes):
+            np.add.at(waited[place[lane]], at[found.told], found.exposed_wait[row, found.told])
+            tells[place[lane], at[found.told & (found.start[row] != NULL)]] = True
+    sets = _sets(groups, place)
+    cost = np.zeros_like(waited)
+    others = {one: np.maximum(tells[sets == one].sum(axis=0) - 1, 1) for one in np.unique(sets).tolist()}
+    late = _late(groups, place)
     chains = _chains(groups, place, late)
     worst: dict[int, tuple[float, tuple[int, ...]]] = {}
     for one, chain in zip(late, chains, strict=True):
-        cost[chain[0], column[one.number]] += one.cost
-        if one.cost > worst.get(one.number, (0.0, ()))[0]:
-            worst[one.number] = one.cost, chain
+        at_step = column[one.number]
+        mean = one.waited / int(others[int(sets[one.lane])][at_step])
+        cost[chain[0], at_step] += mean
+        if mean > worst.get(one.number, (0.0, ()))[0]:
+            worst[one.number] = mean, chain
     counted = [column[number] for number in numbers if number in used] or list(range(len(numbers)))
     steps = tuple(_late_step(number, cost[:, column[number]], worst) for number in numbers if number in worst)
-    found_ones = _stragglers(groups, (late, chains), place, cost, (counted, numbers, steps))
-    return Blame(lanes, numbers, cost, waited, steps, found_ones, len(counted) >= FEW_STEPS)
+    seen = _Seen(groups, place, late, chains, sets, tells, cost, counted, numbers)
+    p_values = _p_values(seen)
+    return Blame(
+        lanes, numbers, sets, tells, cost, waited, p_values, steps, _stragglers(seen, p_values),
+        len(counted) >= FEW_STEPS, tuple(counted),
+    )  # fmt: skip
+
+
+def _sets(groups: Sequence[Arrivals], place: dict[Lane, int]) -> I64:
+    """Per lane, the least of the lanes that it exchanges data with, directly or through others."""
+    first = list(range(len(place)))
+
+    def least(lane: int) -> int:
+        while first[lane] != lane:
+            first[lane] = lane = first[first[lane]]
+        return lane
+
+    for group in groups:
+        there = (group.start[:, group.told] != NULL).any(axis=1)
+        members = [least(place[group.matched.lanes[row]]) for row in np.flatnonzero(there).tolist()]
+        for lane in members:
+            first[least(lane)] = min(members)
+    return np.array([least(lane) for lane in range(len(place))], np.int64)
 
 
 def _late_step(number: int, cost: F64, worst: dict[int, tuple[float, tuple[int, ...]]]) -> LateStep:
@@ -115,17 +205,16 @@ def _late_step(number: int, cost: F64, worst: dict[int, tuple[float, tuple[int, 
 
 
 def _late(groups: Sequence[Arrivals], place: dict[Lane, int]) -> list[_Late]:
-    """Collectives that kept someone waiting by more than the clocks are uncertain, the dearest of very many."""
+    """Collectives that kept someone waiting by more than the clocks are uncertain, the longest of very many."""
     found: list[_Late] = []
-    others = max(len(place) - 1, 1)
     for number, group in enumerate(groups):
-        cost = group.exposed_wait.sum(axis=0) / others
+        waited = group.exposed_wait.sum(axis=0)
         sure = group.wait.max(axis=0, initial=0) > group.uncertainty_ns.max(initial=0)
-        for column in np.flatnonzero(group.told & sure & (cost > 0) & (group.matched.step != NULL)).tolist():
+        for column in np.flatnonzero(group.told & sure & (waited > 0) & (group.matched.step != NULL)).tolist():
             lane = place[group.matched.lanes[group.last[column]]]
-            found.append(_Late(number, column, lane, int(group.matched.step[column]), float(cost[column])))
+            found.append(_Late(number, column, lane, int(group.matched.step[column]), float(waited[column])))
     if len(found) > _FOLLOWED:
-        found = sorted(found, key=lambda late: -late.cost)[:_FOLLOWED]
+        found = sorted(found, key=lambda late: -late.waited)[:_FOLLOWED]
     return sorted(found, key=lambda late: int(groups[late.group].at[late.column]))
 
 
@@ -181,48 +270,58 @@ def _before(groups: Sequence[Arrivals], history: tuple[I64, ...], one: _Late) ->
     return None
 
 
-def _stragglers(
-    groups: Sequence[Arrivals],
-    found: tuple[list[_Late], list[tuple[int, ...]]],
-    place: dict[Lane, int],
-    cost: F64,
-    steps: tuple[list[int], tuple[int, ...], tuple[LateStep, ...]],
-) -> tuple[Straggler, ...]:
-    counted, numbers, late_steps = steps
-    if len(counted) < FEW_STEPS or len(place) < 2:
-        return ()
-    seen = cost[:, counted]
-    p_values, total = {}, seen.sum(axis=0)
-    for lane in range(len(place)):
-        ahead = seen[lane] - (total - seen[lane]) / (len(place) - 1)
-        p_value = p_of_mean(ahead) * len(place)
-        if p_value < STRAGGLER_SIGNIFICANCE:
-            p_values[lane] = p_value
-    late, chains = found
-    considered = {numbers[at] for at in counted}
-    held = sum(step.lane in p_values for step in late_steps if step.number in considered)
-    if held < STRAGGLER_STEPS * len(counted):
-        return ()
-    gained = dict.fromkeys(p_values, 0.0)
-    for one, chain in zip(late, chains, strict=True):
-        if chain[0] in p_values and one.number in considered:
-            gained[chain[0]] += _gain(groups[one.group], one.column, {*p_values, chain[-1]}, place)
-    others = max(len(place) - len(p_values), 1)
-    return tuple(
-        sorted(
-            (
-                Straggler(
-                    lane,
-                    round(float(seen[lane].mean())),
-                    round(gained[lane] / len(counted) / others),
-                    p_value,
-                    sum(step.lane == lane and step.number in considered for step in late_steps),
-                )
-                for lane, p_value in p_values.items()
-            ),
-            key=lambda straggler: -straggler.waited_ns,
+def _p_values(seen: _Seen) -> F64:
+    """Per lane, how rarely chance makes any of them cost as much more than the others of its set."""
+    found = np.ones(len(seen.place))
+    for one in np.unique(seen.sets).tolist():
+        lanes = np.flatnonzero(seen.sets == one)
+        columns = [at for at in seen.counted if seen.tells[lanes, at].sum() > 1]
+        if len(columns) < FEW_STEPS or lanes.size < 2:
+            continue
+        cost = seen.cost[lanes][:, columns]
+        ahead = cost - (cost.sum(axis=0) - cost) / (lanes.size - 1)
+        found[lanes] = [min(p_of_mean(of) * found.size, 1.0) for of in ahead]
+    return found
+
+
+def _stragglers(seen: _Seen, p_values: F64) -> tuple[Straggler, ...]:
+    """Lanes beyond chance that are the late ones of their set in enough steps, the dearest first."""
+    beyond = set(np.flatnonzero(p_values < STRAGGLER_SIGNIFICANCE).tolist())
+    late_steps: dict[int, int] = dict.fromkeys(beyond, 0)
+    for one in np.unique(seen.sets[list(beyond)]).tolist():
+        lanes = np.flatnonzero(seen.sets == one)
+        cost = seen.cost[lanes][:, seen.counted]
+        lasts = lanes[cost.argmax(axis=0)][cost.max(axis=0) > 0].tolist()
+        held = {lane: lasts.count(lane) for lane in beyond.intersection(lanes.tolist())}
+        if sum(held.values()) < STRAGGLER_STEPS * len(seen.counted):
+            beyond -= held.keys()
+        late_steps |= held
+    gained = _gained(seen, beyond)
+    found = [
+        Straggler(
+            lane,
+            round(float(seen.cost[lane, seen.counted].mean())),
+            round(gained[lane]),
+            float(p_values[lane]),
+            late_steps[lane],
+            tuple(other for other in np.flatnonzero(seen.sets == seen.sets[lane]).tolist() if other != lane),
         )
-    )
+        for lane in sorted(beyond)
+    ]
+    return tuple(sorted(found, key=lambda straggler: -straggler.waited_ns))
+
+
+def _gained(seen: _Seen, stragglers: set[int]) -> dict[int, float]:
+    """What a step gains on average, per straggler, were they to come with the latest other."""
+    columns = {seen.numbers[at]: at for at in seen.counted}
+    gained = dict.fromkeys(stragglers, 0.0)
+    for one, chain in zip(seen.late, seen.chains, strict=True):
+        if chain[0] in stragglers and one.number in columns:
+            mine = np.flatnonzero((seen.sets == seen.sets[one.lane]) & seen.tells[:, columns[one.number]])
+            others = max(mine.size - len(stragglers.intersection(mine.tolist())), 1)
+            gain = _gain(seen.groups[one.group], one.column, {*stragglers, chain[-1]}, seen.place)
+            gained[chain[0]] += gain / others / len(columns)
+    return gained
 
 
 def _gain(group: Arrivals, column: int, without: set[int], place: dict[Lane, int]) -> float:
@@ -235,43 +334,3 @@ def _gain(group: Arrivals, column: int, without: set[int], place: dict[Lane, int
     earlier = max(0, int(group.at[column]) - int(came.max()))
     waiting = group.exposed_wait[rest, column]
     return float(np.minimum(waiting, earlier).sum())
-
-
-def p_of_mean(values: F64) -> float:
-    """How likely values as far above 0 on average are by chance: one-sided, Student's t.
-
-    Of five steps one may be exceptional: those far from the median (``EXCEPTIONAL_SPREADS``) do not count.
-    """
-    values = _without_exceptions(values)
-    count = values.size
-    mean, spread = float(values.mean()), float(values.std(ddof=1)) if count > 1 else math.inf
-    if mean <= 0 or count < 2:
-        return 1.0
-    if spread <= 1e-9 * mean:
-        return 0.0
-    return _t_tail(mean / (spread / math.sqrt(count)), count - 1)
-
-
-def _without_exceptions(values: F64) -> F64:
-    """Values without those far from the median, at most one of five."""
-    apart = np.abs(values - np.median(values))
-    most = values.size // 5
-    far = np.argsort(-apart, kind="stable")[:most]
-    return np.delete(values, far[apart[far] > EXCEPTIONAL_SPREADS * np.median(apart)])
-
-
-def _t_tail(t: float, freedom: int) -> float:
-    """P(T > t) of Student's distribution with a whole number of degrees of freedom (Abramowitz and Stegun 26.7.3-4)."""
-    angle = math.atan2(t, math.sqrt(freedom))
-    cosine2 = math.cos(angle) ** 2
-    term = total = math.cos(angle) if freedom % 2 else 1.0
-    for k in range(3 if freedom % 2 else 2, freedom, 2):
-        term *= cosine2 * (k - 1) / k
-        total += term
-    if freedom == 1:
-        inside = 2 * angle / math.pi
-    elif freedom % 2:
-        inside = 2 / math.pi * (angle + math.sin(angle) * total)
-    else:
-        inside = math.sin(angle) * total
-    return max((1 - inside) / 2, 0.0)

@@ -5,17 +5,19 @@ bound. And where it ends on all ranks at nearly the same time, as on devices it 
 exact as they scatter; elsewhere, and where threads of a host carry it out (one may be told late every time), it is the
 middle between the bounds. Clocks also drift against each other (quartz: tens
 of microseconds per second); a slope is taken where the ends show one. Processes of one host share its clock, unless
-the bounds say otherwise. Where no bound can be met, collectives were not what they seemed, or a clock jumped: the
-uncertainty says by how much.
+the bounds, or ends that agree as well as that, say otherwise (containers and virtual machines may bear one name). Where
+no bound can be met, collectives were not what they seemed, or a clock jumped: the uncertainty says by how much.
+
+Ranks that no chain of collectives connects have a reference of their own, unless they share a host.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +44,8 @@ class Clock:
     uncertainty_ns: float
     collectives: int
     """Collectives the estimate rests on."""
+    reference: int = 0
+    """Index of the partial result whose clock the reference is."""
 
     def to_reference(self, time: I64) -> I64:
         """Times on this clock as the reference's clock would have shown them."""
@@ -52,44 +56,80 @@ class Clock:
 SAME = Clock(0.0, 0.0, 0, 0.0, 0)
 
 
-def clocks_of(
-    partials: Sequence[Partial], matched: Sequence[Matched]
-) -> tuple[list[Clock | None], list[dict[int, float]]]:
-    """A clock per partial result, None where no chain of collectives leads to the reference: the first of the largest
-    set of ranks that is connected. And per group, how uncertain its own collectives leave its members' clocks against
-    each other's, in ns."""
-    edges: dict[int, list[tuple[int, Clock, bool]]] = defaultdict(list)
+_Edges = dict[int, list[tuple[int, Clock, bool]]]
+
+
+def clocks_of(partials: Sequence[Partial], matched: Sequence[Matched]) -> tuple[list[Clock], list[dict[int, float]]]:
+    """A clock per partial result, on that of the first of those it is connected with. And per group, how uncertain its
+    own collectives leave its members' clocks against each other's, in ns."""
+    edges: _Edges = defaultdict(list)
     within: list[dict[int, float]] = []
     for found in matched:
         direct = _of_group(partials, found)
         within.append({other: clock.uncertainty_ns for _, other, clock in direct})
         for hub, other, clock in direct:
-            edges[hub].append((other, clock, True))
-            edges[other].append((hub, clock, False))
+            _connect(edges, hub, other, clock)
             within[-1].setdefault(hub, 0.0)
-    best: list[Clock | None] = [None] * len(partials)
-    seen: set[int] = set()
-    for root in range(len(partials)):
-        if root in seen:
+    clocks = _connected(len(partials), edges)
+    if _join_hosts(partials, edges, clocks):
+        clocks = _connected(len(partials), edges)
+    return clocks, within
+
+
+def _connect(edges: _Edges, hub: int, other: int, clock: Clock) -> None:
+    edges[hub].append((other, clock, True))
+    edges[other].append((hub, clock, False))
+
+
+def _connected(count: int, edges: _Edges) -> list[Clock]:
+    """Everyone's clock, on that of the first he is connected with."""
+    found: dict[int, Clock] = {}
+    for root in range(count):
+        if root not in found:
+            found |= _spread(root, edges)
+    return [found[number] for number in range(count)]
+
+
+def _join_hosts(partials: Sequence[Partial], edges: _Edges, clocks: Sequence[Clock]) -> bool:
+    """Connect by the clock of their host what no collective connects; whether any was.
+
+    Not where collectives show that a host's name stands for more than one clock.
+    """
+    doubtful = {
+        partials[hub].host
+        for hub, of in edges.items()
+        for other, clock, _ in of
+        if _share_clock(partials[hub], partials[other])
+        and abs(clock.offset_ns) > clock.uncertainty_ns + SAME_HOST_CLOCK_NS
+    }
+    first: dict[str, int] = {}
+    joined = False
+    for number, partial in enumerate(partials):
+        if partial.host is None or partial.host in doubtful or partial.epoch_ns is None:
             continue
-        reached = _spread(root, edges)
-        seen |= reached.keys()
-        if len(reached) > sum(clock is not None for clock in best):
-            best = [reached.get(number) for number in range(len(partials))]
-    return best, within
+        hub = first.setdefault(partial.host, number)
+        if clocks[hub].reference != clocks[number].reference and _share_clock(partials[hub], partial):
+            _connect(edges, hub, number, Clock(0.0, 0.0, 0, SAME_HOST_CLOCK_NS, 0))
+            joined = True
+    return joined
 
 
-def _spread(root: int, edges: dict[int, list[tuple[int, Clock, bool]]]) -> dict[int, Clock]:
+def largest(clocks: Sequence[Clock]) -> int:
+    """The reference that most clocks have, of several the first."""
+    return Counter(clock.reference for clock in clocks).most_common(1)[0][0] if clocks else 0
+
+
+def _spread(root: int, edges: _Edges) -> dict[int, Clock]:
     """Clocks of all that can be reached from a root, each by the way with the least uncertainty."""
     found: dict[int, Clock] = {}
-    queue: list[tuple[float, int, int, Clock]] = [(0.0, 0, root, SAME)]
+    queue: list[tuple[float, int, int, Clock]] = [(0.0, 0, root, replace(SAME, reference=root))]
     count = 0
     while queue:
         _, _, node, clock = heapq.heappop(queue)
         if node in found:
             continue
         found[node] = clock
-        for other, edge, forward in edges[node]:
+        for other, edge, forward in edges.get(node, ()):
             if other not in found:
                 count += 1
                 through = _through(clock, edge, forward)
@@ -108,6 +148,7 @@ def _through(hub: Clock, edge: Clock, forward: bool) -> Clock:
         at,
         edge.uncertainty_ns + hub.uncertainty_ns,
         edge.collectives,
+        hub.reference,
     )
 
 
@@ -157,8 +198,6 @@ def estimate(
     time = (other[1] - at).astype(np.float64)
     apart = (hub[1] - other[1]).astype(np.float64)
     middle, drift = _line(time, apart, np.maximum(shortest, 1).astype(np.float64))
-    if same_host and _bounds(hub, other, 0.0 * time, SAME_HOST_CLOCK_NS) is not None:
-        return Clock(0.0, 0.0, at, SAME_HOST_CLOCK_NS, len(time))
     found = _bounds(hub, other, drift * time, math.inf)
     assert found is not None
     lowest, highest = found
@@ -167,7 +206,12 @@ def estimate(
     residual = np.abs(apart - offset - drift * time)
     together = np.minimum(shortest, ENDS_TOGETHER_NS)
     scatter = max(float((together + residual).min()), float(np.quantile(residual, 0.9)))
-    if half < 0 or scatter >= half or not ends_tell:
+    by_ends = ends_tell and half >= 0 and scatter < half
+    if same_host and _bounds(hub, other, 0.0 * time, SAME_HOST_CLOCK_NS) is not None:
+        exact = by_ends and scatter <= SAME_HOST_CLOCK_NS and len(time) >= DRIFT_COLLECTIVES
+        if not exact or abs(offset) <= SAME_HOST_CLOCK_NS + scatter:
+            return Clock(0.0, 0.0, at, SAME_HOST_CLOCK_NS, len(time))
+    if not by_ends:
         return Clock(lowest + half, drift, at, max(abs(half) * (2 if half < 0 else 1), 1.0), len(time))
     return Clock(offset, drift, at, max(scatter, 1.0), len(time))
 
@@ -216,12 +260,14 @@ def _weighted_median(values: F64, weight: F64) -> float:
     return float(values[order[int(np.searchsorted(reach, reach[-1] / 2))]])
 
 
-def aligned(found: Matched, clocks: Sequence[Clock | None]) -> tuple[I64, I64]:
-    """Starts and ends of a group's collectives on the reference's clock; NULL where absent or no clock is known."""
+def aligned(found: Matched, clocks: Sequence[Clock]) -> tuple[I64, I64]:
+    """Starts and ends of a group's collectives on the reference that most of its lanes have; NULL where absent, and
+    for lanes with another."""
     start, end = np.full_like(found.start, NULL), np.full_like(found.end, NULL)
+    reference = largest([clocks[lane.partial] for lane in found.lanes])
     for row, lane in enumerate(found.lanes):
         clock, there = clocks[lane.partial], found.present[row]
-        if clock is not None:
+        if clock.reference == reference:
             start[row, there] = clock.to_reference(found.start[row, there])
             end[row, there] = clock.to_reference(found.end[row, there])
     return start, end

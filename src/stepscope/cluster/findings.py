@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from stepscope.analysis.categories import Category
 from stepscope.cluster.intake import kind_of, weight
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.rules import JOB_RULES
-from stepscope.cluster.rules.straggler import TITLES
+from stepscope.cluster.rules.straggler import TITLES, who_waits
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.verdict import GROUPS
@@ -22,6 +20,10 @@ from stepscope.units import format_ns, format_share
 __all__ = ["JobDiagnosis", "RankFinding", "diagnose"]
 
 _LISTED = 8
+_UNDIVIDED = (
+    "What the other ranks wait for those that have it is not known, so neither is what a step gains: read the profiles "
+    "of all ranks, of whole steps in which they meet in collectives."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +91,12 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
     having = {one.rank for one in group}
     finding, count, all_ = worst.finding, len(having), len(facts.partials)
     step = facts.mean_step_ns
-    savings = sorted(one.finding.saving_ns_per_step or 0 for one in group)
-    saving = None if finding.saving_ns_per_step is None else savings[0] if count == all_ else savings[-1]
-    others = [lane for lane in facts.means if facts.ranks[lane.partial] not in having]
-    if saving is not None and count < all_ and facts.blame is not None and others:
-        # A step ends when its last rank does: a fix of some ranks gains what the others wait for them.
-        waited = np.mean([facts.means[lane][Category.COLLECTIVE_WAIT.code] for lane in others])
-        saving = min(saving, round(float(waited)))
+    saving = _saving(facts, group, worst)
     cost = finding.cost_ns_per_step
     if finding.rule == "exposed_collective" and cost is not None and facts.blame is not None:
         parts = facts.mean_parts
         cost = round(sum(parts.get(c, 0.0) for c in (Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER)))
-        saving = min(savings[-1], cost)
+        saving = min(max(one.finding.saving_ns_per_step or 0 for one in group), cost)
         finding = replace(finding, why=_divided(facts, finding.why))
     told = f" {count} of {all_} ranks have it; the figures are those of rank {worst.rank}." if all_ > 1 else ""
     predicted = None if step is None or saving is None else max(step - saving, 0)
@@ -112,8 +108,31 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
         saving_ns_per_step=saving,
         predicted_step_ns=predicted,
         why=finding.why + told,
+        not_determined=_UNDIVIDED if saving is None and finding.not_determined is None else finding.not_determined,
     )
     return RankFinding(finding, worst.rank)
+
+
+def _saving(facts: JobFacts, group: list[RankFinding], worst: RankFinding) -> int | None:
+    """What a fix on all ranks that have a finding gains: a step ends when its last rank does, so no more than those
+    without it wait. None where their waiting is not told."""
+    if worst.finding.saving_ns_per_step is None:
+        return None
+    savings = {one.rank: one.finding.saving_ns_per_step or 0 for one in group}
+    talking = any(len(partial.collectives) for partial in facts.partials)
+    if len(savings) == len(facts.partials) or not talking:
+        return min(savings.values()) if len(savings) == len(facts.partials) else max(savings.values())
+    if facts.blame is None:
+        return None
+    lane = next((lane for lane in facts.blame.lanes if facts.ranks[lane.partial] == worst.rank), None)
+    if lane is None:
+        return None
+    together = facts.blame.with_(lane)
+    others = [other for other in together if facts.ranks[other.partial] not in savings]
+    if not others:
+        return min(savings[rank] for other in together if (rank := facts.ranks[other.partial]) in savings)
+    waited = facts.blame.waited_by(others)
+    return None if waited is None else min(savings[worst.rank], waited)
 
 
 def _size(finding: Finding) -> int:
@@ -140,13 +159,13 @@ def _verdict(facts: JobFacts) -> tuple[str, str]:
     waiting = parts.get(Category.COLLECTIVE_WAIT, 0.0)
     if facts.blame is not None and facts.blame.stragglers and not facts.sampled:
         one = facts.blame.stragglers[0]
-        if one.waited_ns >= BOTTLENECK_SHARE * step:
+        if one.waited_ns * len(one.others) >= BOTTLENECK_SHARE * step * (len(facts.blame.lanes) - 1):
             lane = facts.blame.lanes[one.lane]
             cause = TITLES[facts.cause_of(lane, one.waited_ns).cause]
-            share = format_share(min(one.waited_ns / step, 1.0))
+            share = format_share(one.waited_ns / step)
+            lost = f"{format_ns(one.waited_ns)} of {format_ns(step)}"
             return (
-                f"For {share} of each step ({format_ns(one.waited_ns)} of {format_ns(step)}) the other ranks wait for "
-                f"{facts.name(lane)}: {cause}.",
+                f"For {share} of each step ({lost}) {' '.join(who_waits(facts, one))} for {facts.name(lane)}: {cause}.",
                 "straggler",
             )
     shares = {name: sum(parts.get(c, 0.0) for c in of) / total for name, (of, _) in GROUPS.items()}
@@ -306,5 +325,3 @@ def _of_each(facts: JobFacts) -> list[Notice]:
         counts = [notice.count for _, notice in group if notice.count is not None]
         made.append(Notice(code, f"{who}: {group[0][1].text}", sum(counts) if counts else None))
     return made
-
-

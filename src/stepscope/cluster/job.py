@@ -12,7 +12,7 @@ import numpy as np
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.cluster.blame import Blame, blame
 from stepscope.cluster.cause import OwnCause, mean_parts, own_cause, step_numbers
-from stepscope.cluster.clocks import Clock, clocks_of
+from stepscope.cluster.clocks import Clock, clocks_of, largest
 from stepscope.cluster.collectives import KINDS
 from stepscope.cluster.matching import Lane, Matched, match
 from stepscope.cluster.partial import Partial
@@ -35,6 +35,8 @@ class JobFacts:
 
     partials: tuple[Partial, ...]
     clocks: tuple[Clock | None, ...]
+    """None where neither a chain of collectives nor a host leads to the reference: the first of the largest set that is
+    connected."""
     groups: tuple[Arrivals, ...]
     parts: tuple[I64, ...]
     """Rows' parts with collectives divided."""
@@ -124,6 +126,8 @@ class JobFacts:
     def cause_of(self, lane: Lane, late_ns: float, numbers: Sequence[int] | None = None) -> OwnCause:
         """Why a lane is late by so much, in all steps that count or in some."""
         means = self.means if numbers is None else mean_parts(self.partials, self.parts, numbers)
+        if self.blame is not None:
+            means = {other: means[other] for other in self.blame.with_(lane) if other in means}
         found = own_cause(self.partials, means, lane, late_ns)
         if found.cause == "slow_device" and self.pipeline_wait_ns(lane) is not None:
             return replace(found, cause="uneven_work")  # stages of a pipeline have work of their own
@@ -145,5 +149,7 @@ def combine(
     matched: list[Matched] = match(ordered)
     clocks, within = clocks_of(ordered, matched)
     groups, parts = divided(ordered, clocks, matched, within)
-    facts = JobFacts(ordered, tuple(clocks), groups, tuple(parts), None, tuple(failed), tuple(duplicates))
+    main = largest(clocks)
+    known = tuple(clock if clock.reference == main else None for clock in clocks)
+    facts = JobFacts(ordered, known, groups, tuple(parts), None, tuple(failed), tuple(duplicates))
     return replace(facts, blame=blame(groups, frozenset(facts.used_steps)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.cluster.blame import p_of_mean
+from stepscope.cluster.chance import p_of_mean
 from stepscope.cluster.collectives import KINDS
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.waits import Arrivals

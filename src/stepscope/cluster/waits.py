@@ -60,7 +60,7 @@ class Arrivals:
 
 def divided(
     partials: Sequence[Partial],
-    clocks: Sequence[Clock | None],
+    clocks: Sequence[Clock],
     matched: Sequence[Matched],
     within: Sequence[dict[int, float]],
 ) -> tuple[tuple[Arrivals, ...], list[I64]]:
@@ -81,13 +81,13 @@ def divided(
 
 
 def _arrivals(
-    partials: Sequence[Partial], clocks: Sequence[Clock | None], found: Matched, within: dict[int, float]
+    partials: Sequence[Partial], clocks: Sequence[Clock], found: Matched, within: dict[int, float]
 ) -> Arrivals:
     """Lay a group's collectives on one clock; what is exposed of them is not known yet."""
     start, end = aligned(found, clocks)
     known = start != NULL
     of_lane = [(clocks[lane.partial], within.get(lane.partial, math.inf)) for lane in found.lanes]
-    uncertainty = np.array([0.0 if clock is None else min(clock.uncertainty_ns, own) for clock, own in of_lane])
+    uncertainty = np.array([min(clock.uncertainty_ns, own) for clock, own in of_lane])
     if len({lane.partial for lane in found.lanes}) < 2:
         uncertainty = np.zeros(len(found.lanes))  # devices of one process share a clock
     duration = np.where(known, end - start, 0)

@@ -1,8 +1,9 @@
 """rank_skew: ranks wait for each other, now for one and now for another.
 
-Statement: what ranks wait in collectives, with nothing else to do, for whoever comes last, beyond what they wait for
-stragglers and for ranks behind a slow link. Nobody is to blame more often than chance explains. Predicted is a step
-without that waiting, which no real job reaches: batches and hosts always differ a little.
+Statement: what ranks, but the one that waits least, wait in collectives with nothing else to do for whoever comes last,
+beyond what they wait for stragglers and for ranks behind a slow link. Nobody is to blame more often than chance
+explains; who may be (``SUSPECT_SIGNIFICANCE``) is named. Predicted is a step without that waiting, which no real job
+reaches: batches and hosts always differ a little.
 """
 
 from __future__ import annotations
@@ -42,25 +43,24 @@ def find(facts: JobFacts) -> list[RankFinding]:
     if facts.blame is None or facts.sampled or not facts.blame.determined:
         return []
     blame, step = facts.blame, facts.mean_step_ns or 0
-    counted = [at for at, number in enumerate(blame.numbers) if number in facts.used_steps]
-    if not counted:
-        return []
     behind = {rank for one in slow_links(facts) for rank in one.ranks}
     known = {at for at, lane in enumerate(blame.lanes) if facts.ranks[lane.partial] in behind}
     known |= {one.lane for one in blame.stragglers}
-    cost = blame.cost[:, counted].sum(axis=0).mean()
-    rest = cost - sum(blame.cost[lane, counted].mean() for lane in known)
+    rest = blame.rest(known)
     if rest <= 0:
         return []
-    lasts = len({int(blame.cost[:, at].argmax()) for at in counted})
+    lasts = len({int(blame.cost[:, at].argmax()) for at in blame.counted})
     apart = "The other ranks" if known else "Ranks"
+    often = "now for one and now for another"
+    if blame.suspect is not None:
+        often = f"for {facts.name(blame.lanes[blame.suspect])} more often than others"
     finding = Finding(
         rule="rank_skew",
-        title=f"{apart} wait for each other, now for one and now for another",
+        title=f"{apart} wait for each other, {often}",
         why=(
             f"They wait {format_ns(round(rest))} per step on average for whoever comes last to a collective; "
-            f"{lasts} different {'ranks do' if lasts > 1 else 'rank does'} in {len(counted)} steps, none more "
-            "often than chance explains."
+            f"{lasts} different {'ranks do' if lasts > 1 else 'rank does'} in {len(blame.counted)} steps, "
+            f"{_most_often(facts)}."
         ),
         fix=paragraphs(remedy(_CURE, facts.partials[0].framework)),
         cost_ns_per_step=round(rest),
@@ -70,3 +70,15 @@ def find(facts: JobFacts) -> list[RankFinding]:
         confidence="low",
     )
     return [RankFinding(finding, None)]
+
+
+def _most_often(facts: JobFacts) -> str:
+    assert facts.blame is not None
+    blame, lane = facts.blame, facts.blame.suspect
+    if lane is None:
+        return "none more often than chance explains"
+    times = sum(int(blame.cost[:, at].argmax()) == lane for at in blame.counted)
+    return (
+        f"{facts.name(blame.lanes[lane])} in {times} of them: more than the others, but chance may explain it "
+        f"(p = {blame.p_values[lane]:.2g}). Record more steps to tell"
+    )

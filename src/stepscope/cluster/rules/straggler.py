@@ -2,9 +2,10 @@
 
 Statement: over the steps, what the others wait for a rank exceeds what they wait for anyone else by more than chance
 makes of ranks that are alike (one-sided t with the number of ranks taken into account, ``STRAGGLER_SIGNIFICANCE``), and
-it is the late one in at least ``STRAGGLER_STEPS`` of them. A delay that was handed on is followed to where it began.
-Its own cause is what it spends more on than the median of the others, where that explains ``CAUSE_SHARE`` of the delay.
-Predicted is a step in which it comes with the latest other.
+it is the late one in at least ``STRAGGLER_STEPS`` of them. The others are those it exchanges data with, directly or
+through others. A delay that was handed on is followed to where it began. Its own cause is what it spends more on than
+the median of the others, where that explains ``CAUSE_SHARE`` of the delay. Predicted is a step in which it comes with
+the latest other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from stepscope.cluster.job import JobFacts
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import TENSORFLOW, Remedies, remedy
-from stepscope.units import format_ns
+from stepscope.units import format_count, format_ns
 
 _TOLD = 4
 TITLES: dict[Cause, str] = {
@@ -63,16 +64,17 @@ def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
     own, step = facts.cause_of(lane, one.waited_ns), facts.mean_step_ns or 0
     name, host, cause = facts.name(lane), partial.host, own.cause
     counted = [late for late in facts.blame.steps if late.number in facts.used_steps]
+    who, wait = who_waits(facts, one)
     why = (
         f"In {one.steps} of {len(facts.used_steps)} steps {name}{f' (host {host})' if host else ''} is the last to "
-        f"come to collectives, and the others wait {format_ns(one.waited_ns)} per step for it on average. "
-        f"{_because(own)}"
+        f"come to collectives, and {who} {wait} {format_ns(one.waited_ns)} per step for it"
+        f"{' on average' if len(one.others) > 1 else ''}. {_because(own)}"
     )
     saving = max(min(one.saving_ns, step), 0)
     return RankFinding(
         Finding(
             rule="straggler",
-            title=f"The other ranks wait for {name}: {TITLES[cause]}",
+            title=f"{who[0].upper()}{who[1:]} {wait} for {name}: {TITLES[cause]}",
             why=why + _also(facts, one, len(counted)),
             fix=paragraphs(_fix(cause, partial.framework)),
             cost_ns_per_step=one.waited_ns,
@@ -83,6 +85,16 @@ def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
         ),
         facts.ranks[lane.partial],
     )
+
+
+def who_waits(facts: JobFacts, one: Straggler) -> tuple[str, str]:
+    """Who waits for a straggler, and the verb."""
+    assert facts.blame is not None
+    if len(one.others) + 1 == len(facts.blame.lanes):
+        return "the other ranks", "wait"
+    if len(one.others) == 1:
+        return facts.name(facts.blame.lanes[one.others[0]]), "waits"
+    return f"the {format_count(len(one.others))} that exchange data with it", "wait"
 
 
 def _fix(cause: Cause, framework: str | None) -> str:
