@@ -17,7 +17,7 @@ from stepscope.analysis.region import region
 from stepscope.capture.results import manifest_of
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial, reduce
-from stepscope.cluster.ranks import MOST_RANKS, Ranks, ranks_of
+from stepscope.cluster.ranks import MOST_RANKS, Ranks, rank_of, ranks_of
 from stepscope.comparison.compare import Comparison
 from stepscope.comparison.compare import compare as compare_sides
 from stepscope.comparison.side import Side, of_profile
@@ -243,7 +243,7 @@ def open(
     ranks = ranks_of(found.sources, rank_pattern)
     if ranks is not None:
         return read_ranks(ranks, progress=progress, workers=workers, scheduler=scheduler)
-    return read(_only(path, found.sources), progress=progress)
+    return read(only(path, found.sources), progress=progress)
 
 
 def open_profile(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Profile:
@@ -252,10 +252,11 @@ def open_profile(path: str | os.PathLike[str], *, progress: Progress | None = No
     ``path`` is a file, or a folder, zip archive or pattern that leads to one profile. Raises InputError where it
     cannot be read, leads to no profile, or to several.
     """
-    return read(_only(path, find(os.fspath(path)).sources), progress=progress)
+    return read(only(path, find(os.fspath(path)).sources), progress=progress)
 
 
-def _only(path: str | os.PathLike[str], sources: Sequence[Source]) -> Source:
+def only(path: str | os.PathLike[str], sources: Sequence[Source]) -> Source:
+    """The one profile that a path leads to. Raises InputError where it leads to several."""
     if len(sources) > 1:
         names = (str(source.path) for source in sources[:_NAMED])
         more = ("…",) if len(sources) > _NAMED else ()
@@ -307,9 +308,11 @@ __all__ = [
     "Job",
     "Profile",
     "find",
+    "only",
     "open",
     "open_all",
     "open_profile",
+    "rank_of",
     "ranks_of",
     "read",
     "read_ranks",

@@ -56,6 +56,14 @@ def test_the_devices_of_one_process_count():
     assert side(ONE).devices == 1
 
 
+def test_processes_count_where_none_has_a_device():
+    one, two = (replace(side(ONE), devices=None, world_size=ranks) for ranks in (1, 2))
+    found = compare(one, two).scaling
+    assert found is not None
+    assert (found.unit, found.devices_before, found.devices_after) == ("processes", 1, 2)
+    assert compare(replace(one, world_size=None), two).scaling is None
+
+
 def test_as_many_devices_as_before_do_not_scale(slower: tuple[Side, Side]):
     assert compare(slower[0], slower[0]).scaling is None
     assert compare(slower[1], slower[0]).scaling is None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from stepscope.cli.progress import ProgressBar
+from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
 from stepscope.cli.streams import say
 from stepscope.errors import Exit, UsageError
 
@@ -31,31 +32,51 @@ if TYPE_CHECKING:
     help="Exit with status 4 where it holds: 'step_time > +3%' (a change), 'device_busy < 80%', 'input > 2ms'. May be "
     "given several times; without it those of [tool.stepscope] in pyproject.toml hold.",
 )  # fmt: skip
-def compare(before: str, after: str, form: str, out: str | None, conditions: tuple[str, ...]) -> int:
+@click.option(
+    "--before", "more_before", metavar="PATH", multiple=True,
+    help="A further run of the same code as BEFORE. May be given several times.",
+)  # fmt: skip
+@click.option(
+    "--after", "more_after", metavar="PATH", multiple=True,
+    help="A further run of the same code as AFTER. May be given several times.",
+)  # fmt: skip
+@rank_options
+def compare(
+    before: str,
+    after: str,
+    form: str,
+    out: str | None,
+    conditions: tuple[str, ...],
+    more_before: tuple[str, ...],
+    more_after: tuple[str, ...],
+    **of_ranks: Any,
+) -> int:
     """Say what changed from one profile to another, and whether that is more than noise.
 
-    BEFORE and AFTER are profiles, or folders of a job's ranks. The noise is that of the steps themselves: a
-    difference is one where the interval that holds it with 95 % certainty leaves out zero, and it is more than
-    runs of the same code differ by.
+    BEFORE and AFTER are profiles, or folders of a job's ranks. The noise of one run each is that of its steps and what
+    runs of the same code usually differ by; of several (--before, --after) what they do differ by. A difference is one
+    where the interval that holds it with 95 % certainty leaves out zero.
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged, 4 a --fail-if fired.
     """
     if form == "html" and out is None:
         raise UsageError("--format html writes a file: name it with -o compare.html")
-    from stepscope import pipeline
     from stepscope.comparison import budgets
     from stepscope.comparison.compare import compare as compare_sides
+    from stepscope.comparison.side import several
     from stepscope.report import comparison as report
 
-    chosen = [budgets.parse(text) for text in conditions] or budgets.of_project(Path.cwd())
+    held = [budgets.parse(text) for text in conditions] or budgets.of_project(Path.cwd())
     with ProgressBar() as progress:
-        runs = [pipeline.open(path, progress=progress) for path in (before, after)]
-        sides = [run.side for run in runs]
-    found = compare_sides(*sides)
-    outcomes = [budgets.check(budget, sides[1], found) for budget in chosen]
-    document = report.make(found, sides, (before, after), outcomes)
+        opened = [
+            [_opened(path, progress, **of_ranks) for path in paths]
+            for paths in ((before, *more_before), (after, *more_after))
+        ]
+        found = compare_sides(*(several([run.side for run in runs]) for runs in opened))
+    outcomes = [budgets.check(budget, found.after, found) for budget in held]
+    document = report.make(found, (before, after), outcomes)
     if form == "html":
-        made = _html(document, runs)
+        made = _html(document, [runs[0] for runs in opened])
     else:
         made = {"text": report.text, "markdown": report.markdown, "json": report.json_}[form](document)
     if out is not None:
@@ -67,7 +88,24 @@ def compare(before: str, after: str, form: str, out: str | None, conditions: tup
             say(f"--fail-if {one.sentence}")
     if any(one.fired for one in outcomes):
         return Exit.FAIL_IF
-    return max(run.exit_status for run in runs)
+    return max(run.exit_status for runs in opened for run in runs)
+
+
+def _opened(
+    path: str, progress: ProgressBar, *, rank: int | None, rank_pattern: str | None, scheduler: str | None
+) -> Profile | Job:
+    """A run: a profile, a job, or of a job one rank."""
+    from stepscope import pipeline
+
+    sources = list(pipeline.find(path, pipeline.MOST_RANKS).sources)
+    job = ranks(sources, rank_pattern, rank)
+    if rank is not None:
+        return pipeline.read(chosen(sources, job, rank), progress=progress)
+    if job is not None:
+        return pipeline.read_ranks(job, progress=progress, scheduler=scheduler)
+    if scheduler is not None:
+        raise UsageError(NO_JOB)
+    return pipeline.read(pipeline.only(path, sources), progress=progress)
 
 
 def _html(document: Document, opened: list[Profile | Job]) -> str:

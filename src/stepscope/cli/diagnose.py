@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stepscope.cli.progress import ProgressBar
+from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
 from stepscope.cli.streams import say, stdout_width, wants_color
 from stepscope.errors import Exit, StepscopeError, UsageError
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from stepscope.report.phrases import Document
 
 _FILE_WIDTH = 100
-_RANKS_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +60,13 @@ def _parameters(_context: click.Context, _option: click.Parameter, text: str | N
 @click.option(
     "--fail-if", "conditions", metavar="CONDITION", multiple=True,
     help="Exit with status 4 where it holds: 'device_busy < 80%', 'step_time > 20ms', 'input > 5%'. May be given "
-    "several times.",
+    "several times; without it those of [tool.stepscope] in pyproject.toml hold that are no changes.",
 )  # fmt: skip
-@click.option(
-    "--rank-pattern", metavar="REGEX",
-    help=r"What says a profile's rank in its path, with a group for the digits: 'node\d+_(\d+)\.json'.",
-)  # fmt: skip
-@click.option(
-    "--scheduler", metavar="ADDRESS",
-    help="Have a job's ranks read by the workers of a Dask scheduler (tcp://HOST:PORT), or of 'local', one made here.",
-)  # fmt: skip
+@rank_options
 @click.option(
     "--params", "parameters", callback=_parameters, metavar="N",
     help="Parameters of the model (7B, 350M, 124439808): what reducing their gradients would take at the link's peak.",
 )  # fmt: skip
-@click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Diagnose this rank of a job alone.")
 @click.option(
     "--separately", is_flag=True, help="Diagnose each profile on its own, also where they are ranks of one job."
 )
@@ -85,7 +77,7 @@ def diagnose(
     verbose: bool,
     conditions: tuple[str, ...],
     parameters: int | None,
-    **ranks: Any,
+    **of_ranks: Any,
 ) -> int:
     """Say why each step takes as long as it does, what to change, and how much that saves.
 
@@ -101,21 +93,21 @@ def diagnose(
         raise UsageError("--format html writes a file: name it with -o report.html")
     from stepscope.comparison import budgets
 
-    chosen = [budgets.parse(text) for text in conditions]
+    held = [budgets.parse(text) for text in conditions] or budgets.of_project(Path.cwd(), changes=False)
     sources, statuses = _found(paths, verbose=verbose)
-    rank = ranks["rank"]
-    job = None if ranks["separately"] else _ranks(sources, ranks["rank_pattern"], rank)
+    rank, scheduler = of_ranks["rank"], of_ranks["scheduler"]
+    job = None if of_ranks["separately"] else ranks(sources, of_ranks["rank_pattern"], rank)
     if rank is not None:
-        sources, job = [_chosen(job, rank)], None
-    if ranks["scheduler"] is not None and job is None:
-        raise UsageError("--scheduler reads the ranks of a job: these are none")
-    wanted = _wanted(sources, job, paths, ranks["scheduler"])
+        sources, job = [chosen(sources, job, rank)], None
+    if scheduler is not None and job is None:
+        raise UsageError(NO_JOB)
+    wanted = _wanted(sources, job, paths, scheduler)
     if form == "json" and (len(wanted) > 1 or (len(paths) > 1 and job is None)):
         raise UsageError("--format json is one document of one profile or of one job's ranks: these are neither")
     outcomes: list[Outcome] = []
     writes = _html if form == "html" else partial(_text, form=form, verbose=verbose)
     sole = len(wanted) == len(paths) == 1
-    writes(_opened(wanted, statuses, outcomes, chosen, sole=sole, parameters=parameters), out)
+    writes(_opened(wanted, statuses, outcomes, held, sole=sole, parameters=parameters), out)
     fired = [outcome for outcome in outcomes if outcome.fired]
     for outcome in fired:
         say(f"--fail-if {outcome.sentence}")
@@ -124,9 +116,7 @@ def diagnose(
     return min((status for status in statuses if status), default=Exit.OK)
 
 
-def _wanted(
-    sources: list[Source], job: Ranks | None, paths: tuple[str, ...], scheduler: str | None
-) -> list[Wanted]:
+def _wanted(sources: list[Source], job: Ranks | None, paths: tuple[str, ...], scheduler: str | None) -> list[Wanted]:
     """What is diagnosed on its own: a job, or each profile."""
     from stepscope import pipeline
 
@@ -214,26 +204,6 @@ def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list
         if skipped:
             say(f"{path}: not read:", *grouped(skipped, path))
     return sources, statuses
-
-
-def _ranks(sources: list[Source], pattern: str | None, rank: int | None) -> Ranks | None:
-    """The job whose ranks these profiles are, if they are."""
-    from stepscope import pipeline
-
-    if len(sources) < 2 and pattern is None and rank is None:
-        return None
-    job = pipeline.ranks_of(sources, pattern)
-    if job is None and (pattern is not None or rank is not None) and len(sources) > 1:
-        raise UsageError("nothing says which ranks these profiles are of: name them with --rank-pattern")
-    return job
-
-
-def _chosen(job: Ranks | None, rank: int) -> Source:
-    sources = {} if job is None else job.sources
-    if rank not in sources:
-        known = ", ".join(map(str, list(sources)[:_RANKS_NAMED])) + (", …" if len(sources) > _RANKS_NAMED else "")
-        raise UsageError(f"--rank {rank}: there is no such rank here" + (f"; there are {known}" if known else ""))
-    return sources[rank]
 
 
 def _first(sources: list[Source], paths: tuple[str, ...]) -> list[Source]:

@@ -130,7 +130,7 @@ def comparison_of(before: Entry, after: Entry) -> Document:
     opened = [entry.opened() for entry in (before, after)]
     sides = [each.side() for each in opened if each.side is not None]
     paths = [each.run.document["profile"]["files"][0]["path"] for each in opened]
-    return comparison.make(compare(*sides), sides, paths)
+    return comparison.make(compare(*sides), paths)
 
 
 def captures_in(folder: Path) -> Captures:

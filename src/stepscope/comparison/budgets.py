@@ -6,6 +6,7 @@ with a sign is a change from the first of two profiles: ``step_time > +3%``, ``c
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 import tomllib
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepscope.analysis.categories import CATEGORIES, Category
-from stepscope.comparison.compare import Comparison
+from stepscope.comparison.compare import Comparison, advice
 from stepscope.comparison.noise import Difference
 from stepscope.comparison.side import Side
 from stepscope.errors import UsageError
+from stepscope.limits import COMPARED_ITEM_SHARE
 from stepscope.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_ns, format_share
 
 _TIME: Final = {"ns": 1, "us": NS_PER_US, "µs": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S}
@@ -36,6 +38,10 @@ _OPERATORS: Final[dict[str, Callable[[float, float], bool]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 _FORM = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?)\s*(\d+(?:\.\d+)?)\s*(%|[a-zA-Zµ]+)\s*")
+
+_KEY = "fail-if"
+_MANY = 10.0
+"""A change of more times what there was is said as a time."""
 
 TIMES = ("step_time", *(str(category) for category in CATEGORIES))
 SHARES = ("device_busy", "device_busy_without_collectives")
@@ -86,36 +92,44 @@ def parse(text: str) -> Budget:
         raise UsageError(f"{text!r}: {unit} is no unit of {metric}")
     if kind == "share" and not sign and metric in ("step_time", *SIZES):
         raise UsageError(f"{text!r}: a share of what? Write +{number:g}% for a change, or a value with its unit")
+    if sign and not number:
+        raise UsageError(f"{text!r}: no two runs take exactly as long: write the change that counts, such as +3%")
     return Budget(text, metric, _OPERATORS[op], value, kind, bool(sign))
 
 
-def of_project(folder: Path) -> list[Budget]:
+def of_project(folder: Path, *, changes: bool = True) -> list[Budget]:
     """``fail-if`` of ``[tool.stepscope]`` in the pyproject.toml of a folder or the nearest above it; none without.
 
-    Raises UsageError where it is not a list of budgets.
+    Without ``changes``, those that hold of a single profile.
+    Raises UsageError where it is not a list of budgets, and where the table holds anything else: a misspelt key is a
+    gate that never fires.
     """
-    for place in (folder, *folder.parents):
-        path = place / "pyproject.toml"
-        if path.is_file():
-            try:
-                table: Any = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("stepscope", {})
-            except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-                raise UsageError(f"{path}: cannot be read: {error}") from error
-            budgets = table.get("fail-if", []) if isinstance(table, dict) else None
-            if not isinstance(budgets, list) or not all(isinstance(text, str) for text in budgets):
-                raise UsageError(f"{path}: fail-if in [tool.stepscope] must be a list of conditions")
-            return [parse(text) for text in budgets]
-    return []
+    path = next((p for p in (place / "pyproject.toml" for place in (folder, *folder.parents)) if p.is_file()), None)
+    if path is None:
+        return []
+    try:
+        table: Any = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("stepscope", {})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: tool.stepscope must be a table")
+    unknown = sorted(set(table) - {_KEY})
+    if unknown:
+        raise UsageError(f"{path}: [tool.stepscope] knows {_KEY} only, not {', '.join(unknown)}")
+    budgets = table.get(_KEY, [])
+    if not isinstance(budgets, list) or not all(isinstance(text, str) for text in budgets):
+        raise UsageError(f"{path}: {_KEY} in [tool.stepscope] must be a list of conditions")
+    return [budget for budget in map(parse, budgets) if changes or not budget.relative]
 
 
 def check(budget: Budget, side: Side, comparison: Comparison | None = None) -> Outcome:
     """Hold a profile against a budget; a change needs the comparison that led to it.
 
-    What cannot be told fires: a gate that lets through what it did not check is none. A change within the noise does
-    not fire. Raises UsageError where a change is asked of a single profile.
+    What cannot be told fires: a gate that lets through what it did not check is none. Raises UsageError where a change
+    is asked of a single profile.
     """
     if budget.relative:
-        return _change(budget, side, comparison)
+        return _change(budget, comparison)
     value = _value(budget, side)
     if value is None:
         return Outcome(budget, True, f"{budget.text}: cannot be checked: {budget.metric} is not recorded")
@@ -138,23 +152,47 @@ def _value(budget: Budget, side: Side) -> float | None:
     return booked / float(side.parts.sum(axis=1).mean()) if budget.unit == "share" else booked
 
 
-def _change(budget: Budget, side: Side, comparison: Comparison | None) -> Outcome:
+def _change(budget: Budget, comparison: Comparison | None) -> Outcome:
+    """A change counts by its measured size where what was measured tells changes as small as the limit, or shows this
+    one; or where the whole interval is on one side of the limit. What runs of the same code are taken to differ by is
+    not in it: a limit is its author's word on what differs on their machine."""
     if comparison is None:
         raise UsageError(f"{budget.text!r}: a change needs two profiles: stepscope compare BEFORE AFTER --fail-if ...")
     if budget.metric not in TIMES:
         raise UsageError(f"{budget.text!r}: changes can be bounded of times only: {', '.join(TIMES)}")
-    if comparison.not_determined:
-        return Outcome(budget, True, f"{budget.text}: cannot be checked: {comparison.not_determined}")
+    if comparison.unfit:
+        return Outcome(budget, True, f"{budget.text}: cannot be checked: {comparison.unfit}")
     of = {str(part.category): part.difference for part in comparison.parts}
-    change = comparison.step if budget.metric == "step_time" else of.get(budget.metric, Difference(0, 0, 0, 0))
-    value = change.share if budget.unit == "share" else change.ns
-    if value is None:
-        value = float("inf") if change.ns > 0 else 0.0
-    sign = "+" if value >= 0 else "−"
-    noise = "" if change.beyond_noise else ", which is within the noise"
-    fired = change.beyond_noise and budget.holds(value, budget.value)
-    amount = f"{format_ns(round(change.ns))} from nothing" if value == float("inf") else _told(abs(value), budget.unit)
-    return Outcome(budget, fired, f"{budget.text}: {budget.metric} changed by {sign}{amount}{noise}")
+    change = comparison.step if budget.metric == "step_time" else of.get(budget.metric, _NONE)
+    limit, noise = _limit(budget, change, comparison.step), change.measured_noise_ns or 0.0
+    ends = [budget.holds(change.ns + sign * noise, limit) for sign in (-1, 1)]
+    checked = noise <= abs(limit) or abs(change.ns) > noise or ends[0] == ends[1]
+    said = f"changed by {_signed(change.ns, change)} (±{_size(noise, change)})"
+    if not checked:
+        how = advice(change, comparison.before, comparison.after, abs(limit))
+        return Outcome(budget, True, f"{budget.text}: cannot be checked: {budget.metric} {said}; {how}")
+    return Outcome(budget, budget.holds(change.ns, limit), f"{budget.text}: {budget.metric} {said}")
+
+
+_NONE = Difference(0.0, 0.0, 0.0, 0.0)
+
+
+def _limit(budget: Budget, change: Difference, step: Difference) -> float:
+    """In ns. A share of a cause is at least what counts of a step: half of next to nothing is nothing."""
+    if budget.unit != "share":
+        return budget.value
+    least = 0.0 if change is step else COMPARED_ITEM_SHARE * max(step.before_ns, step.after_ns)
+    return math.copysign(max(abs(budget.value) * change.before_ns, least), budget.value)
+
+
+def _signed(ns: float, change: Difference) -> str:
+    return f"{'+' if ns >= 0 else '−'}{_size(abs(ns), change)}"
+
+
+def _size(ns: float, change: Difference) -> str:
+    """As a share of before where that is something to be a share of."""
+    share = ns / change.before_ns if change.before_ns else math.inf
+    return format_share(share) if share < _MANY else format_ns(round(ns))
 
 
 def _told(value: float, unit: str) -> str:

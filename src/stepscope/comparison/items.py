@@ -98,7 +98,7 @@ def _change(
     before: tuple[Sequence[Item | None], StepWork],
     after: tuple[Sequence[Item | None], StepWork],
 ) -> ItemChange:
-    return ItemChange(name, renamed, op, _count(*before), _count(*after), difference(_ns(*before), _ns(*after)))
+    return ItemChange(name, renamed, op, _count(*before), _count(*after), difference([_ns(*before)], [_ns(*after)]))
 
 
 def _ns(items: Sequence[Item | None], run: StepWork) -> I64:

@@ -1,4 +1,4 @@
-"""How well a job scales from one number of devices to another, and what eats the rest.
+"""How well a job scales from one number of devices (without any, of processes) to another, and what eats the rest.
 
 Efficiency is that of weak scaling: with the same batch on each device, N times the devices do
 ``N_after / N_before * step_before / step_after`` times the work per second; as a share of N_after / N_before that is
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from stepscope.analysis.categories import Category
 from stepscope.comparison.noise import Difference
+from stepscope.comparison.side import Side
 
 COMMUNICATION = (
     Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER, Category.COPY_P2P,
@@ -45,6 +46,8 @@ class Loss:
 class Scaling:
     """Two runs of one job on different numbers of devices, each device with the same batch."""
 
+    unit: str
+    """``devices``, or ``processes`` where none has a device."""
     devices_before: int
     devices_after: int
     efficiency: float
@@ -63,11 +66,12 @@ class Scaling:
         return self.speedup < 1
 
 
-def scaling(
-    before: int | None, after: int | None, step: Difference, parts: dict[Category, Difference]
-) -> Scaling | None:
-    """``before`` and ``after`` count the job's devices. None unless there are more of them in the second run."""
-    if before is None or after is None or after <= before or not step.after_ns:
+def scaling(before: Side, after: Side, step: Difference, parts: dict[Category, Difference]) -> Scaling | None:
+    """None unless there are more devices in the second run; without devices, more processes."""
+    counts = (before.devices, after.devices)
+    unit = "processes" if counts == (None, None) else "devices"
+    one, two = (before.world_size, after.world_size) if unit == "processes" else counts
+    if one is None or two is None or two <= one or not step.after_ns:
         return None
     lost = {cause: sum(parts[c].ns for c in of if c in parts) for cause, of in GROUPS}
     grouped = {category for _, of in GROUPS for category in of}
@@ -75,4 +79,4 @@ def scaling(
     # A step is the longest window over the devices, a part a mean over them.
     lost[UNEVEN] = step.ns - sum(change.ns for change in parts.values())
     losses = [Loss(cause, ns) for cause, ns in lost.items() if abs(ns) >= 1]
-    return Scaling(before, after, step.before_ns / step.after_ns, tuple(sorted(losses, key=lambda x: -x.ns)))
+    return Scaling(unit, one, two, step.before_ns / step.after_ns, tuple(sorted(losses, key=lambda x: -x.ns)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from stepscope.comparison.items import ItemChange
 from stepscope.comparison.noise import Difference
 from stepscope.comparison.side import Side
 from stepscope.diagnosis.finding import Finding
+from stepscope.limits import COMPARED_ITEM_SHARE
 from stepscope.report.labels import CATEGORIES
 from stepscope.report.markdown import code, prose
 from stepscope.report.names import shorten, visible
@@ -25,23 +27,25 @@ from stepscope.units import format_ns, format_share
 _LISTED = 50
 """Rows of a table in the document."""
 _WIDTH = 100
+_SIDES = ("before_ns", "after_ns", "difference_ns")
+_MANY = 10.0
+"""A difference of more times what there was before is not said as a share."""
+_UNIT_SPACE = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s\b))")
 _SHOWN = 8
 """Rows of a table in text and Markdown."""
 
 Document = dict[str, Any]
 
 
-def make(
-    comparison: Comparison, sides: Sequence[Side], paths: Sequence[str], outcomes: Sequence[Outcome] = ()
-) -> Document:
+def make(comparison: Comparison, paths: Sequence[str], outcomes: Sequence[Outcome] = ()) -> Document:
     """Everything as one JSON-ready dict; times in ns per step."""
     return {
         "schema": COMPARISON_SCHEMA,
         "tool": {"name": "stepscope", "version": _version.__version__},
         "changed": comparison.changed,
         "not_determined": comparison.not_determined,
-        "before": _side(sides[0], paths[0]),
-        "after": _side(sides[1], paths[1]),
+        "before": _side(comparison.before, paths[0], comparison.step.before_ns),
+        "after": _side(comparison.after, paths[1], comparison.step.after_ns),
         "step_time": _difference(comparison.step),
         "differences": list(comparison.differences),
         "parts": [
@@ -58,6 +62,7 @@ def make(
         "layers": [_item(change) for change in comparison.layers[:_LISTED]],
         "findings": [_finding(change) for change in comparison.findings],
         "scaling": None if comparison.scaling is None else {
+            "unit": comparison.scaling.unit,
             "devices_before": comparison.scaling.devices_before,
             "devices_after": comparison.scaling.devices_after,
             "efficiency": comparison.scaling.efficiency,
@@ -75,12 +80,15 @@ def make(
     }  # fmt: skip
 
 
-def _side(side: Side, path: str) -> Document:
+def _side(side: Side, path: str, mean_ns: float) -> Document:
     return {
         "path": path,
+        "runs": len(side.runs),
+        "damaged": side.damaged,
         "steps_used": len(side.step_ns),
         "step_ns": [int(ns) for ns in side.step_ns],
-        "mean_step_ns": round(float(side.step_ns.mean())) if side.step_ns.size else None,
+        "steps_apart_ns": list(side.apart_ns),
+        "mean_step_ns": round(mean_ns) if side.step_ns.size else None,
         "median_step_ns": side.median_step_ns,
         "verdict": side.verdict,
     }
@@ -110,6 +118,7 @@ def _finding(change: FindingChange) -> Document:
         "state": change.state,
         "rule": either.rule,
         "title": either.title,
+        "title_after": change.after.title if change.after else None,
         "before": _cost(change.before),
         "after": _cost(change.after),
     }
@@ -141,36 +150,45 @@ def text(document: Document) -> str:
 def sentence(document: Document) -> str:
     """What became of the step time."""
     step = document["step_time"]
-    one, two = format_ns(step["before_ns"]), format_ns(step["after_ns"])
-    if document["not_determined"]:
-        return f"Whether the step time changed is not determined ({one}, then {two}): {document['not_determined']}."
+    times = f"{format_ns(step['before_ns'])}, then {format_ns(step['after_ns'])}{_noise(step)}"
+    if document["changed"] is None:
+        return f"Whether the step time changed cannot be told ({times}): {document['not_determined']}."
     if not document["changed"]:
-        return f"The step time did not change: {one}, then {two}, {_noise(step)}."
+        most = max(abs(step["low_ns"]), abs(step["high_ns"])) / step["before_ns"]
+        return f"The step time did not change by more than {format_share(most)}: {times}."
     faster = step["difference_ns"] < 0
     share = format_share(abs(step["share"])) if step["share"] is not None else ""
     amount = format_ns(abs(step["difference_ns"]))
-    return f"A step is {amount} ({share}) {'faster' if faster else 'slower'}: {one}, then {two}, {_noise(step)}."
-
-
-def _wrapped(said: str, indent: str) -> list[str]:
-    return textwrap.wrap(visible(said), _WIDTH, initial_indent=indent, subsequent_indent=indent or "  ")
+    return f"A step is {amount} ({share}) {'faster' if faster else 'slower'}: {times}."
 
 
 def _noise(step: Document) -> str:
-    return f"difference {_signed(step['low_ns'])} to {_signed(step['high_ns'])} (95 %)"
+    if step["low_ns"] is None:
+        return ""
+    return f", difference {_signed(step['low_ns'])} to {_signed(step['high_ns'])} (95 %)"
+
+
+def _wrapped(said: str, indent: str, further: str) -> list[str]:
+    # A number stays on the line of its unit.
+    whole = _UNIT_SPACE.sub("\u2007", visible(said))
+    lines = textwrap.wrap(whole, _WIDTH, initial_indent=indent, subsequent_indent=further)
+    return [line.replace("\u2007", " ") for line in lines]
+
+
+def _steps(side: Document) -> str:
+    return f"{side['steps_used']} steps" + (f" of {side['runs']} runs" if side["runs"] > 1 else "")
 
 
 def _lines(document: Document) -> Iterator[str]:
     for which in ("before", "after"):
-        side = document[which]
-        yield f"{which:<7} {visible(side['path'])} · {side['steps_used']} steps"
-        yield from _wrapped(side["verdict"], " " * 8)
+        yield f"{which:<7} {visible(document[which]['path'])} · {_steps(document[which])}"
+        yield from _wrapped(document[which]["verdict"], " " * 8, " " * 8)
     yield ""
-    yield from _wrapped(sentence(document), "")
+    yield from _wrapped(sentence(document), "", "  ")
     for said in scaling(document):
-        yield from _wrapped(said, "")
-    for said in document["differences"]:
-        yield from _wrapped(f"! {said}", "")
+        yield from _wrapped(said, "", "  ")
+    for said in (*document["differences"], *fired(document)):
+        yield from _wrapped(f"! {said}", "", "  ")
     for title, rows in _tables(document):
         yield ""
         yield f"{title:<60} {'before':>9} {'after':>9}  difference"
@@ -179,7 +197,13 @@ def _lines(document: Document) -> Iterator[str]:
     if found:
         yield ""
         yield "Findings"
-        yield from (f"  {visible(line).replace('`', '')}" for line in found)
+        for line in found:
+            yield from _wrapped(line.replace("`", ""), "  ", "    ")
+
+
+def fired(document: Document) -> list[str]:
+    """The conditions that fired, and why."""
+    return [f"Fired: {one['text']}." for one in document["budgets"] if one["fired"]]
 
 
 def scaling(document: Document) -> Iterator[str]:
@@ -187,31 +211,44 @@ def scaling(document: Document) -> Iterator[str]:
     found = document["scaling"]
     if found is None:
         return
-    times = f"{found['speedup']:.3g}"
+    times, one = f"{found['speedup']:.3g}", {"devices": "device", "processes": "process"}[found["unit"]]
     yield (
-        f"With the same batch on each device, {found['devices_after']} devices do {times} times the work of "
+        f"With the same batch on each {one}, {found['devices_after']} {found['unit']} do {times} times the work of "
         f"{found['devices_before']} per second ({format_share(found['efficiency'])} efficiency)"
-        + ("; more devices are slower than fewer." if found["negative"] else ".")
+        + ("; more of them are slower than fewer." if found["negative"] else ".")
     )
     lost = [f"{loss['cause']} {_signed(loss['ns_per_step'])}" for loss in found["losses"] if loss["ns_per_step"]]
-    if lost:
+    if lost and document["changed"] and document["step_time"]["difference_ns"] > 0:
         yield f"A step takes longer by: {', '.join(lost)}."
 
 
 def _tables(document: Document) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
     parts = [{**part, "name": part["label"]} for part in document["parts"] if part["told"]]
     tables = (("Time per step", parts), *((name.capitalize(), document[name]) for name in ("kernels", "ops", "layers")))
+    noise = ", noise not known" if document["step_time"]["low_ns"] is None else ""
     for title, items in tables:
-        if items:
-            more = [(f"… {len(items) - _SHOWN} more", "", "", "")] if len(items) > _SHOWN else []
-            yield title, [_row(item) for item in items[:_SHOWN]] + more
+        more = [(f"… {len(items) - _SHOWN} more", "", "", "")] if len(items) > _SHOWN else []
+        rest = _rest(document) if items is parts else []
+        if items or rest:
+            yield title + noise, [_row(item) for item in items[:_SHOWN]] + more + rest
+
+
+def _rest(document: Document) -> list[tuple[str, str, str, str]]:
+    """The row of what a table of parts leaves of the step."""
+    step, parts = document["step_time"], document["parts"]
+    left = {key: step[key] - sum(part[key] for part in parts if part["told"]) for key in _SIDES}
+    if not parts or abs(left["difference_ns"]) < COMPARED_ITEM_SHARE * max(step["before_ns"], step["after_ns"]):
+        return []
+    one, two = (format_ns(max(left[key], 0)) for key in _SIDES[:2])
+    return [("rest, within noise", one, two, _signed(left["difference_ns"]))]
 
 
 def _row(item: Document) -> tuple[str, str, str, str]:
     name = shorten(visible(item["name"]), 58)
     if item.get("renamed"):
         name = f"{shorten(visible(item['name']), 27)} → {shorten(visible(item['renamed']), 28)}"
-    share = f" ({'+' if item['share'] > 0 else '−'}{format_share(abs(item['share']))})" if item["share"] else ""
+    told = item["share"] and abs(item["share"]) < _MANY
+    share = f" ({'+' if item['share'] > 0 else '−'}{format_share(abs(item['share']))})" if told else ""
     return name, format_ns(item["before_ns"]), format_ns(item["after_ns"]), f"{_signed(item['difference_ns'])}{share}"
 
 
@@ -232,7 +269,9 @@ def finding(change: Document) -> str:
         "less": f"less: {one}, then {two}",
         "more": f"more: {one}, then {two}",
     }[change["state"]]
-    return f"{change['title']} ({said})"
+    if change["title_after"] in (None, change["title"]):
+        return f"{change['title']} ({said})"
+    return f"{change['title_after']} ({said}; before: {change['title']})"
 
 
 def achieved(document: Document) -> str | None:
@@ -260,7 +299,10 @@ def markdown(document: Document) -> str:
 
 def _markdown_lines(document: Document) -> Iterator[str]:
     yield f"**{prose(sentence(document))}**"
-    for said in (*scaling(document), *(f"⚠ {one}" for one in document["differences"])):
+    yield ""
+    for which in ("before", "after"):
+        yield f"- {which}: {code(document[which]['path'])}, {_steps(document[which])}"
+    for said in (*scaling(document), *(f"⚠ {one}" for one in (*document["differences"], *fired(document)))):
         yield ""
         yield prose(said)
     for title, rows in _tables(document):

@@ -81,8 +81,8 @@ function figures({ achieved, scaling }) {
     achieved && ['predicted step', formatNs(achieved.predicted_step_ns), `without ${achieved.gone.join(', ')}`],
     achieved && ['measured step', formatNs(achieved.measured_step_ns),
       `the prediction is ${formatShare(Math.abs(achieved.off_share))} off`],
-    scaling && ['devices', `${scaling.devices_before} → ${scaling.devices_after}`],
-    scaling && ['scaling efficiency', formatShare(scaling.efficiency), 'with the same batch on each device'],
+    scaling && [scaling.unit, `${scaling.devices_before} → ${scaling.devices_after}`],
+    scaling && ['scaling efficiency', formatShare(scaling.efficiency), 'with the same batch on each'],
     ...(scaling?.losses ?? []).filter((/** @type {Row} */ one) => one.ns_per_step).map((/** @type {Row} */ one) =>
       [one.cause, formatSigned(one.ns_per_step), 'per step']),
   ]);

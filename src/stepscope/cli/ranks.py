@@ -1,0 +1,63 @@
+"""What commands ask of a job's ranks: the options, and which profile is the rank that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from stepscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from stepscope.cluster.ranks import Ranks
+    from stepscope.readers.source import Source
+
+NO_JOB = "--scheduler reads the ranks of a job: these are none"
+_NAMED = 8
+
+Command = Callable[..., int]
+
+
+def rank_options(command: Command) -> Command:
+    """``--rank-pattern``, ``--scheduler`` and ``--rank``."""
+    for option in (
+        click.option(
+            "--rank", type=click.IntRange(min=0), metavar="N", help="Read this rank of a job alone."
+        ),
+        click.option(
+            "--scheduler", metavar="ADDRESS",
+            help="Have a job's ranks read by the workers of a Dask scheduler (tcp://HOST:PORT), or of 'local', one "
+            "made here.",
+        ),
+        click.option(
+            "--rank-pattern", metavar="REGEX",
+            help=r"What says a profile's rank in its path, with a group for the digits: 'node\d+_(\d+)\.json'.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def ranks(sources: list[Source], pattern: str | None, rank: int | None) -> Ranks | None:
+    """The job whose ranks these profiles are, if they are. Raises UsageError where that was asked for and is not so."""
+    from stepscope import pipeline
+
+    if len(sources) < 2 and pattern is None and rank is None:
+        return None
+    job = pipeline.ranks_of(sources, pattern)
+    if job is None and (pattern is not None or rank is not None) and len(sources) > 1:
+        raise UsageError("nothing says which ranks these profiles are of: name them with --rank-pattern")
+    return job
+
+
+def chosen(sources: list[Source], job: Ranks | None, rank: int) -> Source:
+    """The profile of one rank. Raises UsageError where there is none."""
+    from stepscope import pipeline
+
+    of = job.sources if job is not None else {pipeline.rank_of(source): source for source in sources}
+    if rank not in of:
+        told = [str(one) for one in of if one is not None]
+        known = ", ".join(told[:_NAMED]) + (", …" if len(told) > _NAMED else "")
+        raise UsageError(f"--rank {rank}: there is no such rank here" + (f"; there are {known}" if known else ""))
+    return of[rank]
