@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from stepscope.capture import recorder as module
+from stepscope.capture import window
 from stepscope.capture.backend import Backend
 from stepscope.capture.options import Options
 from stepscope.capture.recorder import Recorder
@@ -72,7 +73,8 @@ class Job:
 
     def __init__(self, tmp_path: Path, patch: pytest.MonkeyPatch, failing: dict[str, Exception], **chosen: Any) -> None:
         self.now = 0
-        patch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now / 1e9, sleep=lambda _: None))
+        for each in (module, window):
+            patch.setattr(each, "time", SimpleNamespace(monotonic=lambda: self.now / 1e9, sleep=lambda _: None))
         patch.setattr(module, "perf_counter_ns", lambda: self.now)
         patch.setattr(module, "Watchdog", lambda *_: SimpleNamespace(start=lambda: None))
         self.calls: list[Any] = []

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stepscope.capture import recorder as module
+from stepscope.capture import settling, window
 from stepscope.capture.backend import Declined, placed
 from stepscope.capture.options import fewest_steps
 from stepscope.capture.recorder import Phase
@@ -58,7 +59,8 @@ def test_steps_that_never_settle_are_recorded_all_the_same(job: Callable[..., Jo
 
 
 def test_ranks_begin_together(job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "rank_and_world", lambda: (0, 2))
+    for each in (module, settling):
+        monkeypatch.setattr(each, "rank_and_world", lambda: (0, 2))
     ran = job()
     ran.steps(30, lambda number: 1 + number)
     assert ran.end()["window"]["first_step"] == 11
@@ -98,7 +100,7 @@ def test_a_window_without_a_whole_step_knows_what_one_takes(job: Callable[..., J
     ran = job()
     ran.steps(6, lambda _: 300)
     ran.now += 400_000 * MS
-    assert ran.recorder._overdue() == "no step ended within 300 s"
+    assert ran.recorder._window.overdue() == "no step ended within 300 s"
     ran.recorder._guarded_close("no step ended within 300 s")
     manifest = ran.end()
     assert (manifest["window"]["steps"], manifest["window"]["ended"]) == (0, "no step ended within 300 s")
@@ -129,15 +131,15 @@ def test_the_limit_of_a_profile_is_its_size_before_it_is_packed(tmp_path: Path, 
 def test_a_window_ends_where_the_job_grows(job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> None:
     """The watchdog sees it; the thread that trains ends the window, with the step that runs."""
     size = 1000
-    monkeypatch.setattr(module, "resident_bytes", lambda: size)
+    monkeypatch.setattr(window, "resident_bytes", lambda: size)
     ran = job()
     ran.steps(8)
-    assert ran.recorder._overdue() is None
+    assert ran.recorder._window.overdue() is None
     size = 1 << 40
-    ran.recorder._too_long(str(ran.recorder._overdue()))
+    ran.recorder._too_long(str(ran.recorder._window.overdue()))
     ran.steps(12)
-    window = ran.end()["window"]
-    assert (window["steps"], window["ended"][:16]) == (2, "the job grew by ")
+    ended = ran.end()["window"]
+    assert (ended["steps"], ended["ended"][:16]) == (2, "the job grew by ")
 
 
 def test_what_cannot_start_is_tried_with_less(job: Callable[..., Job]) -> None:

@@ -48,9 +48,7 @@ def test_ranks_are_diagnosed_together(tmp_path: Path, capsys: pytest.CaptureFixt
     assert all(str(tmp_path / f"rank{rank}.json") in said.err for rank in range(3))
 
 
-def test_the_report_for_a_browser_lies_beside_the_profile(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_report_for_a_browser_lies_beside_the_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left_by(tmp_path, 0, 1)
     _report(recordings(tmp_path, 0))
     page = tmp_path / "rank0.json.html"

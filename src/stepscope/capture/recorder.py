@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Hashable
 from enum import Enum
 from threading import get_ident
@@ -17,15 +16,16 @@ from typing import Any
 
 from .backend import Backend, Declined
 from .manifest import Manifest
-from .options import HARD, RANKS_SKIP, SETTLED_HALF, SETTLED_SPREAD, SETTLED_STEPS, Options, fewest_steps
+from .options import Options, fewest_steps
 from .periods import Periods
-from .place import is_first_of_host, is_launcher, rank_and_world, resident_bytes
+from .place import is_first_of_host, is_launcher, rank_and_world
+from .settling import Settling
 from .steps import EXPLICIT, SOURCES, StepFinder
 from .watchdog import Watchdog, on_main_thread
+from .window import Window
 
 EXPORT_WAIT_S = 300
 """A process that ends waits this long for its profile to be written."""
-_KEPT_TIMES = 64
 _MOST_PASSED = 64
 """Steps that are only counted and timed, before what they mean is looked at."""
 
@@ -68,17 +68,9 @@ class Recorder:
         self._passed: list[int] = []
         """Times of those that have."""
         self._thread: int | None = None
-        self._opened = 0.0
-        self._memory: int | None = None
         self._exporting: threading.Thread | None = None
-        self._before: deque[int] = deque(maxlen=_KEPT_TIMES)
-        self._recorded: list[int] = []
-        self._after: list[int] = []
-        self._first: int | None = None
-        self._ended: str | None = None
-        self._must_end: str | None = None
-        """Why the window ends with the step that runs, as the watchdog found."""
-        self._settled = False
+        self._settling = Settling()
+        self._window = Window(self.options)
         self._said: int | None = None
         self._periods = Periods(self.options.watch)
 
@@ -124,7 +116,7 @@ class Recorder:
     def decline(self, reason: str) -> None:
         """Record nothing, for this reason."""
         if self.phase is Phase.SETTLING:
-            self._ended = reason
+            self._window.ended = reason
             self._done()
 
     def finish(self) -> None:
@@ -136,7 +128,7 @@ class Recorder:
             if self._exporting is not None and self._exporting is not threading.current_thread():
                 self._exporting.join(EXPORT_WAIT_S)
                 if self._exporting.is_alive():
-                    self._ended = f"writing the profile took longer than {EXPORT_WAIT_S} s and was given up"
+                    self._window.ended = f"writing the profile took longer than {EXPORT_WAIT_S} s and was given up"
             self._done()
             if self._finder.steps or not is_launcher():
                 self._write()
@@ -150,7 +142,7 @@ class Recorder:
         self._reset()
         self.manifest = Manifest(self.options.out)
         if recording:
-            self._ended = "this process was forked while its parent recorded"
+            self._window.ended = "this process was forked while its parent recorded"
             self.phase = Phase.DONE
 
     # --- steps ----------------------------------------------------------------------------------------------------
@@ -162,7 +154,7 @@ class Recorder:
             self._catch_up()
         ends, changed = self._finder.is_edge(source, key)
         if changed:
-            self._before.clear()
+            self._settling.forget()
             self._since = 0
         if not ends:
             return
@@ -190,14 +182,13 @@ class Recorder:
         passed, self._passed, self._spare = self._passed, [], 0
         self._finder.passed(len(passed))
         if self.phase is Phase.SETTLING:
-            self._before.extend(passed)
+            self._settling.add(passed)
         for dur in passed if self.phase is Phase.WATCHING else ():
             self._periods.add(dur)
 
     def _advance(self, dur: int | None) -> None:
         if self.phase is Phase.SETTLING:
-            if dur is not None:
-                self._before.append(dur)
+            self._settling.add([] if dur is None else [dur])
             if self._due():
                 self._open()
         elif self.phase is Phase.WARMING:
@@ -206,8 +197,8 @@ class Recorder:
             if self._exporting is None or not self._exporting.is_alive():
                 self.phase = Phase.AFTER
         elif self.phase is Phase.AFTER:
-            self._after += [dur] if dur is not None else []
-            if len(self._after) >= self.options.after:
+            self._window.after += [] if dur is None else [dur]
+            if len(self._window.after) >= self.options.after:
                 self._over()
                 self._write()
         elif self.phase is Phase.WATCHING and dur is not None and self._periods.add(dur):
@@ -215,42 +206,22 @@ class Recorder:
 
     def _record(self, backend: Backend, dur: int | None) -> None:
         """A recorded step ended. Stacks of all that is called here are recorded too, so it is little."""
+        window = self._window
         if dur is not None:
-            self._recorded.append(dur)
-        reason = self._limit()
+            window.recorded.append(dur)
+        reason = window.limit()
         if reason is None:
-            backend.mark((self._first or 0) + len(self._recorded) if self._said is None else self._said)
+            backend.mark((window.first or 0) + len(window.recorded) if self._said is None else self._said)
         else:
             self._close(reason)
 
     def _due(self) -> bool:
-        """Whether the start-up is over: step time has settled, or never will."""
+        """Whether the window begins with this step."""
         number = self._finder.number
-        if number < self.options.skip:
-            return False
-        if self.options.watch and not is_first_of_host():
+        if number >= self.options.skip and self.options.watch and not is_first_of_host():
             self.decline("with --watch only the first rank of each machine is recorded")
             return False
-        _, world = rank_and_world()
-        if world is not None and world > 1:
-            self._settled = False
-            return number >= max(self.options.skip, RANKS_SKIP)
-        self._settled = _settled(list(self._before))
-        return self._settled or number >= self.options.skip + self.options.settle
-
-    def _limit(self) -> str | None:
-        """Why the window ends here, or None."""
-        if len(self._recorded) >= self.options.active:
-            return "recorded"
-        if time.monotonic() - self._opened > self.options.max_seconds:
-            return f"the window reached its {self.options.max_seconds:g} s"
-        return self._must_end
-
-    def _grown(self) -> str | None:
-        now = resident_bytes()
-        if now is None or self._memory is None or now - self._memory < self.options.max_memory:
-            return None
-        return f"the job grew by {now - self._memory} bytes while it was recorded"
+        return self._settling.is_over(self.options, number)
 
     # --- the window -----------------------------------------------------------------------------------------------
 
@@ -279,22 +250,21 @@ class Recorder:
                     self._begin()
                 return
             except Declined as reason:
-                self._ended = str(reason)
+                self._window.ended = str(reason)
                 break
             except Exception as error:  # noqa: BLE001  A lighter one may work.
                 self.manifest.failed("starting the profiler", error)
-                self._ended = "the profiler could not be started"
+                self._window.ended = "the profiler could not be started"
                 backend = backend.lighter()
         self._over()
         self._write()
 
     def _begin(self) -> None:
-        self._first = self._number
-        self._opened, self._memory = time.monotonic(), resident_bytes()
+        self._window.open(self._number)
         self.phase = Phase.RECORDING
         self._write()  # Before it begins: what we do is no part of the job's step.
         self._ours(lambda: self._running.begin(self._number))
-        Watchdog(self._overdue, self._too_long, lambda: self.phase is not Phase.RECORDING).start()
+        Watchdog(self._window.overdue, self._too_long, lambda: self.phase is not Phase.RECORDING).start()
 
     def _ours(self, starts: Callable[[], None]) -> None:
         """Have our own profiler start: nothing need make way for it."""
@@ -311,7 +281,7 @@ class Recorder:
                 if self.phase is not Phase.SETTLING or self._finder.steps:
                     return
                 self.backend = self._make(self.options, framework)
-                self._opened, self._memory = time.monotonic(), resident_bytes()
+                self._window.open(None)
                 self._ours(lambda: self._running.begin(None))
                 self.phase = Phase.RECORDING
                 self._thread = get_ident()  # Steps that are found now change nothing.
@@ -320,15 +290,9 @@ class Recorder:
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
             self._failed("recording a stretch of time", error)
 
-    def _overdue(self) -> str | None:
-        """Why the window must not wait for its step to end; None while it may."""
-        if time.monotonic() - self._opened > HARD * self.options.max_seconds:
-            return f"no step ended within {HARD * self.options.max_seconds:g} s"
-        return self._grown()
-
     def _too_long(self, reason: str) -> bool:
         """Called by the watchdog with what is wrong; whether it may stop watching."""
-        self._must_end = reason
+        self._window.must_end = reason
         if self._running.stops_anywhere:
             self._guarded_close(reason)
         elif self._thread == threading.main_thread().ident:
@@ -347,7 +311,7 @@ class Recorder:
             if self.phase not in (Phase.WARMING, Phase.RECORDING):
                 return
             warming, self.phase = self.phase is Phase.WARMING, Phase.EXPORTING
-            self._ended = reason
+            self._window.ended = reason
             if warming:
                 self._running.discard()
                 self._over()
@@ -362,14 +326,14 @@ class Recorder:
 
     def _export(self) -> None:
         try:
-            self.manifest.wrote(self._running.export(self.options.out), first_step=self._first)
+            self.manifest.wrote(self._running.export(self.options.out), first_step=self._window.first)
             if self.options.watch:
                 self.manifest.keep(self.options.watch_bytes)
         except Declined as reason:
-            self._ended = str(reason)
+            self._window.ended = str(reason)
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
             self.manifest.failed("writing the profile", error)
-            self._ended = "the profile could not be written"
+            self._window.ended = "the profile could not be written"
         self._guarded_write()
 
     # --- one window after the other ---------------------------------------------------------------------------------
@@ -380,11 +344,11 @@ class Recorder:
             self._done()
             return
         self.phase = Phase.WATCHING
-        self._periods.begin(self._number - len(self._after), self._after)
+        self._periods.begin(self._number - len(self._window.after), self._window.after)
 
     def _next_window(self) -> None:
         self._periods.end()
-        self._recorded, self._after, self._first, self._ended, self._must_end = [], [], None, None, None
+        self._window = Window(self.options)
         self._open()
 
     # --- what is said of it ---------------------------------------------------------------------------------------
@@ -405,7 +369,7 @@ class Recorder:
                 self.backend.discard()
             except Exception as further:  # noqa: BLE001  Between our code and the user's.
                 self.manifest.failed("stopping", further)
-        self._ended = self._ended or f"recording failed while {when}"
+        self._window.ended = self._window.ended or f"recording failed while {when}"
         self._done()
         self._guarded_write()
 
@@ -420,56 +384,27 @@ class Recorder:
 
     def _facts(self) -> dict[str, Any]:
         backend, source = self.backend, self._finder.source
-        # Means: steps come in bursts where loaders give batches so. Of those before, only what settled is no start-up.
-        enough = len(self._after) >= SETTLED_STEPS
-        unrecorded = _mean(self._after if enough else list(self._before)[-SETTLED_STEPS:])
-        recorded = _mean(self._recorded)
         return {
             "framework": backend.framework if backend else None,
             "framework_version": backend.version() if backend else None,
             "phase": self.phase.value,
             "steps_seen": self._finder.steps,
             "steps_from": SOURCES[source] if source is not None else None,
-            "window": self._window(),
-            "step_ns": {"unrecorded": unrecorded, "recorded": recorded, "timed_after": len(self._after)},
-            "overhead": recorded / unrecorded if recorded and unrecorded else None,
+            **self._window.facts(self._settling.last(), settled=self._settling.settled),
             "switches": backend.switches() if backend else {},
             "no_profile": self._why_none(),
             **({"periods": list(self._periods.over)} if self.options.watch else {}),
         }
-
-    def _window(self) -> dict[str, Any] | None:
-        if self._first is None:
-            return None
-        steps, settled = len(self._recorded), self._settled
-        return {"first_step": self._first, "steps": steps, "settled": settled, "ended": self._ended}
 
     def _why_none(self) -> str | None:
         """Why there is no profile, in words that end "no profile was written because"; None where there is one."""
         if self.manifest.files or self.phase in (Phase.WARMING, Phase.RECORDING, Phase.EXPORTING):
             return None
         steps, fewest = self._finder.steps, fewest_steps(self.options, rank_and_world()[1])
-        if self._ended not in (None, "the job ended"):
-            return self._ended
+        if self._window.ended not in (None, "the job ended"):
+            return self._window.ended
         if not steps:
             return "no steps were found; call stepscope.step() once per iteration"
         if steps < fewest:
             return f"fewer than {fewest} steps ran ({steps} did); --skip and --active take fewer"
         return f"the {steps} steps that ran were over before step time had settled; --skip begins earlier"
-
-
-def _mean(times: list[int]) -> int | None:
-    return sum(times) // len(times) if times else None
-
-
-def _settled(times: list[int]) -> bool:
-    """Whether the last steps took alike times, or came in bursts that did."""
-    last = sorted(times[-SETTLED_STEPS:])
-    if len(last) == SETTLED_STEPS:
-        middle = last[SETTLED_STEPS // 2]
-        if max(last[-1] - middle, middle - last[0]) <= SETTLED_SPREAD * middle:
-            return True
-    if len(times) < 2 * SETTLED_HALF:
-        return False
-    now, earlier = sum(times[-SETTLED_HALF:]), sum(times[-2 * SETTLED_HALF : -SETTLED_HALF])
-    return abs(now - earlier) <= SETTLED_SPREAD * min(now, earlier)

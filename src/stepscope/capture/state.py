@@ -27,4 +27,3 @@ def _shared() -> Any:
 shared = _shared()
 """``recorder``: of ``stepscope run``; ``session``: of ``stepscope.profile``; ``on_demand``: of
 ``stepscope.start_server``; ``sessions``: of PyTorch's profiler, whoever's. None where there is none."""
-

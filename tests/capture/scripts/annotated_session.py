@@ -41,9 +41,7 @@ def augment():
 
 
 schedule = stepscope.schedule(wait=1, warmup=1, active=3, repeat=2)
-with stepscope.profile(
-    out, schedule=schedule, stacks=False, tensorboard=True, on_trace_ready=ready.append
-) as session:
+with stepscope.profile(out, schedule=schedule, stacks=False, tensorboard=True, on_trace_ready=ready.append) as session:
     for number in range(100, 110):
         augment()
         with stepscope.annotate("inner", step_num=number):

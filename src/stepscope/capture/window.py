@@ -1,0 +1,66 @@
+"""One recorded stretch of a job: which steps, what they took, and why it ends."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .options import HARD, SETTLED_STEPS, Options
+from .place import resident_bytes
+
+
+class Window:
+    """What is known of it, from before it is open until steps after it have been timed."""
+
+    def __init__(self, options: Options) -> None:
+        self.first: int | None = None
+        """Its first step."""
+        self.recorded: list[int] = []
+        """Times of its steps."""
+        self.after: list[int] = []
+        """Times of steps after it, with nothing recorded."""
+        self.ended: str | None = None
+        """Why it ended, or never began."""
+        self.must_end: str | None = None
+        """Why it ends with the step that runs, as the watchdog found."""
+        self._options = options
+        self._opened = 0.0
+        self._memory: int | None = None
+
+    def open(self, first: int | None) -> None:
+        """Recording begins, with this step where there are any."""
+        self.first = first
+        self._opened, self._memory = time.monotonic(), resident_bytes()
+
+    def limit(self) -> str | None:
+        """Why it ends with a step that just ended, or None."""
+        if len(self.recorded) >= self._options.active:
+            return "recorded"
+        if time.monotonic() - self._opened > self._options.max_seconds:
+            return f"the window reached its {self._options.max_seconds:g} s"
+        return self.must_end
+
+    def overdue(self) -> str | None:
+        """Why it must not wait for its step to end; None while it may."""
+        if time.monotonic() - self._opened > HARD * self._options.max_seconds:
+            return f"no step ended within {HARD * self._options.max_seconds:g} s"
+        now = resident_bytes()
+        if now is None or self._memory is None or now - self._memory < self._options.max_memory:
+            return None
+        return f"the job grew by {now - self._memory} bytes while it was recorded"
+
+    def facts(self, before: list[int], *, settled: bool) -> dict[str, Any]:
+        """For the manifest: the window, and what recording cost by the steps ``before`` or after it."""
+        # Means: steps come in bursts where loaders give batches so.
+        unrecorded = _mean(self.after if len(self.after) >= SETTLED_STEPS else before)
+        recorded = _mean(self.recorded)
+        steps = {"first_step": self.first, "steps": len(self.recorded), "settled": settled, "ended": self.ended}
+        return {
+            "window": None if self.first is None else steps,
+            "step_ns": {"unrecorded": unrecorded, "recorded": recorded, "timed_after": len(self.after)},
+            "overhead": recorded / unrecorded if recorded and unrecorded else None,
+        }
+
+
+def _mean(times: list[int]) -> int | None:
+    return sum(times) // len(times) if times else None
