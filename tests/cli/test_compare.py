@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from stepscope import cli
+from stepscope.report import comparison
 from stepscope.report.schema import COMPARISON_SCHEMA, load
 from tests.kit.kineto_writer import write_kineto
 from tests.kit.loop import run
@@ -109,3 +110,70 @@ def test_a_single_profile_is_held_against_conditions(pair: tuple[str, str], caps
     assert "--fail-if input > 5%: input is " in capsys.readouterr().err
     assert cli.main(["diagnose", pair[1], "--fail-if", "input > 5%"]) == 0
     assert cli.main(["diagnose", pair[0], "--fail-if", "step_time > +5%"]) == 2
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Three runs of the same code, and one whose loader is slow."""
+    folder = tmp_path_factory.mktemp("runs")
+    fast = replace(CASES["input_bound"]().plan, input_us=20)
+    plans = [*(replace(fast, seed=seed, jitter=0.02) for seed in range(3)), CASES["input_bound"]().plan]
+    for at, plan in enumerate(plans):
+        (folder / str(at)).write_bytes(write_kineto(tuple(run(plan).machine.events())))
+    return [str(folder / str(at)) for at in range(4)]
+
+
+def test_several_runs_of_a_side(runs: list[str], capsys: pytest.CaptureFixture[str]):
+    one, two, three, slow = runs
+    gate = ["--fail-if", "step_time > +10%"]
+    assert cli.main(["compare", one, slow, "--before", two, "--before", three, *gate, "--format", "json"]) == 4
+    made = json.loads(capsys.readouterr().out)
+    assert (made["before"]["runs"], made["after"]["runs"], made["changed"]) == (3, 1, True)
+    assert made["before"]["steps_used"] == len(made["before"]["step_ns"])
+    jsonschema.validate(made, load(COMPARISON_SCHEMA))
+    assert cli.main(["compare", one, two, "--before", one]) == 2
+    assert "name each run once" in capsys.readouterr().err
+
+
+def test_markdown_says_what_was_compared_and_what_fired(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]):
+    after, before = pair
+    assert cli.main(["compare", before, after, "--format", "markdown", "--fail-if", "step_time > +3%"]) == 4
+    out = capsys.readouterr().out
+    assert f"- before: `{before}`, " in out
+    assert f"- after: `{after}`, " in out
+    assert "⚠ Fired: step_time > +3%: step_time changed by +" in out
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_a_damaged_profile_is_said(
+    pair: tuple[str, str], tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+):
+    whole = Path(pair[0]).read_bytes()
+    (tmp_path / "cut.json").write_bytes(whole[: len(whole) * 9 // 10])
+    assert cli.main(["compare", str(tmp_path / "cut.json"), pair[0], "--format", form]) == 3
+    assert "The first profile is damaged: what could be read of it is compared." in capsys.readouterr().out
+
+
+def test_what_is_left_of_the_difference_is_a_row(pair: tuple[str, str], tmp_path: Path):
+    made = json.loads(_written(pair, tmp_path))
+    made["parts"] = [{**part, "told": False} for part in made["parts"]]
+    title, rows = next(comparison._tables(made))
+    assert title == "Time per step"
+    ((name, _, _, change),) = rows
+    assert name == "rest, within noise"
+    assert change == comparison._signed(made["step_time"]["difference_ns"])
+
+
+def _written(pair: tuple[str, str], folder: Path) -> str:
+    assert cli.main(["compare", *pair, "--format", "json", "-o", str(folder / "c.json")]) == 0
+    return (folder / "c.json").read_text(encoding="utf-8")
+
+
+def test_conditions_of_the_project_hold_for_one_profile_too(
+    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "pyproject.toml").write_text('[tool.stepscope]\nfail-if = ["step_time > +3%", "input > 5%"]\n')
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["diagnose", pair[0]]) == 4
+    assert cli.main(["diagnose", pair[1]]) == 0
+    assert "--fail-if input > 5%: input is " in capsys.readouterr().err

@@ -20,12 +20,12 @@ def difference(before: np.ndarray, after: np.ndarray) -> Difference:
 
 
 def test_welch_by_hand():
-    # Variances 1 and 4 of three steps that count as 3 (1 - r) / (1 + r) = 2.036: their ranks 0 1 2 follow each other by
-    # 0, less bias 1/3, drawn to 0.3 by ten steps that were not seen: r = 0.3077. With 1.036 degrees of freedom each.
+    # Variances 1 and 4 of three steps each: 2.94 degrees of freedom -> 2. Their ranks 0 1 2 follow each other by 0, freed
+    # of bias by 1/3, drawn to 0.3 by ten steps that were not seen: 0.3077, so they tell as much as 3 (1 - r) / (1 + r).
     found = difference(np.array([9, 10, 11]), np.array([11, 13, 15]))
-    r = (1 / 3 * 3 + 0.3 * 10) / 13
-    errors = np.array([1, 4]) * (1 + r) / (1 - r) / 3
-    assert found.measured_noise_ns == pytest.approx(12.706 * errors.sum() ** 0.5)  # 1.4 degrees of freedom
+    follows = (3 * 1 / 3 + 10 * 0.3) / 13
+    half = 4.303 * (5 / 3 * (1 + follows) / (1 - follows)) ** 0.5
+    assert found.measured_noise_ns == pytest.approx(half)
     assert not found.beyond_noise
 
 

@@ -101,7 +101,7 @@ def _errors(side: Runs) -> list[tuple[float, float]]:
     made = []
     for run in side:
         count = _independent(run)
-        made.append((float(run.var(ddof=1)) / count / len(side) ** 2, max(count - 1, 1.0)))
+        made.append((float(run.var(ddof=1)) / count / len(side) ** 2, run.size - 1.0))
     return made
 
 
