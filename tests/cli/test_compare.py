@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -141,7 +142,7 @@ def test_markdown_says_what_was_compared_and_what_fired(pair: tuple[str, str], c
     out = capsys.readouterr().out
     assert f"- before: `{before}`, " in out
     assert f"- after: `{after}`, " in out
-    assert "⚠ Fired: step_time > +3%: step_time changed by +" in out
+    assert "⚠ Fired: step_time > +3%: step_time changed by +" in html.unescape(out).replace("\\", "")
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "json"])

@@ -20,8 +20,8 @@ def difference(before: np.ndarray, after: np.ndarray) -> Difference:
 
 
 def test_welch_by_hand():
-    # Variances 1 and 4 of three steps each: 2.94 degrees of freedom -> 2. Their ranks 0 1 2 follow each other by 0, freed
-    # of bias by 1/3, drawn to 0.3 by ten steps that were not seen: 0.3077, so they tell as much as 3 (1 - r) / (1 + r).
+    # Variances 1 and 4 of three steps each: 2.94 degrees of freedom -> 2. Their ranks 0 1 2 follow each other by 0,
+    # freed of bias by 1/3, drawn to 0.3 by ten steps that were not seen: 0.3077.
     found = difference(np.array([9, 10, 11]), np.array([11, 13, 15]))
     follows = (3 * 1 / 3 + 10 * 0.3) / 13
     half = 4.303 * (5 / 3 * (1 + follows) / (1 - follows)) ** 0.5
