@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { parsed, written } from '../../src/stepscope/web/static/core/router.js';
 import { bytes } from '../../src/stepscope/web/static/core/source.js';
+import { drawn } from '../../src/stepscope/web/static/pages/kernels_roofline.js';
 import { asked, asParams } from '../../src/stepscope/web/static/pages/trace.js';
 import { lastAt } from '../../src/stepscope/web/static/widgets/area.js';
 import { traceParams } from '../../src/stepscope/web/static/widgets/finding.js';
 import { treeOf } from '../../src/stepscope/web/static/widgets/flame.js';
 import { apart } from '../../src/stepscope/web/static/widgets/related.js';
-import { roofsOf } from '../../src/stepscope/web/static/widgets/roofline.js';
+import { roofsOf, spread } from '../../src/stepscope/web/static/widgets/roofline.js';
 import { barAt, decades, ticks } from '../../src/stepscope/web/static/widgets/scale.js';
 import { moved } from '../../src/stepscope/web/static/widgets/strip.js';
 import { csv, sorted } from '../../src/stepscope/web/static/widgets/table.js';
@@ -97,6 +98,16 @@ test('one roof per peak', () => {
   const row = { precision: 'bf16', units: 'matrix', peak_flops_per_s: 9e14, peak_bytes_per_s: 3e12 };
   assert.deepEqual(roofsOf([row, { ...row }, { ...row, peak_flops_per_s: null }]).map((roof) => roof.name),
     ['bf16 matrix units']);
+});
+
+test('names of roofs do not lie over each other', () => {
+  assert.deepEqual(spread([50, 90, 45], 14), [50, 90, 36]);
+});
+
+test('the roofline says what share of the kernels it shows', () => {
+  const report = /** @type {any} */ ({ analyses: { kernels: [{ total_ns: 100, share: 0.5 }] } });
+  const rows = [{ total_ns: 30 }, { total_ns: 40 }];
+  assert.match(drawn(report, rows, rows.slice(1)), /^1 of 2 points drawn, 20.0 % of kernel time; /);
 });
 
 test('the figure at the front of a text', () => {

@@ -43,8 +43,7 @@ export function roofs(context) {
     word('bound by', (row) => row.bound),
   ];
   const asTable = () => table({ label: title, rows, columns });
-  const note = `area: time; colour and outline: bound by computing or by memory${
-    doubts.length ? `; ${doubts.join('; ')}` : ''}`;
+  const note = [`area: time; ${drawn(report, rows, placed)}`, ...doubts].join('; ');
   if (!placed.length) return panel(title, { actions: [select] }, asTable());
   return charted(title, { note, actions: [select] }, () => roofline({
     label: title,
@@ -58,4 +57,19 @@ export function roofs(context) {
     ])],
     announce: context.announce,
   }), asTable);
+}
+
+/**
+ * How much of the kernels' time the points stand for.
+ * @param {import('../core/types.js').Report} report
+ * @param {Row[]} rows
+ * @param {Row[]} placed
+ */
+export function drawn({ analyses }, rows, placed) {
+  const sum = (/** @type {number[]} */ values) => values.reduce((total, value) => total + value, 0);
+  const [longest] = analyses.kernels;
+  const all = longest.total_ns / longest.share;
+  const cut = placed.length < rows.length ? `${placed.length} of ${rows.length} points drawn` : 'all points drawn';
+  return `${cut}, ${formatShare(sum(placed.map((row) => row.total_ns)) / all)} of kernel time; of other kernels the `
+    + 'work or the bytes are not known, or they are not among the longest';
 }

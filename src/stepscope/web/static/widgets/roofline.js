@@ -5,8 +5,17 @@ import { formatRate, formatShare } from '../core/units.js';
 import { decades } from './scale.js';
 import { hideTip, showTip } from './tip.js';
 
-const WIDTH = 1000;
 const HEIGHT = 300;
+/** Above the highest roof, for its name. */
+const TOP = 18;
+/** Of the drawing in its own units: on a phone it is shown smaller, so that its text must be larger. */
+const SIZES = { wide: { width: 1000, text: 12 }, narrow: { width: 440, text: 17 } };
+const NARROW = '(max-width: 760px)';
+
+/** What bounds work, as the legend says it. */
+const BOUNDS = /** @type {[string, string][]} */ ([
+  ['compute', 'bound by computing'], ['memory', 'bound by memory'], ['neither', 'near neither roof'],
+  ['unknown', 'peak not known']]);
 
 /** @typedef {Record<string, any>} Roof a row of `analyses.roofline` */
 
@@ -20,64 +29,69 @@ const HEIGHT = 300;
  * }} given
  */
 export function roofline(given) {
-  const rows = given.rows.filter((row) => row.intensity > 0 && row.flops_per_s > 0);
+  const { rows } = given;
+  const { width, text } = matchMedia(NARROW).matches ? SIZES.narrow : SIZES.wide;
   const roofs = roofsOf(rows);
   const ridges = roofs.map((roof) => roof.flops / roof.bytes);
   const across = decades(Math.min(...rows.map((row) => row.intensity)), Math.max(...rows.map((row) => row.intensity),
     ...ridges));
   const up = decades(Math.min(...rows.map((row) => row.flops_per_s)), Math.max(...rows.map((row) => row.flops_per_s),
     ...roofs.map((roof) => roof.flops)));
-  const x = logScale(across[0], across[across.length - 1], 0, WIDTH);
-  const y = logScale(up[0], up[up.length - 1], HEIGHT, 0);
+  const x = logScale(across[0], across[across.length - 1], 0, width);
+  const y = logScale(up[0], up[up.length - 1], HEIGHT, TOP);
   const longest = Math.max(...rows.map((row) => row.total_ns));
   const dots = rows.map((row) => s('circle', {
-    class: `dot ${row.bound === 'compute' ? 'bound-compute' : 'bound-memory'}`,
+    class: `dot bound-${boundOf(row)}`,
     cx: x(row.intensity),
     cy: y(row.flops_per_s),
     r: 3.5 + 12 * Math.sqrt(row.total_ns / longest),
   }));
   const svg = s(
     'svg',
-    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, 'aria-hidden': 'true', class: 'scatter' },
+    { viewBox: `0 0 ${width} ${HEIGHT}`, 'aria-hidden': 'true', class: 'scatter' },
     across.map((value) => s('line', { class: 'grid', x1: x(value), x2: x(value), y1: 0, y2: HEIGHT })),
-    up.map((value) => s('line', { class: 'grid', x1: 0, x2: WIDTH, y1: y(value), y2: y(value) })),
+    up.map((value) => s('line', { class: 'grid', x1: 0, x2: width, y1: y(value), y2: y(value) })),
     roofs.map((roof) => s('path', { class: 'roof', d: roofPath(roof, across, x, y) })),
-    spread(roofs.map((roof) => y(roof.flops) + 15)).map((below, at) =>
-      roofName(roofs[at], x(roofs[at].flops / roofs[at].bytes), below)),
     dots,
+    spread(roofs.map((roof) => y(roof.flops) - 5), text + 2).map((above, at) => s('text', { class: 'roof-name',
+      'font-size': text, x: width - 4, y: above, 'text-anchor': 'end' },
+    `${roofs[at].name} ${formatRate(roofs[at].flops, 'FLOP/s')}`)),
   );
-  return h(
+  const chart = h(
     'div',
     { class: 'chart roofed' },
-    h('div', { class: 'axis' }, up.map((value, at) => h(
-      'span', { class: 'tick', style: { bottom: `${(at / (up.length - 1)) * 100}%` } }, formatRate(value, 'FLOP/s')))),
+    h('div', { class: 'axis' }, up.map((value) => h('span',
+      { class: 'tick', style: { bottom: `${(1 - y(value) / HEIGHT) * 100}%` } }, formatRate(value, 'FLOP/s')))),
     plot(given, rows, svg, dots),
     h('div', { class: 'labels' }, across.map((value) => h('span', null, String(Number(value.toPrecision(3)))))),
     h('div', { class: 'labels' }, h('span', null, 'FLOPs per byte')),
   );
+  return h('div', null, chart, keys(rows));
+}
+
+/** @param {Roof[]} rows */
+function keys(rows) {
+  const shown = BOUNDS.filter(([id]) => rows.some((row) => boundOf(row) === id));
+  return h('p', { class: 'keys' }, shown.map(([id, words]) => h('span', null, s('svg',
+    { class: 'dot-key', viewBox: '0 0 14 14', 'aria-hidden': 'true' },
+    s('circle', { class: `dot bound-${id}`, cx: 7, cy: 7, r: 5 })), words)));
+}
+
+/** @param {Roof} row */
+function boundOf(row) {
+  return row.bound ?? 'unknown';
 }
 
 /**
- * Heights of lines of text, moved down where the one above would lie over them.
+ * Heights of lines of text, moved up where the one below would lie over them.
  * @param {number[]} heights
+ * @param {number} line
  */
-export function spread(heights) {
-  const order = heights.map((_, at) => at).sort((a, b) => heights[a] - heights[b]);
+export function spread(heights, line) {
+  const order = heights.map((_, at) => at).sort((a, b) => heights[b] - heights[a]);
   const moved = heights.slice();
-  order.forEach((at, nth) => { if (nth) moved[at] = Math.max(moved[at], moved[order[nth - 1]] + 15); });
+  order.forEach((at, nth) => { if (nth) moved[at] = Math.min(moved[at], moved[order[nth - 1]] - line); });
   return moved;
-}
-
-/**
- * A roof's name below it, behind the ridge where there is room for it.
- * @param {{name: string, flops: number}} roof
- * @param {number} ridge
- * @param {number} y
- */
-function roofName(roof, ridge, y) {
-  const fits = ridge < WIDTH * 0.7;
-  return s('text', { class: 'roof-name', x: fits ? ridge + 6 : WIDTH - 4, y, 'text-anchor': fits ? 'start' : 'end' },
-    `${roof.name} ${formatRate(roof.flops, 'FLOP/s')}`);
 }
 
 /**
