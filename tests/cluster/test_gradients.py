@@ -16,6 +16,7 @@ from stepscope.cluster.gradients import gradients
 from stepscope.cluster.groups import Group
 from stepscope.names.collectives import Collective
 from stepscope.report.gradients import headlines
+from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Device, Info
 from tests.cluster.jobs import data_parallel, simulate
 from tests.kit.traces import real_trace
@@ -34,7 +35,8 @@ def table(*reduced: tuple[Collective, int], group: Group = EIGHT, width: int | N
     start = np.arange(count, dtype=np.int64) * 2_000_000
     kind = np.array([KINDS.index(kind) for kind, _ in reduced], np.int32)
     size = np.array([size for _, size in reduced], np.int64)
-    return Collectives(zeros, zeros, kind, zeros, start, start + 1_000_000, size, (group,), width=width)
+    element = np.full(count, NULL)
+    return Collectives(zeros, zeros, kind, zeros, start, start + 1_000_000, size, element, (group,), width=width)
 
 
 STEP = np.zeros(1, np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 
 from stepscope.cluster.collectives import KINDS
 from stepscope.cluster.job import JobFacts
+from stepscope.cluster.matching import EQUAL
 from stepscope.cluster.waits import Arrivals
 from stepscope.hardware.devices import lookup
 from stepscope.names.collectives import Collective
@@ -45,12 +46,13 @@ class Traffic:
     ranks: tuple[int, ...]
     """Ranks that were read."""
     size: int | None
-    """Ranks of the group."""
+    """Ranks of the group; None where neither it nor the job's size tells: all that were read need not be all."""
     kind: Collective
     bytes: int | None
     """Size as bandwidth counts it (the larger buffer); the median where sizes vary."""
     imbalance: float | None
-    """What the rank that puts in most puts in, as a multiple of the mean; None where sizes are not known."""
+    """What the rank that puts in most puts in, as a multiple of the mean, in those that all read ranks are known to
+    share; None where none is, sizes are not known, or all must put in as much."""
     count: int
     per_step: float
     duration_ns: int
@@ -83,8 +85,8 @@ def traffic(facts: JobFacts) -> list[Traffic]:
     found = []
     for group in facts.groups:
         counts = np.array([number in steps for number in group.matched.step.tolist()], np.bool_)
-        # Sizes of an all-to-all vary with its data: all of a group are one.
-        sizes = np.where(group.matched.kind == _ALL_TO_ALL, 0, group.matched.bytes)
+        # Sizes of an all-to-all vary with its data: all of a group with elements of one size are one.
+        sizes = np.where(group.matched.kind == _ALL_TO_ALL, group.matched.element, group.matched.bytes)
         keys = np.stack((group.matched.kind.astype(np.int64), sizes))[:, counts]
         for kind, size in np.unique(keys, axis=1).T.tolist():
             chosen = counts & (group.matched.kind == kind) & (sizes == size)
@@ -101,14 +103,14 @@ def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
     last_end = np.where(present, group.end[:, chosen], np.iinfo(np.int64).min).max(axis=0)
     shortest = np.where(present, duration, np.iinfo(np.int64).max).min(axis=0)
     transfer = np.where(whole, last_end - group.at[chosen], shortest)
-    size = matched.group.size or (len(matched.lanes) if len(matched.lanes) > 1 else None)
+    size, count = matched.members, int(present.sum(axis=1).max(initial=0))
     known = matched.bytes[chosen][matched.bytes[chosen] != NULL]
     bytes_ = _size(kind, int(np.median(known)) if known.size else NULL, size)
     taken = max(int(np.median(transfer)), 1)
     algorithm = None if bytes_ is None else bytes_ * 1e9 / taken
     factor = bus_factor(kind, size)
     link = _link(facts, group)
-    per_step = int(chosen.sum()) / max(len(facts.used_steps), 1)
+    per_step = count / max(len(facts.used_steps), 1)
     plain = None if bytes_ is None or link is None else round(bytes_ * per_step / link * 1e9)
     return Traffic(
         group=matched.group.name,
@@ -117,7 +119,7 @@ def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
         kind=kind,
         bytes=bytes_,
         imbalance=_imbalance(facts, group, chosen),
-        count=int(chosen.sum()),
+        count=count,
         per_step=per_step,
         duration_ns=int(np.median(duration[present])),
         wait_ns=round(float(group.wait[:, chosen][present & told].mean())) if (present & told).any() else None,
@@ -135,10 +137,11 @@ def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
 
 def _imbalance(facts: JobFacts, group: Arrivals, chosen: Bools) -> float | None:
     """The largest of the ranks' total sizes over their mean."""
-    totals = []
+    if len(group.matched.lanes) < 2 or np.isin(group.matched.kind[chosen], EQUAL).all():
+        return None
+    shared, totals = chosen & group.matched.present.all(axis=0), []
     for row, lane in enumerate(group.matched.lanes):
-        at = group.matched.at[row, chosen]
-        sizes = facts.partials[lane.partial].collectives.bytes[at[at >= 0]]
+        sizes = facts.partials[lane.partial].collectives.bytes[group.matched.at[row, shared]]
         if not sizes.size or (sizes == NULL).any():
             return None
         totals.append(float(sizes.mean()))
@@ -176,7 +179,8 @@ def _link(facts: JobFacts, group: Arrivals) -> float | None:
     """Peak of the link between a group's devices in one direction: data sheets quote both directions together."""
     partials = [facts.partials[lane.partial] for lane in group.matched.lanes]
     hosts = {partial.host for partial in partials}
-    whole = len(partials) >= (group.matched.group.size or len(partials))
+    members = group.matched.members
+    whole = members is not None and len(partials) >= members
     if len(hosts) != 1 or not whole or (None in hosts and len(partials) > 1):
         return None
     return link_of([device for partial in partials for device in partial.devices])

@@ -7,8 +7,7 @@ library that communicates there (gloo, MPI, UCC) is one.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.cluster.groups import Group, groups_of
 from stepscope.cluster.halves import joined
+from stepscope.cluster.messages import Message, recorded_message
 from stepscope.limits import COLLECTIVES_KEPT
 from stepscope.names import kernels
 from stepscope.names.collectives import Collective, called, host_collective, is_dispatch, message_bytes
@@ -46,6 +46,8 @@ class Collectives:
     end: I64
     bytes: I64
     """Bytes that this rank puts in."""
+    element: I64
+    """Bytes of an element, NULL where its type is not recorded."""
     groups: tuple[Group, ...]
     left_out: int = 0
     """Later collectives that are not kept."""
@@ -77,10 +79,20 @@ def collectives_of(facts: Facts) -> Collectives:
         start=table["start"],
         end=table["end"],
         bytes=table["bytes"],
-        groups=tuple(names),
+        element=table["element"],
+        groups=tuple(_sized(names, np.array(group, np.int64), table["ranks"])),
         width=_width(facts.trace),
     )
     return _kept(found)
+
+
+def _sized(groups: list[Group], of: I64, ranks: I64) -> list[Group]:
+    """Groups whose size is not recorded have the one that the sizes of their messages tell, where all tell one."""
+    found = []
+    for number, group in enumerate(groups):
+        told = np.unique(ranks[(of == number) & (ranks != NULL)]).tolist() if group.size is None else []
+        found.append(replace(group, size=told[0]) if len(told) == 1 else group)
+    return found
 
 
 def _kept(found: Collectives) -> Collectives:
@@ -106,7 +118,7 @@ def _on_device(facts: Facts, activity: DeviceActivity) -> _Part:
     rows, calls, slices = activity.row[at], activity.call[at], activity.slice[at]
     ops = trace.device_ops
     dispatch = _dispatches(trace, calls)
-    bytes_ = _bytes(trace, ops.message_elements[rows], ops.dtype[rows], dispatch)
+    messages = _messages(trace, ops.message_elements[rows], ops.dtype[rows], dispatch)
     kind = _kinds(trace, slices, ops.collective[rows], dispatch)
     columns = {
         "device": np.full(at.size, activity.device, np.int64),
@@ -114,7 +126,7 @@ def _on_device(facts: Facts, activity: DeviceActivity) -> _Part:
         "step": _steps(facts, activity, at),
         "start": activity.start[at],
         "end": end,
-        "bytes": bytes_,
+        **messages,
     }
     return columns, groups_of(trace, activity.device, rows, slices)
 
@@ -137,7 +149,7 @@ def _on_host(facts: Facts) -> _Part:
         "step": step.astype(np.int64),
         "start": start,
         "end": start + slices.dur_ns[rows],
-        "bytes": _host_bytes(trace, rows, kinds),
+        **_host_messages(trace, rows, kinds),
     }
     libraries = [trace.name_of(row).split(":")[0] for row in rows.tolist()]
     return columns, [_named(trace, library) for library in libraries]
@@ -155,11 +167,11 @@ def _host_kind(name: str) -> int:
     return -1 if kind is None else KINDS.index(kind)
 
 
-def _host_bytes(trace: Trace, ranges: Rows, kinds: I64) -> I64:
-    """Message sizes: those of the range itself, else of the dispatcher's op, whose k-th of a kind it carries out."""
+def _host_messages(trace: Trace, ranges: Rows, kinds: I64) -> dict[str, I64]:
+    """Messages: those of the range itself, else of the dispatcher's op, whose k-th of a kind it carries out."""
     row_of = {int(slice_): row for row, slice_ in enumerate(trace.host_ops.slice.tolist())}
     own = [row_of.get(row) for row in ranges.tolist()]
-    found = np.array([NULL if row is None else _recorded_bytes(trace, row) or NULL for row in own], np.int64)
+    found = [None if row is None else recorded_message(trace, row) for row in own]
     ops, names = trace.host_ops, trace.slices.name
     is_op = mapped(names[ops.slice], trace.strings, lambda name: name.startswith("c10d::"), np.bool_)
     at = np.flatnonzero(is_op & (ops.input_dims >= 0))
@@ -167,10 +179,18 @@ def _host_bytes(trace: Trace, ranges: Rows, kinds: I64) -> I64:
     kind_of = [called(trace.name_of(int(ops.slice[row]))) for row in at.tolist()]
     for kind in np.unique(kinds).tolist():
         rows = [row for row, one in zip(at.tolist(), kind_of, strict=True) if one == KINDS[kind]]
-        mine = np.flatnonzero(kinds == kind)
-        if len(rows) == mine.size and (found[mine] == NULL).all():
-            found[mine] = [_recorded_bytes(trace, row) or NULL for row in rows]
-    return found
+        mine = np.flatnonzero(kinds == kind).tolist()
+        if len(rows) == len(mine) and all(found[one] is None for one in mine):
+            for one, row in zip(mine, rows, strict=True):
+                found[one] = recorded_message(trace, row)
+    return _columns(found)
+
+
+def _columns(messages: list[Message | None]) -> dict[str, I64]:
+    known = {"bytes": [NULL if one is None else one.bytes for one in messages]}
+    known["element"] = [NULL if one is None else one.element for one in messages]
+    known["ranks"] = [NULL if one is None or one.ranks is None else one.ranks for one in messages]
+    return {name: np.array(values, np.int64) for name, values in known.items()}
 
 
 def _steps(facts: Facts, activity: DeviceActivity, at: I64) -> I64:
@@ -224,16 +244,24 @@ def _kernel_kind(name: str) -> int:
     return KINDS.index(kernels.describe(name).collective or Collective.GENERIC)
 
 
-def _bytes(trace: Trace, elements: I64, dtype: I32, dispatch: list[I64]) -> I64:
-    found = np.full(elements.size, NULL, np.int64)
+def _messages(trace: Trace, elements: I64, dtype: I32, dispatch: list[I64]) -> dict[str, I64]:
+    """Messages of device ops: by their own arguments, else by the ops around their launches, innermost first; how many
+    ranks share them only an op tells that names its output too."""
+    found: list[Message | None] = [None] * elements.size
     for at in np.flatnonzero((elements != NULL) & (dtype >= 0)).tolist():
-        found[at] = message_bytes(int(elements[at]), trace.strings[int(dtype[at])]) or NULL
+        kind = trace.strings[int(dtype[at])]
+        size, element = message_bytes(int(elements[at]), kind), message_bytes(1, kind)
+        found[at] = Message(size, element, None) if size and element else None
     row_of = {int(slice_): row for row, slice_ in enumerate(trace.host_ops.slice.tolist())} if dispatch else {}
     for rows in dispatch:
-        for at in np.flatnonzero((found == NULL) & (rows >= 0)).tolist():
-            row = row_of.get(int(rows[at]))
-            found[at] = NULL if row is None else _recorded_bytes(trace, row) or NULL
-    return found
+        for at in np.flatnonzero(rows >= 0).tolist():
+            own, row = found[at], row_of.get(int(rows[at]))
+            if row is None or (own is not None and own.ranks is not None):
+                continue
+            said = recorded_message(trace, row)
+            found[at] = said if own is None or said is None else replace(own, ranks=said.ranks)
+            found[at] = found[at] or own
+    return _columns(found)
 
 
 def _width(trace: Trace) -> int | None:
@@ -244,24 +272,3 @@ def _width(trace: Trace) -> int | None:
         if called(trace.strings[int(ops.collective[row])]) in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER):
             counts[int(ops.dtype[row])] = counts.get(int(ops.dtype[row]), 0) + int(ops.message_elements[row])
     return message_bytes(1, trace.strings[max(counts, key=lambda code: counts[code])]) if counts else None
-
-
-def _recorded_bytes(trace: Trace, row: int) -> int | None:
-    """Bytes of the tensors a host op took in, from its shapes; None where shapes or types are not recorded.
-
-    An op that takes an output and an input (``_allgather_base_``) has the input last; lists of tensors have no type.
-    """
-    dims, types = trace.host_ops.input_dims[row], trace.host_ops.input_types[row]
-    if dims < 0 or types < 0:
-        return None
-    try:
-        shapes, kinds = json.loads(trace.strings[int(dims)]), json.loads(trace.strings[int(types)])
-        sizes = [
-            message_bytes(int(np.prod(shape, dtype=np.int64)), kind)
-            for shape, kind in zip(shapes, kinds, strict=True)
-            if shape and all(type(n) is int for n in shape)
-        ]
-    except (ValueError, TypeError, RecursionError, OverflowError):
-        return None
-    tensors = [size for size in sizes if size]
-    return tensors[-1] if tensors else None
