@@ -99,7 +99,7 @@ test('of the standard palette no two categories look alike to usual vision', () 
 
 const KINDS = ['kernel', 'collective', 'copy', 'memset', 'host_op', 'runtime_call', 'python_frame', 'sync',
   'allocation', 'compile', 'annotation', 'step', 'module', 'scope', 'device_wait', 'device_annotation', 'overhead',
-  'other', 'idle', 'phase'];
+  'other', 'idle', 'cause', 'phase'];
 
 /**
  * A trace's names.
@@ -108,7 +108,8 @@ const KINDS = ['kernel', 'collective', 'copy', 'memset', 'host_op', 'runtime_cal
  * @param {number[]} kinds
  */
 function model(kindNames, texts, kinds) {
-  const part = { texts, kindNames, kinds: Uint8Array.from(kinds), precisions: texts.map(() => 'bf16') };
+  const part = { texts, kindNames, kinds: Uint8Array.from(kinds), precisions: texts.map(() => 'bf16'),
+    categories: Uint8Array.from(texts.keys()), categoryList: texts.map((name) => ({ name })) };
   return /** @type {import('../../src/stepscope/web/static/trace/model.js').Model} */ (/** @type {unknown} */ (part));
 }
 

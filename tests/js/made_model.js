@@ -1,6 +1,6 @@
 /** Models of traces as the viewer holds them, made by hand. */
 
-const KINDS = ['host_op', 'kernel', 'idle'];
+const KINDS = ['host_op', 'kernel', 'idle', 'cause', 'step_window'];
 
 /**
  * A model of tracks; a track is a list of lanes, a lane a list of [start, dur, name].
@@ -34,7 +34,7 @@ export function model(given, about = {}, flows = []) {
     categoryList: [{ name: 'compute', label: 'computing', busy: true }, { name: 'copy', label: 'copying', busy: true },
       { name: 'input', label: 'input', busy: false }],
     tracks, lanes, counters: [], steps: [{ name: 'step 4', start: 0, end: 100, source: 0 }],
-    sources: [{ header: { rank: 3 }, label: 'rank 3', offset: 0 }],
+    sources: [{ header: { rank: 3 }, label: 'rank 3', offset: 0, firstSlice: 0, slices: slices.length }],
     begin: 0, end: Math.max(...slices.map(([start, dur]) => start + dur)),
     flowSource: Int32Array.from(sorted, (f) => f[0]), flowTarget: Int32Array.from(sorted, (f) => f[1]),
     flowKind: Uint8Array.from(sorted, (f) => f[2]),

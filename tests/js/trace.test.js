@@ -107,8 +107,10 @@ test('what is empty leaves a mark, and edges and names are told', () => {
 });
 
 test('the search language', () => {
-  const made = model([[[[0, 5, 'aten::mm'], [10, 500, 'memcpy HtoD'], [1000, 50, 'gemm<"x">']]]],
-    { 'gemm<"x">': [1, 0], 'memcpy HtoD': [1, 1] });
+  const made = model([[[[0, 5, 'aten::mm'], [10, 500, 'memcpy HtoD'], [1000, 50, 'gemm<"x">']]],
+    [[[0, 100, 'step 4']]]],
+    { 'step 4': [4, 255], 'gemm<"x">': [1, 0], 'memcpy HtoD': [1, 1] });
+  made.tracks[1].type = 'steps';
   const find = (/** @type {string} */ text) => [...findSlices(made, parseQuery(text))];
   assert.deepEqual(find('kind:kernel -name:memcpy'), [2]);
   assert.deepEqual(find('cat:kernel dur>100'), [1]);
@@ -117,7 +119,7 @@ test('the search language', () => {
   assert.deepEqual(find('/^MEM/i|'), []);
   assert.deepEqual(find('/^MEM/i'), [1]);
   assert.deepEqual(find('mm|memcpy'), [0, 1, 2]);
-  assert.deepEqual(find('rank:3 step:4 dur>=5ns'), [0, 1]);
+  assert.deepEqual(find('rank:3 step:4 dur>=5ns kind:kernel|host_op'), [0, 1]);
   assert.deepEqual(find('name:"gemm<\\"x\\">"'), [2]);
   assert.deepEqual(find('track:/stream 7/'), []);
   assert.match(String(parseQuery('dur>fast').error), /is no time/);
@@ -161,7 +163,7 @@ test('flame graphs', () => {
 test('neighbours: beside, inside, around, of the same name, along flows', () => {
   assert.deepEqual([beside(NESTED, 0, 1), beside(NESTED, 1, 1), across(NESTED, 0, 1)], [1, -1, 2]);
   assert.deepEqual(enclosing(NESTED, 5), [3, 0]);
-  assert.deepEqual([...occurrences(NESTED, NESTED.texts.indexOf('a'))], [2, 5, 4]);
+  assert.deepEqual([...occurrences(NESTED, NESTED.texts.indexOf('a'), NESTED.sources[0])], [2, 5, 4]);
   assert.deepEqual([sliceAt(NESTED, 0, 150, 10), sliceAt(NESTED, 0, 104, 10), sliceAt(NESTED, 0, 220, 0)], [-1, 0, 1]);
   const flowing = model([[[[0, 1, 'call'], [5, 1, 'call']]], [[[9, 1, 'k']]]], {}, [[0, 2, 1], [1, 2, 0]]);
   assert.deepEqual(flowsOf(flowing, 2).into, [{ slice: 0, kind: 'launch' }, { slice: 1, kind: 'arrow' }]);
@@ -169,7 +171,7 @@ test('neighbours: beside, inside, around, of the same name, along flows', () => 
   flowing.peers = new Map([[1, [0, 1, 2]]]);
   assert.deepEqual(flowsOf(flowing, 1), { into: [{ slice: 0, kind: 'collective' }],
     out: [{ slice: 2, kind: 'arrow' }, { slice: 2, kind: 'collective' }] });
-  const told = spread(NESTED, occurrences(NESTED, NESTED.texts.indexOf('a')));
+  const told = spread(NESTED, occurrences(NESTED, NESTED.texts.indexOf('a'), NESTED.sources[0]));
   assert.deepEqual([told.count, told.total, told.min, told.p50, told.max], [3, 60, 10, 20, 30]);
 });
 

@@ -36,14 +36,14 @@ test('a flame graph of two ranges shows what is gone', () => {
 test('bins of durations have edges in whole ns, and hold every slice', () => {
   const durations = [0, 1, 1, 5, 1000, 999_999, 1_000_000];
   const made = model([[durations.map((dur, at) => [at * 2_000_000, dur, 'k'])]]);
-  const { bins, edges } = spread(made, occurrences(made, 0));
+  const { bins, edges } = spread(made, occurrences(made, 0, made.sources[0]));
   assert.equal(edges[0], 0);
   assert.equal(edges[edges.length - 1], 1_000_001);
   bins.forEach((/** @type {number} */ count, /** @type {number} */ at) => {
     assert.equal(durations.filter((dur) => dur >= edges[at] && dur < edges[at + 1]).length, count);
   });
   const same = model([[[[0, 7, 'k'], [10, 7, 'k']]]]);
-  assert.equal(spread(same, occurrences(same, 0)).bins.reduce((sum, count) => sum + count, 0), 2);
+  assert.equal(spread(same, occurrences(same, 0, same.sources[0])).bins.reduce((sum, count) => sum + count, 0), 2);
 });
 
 test('a whole name is asked for with an equals sign; sums by name have most time first', () => {

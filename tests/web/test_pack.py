@@ -87,6 +87,7 @@ def test_every_slice_is_drawn_and_every_gap_has_its_cause(name: str, tmp_path: P
     idle = [account.idle for account in facts.accounts if account.idle is not None]
     assert found["gaps"]["count"] == sum(len(one.gaps) for one in idle)
     assert found["gaps"]["total"] == sum(int((one.gaps.end - one.gaps.start).sum()) for one in idle)
+    assert found["idle"] == {"count": found["gaps"]["count"], "total": found["gaps"]["total"]}
     if not idle:
         return
     document = made.document()["analyses"]["idle"]["gaps"]

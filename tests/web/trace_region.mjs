@@ -12,6 +12,7 @@ const range = { begin: Number(begin), end: Number(end), tracks: meta.tracks.map(
 const { sums, devices } = engine.area(range);
 const gaps = await engine.gaps({ begin: -Infinity, end: Infinity, device: null });
 const first = engine.search({ text: 'kind:kernel|collective|copy|memset' });
+const idle = engine.search({ text: 'kind:idle' });
 const details = await engine.details[0].all();
 const costs = Array.from(engine.model.id, (id, at) => [id, details(at).filter(({ table }) => table === 'cost')])
   .filter(([, found]) => found.length)
@@ -22,7 +23,7 @@ console.log(JSON.stringify({
   progress, losses: meta.sources[0].header.losses, tracks: meta.tracks, devices: devices.map(({ group, parts }) => ({ group, parts })),
   sums: sums.map((sum) => ({ ...sum, track: meta.tracks[sum.track].id })),
   gaps: { count: gaps.count, total: gaps.total, listed: gaps.listed.slice(0, 30) },
-  found: { count: first.count, total: first.total },
+  found: { count: first.count, total: first.total }, idle: { count: idle.count, total: idle.total },
   info: first.listed.length ? await engine.info({ slice: first.listed[0].slice }) : null,
   ids: Array.from(engine.model.id).filter((id) => id >= 0).length,
 }));

@@ -16,13 +16,14 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.layers import Paths, layer_paths
 from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_code
+from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.trace.tables import I32, I64, U8, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
 NO_CATEGORY = 255
-IDLE, WINDOW, PHASE, SCOPE, INSTANT = range(len(Kind), len(Kind) + 5)
+IDLE, CAUSE, WINDOW, PHASE, SCOPE, INSTANT = range(len(Kind), len(Kind) + 6)
 """Kinds of what the viewer draws beside a profile's own slices."""
-KINDS = (*(kind.name.lower() for kind in Kind), "idle", "step_window", "phase", "scope", "instant")
+KINDS = (*(kind.name.lower() for kind in Kind), "idle", "cause", "step_window", "phase", "scope", "instant")
 
 _SCOPE_DEPTH = 8
 """Nested modules or scopes drawn above a device: more levels hide the streams."""
@@ -274,7 +275,10 @@ def _scopes(texts: Texts, activity: DeviceActivity, paths: Paths | None, group: 
 
 
 def _idle(facts: Facts, texts: Texts, account: Account, group: str) -> Line:
-    """Every gap under its largest cause and, where it has several, their parts inside it."""
+    """Every gap under its largest cause and, where it has several, their parts inside it.
+
+    The parts have a kind of their own: sums of gaps count no time twice.
+    """
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
     length = (pieces.end - pieces.start).astype(np.int64)
@@ -289,11 +293,11 @@ def _idle(facts: Facts, texts: Texts, account: Account, group: str) -> Line:
     number = np.append(np.arange(len(gaps)), np.full(inner.size, -1)).astype(np.int32)
     # A gap stands before its parts, also where the first of them is as long as itself but for nothing.
     order = np.lexsort((number < 0, start - end, start))
-    words = np.array([texts.code(str(one)) for one in CATEGORIES], np.int32)
+    words = np.array([texts.code(LABELS[str(one)].words) for one in CATEGORIES], np.int32)
     size = start.size
     return Line(
         id=f"{group} idle", label="idle, by cause", type="idle", group=group, device=account.rows.device,
         start=start[order], dur=(end - start)[order], text=words[category[order]],
-        kind=np.full(size, IDLE, np.uint8), category=category[order], slice=np.full(size, -1, np.int32),
+        kind=np.where(number[order] < 0, CAUSE, IDLE).astype(np.uint8), category=category[order], slice=np.full(size, -1, np.int32),
         gap=number[order],
     )  # fmt: skip

@@ -14,9 +14,11 @@ import { View } from './view.js';
 /** @typedef {{begin: number, end: number, slices: number, tracks: import('./model.js').Track[],
  *   steps: import('./model.js').Step[], lanes: import('./model.js').Lane[],
  *   sources: (import('./clock.js').Moved & {label: string, header: any})[], names: string[], nameKinds: Uint8Array,
- *   counters: import('./layout.js').CounterAbout[], kindNames: string[]}} Meta */
-/** @typedef {{error: string|null, count: number, total: number, listed: Brief[],
- *   names: {name: string, kind: string, count: number, total: number}[], bins: Uint32Array}} Found */
+ *   counters: import('./layout.js').CounterAbout[], kindNames: string[], kinds: string[]}} Meta `kinds`: those that
+ *   some slice has */
+/** @typedef {{error: string|null, unknown: string[], count: number, total: number, listed: Brief[],
+ *   names: {run: string, name: string, kind: string, count: number, total: number}[],
+ *   runs: {label: string, count: number, total: number}[], bins: Uint32Array}} Found */
 
 const LAYOUTS = 'stepscope-trace-layouts';
 const RULES = 'stepscope-trace-rules';

@@ -116,14 +116,19 @@ export function coloursOf(model, look) {
  */
 function colourOf(model, name, look) {
   const kind = model.kindNames[model.kinds[name]];
-  const text = model.texts[name];
+  const text = waits(kind) ? model.categoryList[model.categories[name]]?.name ?? '' : model.texts[name];
   const turn = hash(text);
-  const varies = kind === 'idle' || kind === 'phase' ? 0 : ((turn >>> 8) % 9) - 4;
+  const varies = waits(kind) || kind === 'phase' ? 0 : ((turn >>> 8) % 9) - 4;
   const apart = look.palette === 'blind' ? blind(kind, text, look) : null;
   if (apart) return legible(/** @type {Rgb} */ (apart.map((one) => one * (1 + varies / 100))), look.theme);
-  const [hue, saturation, lightness] = base(model, name, kind, look, turn);
+  const [hue, saturation, lightness] = base(text, model.precisions[name], kind, look, turn);
   const dim = look.theme === 'dark' ? -10 : look.theme === 'contrast' ? 6 : 4;
   return legible(rgb(hue, saturation, Math.max(22, Math.min(86, lightness + varies * 1.6 + dim))), look.theme);
+}
+
+/** Idle time has the colour of its cause, whatever it is called. @param {string} kind */
+function waits(kind) {
+  return kind === 'idle' || kind === 'cause';
 }
 
 /**
@@ -135,7 +140,7 @@ function colourOf(model, name, look) {
  */
 function blind(kind, text, look) {
   const shade = look.theme === 'light' ? 'light' : 'dark';
-  const hex = kind === 'idle' ? BLIND_CAUSES[shade][text] : look.mode === 'category' ? BLIND[shade][kind] : undefined;
+  const hex = waits(kind) ? BLIND_CAUSES[shade][text] : look.mode === 'category' ? BLIND[shade][kind] : undefined;
   return hex === undefined ? null
     : /** @type {Rgb} */ ([1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
 }
@@ -180,20 +185,19 @@ function ratio(a, b) {
 }
 
 /**
- * @param {import('./model.js').Model} model
- * @param {number} name
+ * @param {string} text
+ * @param {string|null} precision
  * @param {string} kind
  * @param {Look} look
  * @param {number} turn
  * @returns {[number, number, number]}
  */
-function base(model, name, kind, look, turn) {
-  const text = model.texts[name];
-  if (kind === 'idle') return CAUSES[text] ?? [0, 0, 66];
+function base(text, precision, kind, look, turn) {
+  if (waits(kind)) return CAUSES[text] ?? [0, 0, 66];
   if (kind === 'phase') return PHASES[text] ?? [0, 0, 66];
   if (look.mode === 'op') return [turn % 360, 40 + (turn >>> 20) % 20, 58];
   if (look.mode === 'precision' && (kind === 'kernel' || kind === 'collective')) {
-    return PRECISIONS[model.precisions[name] ?? ''] ?? [0, 0, 62];
+    return PRECISIONS[precision ?? ''] ?? [0, 0, 62];
   }
   if (look.mode === 'precision') return [0, 0, 74];
   const own = KINDS[kind] ?? KINDS.other;

@@ -96,15 +96,13 @@ function fact(name, value, title) {
 function facts(app, info) {
   const { about } = info;
   const track = app.meta.tracks[about.track];
-  const step = app.meta.steps.find((one) => one.source === about.source && about.start >= one.start
-    && about.start < one.end);
   return h('dl', null,
     fact('kind', [about.kind.replaceAll('_', ' ')]),
     about.category ? fact('booked to', [about.category]) : null,
     fact('start', [`${formatNs(about.start - app.meta.begin)} (${formatCount(about.start)} ns)`]),
     fact('duration', [`${formatNs(about.dur)} (${formatCount(about.dur)} ns)`]),
     fact('track', [`${[app.sourceLabels[about.source], track.group, track.label].filter(Boolean).join(' · ')}`]),
-    step ? fact('step', [step.name]) : null,
+    info.step ? fact('step', [info.step], track.device === null ? 'of the host' : 'of the device') : null,
     info.launch ? fact('launched by', [link(app, info.launch),
       ` ${formatNs(about.start - info.launch.start)} after the call began`]) : null,
     about.id >= 0 ? fact('slice', [String(about.id)], 'Its id in the tables (stepscope query)') : null);

@@ -9,11 +9,12 @@ import { difference, flame, sandwich } from './flame.js';
 import { gapList, gapOf } from './gaps.js';
 import { finest, levelsOf, lowerBound } from './lod.js';
 import { readModel, readRest } from './model.js';
-import { across, beside, brief, enclosing, flowsOf, occurrences, sliceAt, spread } from './navigate.js';
+import { across, beside, brief, enclosing, flowsOf, laneOf, occurrences, sliceAt, spread } from './navigate.js';
 import { overview } from './overview.js';
-import { locate, neighbour, stepped, sumByName, sumWithin } from './pick.js';
-import { findSlices, parseQuery } from './query.js';
+import { locate, neighbour, stepped, sumByName, sumByRun, sumWithin } from './pick.js';
+import { findSlices, kindsIn, parseQuery, unheard } from './query.js';
 import { Raster } from './raster.js';
+import { windowAt } from './steps.js';
 
 /** @typedef {{lanes: number[], counter: number, y: number, height: number, tint: boolean, shared: number[],
  *   log: boolean, mode: import('./counter.js').Mode}} FrameRow `counter` is -1 for slices; `shared`: the counters whose
@@ -40,7 +41,7 @@ export class Engine {
     this.look = { mode: 'category', palette: 'standard', theme: 'light' };
     this.raster = new Raster();
     this.hits = new Int32Array(0);
-    /** @type {{name: number, slices: Int32Array}|null} */
+    /** @type {{name: number, source: number, slices: Int32Array}|null} */
     this.same = null;
     /** @type {Map<string, import('./counter.js').Series>} */
     this.series = new Map();
@@ -64,7 +65,7 @@ export class Engine {
         { offset, drift, driftAt, label, header })),
       counters: model.counters.map(({ number, label, group, unit, source, low, high }) => (
         { number, label, group, unit, source, low, high })),
-      kindNames: model.kindNames,
+      kindNames: model.kindNames, kinds: kindsIn(model, 'kind'),
       lanes: model.lanes, names: model.texts, nameKinds: model.kinds,
     };
   }
@@ -215,21 +216,26 @@ export class Engine {
       list.slice(0, HITS_MARKED).map((one) => ({ kind: one.kind, to: brief(model, one.slice) })));
     const launch = flows.into.find((one) => one.kind === 'launch')?.slice ?? -1;
     const within = enclosing(model, launch >= 0 ? launch : slice).map((one) => brief(model, one));
-    const same = this.sameName(model.name[slice]);
+    const same = this.sameName(slice);
     return {
       about,
       arguments: await this.details[about.source].of(slice - source.firstSlice),
       into: told(flows.into), out: told(flows.out), outCount: flows.out.length, intoCount: flows.into.length,
       within, launch: launch >= 0 ? brief(model, launch) : null,
       gap: gapOf(model, slice),
+      step: windowAt(model, model.tracks[about.track], about.start),
       spread: spread(model, same),
       parts: about.depth >= 0 ? sumWithin(model, slice) : [],
     };
   }
 
-  /** @param {number} name */
-  sameName(name) {
-    if (this.same?.name !== name) this.same = { name, slices: occurrences(this.model, name) };
+  /** The slices of the name of a slice in its run. @param {number} slice */
+  sameName(slice) {
+    const name = this.model.name[slice];
+    const source = this.model.tracks[this.model.lanes[laneOf(this.model, slice)].track].source;
+    if (this.same?.name !== name || this.same.source !== source) {
+      this.same = { name, source, slices: occurrences(this.model, name, this.model.sources[source]) };
+    }
     return this.same.slices;
   }
 
@@ -243,7 +249,7 @@ export class Engine {
     let found = -1;
     if (how === 'beside') found = beside(model, slice, way);
     else if (how === 'across') found = across(model, slice, way);
-    else if (how === 'same') found = neighbour(this.sameName(model.name[slice]), slice, way);
+    else if (how === 'same') found = neighbour(this.sameName(slice), slice, way);
     else if (how === 'hit') found = this.hits.length ? stepped(this.hits, slice, way) : -1;
     else {
       const { into, out } = flowsOf(model, slice);
@@ -256,22 +262,24 @@ export class Engine {
   search({ text }) {
     const { model } = this;
     const query = parseQuery(text);
-    if (query.error || !query.terms.length) {
+    const error = query.error ?? unheard(model, query);
+    const { unknown } = query;
+    if (error || !query.terms.length) {
       this.hits = new Int32Array(0);
-      return { error: query.error, count: 0, total: 0, listed: [], names: [], bins: new Uint32Array(0) };
+      return { error, unknown, count: 0, total: 0, listed: [], names: [], runs: [], bins: new Uint32Array(0) };
     }
     this.hits = findSlices(model, query);
     const bins = new Uint32Array(1024);
     const per = bins.length / (model.end - model.begin);
-    let total = 0;
     for (const i of this.hits) {
-      total += model.dur[i];
       bins[Math.min(bins.length - 1, Math.floor((model.start[i] - model.begin) * per))] += 1;
     }
     const longest = this.hits.length > HITS_LISTED
       ? Int32Array.from(this.hits).sort((a, b) => model.dur[b] - model.dur[a]).subarray(0, HITS_LISTED) : this.hits;
     const listed = Array.from(longest, (i) => brief(model, i));
-    return { error: null, count: this.hits.length, total, listed, names: sumByName(model, this.hits), bins };
+    const runs = sumByRun(model, this.hits);
+    const total = runs.reduce((sum, run) => sum + run.total, 0);
+    return { error, unknown, count: this.hits.length, total, listed, names: sumByName(model, this.hits), runs, bins };
   }
 
   /** The hits in sight, to be marked. @param {{begin: number, end: number, lanes: number[]}} view */

@@ -40,13 +40,15 @@ export async function gapsTab(app) {
 export async function searchTab(app) {
   const { found } = app;
   const help = h('p', { class: 'tv-dim' },
-    'Words, /regex/, -not, and fields: name: kind: cat: dtype: track: rank: step:12 dur>100us start<2s. ',
-    'Example: kind:kernel -name:memcpy dur>100us');
+    'Words, /regex/, -not, and fields: name: kind: cat: dtype: track: rank: run: step:12 dur>100us start<2s end>1s. ',
+    `Kinds here: ${app.meta.kinds.join(', ')}. Example: kind:kernel -name:memcpy dur>100us`);
   if (!found) return [help];
   if (found.error) return [h('p', { class: 'tv-bad', role: 'alert' }, found.error), help];
   return [
-    h('p', null, `${formatCount(found.count)} slices, ${formatNs(found.total)} in all`
-      + `${found.count > found.listed.length ? '; the longest are listed' : ''}.`),
+    found.unknown.length ? h('p', { class: 'tv-warn', role: 'note' },
+      `${found.unknown.join(', ')}: no field of that name, so it was looked for in the names.`) : null,
+    h('p', null, sums(found), found.count > found.listed.length ? '; the longest are listed.' : '.'),
+    found.count ? null : help,
     table({ label: 'Hits', rows: found.listed, onRow: (row) => app.select(row, { reveal: true, tab: null }),
       rowLabel: 'Show', columns: [
         { title: 'Name', value: (row) => row.name, wide: true },
@@ -58,12 +60,25 @@ export async function searchTab(app) {
       ] }),
     found.names.length > 1 ? h('details', { class: 'tv-sums' }, h('summary', null, 'By name'), table({
       label: 'Hits by name', rows: found.names, columns: [
+        { title: 'Run', value: (row) => (found.runs.length > 1 ? row.run : '') },
         { title: 'Name', value: (row) => row.name, wide: true },
         { title: 'Kind', value: (row) => row.kind.replaceAll('_', ' ') },
         { title: 'Count', value: (row) => row.count, show: (row) => formatCount(row.count), numeric: true },
         { title: 'Total', value: (row) => row.total, show: (row) => formatNs(row.total), numeric: true },
       ] })) : null,
   ];
+}
+
+/**
+ * How many slices were found and how long they are together, of several runs each by itself.
+ * @param {import('./app.js').Found} found
+ */
+export function sums({ count, total, runs }) {
+  const told = (/** @type {{count: number, total: number}} */ one) => (
+    `${formatCount(one.count)} ${one.count === 1 ? 'slice' : 'slices'}, ${formatNs(one.total)}`);
+  const parts = runs.filter((run) => run.count);
+  if (parts.length < 2) return `${told({ count, total })} in all`;
+  return parts.map((run) => `${run.label}: ${told(run)}`).join('; ');
 }
 
 /** @param {App} app */

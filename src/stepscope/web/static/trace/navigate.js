@@ -161,17 +161,19 @@ export function flowsOf(model, slice) {
 }
 
 /**
- * Every slice of a name and kind in order of time.
+ * Every slice of a name and kind in a run, in order of time.
  * @param {Model} model
  * @param {number} name
+ * @param {{firstSlice: number, slices: number}} run
  * @returns {Int32Array}
  */
-export function occurrences(model, name) {
+export function occurrences(model, name, { firstSlice, slices }) {
+  const end = firstSlice + slices;
   let count = 0;
-  for (let i = 0; i < model.slices; i += 1) if (model.name[i] === name) count += 1;
+  for (let i = firstSlice; i < end; i += 1) if (model.name[i] === name) count += 1;
   const found = new Int32Array(count);
   let at = 0;
-  for (let i = 0; i < model.slices; i += 1) {
+  for (let i = firstSlice; i < end; i += 1) {
     if (model.name[i] === name) {
       found[at] = i;
       at += 1;

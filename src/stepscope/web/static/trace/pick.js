@@ -8,20 +8,35 @@ import { brief } from './navigate.js';
 const NAMES_TOLD = 200;
 
 /**
- * Count and time of slices by name, most time first.
+ * Count and time of slices by run.
+ * @param {import('./model.js').Model} model
+ * @param {Int32Array} slices rising
+ */
+export function sumByRun(model, slices) {
+  return model.sources.map(({ label, firstSlice, slices: size }) => {
+    const part = slices.subarray(lowerBound(slices, firstSlice), lowerBound(slices, firstSlice + size));
+    return { label, count: part.length, total: part.reduce((sum, i) => sum + model.dur[i], 0) };
+  });
+}
+
+/**
+ * Count and time of slices by run and name, most time first.
  * @param {import('./model.js').Model} model
  * @param {Int32Array} slices
  */
 export function sumByName(model, slices) {
-  /** @type {Map<number, {name: string, kind: string, count: number, total: number}>} */
+  /** @type {Map<string, {run: string, name: string, kind: string, count: number, total: number}>} */
   const sums = new Map();
+  const { sources } = model;
   for (const i of slices) {
     const name = model.name[i];
-    const sum = sums.get(name) ?? { name: model.texts[name], kind: model.kindNames[model.kinds[name]], count: 0,
-      total: 0 };
+    const run = sources.length > 1 ? sources.findLastIndex(({ firstSlice }) => firstSlice <= i) : 0;
+    const key = `${run} ${name}`;
+    const sum = sums.get(key) ?? { run: sources[run].label, name: model.texts[name],
+      kind: model.kindNames[model.kinds[name]], count: 0, total: 0 };
     sum.count += 1;
     sum.total += model.dur[i];
-    sums.set(name, sum);
+    sums.set(key, sum);
   }
   return [...sums.values()].sort((a, b) => b.total - a.total).slice(0, NAMES_TOLD);
 }

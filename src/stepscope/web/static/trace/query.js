@@ -1,13 +1,16 @@
 /**
- * The search language: words, `-word`, `/regex/`, and fields `name: kind: cat: dtype: track: rank: step: dur> start<`.
+ * The search language: words, `-word`, `/regex/`, and fields such as `kind:` and `dur>`.
  * All must hold; `a|b` in a value is either, `name=` is the whole name.
  */
+import { stepAt } from './steps.js';
 import { parseNs } from './units.js';
 
 /** @typedef {{field: string, op: string, value: string, not: boolean}} Term */
-/** @typedef {{terms: Term[], error: string|null}} Query */
+/** @typedef {{terms: Term[], error: string|null, unknown: string[]}} Query `unknown`: what looks like a field and is
+ *   none, and so is text */
 
-const FIELDS = ['name', 'kind', 'cat', 'track', 'rank', 'step', 'dur', 'start', 'end', 'dtype'];
+export const FIELDS = ['name', 'kind', 'cat', 'track', 'rank', 'run', 'step', 'dur', 'start', 'end', 'dtype'];
+const NUMBERS = ['step', 'rank'];
 const TERM = /(-?)(?:(\w+)(:|>=|<=|>|<|=))?(?:"((?:[^"\\]|\\.)*)"|(\/(?:[^/\\]|\\.)+\/i?)|(\S+))/g;
 
 /**
@@ -17,6 +20,8 @@ const TERM = /(-?)(?:(\w+)(:|>=|<=|>|<|=))?(?:"((?:[^"\\]|\\.)*)"|(\/(?:[^/\\]|\
 export function parseQuery(text) {
   /** @type {Term[]} */
   const terms = [];
+  /** @type {string[]} */
+  const unknown = [];
   for (const found of text.matchAll(TERM)) {
     const [, minus, word, op, quoted, regex, plain] = found;
     const isField = word !== undefined && FIELDS.includes(word.toLowerCase());
@@ -26,10 +31,11 @@ export function parseQuery(text) {
       ? { field: word.toLowerCase(), op, value, not: minus === '-' }
       : { field: 'name', op: ':', value: `${word ?? ''}${op ?? ''}${value}`, not: minus === '-' };
     const error = wrong(term);
-    if (error) return { terms: [], error };
+    if (error) return { terms: [], error, unknown };
     terms.push(term);
+    if (word !== undefined && !isField && !value.startsWith(':')) unknown.push(word);
   }
-  return { terms, error: null };
+  return { terms, error: null, unknown };
 }
 
 /**
@@ -40,7 +46,8 @@ function wrong(term) {
   const isNumber = ['dur', 'start', 'end'].includes(term.field);
   if (isNumber && Number.isNaN(parseNs(term.value))) return `${term.value} is no time; write 100us, 2ms or 1.5s`;
   if (isNumber && term.op === ':') return `compare ${term.field} with > or <`;
-  if (!isNumber && !['step', 'rank'].includes(term.field) && term.op !== ':' && term.op !== '=') {
+  if (NUMBERS.includes(term.field) && !/^\d+$/.test(term.value)) return `${term.field} is a number: ${term.field}:3`;
+  if (!isNumber && !NUMBERS.includes(term.field) && term.op !== ':' && term.op !== '=') {
     return `${term.field} is text: write ${term.field}:${term.value}`;
   }
   try {
@@ -70,6 +77,33 @@ export function textTest(value) {
 }
 
 /**
+ * What is wrong with a query for this trace: a kind that it has none of; null for nothing.
+ * @param {import('./model.js').Model} model
+ * @param {Query} query
+ * @returns {string|null}
+ */
+export function unheard(model, { terms }) {
+  for (const term of terms) {
+    const test = ['kind', 'cat'].includes(term.field) ? ofName(model, term) : null;
+    if (!test || model.texts.some((_, i) => test(i))) continue;
+    return `nothing here is of the ${term.field === 'kind' ? 'kind' : 'category'} ${term.value}; there are `
+      + kindsIn(model, term.field).join(', ');
+  }
+  return null;
+}
+
+/**
+ * The kinds of a trace, or its kinds and categories.
+ * @param {import('./model.js').Model} model
+ * @param {string} field
+ */
+export function kindsIn({ kinds, kindNames, categories, categoryList }, field) {
+  const found = new Set(Array.from(kinds, (kind) => kindNames[kind]));
+  if (field === 'cat') for (const at of categories) if (categoryList[at]) found.add(categoryList[at].name);
+  return [...found].sort();
+}
+
+/**
  * @param {string} op
  * @param {number} limit
  * @returns {(value: number) => boolean}
@@ -91,8 +125,12 @@ function numberTest(op, limit) {
 export function findSlices(model, query) {
   const { terms } = query;
   const names = new Uint8Array(model.texts.length).fill(1);
+  if (!terms.some(({ field }) => field === 'kind')) {
+    // The causes of a gap lie inside it: it is found itself.
+    model.kinds.forEach((kind, i) => { if (model.kindNames[kind] === 'cause') names[i] = 0; });
+  }
   const tracks = new Uint8Array(model.tracks.length).fill(1);
-  /** @type {((i: number) => boolean)[]} */
+  /** @type {((i: number, track: import('./model.js').Track) => boolean)[]} */
   const each = [];
   for (const term of terms) {
     const nameTest = ofName(model, term);
@@ -103,7 +141,7 @@ export function findSlices(model, query) {
       for (const track of model.tracks) if (trackTest(track) === term.not) tracks[track.number] = 0;
     } else {
       const test = ofSlice(model, term);
-      each.push((i) => test(i) !== term.not);
+      each.push((i, track) => test(i, track) !== term.not);
     }
   }
   /** @type {Int32Array<ArrayBuffer>} */
@@ -111,8 +149,9 @@ export function findSlices(model, query) {
   let size = 0;
   for (const lane of model.lanes) {
     if (!tracks[lane.track]) continue;
+    const track = model.tracks[lane.track];
     for (let i = lane.first; i < lane.first + lane.count; i += 1) {
-      if (!names[model.name[i]] || !each.every((test) => test(i))) continue;
+      if (!names[model.name[i]] || !each.every((test) => test(i, track))) continue;
       if (size === found.length) {
         const grown = new Int32Array(size * 2);
         grown.set(found);
@@ -133,10 +172,17 @@ export function findSlices(model, query) {
 function ofName(model, term) {
   const test = term.op === '=' ? (/** @type {string} */ text) => text === term.value : textTest(term.value);
   if (term.field === 'name') return (i) => test(model.texts[i]);
-  if (term.field === 'kind') return (i) => test(model.kindNames[model.kinds[i]]);
+  const ofKind = (/** @type {number} */ i) => {
+    const kind = model.kindNames[model.kinds[i]];
+    return test(kind) || test(kind.replaceAll('_', ' '));
+  };
+  if (term.field === 'kind') return ofKind;
   if (term.field === 'dtype') return (i) => test(model.precisions[i] ?? '');
   if (term.field === 'cat') {
-    return (i) => test(model.kindNames[model.kinds[i]]) || test(model.categoryList[model.categories[i]]?.name ?? '');
+    return (i) => {
+      const { name = '', label = '' } = model.categoryList[model.categories[i]] ?? {};
+      return ofKind(i) || test(name) || test(label);
+    };
   }
   return null;
 }
@@ -151,6 +197,10 @@ function ofTrack(model, term) {
     const test = textTest(term.value);
     return (track) => test(`${track.group} ${track.label} ${track.holds ?? ''}`);
   }
+  if (term.field === 'run') {
+    const test = textTest(term.value);
+    return (track) => test(model.sources[track.source].label);
+  }
   if (term.field === 'rank') {
     const test = numberTest(term.op, Number(term.value));
     return (track) => test(model.sources[track.source].header.rank ?? NaN);
@@ -161,12 +211,12 @@ function ofTrack(model, term) {
 /**
  * @param {import('./model.js').Model} model
  * @param {Term} term
- * @returns {(slice: number) => boolean}
+ * @returns {(slice: number, track: import('./model.js').Track) => boolean}
  */
 function ofSlice(model, term) {
   if (term.field === 'step') {
-    const wanted = model.steps.filter((step) => step.name.replace('step ', '') === term.value);
-    return (i) => wanted.some((step) => model.start[i] >= step.start && model.start[i] < step.end);
+    const test = numberTest(term.op, Number(term.value));
+    return (i, track) => test(stepAt(model, track, model.start[i]));
   }
   const test = numberTest(term.op, parseNs(term.value));
   if (term.field === 'dur') return (i) => test(model.dur[i]);

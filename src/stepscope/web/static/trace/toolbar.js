@@ -2,6 +2,7 @@
 import { h } from '../core/dom.js';
 import { formatCount, formatNs } from '../core/units.js';
 import { MODES } from './colours.js';
+import { sums } from './lists_tabs.js';
 
 const SETTLED_MS = 200;
 
@@ -35,7 +36,8 @@ export function toolbar(app, open) {
   app.on(['search'], () => {
     if (search.value !== app.searched) search.value = app.searched;
     count.textContent = !app.found ? '' : app.found.error ? 'cannot be understood'
-      : `${formatCount(app.found.count)} · ${formatNs(app.found.total)}`;
+      : app.found.runs.length > 1 ? sums(app.found)
+        : `${formatCount(app.found.count)} · ${formatNs(app.found.total)}`;
     count.title = app.found?.error ?? '';
   });
   const mode = h('select', { 'aria-label': 'Colour by', onchange: () => (
