@@ -149,17 +149,19 @@ def read_job(
     of them can be read.
     """
     tasks = [Task(rank, source) for rank, source in ranks.sources.items()]
-    partials, failed = [], []
+    partials, failed, reread = [], [], []
     intake = Intake()
     reads = dask.read_all(tasks, reduce, scheduler, workers) if scheduler else read_all(tasks, entry, reduce, workers)
-    for task, found in reads:
+    for task, found, again in reads:
         if isinstance(found, Failed):
             failed.append(found)
         else:
             partials.append(intake.take(found, task.rank))
+            if again:
+                reread.append(task.rank)
         if progress is not None:
             progress("ranks", len(partials) + len(failed), len(tasks))
     if not partials:
         details = [f"{one.path}: {one.reason}" for one in failed[:8]]
         raise InputError(f"none of the job's {len(tasks)} ranks can be read", *details)
-    return Job(ranks, combine(partials, sorted(failed, key=lambda one: one.path), ranks.duplicates))
+    return Job(ranks, combine(partials, sorted(failed, key=lambda one: one.path), ranks.duplicates, reread))

@@ -16,10 +16,11 @@ import stepscope
 from stepscope import cli, pipeline
 from stepscope.cluster import dask
 from stepscope.cluster.job import Failed
+from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import Task
 from stepscope.cluster.ranks import ranks_of
 from stepscope.errors import Exit, InputError
-from stepscope.jobs import Job
+from stepscope.jobs import Job, read_job
 from stepscope.readers.remote import Shard, shards
 from stepscope.readers.source import Source
 from tests.kit import example_ranks
@@ -83,22 +84,13 @@ def test_a_corrupt_shard_costs_itself_alone_and_is_named(address: str, copies: P
     assert "stepscope-" not in told
 
 
-def dies_once(source: Source) -> str:
-    """A worker that is killed the first time it reads a rank."""
-    marker = source.path.with_suffix(".tried")
-    if source.path.name == "rank1.json" and not marker.exists():
-        marker.write_text("")
-        os.kill(os.getpid(), signal.SIGKILL)
-    return source.path.name
-
-
-def dies(source: Source) -> str:
+def dies(source: Source) -> Any:
     if source.path.name == "rank1.json":
         os._exit(1)
     return source.path.name
 
 
-def fails(source: Source) -> str:
+def fails(source: Source) -> Any:
     raise MemoryError(f"too large: {source.path.name}")
 
 
@@ -108,15 +100,36 @@ def tasks(tmp_path: Path, count: int) -> list[Task]:
     return [Task(rank, Source(tmp_path / f"rank{rank}.json")) for rank in range(count)]
 
 
-def test_a_killed_worker_costs_a_retry(address: str, tmp_path: Path) -> None:
-    found = {task.rank: got for task, got in dask.read_all(tasks(tmp_path, 70), dies_once, address)}  # type: ignore[arg-type]
-    assert (tmp_path / "rank1.tried").exists()
-    assert {rank: str(got) for rank, got in found.items()} == {rank: f"rank{rank}.json" for rank in range(70)}
+def read(tmp_path: Path, reduce: Callable[[Source], Any], scheduler: str) -> dict[int, Any]:
+    """What becomes of five ranks."""
+    return {one.task.rank: one.found for one in dask.read_all(tasks(tmp_path, 5), reduce, scheduler)}
+
+
+def reads_the_second_time(source: Source) -> Partial | Failed:
+    """A worker that is killed the first time it reads a rank."""
+    marker = source.path.with_suffix(".tried")
+    if source.path.name.startswith("rank1.") and not marker.exists():
+        marker.write_text("")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return pipeline.reduce_rank(source)
+
+
+def test_a_killed_worker_costs_a_retry_and_is_named(
+    address: str, copies: Path, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", 1)
+    ranks = ranks_of(pipeline.find(str(copies)).sources)
+    assert ranks is not None
+    job = read_job(ranks, "", reads_the_second_time, scheduler=address)
+    assert len(list(copies.glob("*.tried"))) == 1
+    assert 1 in job.facts.again
+    assert job.document()["analyses"]["ranks"]["stragglers"] == expected["analyses"]["ranks"]["stragglers"]
+    assert job.exit_status is Exit.OK
 
 
 @pytest.mark.slow
 def test_a_rank_that_kills_every_worker_is_named_and_the_others_are_read(address: str, tmp_path: Path) -> None:
-    found = {task.rank: got for task, got in dask.read_all(tasks(tmp_path, 5), dies, address)}  # type: ignore[arg-type]
+    found = read(tmp_path, dies, address)
     lost = found.pop(1)
     assert isinstance(lost, Failed)
     assert lost.path == str(tmp_path / "rank1.json")
@@ -129,8 +142,8 @@ class KilledWorker(Exception):
 
 
 class FakeFuture:
-    def __init__(self, value: Any, error: Exception | None) -> None:
-        self.value, self.error = value, error
+    def __init__(self, key: str, value: Any, error: Exception | None = None) -> None:
+        self.key, self.value, self.error = key, value, error
 
     def add_done_callback(self, call: Callable[[FakeFuture], None]) -> None:
         call(self)
@@ -148,13 +161,17 @@ class FakeFuture:
 class FakeClient:
     """Loses everything that is sent together with rank 1."""
 
+    def subscribe_topic(self, topic: str, handler: Callable[[tuple[float, Any]], None]) -> None:
+        self.tell = handler
+
     def nthreads(self) -> dict[str, int]:
         return {"one": 1}
 
     def map(self, call: Any, batches: list[list[Source]], pure: bool) -> list[FakeFuture]:
         killed = any(source.path.name == "rank1.json" for batch in batches for source in batch)
         error = KilledWorker() if killed else None
-        return [FakeFuture(None if killed else [source.path.name for source in batch], error) for batch in batches]
+        values = [None if killed else [source.path.name for source in batch] for batch in batches]
+        return [FakeFuture("all", value, error) for value in values]
 
     def gather(self, futures: dict[int, FakeFuture], errors: str) -> dict[int, Any]:
         return {at: future.value for at, future in futures.items()}
@@ -163,9 +180,30 @@ class FakeClient:
 def test_what_a_lost_worker_took_with_it_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask, "_client", lambda *_: FakeClient())
     monkeypatch.setattr(dask, "DASK_BATCH_BYTES", 5)
-    found = {task.rank: got for task, got in dask.read_all(tasks(tmp_path, 5), dies, "local")}  # type: ignore[arg-type]
+    found = read(tmp_path, dies, "local")
     assert isinstance(found[1], Failed)
     assert [str(found[rank]) for rank in (0, 2, 3, 4)] == [f"rank{rank}.json" for rank in (0, 2, 3, 4)]
+
+
+class LosesWorkers(FakeClient):
+    """Workers die at two tasks, and another client's at others; each is read all the same."""
+
+    def map(self, call: Any, batches: list[list[Source]], pure: bool) -> list[FakeFuture]:
+        self.tell((0.0, {"action": "remove-worker", "processing-tasks": {"task1"}, "lost-computed-tasks": {"task3"}}))
+        self.tell((0.0, {"action": "remove-worker", "processing-tasks": {"another's"}}))
+        self.tell((0.0, {"action": "add-worker", "worker": "task0"}))
+        self.tell((0.0, "task2"))
+        return [FakeFuture(f"task{at}", call(batch)) for at, batch in enumerate(batches)]
+
+
+def test_ranks_that_were_read_again_are_named(copies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask, "_client", lambda *_: LosesWorkers())
+    monkeypatch.setattr(dask, "DASK_BATCH_BYTES", 1)
+    job = stepscope.open(copies, scheduler="local")
+    assert isinstance(job, Job)
+    told = next(notice for notice in job.notices if notice.code == "rank_read_again")
+    assert told.text == "Ranks 1, 3 had to be read again, as a worker that had them was lost or failed."
+    assert job.exit_status is Exit.OK
 
 
 def test_large_profiles_are_tasks_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,8 +241,8 @@ def test_a_script_needs_no_guard_around_its_main_part(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_a_worker_fails_at_is_named(address: str, tmp_path: Path) -> None:
-    [(_, found)] = dask.read_all(tasks(tmp_path, 1), fails, address)  # type: ignore[arg-type]
-    assert found == Failed(str(tmp_path / "rank0.json"), "its worker failed: MemoryError: too large: rank0.json")
+    [one] = dask.read_all(tasks(tmp_path, 1), fails, address)
+    assert one.found == Failed(str(tmp_path / "rank0.json"), "its worker failed: MemoryError: too large: rank0.json")
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from typing import Any
 
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial
-from stepscope.cluster.pool import Task, cores, own_environment
+from stepscope.cluster.pool import Read, Task, cores, own_environment
 from stepscope.errors import InputError, UsageError
 from stepscope.limits import DASK_AHEAD, DASK_BATCH_BYTES, DASK_LEAST, DASK_WAIT_S
 from stepscope.readers.source import Source
@@ -33,7 +33,7 @@ _INSTALL = "--scheduler needs Dask, which is not installed: pip install 'stepsco
 
 def read_all(
     tasks: Sequence[Task], reduce: Callable[[Source], Partial | Failed], scheduler: str, workers: int | None = None
-) -> Iterator[tuple[Task, Partial | Failed]]:
+) -> Iterator[Read]:
     """The partial result of each rank, as they come, from ``local`` workers or those of a scheduler's address.
 
     Raises UsageError where Dask is not installed or the address is none, InputError where no scheduler answers there,
@@ -44,33 +44,48 @@ def read_all(
     except ImportError as error:
         raise UsageError(_INSTALL) from error
     with ExitStack() as stack:
-        client = _client(distributed, stack, scheduler, workers)
-        waiting, running, ahead = deque(_batches(tasks)), dict[Any, list[Task]](), DASK_LEAST
-        done: SimpleQueue[Any] = SimpleQueue()
-        suspects, alone = deque[Task](), set[int]()
-        while True:
-            if not waiting and not running and suspects:  # Last and singly: a lost worker takes others' tasks with it.
-                alone.add(suspects[0].rank)
-                waiting.append([suspects.popleft()])
-            if 2 * len(running) <= ahead:  # Rarely, and many at once: a message takes a millisecond.
-                ahead = max(DASK_LEAST, DASK_AHEAD * sum(client.nthreads().values()))
-                chosen = [waiting.popleft() for _ in range(min(ahead - len(running), len(waiting)))]
-                sources = [[task.source for task in batch] for batch in chosen]
-                futures = client.map(partial(_each, reduce), sources, pure=False)
-                running.update(zip(futures, chosen, strict=True))
-                for future in futures:
-                    future.add_done_callback(done.put)
-            if not running:
-                return
-            ready = _ready(client, scheduler, done)
-            results = client.gather(dict(enumerate(ready)), errors="skip")  # None where one has failed
-            for future, found in zip(ready, results.values(), strict=True):
-                batch = running.pop(future)
-                if found is None and not future.cancelled() and batch[0].rank not in alone:
-                    suspects.extend(batch)
-                else:
-                    yield from zip(batch, found or [_failed(scheduler, future, batch[0])], strict=True)
-                future.release()
+        yield from _read(_client(distributed, stack, scheduler, workers), scheduler, tasks, reduce)
+
+
+def _read(
+    client: Any, scheduler: str, tasks: Sequence[Task], reduce: Callable[[Source], Partial | Failed]
+) -> Iterator[Read]:
+    waiting, running, ahead = deque(_batches(tasks)), dict[Any, list[Task]](), DASK_LEAST
+    done: SimpleQueue[Any] = SimpleQueue()
+    suspects, alone, lost = deque[Task](), set[int](), set[str]()
+    client.subscribe_topic("all", partial(_note_lost, lost))
+    while True:
+        if not waiting and not running and suspects:  # Last and singly: a lost worker takes others' tasks with it.
+            alone.add(suspects[0].rank)
+            waiting.append([suspects.popleft()])
+        if 2 * len(running) <= ahead:  # Rarely, and many at once: a message takes a millisecond.
+            ahead = max(DASK_LEAST, DASK_AHEAD * sum(client.nthreads().values()))
+            chosen = [waiting.popleft() for _ in range(min(ahead - len(running), len(waiting)))]
+            sources = [[task.source for task in batch] for batch in chosen]
+            futures = client.map(partial(_each, reduce), sources, pure=False)
+            running.update(zip(futures, chosen, strict=True))
+            for future in futures:
+                future.add_done_callback(done.put)
+        if not running:
+            return
+        ready = _ready(client, scheduler, done)
+        results = client.gather(dict(enumerate(ready)), errors="skip")  # None where one has failed
+        for future, found in zip(ready, results.values(), strict=True):
+            batch = running.pop(future)
+            if found is None and not future.cancelled() and batch[0].rank not in alone:
+                suspects.extend(batch)
+            else:
+                again = future.key in lost or batch[0].rank in alone
+                for task, one in zip(batch, found or [_failed(scheduler, future, batch[0])], strict=True):
+                    yield Read(task, one, again)
+            future.release()
+
+
+def _note_lost(lost: set[str], event: tuple[float, Any]) -> None:
+    """Of a scheduler's events: the tasks that a worker which is gone was at, or had the results of."""
+    told = event[1]
+    if isinstance(told, dict) and told.get("action") == "remove-worker":
+        lost.update(told.get("processing-tasks", ()), told.get("lost-computed-tasks", ()))
 
 
 def _batches(tasks: Sequence[Task]) -> Iterator[list[Task]]:

@@ -207,6 +207,11 @@ def _missing(facts: JobFacts) -> list[Notice]:
         told = "; ".join(f"{one.path}: {one.reason}" for one in facts.failed[:_LISTED])
         more = "; …" if len(facts.failed) > _LISTED else ""
         found.append(Notice("rank_unreadable", f"Could not be read, and is left out: {told}{more}", len(facts.failed)))
+    if facts.again:
+        who = f"Rank{'s' * (len(facts.again) > 1)} {_listed(list(facts.again))}"
+        it = "it" if len(facts.again) == 1 else "them"
+        text = f"{who} had to be read again, as a worker that had {it} was lost or failed."
+        found.append(Notice("rank_read_again", text, len(facts.again)))
     if facts.duplicates:
         ranks = [rank for rank, _ in facts.duplicates]
         others = [path for _, paths in facts.duplicates for path in paths]

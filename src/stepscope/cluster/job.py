@@ -44,6 +44,8 @@ class JobFacts:
     failed: tuple[Failed, ...] = ()
     duplicates: tuple[tuple[int, tuple[str, ...]], ...] = ()
     """Ranks of which more than one profile was found, with those that were left out."""
+    again: tuple[int, ...] = ()
+    """Ranks that were read once more, as the worker that first read them was lost."""
 
     @cached_property
     def world_size(self) -> int | None:
@@ -143,6 +145,7 @@ def combine(
     partials: Sequence[Partial],
     failed: Sequence[Failed] = (),
     duplicates: Sequence[tuple[int, tuple[str, ...]]] = (),
+    again: Sequence[int] = (),
 ) -> JobFacts:
     """Put the ranks of a job together."""
     ordered = tuple(sorted(partials, key=lambda partial: (partial.rank is None, partial.rank or 0, partial.path)))
@@ -151,5 +154,5 @@ def combine(
     groups, parts = divided(ordered, clocks, matched, within)
     main = largest(clocks)
     known = tuple(clock if clock.reference == main else None for clock in clocks)
-    facts = JobFacts(ordered, known, groups, tuple(parts), None, tuple(failed), tuple(duplicates))
+    facts = JobFacts(ordered, known, groups, tuple(parts), None, tuple(failed), tuple(duplicates), tuple(sorted(again)))
     return replace(facts, blame=blame(groups, frozenset(facts.used_steps)))

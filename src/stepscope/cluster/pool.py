@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
+from typing import NamedTuple
 
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial
@@ -34,6 +35,15 @@ class Task:
     source: Source
 
 
+class Read(NamedTuple):
+    """What became of a rank."""
+
+    task: Task
+    found: Partial | Failed
+    again: bool = False
+    """It was read once more, as whoever read it first was lost."""
+
+
 def cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -46,7 +56,7 @@ def own_environment() -> dict[str, str]:
 
 def read_all(
     tasks: Sequence[Task], entry: str, reduce: Callable[[Source], Partial | Failed], workers: int | None = None
-) -> Iterator[tuple[Task, Partial | Failed]]:
+) -> Iterator[Read]:
     """The partial result of each rank, as they come.
 
     ``entry`` (``module:function``) names ``reduce`` for workers of their own; few bytes are read here, with it.
@@ -56,7 +66,7 @@ def read_all(
         count = 1
     if count < 2:
         for task in tasks:
-            yield task, reduce(task.source)
+            yield Read(task, reduce(task.source))
         return
     idle: SimpleQueue[_Worker] = SimpleQueue()
     made = [_Worker(entry) for _ in range(count)]
@@ -64,23 +74,22 @@ def read_all(
         idle.put(worker)
     executor = ThreadPoolExecutor(count)
     try:
-        futures = {executor.submit(_ask, idle, task): task for task in tasks}
-        for future in as_completed(list(futures)):
-            yield futures.pop(future), future.result()
+        for future in as_completed([executor.submit(_ask, idle, task) for task in tasks]):
+            yield future.result()
     finally:
         for worker in made:
             worker.end()
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _ask(idle: SimpleQueue[_Worker], task: Task) -> Partial | Failed:
+def _ask(idle: SimpleQueue[_Worker], task: Task) -> Read:
     worker = idle.get()
     try:
-        for _ in range(_TRIES):
+        for tried in range(_TRIES):
             with suppress(EOFError, OSError):
-                return worker.ask(task.source)
+                return Read(task, worker.ask(task.source), again=tried > 0)
             worker.restart()
-        return Failed(str(task.source.path), _DIED)
+        return Read(task, Failed(str(task.source.path), _DIED))
     finally:
         idle.put(worker)
 
