@@ -56,6 +56,10 @@ def test_the_late_rank_and_its_cause_every_time(name: str, overlaps: bool, tmp_p
     check_clocks(facts, job)
     told = [found for found in diagnose(facts).findings if found.finding.rule == "straggler"]
     assert [found.rank for found in told] == [late]
+    if cause in ("input", "host"):  # the rank's own finding says the same, and sells the same time
+        rules = {"input_bound", "between_steps"}
+        assert not rules & {found.finding.rule for found in diagnose(facts).findings if found.rank == late}
+        assert cause == "host" or "enumerate(DataLoader)" in told[0].finding.why
 
 
 def check_waits(facts: JobFacts, job: Cluster) -> None:

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from stepscope.analysis.categories import Category
 from stepscope.cluster.intake import kind_of, weight
 from stepscope.cluster.job import JobFacts
+from stepscope.cluster.notices import notices
+from stepscope.cluster.one_cause import folded
 from stepscope.cluster.rules import JOB_RULES
 from stepscope.cluster.rules.straggler import TITLES, who_waits
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.verdict import GROUPS
-from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE, UNDIVIDED_SHARE
-from stepscope.trace.tables import Bools
+from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE
 from stepscope.units import format_ns, format_share
 
 __all__ = ["JobDiagnosis", "RankFinding", "diagnose"]
 
-_LISTED = 8
 _UNDIVIDED = (
     "What the other ranks wait for those that have it is not known, so neither is what a step gains: read the profiles "
     "of all ranks, of whole steps in which they meet in collectives."
@@ -40,7 +40,7 @@ class JobDiagnosis:
 
 def diagnose(facts: JobFacts) -> JobDiagnosis:
     """Put what is known of a job into words."""
-    found = [*(one for rule in JOB_RULES for one in rule(facts)), *_of_ranks(facts)]
+    found = folded(facts, [one for rule in JOB_RULES for one in rule(facts)], _of_ranks(facts))
     found.sort(key=lambda one: _order(one.finding))
     found = _numbered(found)
     least = max(FINDING_SHARE * (facts.mean_step_ns or 0), FINDING_NS)
@@ -49,7 +49,7 @@ def diagnose(facts: JobFacts) -> JobDiagnosis:
     minor = tuple(one for one, tells in zip(found, telling, strict=True) if not tells)
     sentence, bottleneck = _verdict(facts)
     plan = tuple(one.finding.id for one in worth if one.finding.saving_ns_per_step is not None)
-    return JobDiagnosis(worth, minor, tuple(_notices(facts)), sentence, bottleneck, plan)
+    return JobDiagnosis(worth, minor, tuple(notices(facts)), sentence, bottleneck, plan)
 
 
 def _order(finding: Finding) -> tuple[bool, int]:
@@ -91,14 +91,14 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
     having = {one.rank for one in group}
     finding, count, all_ = worst.finding, len(having), len(facts.partials)
     step = facts.mean_step_ns
-    saving = _saving(facts, group, worst)
+    own, saving = finding.saving_ns_per_step, _saving(facts, group, worst)
     cost = finding.cost_ns_per_step
     if finding.rule == "exposed_collective" and cost is not None and facts.blame is not None:
         parts = facts.mean_parts
         cost = round(sum(parts.get(c, 0.0) for c in (Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER)))
         saving = min(max(one.finding.saving_ns_per_step or 0 for one in group), cost)
         finding = replace(finding, why=_divided(facts, finding.why))
-    told = f" {count} of {all_} ranks have it; the figures are those of rank {worst.rank}." if all_ > 1 else ""
+    told = f" {count} of {all_} ranks have it; the figures are those of rank {worst.rank}." if count > 1 else ""
     predicted = None if step is None or saving is None else max(step - saving, 0)
     few = f"{count} of {all_} ranks" if count > 1 else f"rank {worst.rank}"
     finding = replace(
@@ -107,10 +107,11 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
         cost_ns_per_step=cost,
         saving_ns_per_step=saving,
         predicted_step_ns=predicted,
+        prediction_basis=finding.prediction_basis if saving == own else None if saving is None else "first_order",
         why=finding.why + told,
-        not_determined=_UNDIVIDED if saving is None and finding.not_determined is None else finding.not_determined,
+        not_determined=_UNDIVIDED if saving is None and own is not None else finding.not_determined,
     )
-    return RankFinding(finding, worst.rank)
+    return RankFinding(finding, worst.rank, count)
 
 
 def _saving(facts: JobFacts, group: list[RankFinding], worst: RankFinding) -> int | None:
@@ -182,151 +183,3 @@ def _verdict(facts: JobFacts) -> tuple[str, str]:
         f"{format_share(busy)}.",
         worst,
     )
-
-
-# --- what must be known ----------------------------------------------------------------------------------------------
-
-
-def _notices(facts: JobFacts) -> list[Notice]:
-    return [*_missing(facts), *_clocks(facts), *_collectives(facts), *_few_steps(facts), *_of_each(facts)]
-
-
-def _missing(facts: JobFacts) -> list[Notice]:
-    found = []
-    if facts.missing:
-        found.append(
-            Notice(
-                "ranks_missing",
-                f"{len(facts.missing)} of the job's {facts.world_size} ranks have no profile here: "
-                f"{_listed(facts.missing)}. Whoever waited for one of them is not told, and the rest of their "
-                "collectives stays undivided.",
-                len(facts.missing),
-            )
-        )
-    if facts.failed:
-        told = "; ".join(f"{one.path}: {one.reason}" for one in facts.failed[:_LISTED])
-        more = "; …" if len(facts.failed) > _LISTED else ""
-        found.append(Notice("rank_unreadable", f"Could not be read, and is left out: {told}{more}", len(facts.failed)))
-    if facts.again:
-        who = f"Rank{'s' * (len(facts.again) > 1)} {_listed(list(facts.again))}"
-        it = "it" if len(facts.again) == 1 else "them"
-        text = f"{who} had to be read again, as a worker that had {it} was lost or failed."
-        found.append(Notice("rank_read_again", text, len(facts.again)))
-    if facts.duplicates:
-        ranks = [rank for rank, _ in facts.duplicates]
-        others = [path for _, paths in facts.duplicates for path in paths]
-        who = f"Rank {ranks[0]} has" if len(ranks) == 1 else f"Ranks {_listed(ranks)} have"
-        told = ", ".join(others[:_LISTED]) + (", …" if len(others) > _LISTED else "")
-        text = f"{who} more than one profile: the last by name is read, not {told}."
-        found.append(Notice("rank_duplicate", text, len(others)))
-    return found
-
-
-def _listed(ranks: list[int]) -> str:
-    """Ranks as people write them: runs as first-last."""
-    runs: list[list[int]] = []
-    for rank in ranks:
-        if runs and rank == runs[-1][1] + 1:
-            runs[-1][1] = rank
-        else:
-            runs.append([rank, rank])
-    told = [str(a) if a == b else f"{a}-{b}" for a, b in runs]
-    return ", ".join(told[:_LISTED]) + (", …" if len(told) > _LISTED else "")
-
-
-def _clocks(facts: JobFacts) -> list[Notice]:
-    if len(facts.partials) < 2 or not any(len(group.matched.lanes) > 1 for group in facts.groups):
-        return []
-    lost = [rank for rank, clock in zip(facts.ranks, facts.clocks, strict=True) if clock is None]
-    found = []
-    if lost:
-        found.append(
-            Notice(
-                "clocks_unknown",
-                f"The clocks of ranks {_listed(lost)} cannot be compared with the others': they share no collective "
-                "that waits for all, directly or through others. Who waited for them is not determined.",
-                len(lost),
-            )
-        )
-    synchronising = [group for group in facts.groups if group.matched.synchronises.any()]
-    untold = [group for group in synchronising if not group.told.any() and len(group.matched.lanes) > 1]
-    parts = facts.mean_parts
-    undivided = parts.get(Category.COLLECTIVE, 0.0) > UNDIVIDED_SHARE * sum(parts.values())
-    if untold and not lost and undivided:
-        worst = max(clock.uncertainty_ns for clock in facts.clocks if clock is not None)
-        found.append(
-            Notice(
-                "clocks_uncertain",
-                f"The ranks' clocks are known to ± {format_ns(round(worst))} only, too little for the length of "
-                f"{'their' if len(untold) == len(synchronising) else 'some of their'} collectives: who waited for whom "
-                "in them is not determined. More steps in each profile would bound the clocks better.",
-            )
-        )
-    return found
-
-
-def _collectives(facts: JobFacts) -> list[Notice]:
-    world = max(facts.world_size or 0, len(facts.partials))
-    if world > 1 and not any(len(partial.collectives) for partial in facts.partials):
-        return [
-            Notice(
-                "job_no_collectives",
-                f"The job has {world} ranks but no collective was recognised in any of them: what they wait for each "
-                "other cannot be told.",
-            )
-        ]
-    found = []
-    left_out = sum(partial.collectives.left_out for partial in facts.partials)
-    if left_out:
-        found.append(
-            Notice(
-                "collectives_left_out",
-                "Of ranks with very many collectives those of the first steps alone are matched; later ones stay "
-                "undivided.",
-                left_out,
-            )
-        )
-    total = sum(int((partial.collectives.step >= 0).sum()) for partial in facts.partials)
-    unmatched = total - sum(_shared(group.matched.present) for group in facts.groups)
-    if len(facts.partials) > 1 and unmatched > total // 20:
-        found.append(
-            Notice(
-                "collectives_unmatched",
-                f"{unmatched} of {total} collectives have no counterpart on another rank that was read (their groups' "
-                "other members are missing, or steps hold different numbers of them): they stay undivided.",
-                unmatched,
-            )
-        )
-    return found
-
-
-def _shared(present: Bools) -> int:
-    """Entries of collectives that more than one lane takes part in."""
-    return int(present[:, present.sum(axis=0) > 1].sum())
-
-
-def _few_steps(facts: JobFacts) -> list[Notice]:
-    if facts.blame is None or facts.blame.determined or facts.sampled:
-        return []
-    return [
-        Notice(
-            "stragglers_not_determined",
-            f"With {len(facts.used_steps)} steps, a rank that is always late cannot be told from chance: record five "
-            "or more.",
-        )
-    ]
-
-
-def _of_each(facts: JobFacts) -> list[Notice]:
-    """What must be known of single ranks; what several have in common, once."""
-    groups: dict[str, list[tuple[int, Notice]]] = defaultdict(list)
-    for rank, partial in zip(facts.ranks, facts.partials, strict=True):
-        for notice in partial.notices:
-            groups[notice.code].append((rank, notice))
-    made = []
-    for code, group in groups.items():
-        ranks = list(dict.fromkeys(rank for rank, _ in group))
-        who = "All ranks" if len(ranks) == len(facts.partials) else f"Rank{'s' * (len(ranks) > 1)} {_listed(ranks)}"
-        counts = [notice.count for _, notice in group if notice.count is not None]
-        made.append(Notice(code, f"{who}: {group[0][1].text}", sum(counts) if counts else None))
-    return made

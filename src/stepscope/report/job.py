@@ -293,6 +293,7 @@ def _per_rank(facts: JobFacts) -> list[dict[str, Any]]:
                 "parts_ns_per_step": {str(c): ns for c, ns in _whole(_named(mean)).items()},
                 "made_wait_ns_per_step": round(float(cost[at])) if at is not None and cost is not None else None,
                 "late_steps": late[at] if at is not None else None,
+                "p_value": float(blame.p_values[at]) if at is not None and blame and blame.determined else None,
                 "pipeline_wait_ns_per_step": None if facts.sampled else facts.pipeline_wait_ns(lane),
                 "bottleneck": partial.bottleneck,
                 "findings": [finding.rule for finding in partial.findings],

@@ -192,7 +192,7 @@ def plan(document: Document) -> str:
 def replayed(whatif: dict[str, Any]) -> str:
     """How good the replay behind the predictions is, or why there is none."""
     if whatif["reason"] is not None:
-        return f"Nothing was replayed: {whatif['reason']}."
+        return f"The step as a whole was not replayed: {whatif['reason']}."
     kept = whatif["residual_share"]
     text = f"An unchanged replay is {format_share(whatif['replay_error'])} off the measured step time"
     text += f" and keeps {format_share(kept)} of it as measured." if kept else "."

@@ -47,7 +47,7 @@ def find(facts: JobFacts) -> list[RankFinding]:
     known = {at for at, lane in enumerate(blame.lanes) if facts.ranks[lane.partial] in behind}
     known |= {one.lane for one in blame.stragglers}
     rest = blame.rest(known)
-    if rest <= 0:
+    if rest < 1:
         return []
     lasts = len({int(blame.cost[:, at].argmax()) for at in blame.counted})
     apart = "The other ranks" if known else "Ranks"

@@ -13,3 +13,5 @@ class RankFinding:
 
     finding: Finding
     rank: int | None
+    ranks: int = 1
+    """How many ranks have it."""

@@ -1,0 +1,116 @@
+"""What a fix is said to gain is no more than what those who wait do wait, and not told where that is not known."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stepscope.analysis.categories import Category
+from stepscope.cluster.collectives import KINDS
+from stepscope.cluster.findings import RankFinding, diagnose
+from stepscope.cluster.job import JobFacts, combine
+from stepscope.names.collectives import Collective
+from tests.cluster.jobs import MS, WORLD, clocks, data_parallel, facts_of, pairs_apart, side_by_side, simulate
+from tests.kit.cluster import Op, Program
+from tests.kit.events import US
+
+
+def told(facts: JobFacts, rule: str) -> RankFinding:
+    return next(found for found in diagnose(facts).findings if found.finding.rule == rule)
+
+
+def in_turn(rank: int, step: int) -> list[Op]:
+    """Rank 0 is late to one collective of each step, rank 1 to the other."""
+    ops = []
+    for late in range(2):
+        drawn = random.Random(f"{rank}/{step}/{late}")
+        ops.append(Op("compute", round((2 * MS if rank == late else MS) * drawn.uniform(0.97, 1.03)), "gemm"))
+        ops.append(Op("collective", 100 * US, members=(0, 1)))
+    return ops
+
+
+def test_a_step_without_skew_gains_what_one_rank_waits(tmp_path: Path) -> None:
+    facts = facts_of(simulate(2, in_turn, clocks=clocks(1, 2)), tmp_path)
+    finding = told(facts, "rank_skew").finding
+    assert finding.cost_ns_per_step == pytest.approx(MS, rel=0.1)
+    assert finding.saving_ns_per_step == finding.cost_ns_per_step
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        side_by_side(late=4, ns=3 * MS),
+        side_by_side(late=-1, ns=0, noise=0.3),
+        data_parallel(lambda rank, step: {"input": 4 * MS} if rank in (3, 5) else {}),
+        data_parallel(noise=0.3, overlaps=True),
+        pairs_apart(late=5),
+    ],
+)
+def test_no_saving_is_more_than_the_longest_waiting_booked(program: Program, tmp_path: Path) -> None:
+    facts = facts_of(simulate(WORLD, program, clocks=clocks(3)), tmp_path)
+    most = max(mean[Category.COLLECTIVE_WAIT.code] for mean in facts.means.values())
+    for found in diagnose(facts).findings:
+        if found.finding.rule in ("straggler", "rank_skew"):
+            assert found.finding.saving_ns_per_step is not None
+            assert found.finding.saving_ns_per_step <= found.finding.cost_ns_per_step <= most + 1  # type: ignore[operator]
+
+
+def test_where_the_others_waiting_is_undivided_the_saving_is_not_determined(tmp_path: Path) -> None:
+    """Of one pair it is known who waits; the ranks that wait for input are in others."""
+    late = (2, 4)
+
+    def program(rank: int, step: int) -> list[Op]:
+        return [Op("input", 4 * MS if rank in late else 100 * US), *pairs_apart(late=-1)(rank, step)]
+
+    facts = facts_of(simulate(WORLD, program, clocks=clocks(4)), tmp_path)
+    assert told(facts, "input_bound").finding.saving_ns_per_step == pytest.approx(3.9 * MS, rel=0.1)
+    partials = list(facts.partials)
+    for rank in range(2, WORLD):  # a broadcast waits for one alone: who waited cannot be told
+        table = partials[rank].collectives
+        kind = np.full_like(table.kind, KINDS.index(Collective.BROADCAST))
+        partials[rank] = replace(partials[rank], collectives=replace(table, kind=kind))
+    facts = combine(partials)
+    assert facts.blame is not None
+    finding = told(facts, "input_bound").finding
+    assert finding.cost_ns_per_step == pytest.approx(4 * MS, rel=0.1)
+    assert (finding.saving_ns_per_step, finding.predicted_step_ns, finding.prediction_basis) == (None, None, None)
+    assert finding.not_determined is not None
+
+
+def test_a_rank_that_tells_little_waters_nothing_down(tmp_path: Path) -> None:
+    """One profile ends early: what the others waited is what it was."""
+    job = simulate(4, data_parallel(lambda rank, step: {"input": 4 * MS} if rank == 2 else {}, world=4))
+    whole = facts_of(job, tmp_path)
+    partials = list(whole.partials)
+    table = partials[1].collectives
+    partials[1] = replace(partials[1], collectives=table.where(table.step < 2))
+    cut = combine(partials)
+    assert whole.blame is not None
+    assert cut.blame is not None
+    assert cut.blame.stragglers[0].waited_ns == pytest.approx(whole.blame.stragglers[0].waited_ns, rel=0.02)
+    assert cut.blame.stragglers[0].saving_ns == pytest.approx(whole.blame.stragglers[0].saving_ns, rel=0.02)
+
+
+def test_short_of_a_straggler_the_rank_that_leads_is_named(tmp_path: Path) -> None:
+    late = [0.1, 3.0, 1.0, 2.5, 0.3, 2.8, 0.6, 0.1]
+    extra = lambda rank, step: {"python": late[step] * MS} if rank == 1 else {}  # noqa: E731
+    facts = facts_of(simulate(2, data_parallel(extra, world=2), clocks=clocks(6, 2)), tmp_path)
+    assert facts.blame is not None
+    assert facts.blame.stragglers == ()
+    assert facts.blame.suspect is not None
+    assert 0.005 <= facts.blame.p_values[facts.blame.suspect] < 0.05
+    finding = told(facts, "rank_skew").finding
+    assert "rank 1" in finding.title
+    assert "Record more steps" in finding.why
+
+
+def test_what_was_sampled_is_said_to_be_the_reason(tmp_path: Path) -> None:
+    facts = facts_of(simulate(4, data_parallel(world=4), clocks=clocks(7, 4)), tmp_path)
+    sampled = combine([replace(partial, sampled=True) for partial in facts.partials])
+    codes = {notice.code for notice in diagnose(sampled).notices}
+    assert "collectives_sampled" in codes
+    assert "clocks_uncertain" not in codes
