@@ -88,6 +88,44 @@ def test_python_beside_a_busy_device_costs_nothing():
     assert (found.findings, found.minor) == ((), ())
 
 
+TORCHS = "torch/optim/adam.py(139): _init_group"
+BACKWARD = "<built-in method run_backward of torch._C._EngineBase object at 0x7f86>"
+TO_LIST = "<built-in method tolist of Tensor object at 0x7f86>"
+
+
+def without_device(name: str, **inner: int) -> list[Event]:
+    """A host that computes, and in each step runs a frame for 3 ms; ``inner`` are frames inside it."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(88): main", start, STEP)
+        drawing.python(name, start, HELD)
+        for frame, dur in inner.items():
+            drawing.python(frame, start, dur)
+        drawing.host("aten::mm", start + HELD, STEP - HELD)
+
+    return loop(STEP, step)
+
+
+@pytest.mark.parametrize("name", [TORCHS, BACKWARD])
+def test_what_the_host_needs_to_give_itself_ops_is_no_finding(name: str):
+    assert rules(diagnosed(without_device(name))) == []
+
+
+@pytest.mark.parametrize("inner", [{}, {TO_LIST: HELD - 400}])
+def test_what_the_job_does_inside_of_pytorchs_code_is_the_jobs(inner: dict[str, int]):
+    frames = {"hooks.py(3): log_gradient": HELD - 200, **inner}
+    assert only(diagnosed(without_device(TORCHS, **frames))).rule == "between_steps"
+
+
+def test_a_device_that_waits_for_pytorchs_own_python_is_told_so():
+    finding = only(diagnosed(held_up(TORCHS)))
+    assert (finding.rule, finding.cost_ns_per_step, finding.confidence) == ("between_steps", HELD * US, "low")
+    assert "PyTorch's own Python code" in finding.title
+    assert "recording of stacks" in finding.why
+    assert "fused=True" in finding.fix
+    assert rules(diagnosed(held_up(BACKWARD))) == []
+
+
 def test_time_of_which_the_profile_shows_nothing_has_no_name():
     """A range around the whole step, ops included, does not say that Python ran between them."""
 

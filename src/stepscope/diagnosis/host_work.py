@@ -14,13 +14,15 @@ from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step
-from stepscope.analysis.where import Where
+from stepscope.analysis.where import Where, parse_frame
 from stepscope.diagnosis.evidence import SHOWN, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import Remedies, remedy
 from stepscope.limits import DISPATCH_GAP_NS
+from stepscope.names.hosts import Giving, gives_ops
 from stepscope.trace import intervals as iv
-from stepscope.trace.forest import holding, innermost_at
+from stepscope.trace.codes import used_codes
+from stepscope.trace.forest import holding, inherit, innermost_at
 from stepscope.trace.tables import F64, I32, I64, Bools, Kind
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.changes import without_host_time
@@ -30,6 +32,7 @@ _LOOKED_AT = 200
 _POINTS = 32
 """Points of a stretch at which it is asked what ran: what takes 3 % of it is met."""
 _WORK = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC)
+_GIVING = {None: 0, Giving.PYTHON: 1, Giving.C: 2}
 _PLACE_SHARE = 0.05
 """A place is named from this share of the time."""
 
@@ -57,7 +60,9 @@ class HostWork:
     """Used steps that hold some of it."""
     told_share: float
     """Share of the time in which a Python frame, or an annotation around nothing else, says what ran. A range around
-    ops and launches says nothing of the time between them."""
+    ops and launches says nothing of the time between them; frames of PyTorch's that give ops are not among it."""
+    giving_share: float
+    """Share of the time in modules, autograd and optimizers: PyTorch's own Python, which gives ops."""
     places: tuple[Place, ...]
     """Longest first; empty where the host thread shows nothing."""
     evidence: tuple[Evidence, ...]
@@ -81,13 +86,15 @@ def host_work(facts: Facts, account: Account, cause: Category) -> HostWork | Non
     rows = np.searchsorted(account.rows.bounds, found.start, "right") - 1
     device = account.rows.device
     inside, weight = _sampled(facts, found)
+    told, giving = _told(facts)
     return HostWork(
         cause=cause,
         device=device,
         cost_ns_per_step=cost,
         between_ns_per_step=None if device is None else facts.per_step(int(length[found.between].sum())),
         steps=int(np.unique(rows).size),
-        told_share=_told_share(facts, inside, weight),
+        told_share=_share(told, inside, weight),
+        giving_share=_share(giving, inside, weight),
         places=_places(facts, inside, weight),
         evidence=_evidence(facts, found, device),
     )
@@ -158,12 +165,26 @@ def _sampled(facts: Facts, found: _Stretches) -> tuple[I32, F64]:
     return _without_markers(facts, inside), np.repeat(length[longest] / _POINTS, _POINTS)
 
 
-def _told_share(facts: Facts, inside: I32, weight: F64) -> float:
-    slices = facts.trace.slices
+def _told(facts: Facts) -> tuple[Bools, Bools]:
+    """Per slice, whether it says that Python ran which gives no ops; and whether PyTorch's did, which does."""
+    slices, strings = facts.trace.slices, facts.trace.strings
     around = holding(np.isin(slices.kind, _WORK), slices.parent)
-    tells = (slices.kind == Kind.PYTHON_FRAME) | ((slices.kind == Kind.ANNOTATION) & ~around)
-    told = (inside >= 0) & tells[inside]
-    return float(weight[told].sum() / weight.sum()) if weight.size else 0.0
+    is_frame, is_module = slices.kind == Kind.PYTHON_FRAME, slices.kind == Kind.MODULE
+    # Of C functions only PyTorch's own count; of others it counts who called them.
+    says = np.full(len(strings), -1, np.int32)
+    for code in used_codes(slices.name[is_frame], len(strings)).tolist():
+        given = gives_ops(strings[code])
+        if given is not None or parse_frame(strings[code]) is not None:
+            says[code] = _GIVING[given]
+    says_of = np.where(is_module, np.int32(_GIVING[Giving.PYTHON]), np.where(is_frame, says[slices.name], np.int32(-1)))
+    giving = inherit(says_of, slices.parent)
+    told = is_frame | ((slices.kind == Kind.ANNOTATION) & ~around)
+    return told & (giving <= _GIVING[None]), is_frame & (giving == _GIVING[Giving.PYTHON])
+
+
+def _share(chosen: Bools, inside: I32, weight: F64) -> float:
+    counted = (inside >= 0) & chosen[inside]
+    return float(weight[counted].sum() / weight.sum()) if weight.size else 0.0
 
 
 def _places(facts: Facts, inside: I32, weight: F64) -> tuple[Place, ...]:
@@ -283,4 +304,3 @@ def often_enough(facts: Facts, work: HostWork, share: float) -> bool:
     """
     slow = sum(found.cause is work.cause for found in facts.slow)
     return work.steps + slow >= max(2, share * (len(facts.used) + slow))
-

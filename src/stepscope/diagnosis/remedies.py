@@ -147,6 +147,14 @@ Log every N steps, in a closure that runs beside the next step:
     None: "Run it every N steps, or in a thread while the device works.",
 }
 
+GIVING_OPS: Remedies = {
+    PYTORCH: """\
+Leave less of it to Python: one update of all parameters, and a compiled model.
+    optimizer = torch.optim.AdamW(..., fused=True)
+    model = torch.compile(model)""",
+    None: "Leave less of it to Python: update all parameters at once, and compile the model.",
+}
+
 GARBAGE: Remedies = {
     None: """\
 Collect when it suits you: after set-up `gc.collect(); gc.freeze()` (what exists then is never looked at again), in the

@@ -125,6 +125,38 @@ _SPELLED = (
 )
 
 
+class Giving(StrEnum):
+    """How PyTorch's own code gives ops to a device, or runs them on the host."""
+
+    PYTHON = "python"
+    """Modules, autograd, optimizers: Python that runs before, between and after ops."""
+    C = "c"
+    """What makes an op: its time before and after the op itself is no Python's."""
+
+
+def gives_ops(frame: str) -> Giving | None:
+    """Whether a Python frame or C function is PyTorch's own that gives ops; None of what else runs, the user's too.
+
+    >>> gives_ops("torch/optim/adam.py(139): _init_group")
+    <Giving.PYTHON: 'python'>
+    >>> gives_ops("<built-in method tolist of Tensor object at 0x7f86d374cb40>") is None
+    True
+    """
+    text = frame[:_LONGEST].replace("\\", "/")
+    return Giving.PYTHON if _GIVING.search(text) else Giving.C if _GIVING_C.search(text) else None
+
+
+_GIVING = re.compile(
+    r"(?:^|/)torch/(?:(?:nn|optim|autograd|amp|_dynamo|_functorch|fx|distributed)/"
+    r"|(?:_tensor|_ops|_compile|_jit_internal|functional|overrides|utils/(?:_contextlib|_foreach_utils|checkpoint))"
+    r"\.py\()"
+)
+# What these make of a tensor is Python's own: a list of its numbers takes as long as they are many.
+_GIVING_C = re.compile(
+    r"^<built-in method (?!tolist\b|numpy\b|__reduce)\w+ of (?:Tensor|Parameter|Buffer|torch\._C\.\S+) "
+)
+
+
 def _spelled(text: str) -> HostRole | None:
     """Annotations whose words say it: ``## load_batch ##``, ``DataLoading``, ``save_checkpoint``."""
     words = " ".join(_WORDS.findall(text)).lower()

@@ -4,22 +4,32 @@ Statement: the accounting books idle time of the usual steps to ``python`` (call
 or more of Python that launches nothing), ``gc`` or ``checkpoint_io``. One finding per cause, with the functions or
 annotations in which the time passes, and whether it passes before a step's first launch or between its launches. Of
 Python at least ``TOLD_SHARE`` must lie in recorded frames, or in annotations around nothing else, and in more than one
-step; time in which the host shows nothing is no finding. Without a device it is the main thread's own time.
+step; time in which the host shows nothing is no finding. Frames of PyTorch's own that give ops (modules, autograd,
+optimizers) do not count to it: where a device waits for them they are a finding of their own. Without a device all is
+the main thread's own time, and theirs is what computing takes.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import Cause, HostWork, cause_findings
-from stepscope.diagnosis.remedies import CHECKPOINTS, GARBAGE, HOST_WORK
+from stepscope.diagnosis.remedies import CHECKPOINTS, GARBAGE, GIVING_OPS, HOST_WORK
 from stepscope.limits import TOLD_SHARE
 
 
 def _is_told(facts: Facts, work: HostWork) -> bool:
     """Whether the profile shows that it was Python code, and that it comes back."""
     return work.told_share >= TOLD_SHARE and work.steps > 1
+
+
+def _gives_ops(facts: Facts, work: HostWork) -> bool:
+    """Whether it was PyTorch's own code, for which a device waits."""
+    return work.device is not None and work.giving_share >= TOLD_SHARE and work.steps > 1
 
 
 _CAUSES = {
@@ -29,15 +39,27 @@ _CAUSES = {
         fix=HOST_WORK,
         holds=_is_told,
     ),
-    Category.GC: Cause(
-        title="Steps wait for Python's garbage collector", doing="Python collects garbage", fix=GARBAGE
-    ),
+    Category.GC: Cause(title="Steps wait for Python's garbage collector", doing="Python collects garbage", fix=GARBAGE),
     Category.CHECKPOINT_IO: Cause(
         title="Steps wait for checkpoints", doing="a checkpoint is read or written", fix=CHECKPOINTS
     ),
 }
 
+_PYTORCHS = {
+    Category.PYTHON: Cause(
+        title="The device waits for PyTorch's own Python code: modules, autograd, optimizer",
+        doing="PyTorch's own Python code prepares the next launch",
+        fix=GIVING_OPS,
+        holds=_gives_ops,
+    )
+}
+
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
-    return cause_findings(facts, _CAUSES, rule="between_steps")
+    found = cause_findings(facts, _CAUSES, rule="between_steps")
+    slowed = capture_slows_host(facts)
+    return found + [
+        replace(each, confidence="low", why=f"{each.why} How much of it is the recording of {slowed} is not known.")
+        for each in cause_findings(facts, _PYTORCHS, rule="between_steps")
+    ]
