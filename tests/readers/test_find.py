@@ -10,6 +10,7 @@ import pickle
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -232,6 +233,28 @@ def test_only_what_one_would_ask_about_is_told_of_beside_profiles(tmp_path: Path
     found = find(str(tmp_path))
     assert {one.path.name for one in found.skipped if not one.expected} == {"b.json", "c.xz"}
     assert len(found.skipped) == 6
+
+
+def test_what_stepscope_wrote_itself_beside_profiles_is_known(tmp_path: Path) -> None:
+    tree(tmp_path, {
+        "a.json": TRACE,
+        "vm.rank0.stepscope.json": b'{\n "schema": "stepscope.capture/1", "files": [{"path": "a.json"}]}',
+        "report.json": b'{"schema": "stepscope.report/1", "traceEvents": [{"ph": "X"}]}',
+        "a.json.html": b'<!doctype html>\n<html lang="en">\n<head>\n<meta name="generator" content="stepscope">',
+        "config.json": b"{}",
+    })  # fmt: skip
+    found = find(str(tmp_path))
+    assert names(found, tmp_path) == ["a.json"]
+    assert [one.path.name for one in found.skipped if not one.ours] == ["config.json"]
+    assert all(one.expected for one in found.skipped)
+
+
+def test_a_folder_that_may_not_be_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_path: object) -> NoReturn:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(folders.os, "scandir", refuse)
+    assert refusal(tmp_path).sentence == f"{tmp_path}: cannot be opened: permission denied"
 
 
 def test_events_behind_a_long_header_are_seen(tmp_path: Path) -> None:

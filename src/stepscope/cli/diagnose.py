@@ -200,7 +200,7 @@ def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list
         sources += found.sources
         for note in found.notes:
             say(note)
-        skipped = [one for one in found.skipped if verbose or not one.expected]
+        skipped = [one for one in found.skipped if not one.ours and (verbose or not one.expected)]
         if skipped:
             say(f"{path}: not read:", *grouped(skipped, path))
     return sources, statuses

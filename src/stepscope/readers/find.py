@@ -25,9 +25,12 @@ MOST_PROFILES = 16
 """Profiles that one path leads to; more must be named."""
 _JSON_BYTES = 4 << 20
 _NO_EVENTS = f"is JSON without trace events in its first {_JSON_BYTES >> 20} MiB; name it to have it read all the same"
+_RECORD = "is a report or a record of stepscope; name the profile that it is about"
 _GROUPS, _EXAMPLES = 8, 2
 
 _EVENTS = re.compile(rb'"traceEvents"|"ph"\s*:')
+_OURS = re.compile(rb'\s*\{\s*"schema"\s*:\s*"stepscope\.')
+"""The beginning of reports, and of the records that captures leave beside their profiles."""
 _RUN_TIME = re.compile(r"(\d{4})_(\d\d)_(\d\d)_(\d\d)_(\d\d)_(\d\d)")
 _XPLANE = ".xplane.pb"
 
@@ -149,9 +152,11 @@ def _recognised(file: File) -> _Candidate | Skipped:
     try:
         source = file.open()
         head = source.head(registry.HEAD_BYTES)
+        if _OURS.match(head):
+            return Skipped(file.path, _RECORD, True, ours=True)
         if not any(reader.recognise(head) for reader in registry.READERS):
             words = foreign.describe(head, file.path.name)
-            return Skipped(file.path, words, foreign.is_ordinary(words))
+            return Skipped(file.path, words, foreign.is_ordinary(words), ours=words == foreign.REPORT)
         # A JSON reader takes every object, since a trace may be damaged; in a folder most of them are no traces.
         is_json = head.lstrip()[:1] in (b"{", b"[")
         if is_json and not (_EVENTS.search(head) or _EVENTS.search(source.head(_JSON_BYTES))):
@@ -221,6 +226,8 @@ def _member(place: Path) -> Source | None:
 
 
 def _nothing(root: str, scan: Scan) -> InputError:
+    if not scan.folders and [one.path for one in scan.skipped] == [Path(root)]:  # It may not be looked into.
+        return InputError(f"{root}: {scan.skipped[0].reason}")
     count, where = len(scan.skipped), f" in {scan.folders:,} folders" if scan.folders > 1 else ""
     if not count:
         return InputError(f"{root}: holds no file{where}; name a profile, or the folder it is in")

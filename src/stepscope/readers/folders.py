@@ -31,6 +31,8 @@ class Skipped:
     reason: str
     expected: bool = False
     """It always lies beside profiles: nobody asks why it is not read."""
+    ours: bool = False
+    """stepscope wrote it, beside the profile that it is about."""
 
 
 @dataclass(frozen=True, slots=True)
