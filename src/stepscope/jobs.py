@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any
 
 import polars as pl
@@ -25,6 +26,7 @@ from stepscope.report import job as report
 from stepscope.web.assemble import Run, html_file
 from stepscope.web.links import links
 
+_NAMED = 3
 Progress = Callable[[str, int, int], None]
 
 _NO_TRACES = "This report was written without the traces of its ranks: open one rank's profile to see its trace."
@@ -45,6 +47,7 @@ class Job:
         """Parameters of the model, for the estimate of what reducing gradients takes; set before the report is made."""
         self._by_order = ranks.by_order
         self._unranked = ranks.unranked
+        self._left_out = ranks.left_out
 
     @property
     def ranks(self) -> list[int]:
@@ -68,12 +71,23 @@ class Job:
                 )
             )
         if self._unranked:
-            names = ", ".join(self._unranked[:3]) + (", …" if len(self._unranked) > 3 else "")
             found.append(
                 Notice(
                     "rank_unknown",
-                    f"Left out, as nothing says which rank's they are: {names}. --rank-pattern can say it.",
+                    f"Left out, as nothing says which rank's they are: {_some(self._unranked)}. --rank-pattern can say "
+                    "it.",
                     len(self._unranked),
+                )
+            )
+        for one in self._left_out:
+            count = len(one.paths)
+            found.append(
+                Notice(
+                    "other_run",
+                    f"Left out, as {'it is' if count == 1 else 'they are'} {one.why}: {_some(one.paths)}. To read "
+                    f"{'it' if count == 1 else 'them'}, name the file{'s' * (count > 1)}, or choose with "
+                    "--rank-pattern.",
+                    count,
                 )
             )
         return found
@@ -134,6 +148,11 @@ class Job:
         return Exit.OK if whole else Exit.PARTIAL
 
 
+def _some(paths: Sequence[str]) -> str:
+    """The first few files, by their names."""
+    return ", ".join(PurePath(path).name for path in paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+
+
 def read_job(
     ranks: Ranks,
     entry: str,
@@ -149,19 +168,19 @@ def read_job(
     of them can be read.
     """
     tasks = [Task(rank, source) for rank, source in ranks.sources.items()]
-    partials, failed, reread = [], [], []
+    partials, failed, reread = [], list(ranks.refused), []
     intake = Intake()
     reads = dask.read_all(tasks, reduce, scheduler, workers) if scheduler else read_all(tasks, entry, reduce, workers)
     for task, found, again in reads:
         if isinstance(found, Failed):
-            failed.append(found)
+            failed.append(replace(found, rank=task.rank))
         else:
             partials.append(intake.take(found, task.rank))
             if again:
                 reread.append(task.rank)
         if progress is not None:
-            progress("ranks", len(partials) + len(failed), len(tasks))
+            progress("ranks", len(partials) + len(failed) - len(ranks.refused), len(tasks))
     if not partials:
         details = [f"{one.path}: {one.reason}" for one in failed[:8]]
         raise InputError(f"none of the job's {len(tasks)} ranks can be read", *details)
-    return Job(ranks, combine(partials, sorted(failed, key=lambda one: one.path), ranks.duplicates, reread))
+    return Job(ranks, combine(partials, sorted(failed, key=lambda one: one.rank or 0), ranks.duplicates, reread))

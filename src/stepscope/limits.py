@@ -378,6 +378,10 @@ BUBBLE_SHARE: Final = 0.05
 UNDIVIDED_SHARE: Final = 0.05
 """That clocks are too uncertain to divide collectives is said where undivided ones take this share of the step."""
 
+RUN_RANKS_SHARE: Final = 0.5
+"""The newest run of a folder is read where it has at least this share of the ranks of the fullest: fewer are the rest
+of one that failed as it started. A judgement."""
+
 POOL_BYTES: Final = 8 << 20
 """Ranks of fewer bytes together are read in this process: starting others takes a second each."""
 

@@ -240,7 +240,7 @@ def open(
     (``open_all`` reads those).
     """
     found = find(os.fspath(path), MOST_RANKS)
-    ranks = ranks_of(found.sources, rank_pattern)
+    ranks = ranks_of(found.sources, rank_pattern, found.skipped)
     if ranks is not None:
         return read_ranks(ranks, progress=progress, workers=workers, scheduler=scheduler)
     return read(only(path, found.sources), progress=progress)

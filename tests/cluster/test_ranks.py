@@ -20,6 +20,7 @@ from stepscope.errors import Exit, InputError, UsageError
 from stepscope.jobs import Job
 from stepscope.readers.source import Source
 from tests.cluster.jobs import MS, data_parallel, simulate
+from tests.kit import xplanes
 from tests.kit.cluster import Cluster
 from tests.report import documents
 
@@ -210,3 +211,119 @@ def test_what_is_kept_of_a_rank_is_small(folder: Path) -> None:
         partial = pipeline.reduce_rank(Source(path))
         assert isinstance(partial, Partial)
         assert len(pickle.dumps(partial)) < 64_000
+
+
+# --- which of a folder's profiles are of one job ----------------------------------------------------------------------
+
+
+def recorded(world: int, rank: int, at_s: int) -> bytes:
+    """The beginning of a profile that says its rank, its job's size, and when it was recorded."""
+    head = {"distributedInfo": {"rank": rank, "world_size": world}, "baseTimeNanoseconds": 1_700_000_000 * 10**9}
+    return json.dumps(head | {"traceEvents": [{"ph": "X", "ts": at_s * 10**6, "dur": 1, "name": "x"}]}).encode()
+
+
+def read_of(tmp_path: Path, files: dict[str, bytes]) -> tuple[dict[int, str], list[tuple[set[str], str]]]:
+    """The ranks that are read of some files, and what is left out and why."""
+    found = ranks_of([source for name, data in files.items() for source in sources(tmp_path, name, data=data)])
+    assert found is not None
+    left = [({str(Path(path).relative_to(tmp_path)) for path in one.paths}, one.why) for one in found.left_out]
+    return {rank: str(source.path.relative_to(tmp_path)) for rank, source in found.sources.items()}, left
+
+
+def test_a_profile_of_a_job_of_another_size_is_left_out(tmp_path: Path) -> None:
+    files = {f"rank{rank}.json": recorded(4, rank, 0) for rank in range(4)} | {"vm.rank0.json": recorded(2, 0, 900)}
+    read, left = read_of(tmp_path, files)
+    assert read == {rank: f"rank{rank}.json" for rank in range(4)}
+    assert left == [({"vm.rank0.json"}, "of another job, of 2 ranks instead of 4")]
+
+
+def test_a_profile_of_another_framework_is_left_out(tmp_path: Path) -> None:
+    files = {f"rank{rank}.json": recorded(4, rank, 0) for rank in range(2)}
+    read, left = read_of(tmp_path, files | {"rank2.xplane.pb": xplanes.space(xplanes.Plane("/host:CPU"))})
+    assert read == {0: "rank0.json", 1: "rank1.json"}
+    assert left == [({"rank2.xplane.pb"}, "of another job (XPlane, not Chrome trace JSON)")]
+
+
+def test_of_several_runs_one_is_read_whole(tmp_path: Path) -> None:
+    """By when recording began: names, whose process ids come first, would mix them."""
+    began = {"a.9.json": (0, 10), "b.7.json": (0, 500), "a.8.json": (1, 11), "b.99.json": (1, 499)}
+    files = {f"vm.rank{rank}.{name}": recorded(2, rank, at) for name, (rank, at) in began.items()}
+    read, left = read_of(tmp_path, files)
+    assert read == {0: "vm.rank0.b.7.json", 1: "vm.rank1.b.99.json"}
+    assert left == [({"vm.rank0.a.9.json", "vm.rank1.a.8.json"}, "of an earlier run")]
+
+
+def test_a_run_that_a_rank_is_missing_of_takes_none_of_an_earlier_one(tmp_path: Path) -> None:
+    files = {f"old{rank}/rank{rank}.json": recorded(3, rank, rank) for rank in range(3)}
+    files |= {f"new{rank}/rank{rank}.json": recorded(3, rank, 100 + rank) for rank in (0, 2)}
+    read, _ = read_of(tmp_path, files)
+    assert read == {0: "new0/rank0.json", 2: "new2/rank2.json"}
+
+
+def test_the_rest_of_a_run_that_failed_is_not_the_job(tmp_path: Path) -> None:
+    files = {f"old/rank{rank}.json": recorded(4, rank, rank) for rank in range(4)}
+    read, left = read_of(tmp_path, files | {"new/rank3.json": recorded(4, 3, 100)})
+    assert read == {rank: f"old/rank{rank}.json" for rank in range(4)}
+    assert left == [({"new/rank3.json"}, "of a later run, which has fewer ranks")]
+
+
+def test_runs_that_tell_no_time_are_told_by_their_names(tmp_path: Path) -> None:
+    files = {f"run{run}/rank{rank}.json": b'{"traceEvents": []}' for run in (9, 10) for rank in range(2)}
+    read, _ = read_of(tmp_path, files)
+    assert read == {0: "run10/rank0.json", 1: "run10/rank1.json"}
+    times = {f"vm.rank{rank}.{pid}.{time}.json": b'{"traceEvents": []}'
+             for rank, pid, time in ((0, 9, 1795274605493467717), (1, 8, 1795274605527568821),
+                                     (0, 7, 1795274740713838033), (1, 6, 1795274740769640000))}  # fmt: skip
+    read, _ = read_of(tmp_path / "times", times)
+    assert [name.split(".")[2] for name in read.values()] == ["7", "6"]
+
+
+def test_what_is_left_out_is_named_with_what_reads_it(tmp_path: Path, cluster: Cluster) -> None:
+    cluster.write(tmp_path, [0, 1, 2, 3])
+    (tmp_path / "vm.rank0.json").write_bytes(recorded(2, 0, 900))
+    job = stepscope.open(tmp_path)
+    assert [notice.text for notice in job.notices if notice.code == "other_run"] == [
+        "Left out, as it is of another job, of 2 ranks instead of 4: vm.rank0.json. To read it, name the file, or "
+        "choose with --rank-pattern."
+    ]
+    assert isinstance(job, Job)
+    assert job.facts.world_size == 4
+
+
+# --- ranks that cannot be read ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("data", "reason"), [(b"", "is empty"), (b"no JSON", "is text"), (b"{}", "is JSON without")])
+def test_a_file_that_is_named_as_a_rank_and_is_no_profile_is_a_rank_that_could_not_be_read(
+    data: bytes, reason: str, tmp_path: Path, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.write(tmp_path, [0, 1, 2])
+    (tmp_path / "rank3.json").write_bytes(data)
+    (tmp_path / "rank4.log").write_bytes(b"of no rank's profile")
+    assert cli.main(["diagnose", str(tmp_path)]) == Exit.PARTIAL
+    out = " ".join(capsys.readouterr().out.split())
+    assert "! Rank 3 (rank3.json) could not be read. This covers the rest." in out
+    assert f"rank 3, {tmp_path}/rank3.json: {reason}" in out.replace("- ", "-")
+    assert "have no profile here" not in out
+    assert "rank4" not in out
+    job = stepscope.open(tmp_path)
+    document = documents.check(job.document())
+    assert document["analyses"]["ranks"]["missing"] == []
+    (unread,) = document["analyses"]["ranks"]["unreadable"]
+    assert unread["rank"] == 3
+    assert unread["reason"].startswith(reason)
+
+
+def test_a_rank_alone_beside_ranks_that_cannot_be_read_is_a_job(tmp_path: Path, cluster: Cluster) -> None:
+    cluster.write(tmp_path, [0])
+    (tmp_path / "rank3.json").write_bytes(b"")
+    job = stepscope.open(tmp_path)
+    assert isinstance(job, Job)
+    assert (job.ranks, job.exit_status, job.facts.missing) == ([0], Exit.PARTIAL, [1, 2])
+
+
+def test_a_damaged_rank_is_named_first(tmp_path: Path, cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    cluster.write(tmp_path, [0, 1, 2])
+    (tmp_path / "rank3.json").write_bytes(cluster.bytes_of(3)[:-5000])
+    assert cli.main(["diagnose", str(tmp_path)]) == Exit.PARTIAL
+    assert "! Rank 3 (rank3.json) could not be read whole. This covers the rest." in capsys.readouterr().out

@@ -97,8 +97,9 @@ def _opened(
     """A run: a profile, a job, or of a job one rank."""
     from stepscope import pipeline
 
-    sources = list(pipeline.find(path, pipeline.MOST_RANKS).sources)
-    job = ranks(sources, rank_pattern, rank)
+    found = pipeline.find(path, pipeline.MOST_RANKS)
+    sources = list(found.sources)
+    job = ranks(sources, rank_pattern, rank, found.skipped)
     if rank is not None:
         return pipeline.read(chosen(sources, job, rank), progress=progress)
     if job is not None:

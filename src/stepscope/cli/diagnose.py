@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stepscope.cluster.ranks import Ranks
     from stepscope.comparison.budgets import Budget, Outcome
     from stepscope.pipeline import Job, Profile
+    from stepscope.readers.folders import Skipped
     from stepscope.readers.source import Source
     from stepscope.report.phrases import Document
 
@@ -94,9 +95,9 @@ def diagnose(
     from stepscope.comparison import budgets
 
     held = [budgets.parse(text) for text in conditions] or budgets.of_project(Path.cwd(), changes=False)
-    sources, statuses = _found(paths, verbose=verbose)
+    sources, skipped, statuses = _found(paths, verbose=verbose)
     rank, scheduler = of_ranks["rank"], of_ranks["scheduler"]
-    job = None if of_ranks["separately"] else ranks(sources, of_ranks["rank_pattern"], rank)
+    job = None if of_ranks["separately"] else ranks(sources, of_ranks["rank_pattern"], rank, skipped)
     if rank is not None:
         sources, job = [chosen(sources, job, rank)], None
     if scheduler is not None and job is None:
@@ -181,12 +182,14 @@ def _html(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None) -> None
         Path(str(out)).write_text(html_file(pages), encoding="utf-8", errors="backslashreplace")
 
 
-def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list[Exit]]:
-    """What the paths lead to, and a status for each that leads nowhere; says what a user should know of either."""
+def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list[Skipped], list[Exit]]:
+    """What the paths lead to, what else lies there, and a status for each that leads nowhere; says what a user should
+    know of either."""
     from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
     from stepscope.readers.find import grouped
 
     sources: list[Source] = []
+    beside: list[Skipped] = []
     statuses: list[Exit] = []
     for path in paths:
         try:
@@ -198,12 +201,13 @@ def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list
             statuses.append(error.status)
             continue
         sources += found.sources
+        beside += found.skipped
         for note in found.notes:
             say(note)
         skipped = [one for one in found.skipped if not one.ours and (verbose or not one.expected)]
         if skipped:
             say(f"{path}: not read:", *grouped(skipped, path))
-    return sources, statuses
+    return sources, beside, statuses
 
 
 def _first(sources: list[Source], paths: tuple[str, ...]) -> list[Source]:

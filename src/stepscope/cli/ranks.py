@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +11,7 @@ from stepscope.errors import UsageError
 
 if TYPE_CHECKING:
     from stepscope.cluster.ranks import Ranks
+    from stepscope.readers.folders import Skipped
     from stepscope.readers.source import Source
 
 NO_JOB = "--scheduler reads the ranks of a job: these are none"
@@ -39,13 +40,15 @@ def rank_options(command: Command) -> Command:
     return command
 
 
-def ranks(sources: list[Source], pattern: str | None, rank: int | None) -> Ranks | None:
+def ranks(
+    sources: list[Source], pattern: str | None, rank: int | None, skipped: Sequence[Skipped] = ()
+) -> Ranks | None:
     """The job whose ranks these profiles are, if they are. Raises UsageError where that was asked for and is not so."""
     from stepscope import pipeline
 
-    if len(sources) < 2 and pattern is None and rank is None:
+    if len(sources) + len(skipped) < 2 and pattern is None and rank is None:
         return None
-    job = pipeline.ranks_of(sources, pattern)
+    job = pipeline.ranks_of(sources, pattern, skipped)
     if job is None and (pattern is not None or rank is not None) and len(sources) > 1:
         raise UsageError("nothing says which ranks these profiles are of: name them with --rank-pattern")
     return job

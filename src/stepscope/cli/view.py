@@ -76,8 +76,10 @@ def entries_of(paths: tuple[str, ...]) -> list[Entry]:
     from stepscope import pipeline
     from stepscope.web.app import Entry
 
-    sources = [source for path in paths for source in pipeline.find(path, most=pipeline.MOST_RANKS).sources]
-    ranks = pipeline.ranks_of(sources) if len(sources) > 1 else None
+    found = [pipeline.find(path, most=pipeline.MOST_RANKS) for path in paths]
+    sources = [source for one in found for source in one.sources]
+    skipped = [file for one in found for file in one.skipped]
+    ranks = pipeline.ranks_of(sources, skipped=skipped) if len(sources) + len(skipped) > 1 else None
     if ranks is not None:
         with ProgressBar() as progress:
             job = pipeline.read_ranks(ranks, progress=progress)

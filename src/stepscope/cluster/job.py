@@ -27,6 +27,7 @@ class Failed:
 
     path: str
     reason: str
+    rank: int | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class JobFacts:
     def missing(self) -> list[int]:
         """Ranks of the job without a profile; none where its size is not known."""
         world = self.world_size
-        present = set(self.ranks)
+        present = {*self.ranks, *(one.rank for one in self.failed)}
         return [] if world is None else [rank for rank in range(min(world, 1 << 20)) if rank not in present]
 
     @cached_property

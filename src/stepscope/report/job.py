@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from stepscope.cluster.collectives import HOST
 from stepscope.cluster.findings import JobDiagnosis, RankFinding
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.matching import Lane
+from stepscope.cluster.partial import Partial
 from stepscope.limits import P95_STEPS, ROWS_SHOWN
 from stepscope.report import gradients
 from stepscope.report.document import finding_entry
@@ -88,13 +90,25 @@ def _profile(facts: JobFacts, diagnosis: JobDiagnosis) -> dict[str, Any]:
         "complete": all(partial.complete for partial in partials) and not facts.failed,
         "events": {"total": sum(partial.events for partial in partials)},
         "losses": [
-            {
-                "code": "rank_damaged", "count": 1, "text": f"Rank {rank} could not be read whole.",
-                "first_offset": None, "lost_events": p.lost_events, "lost_bytes": p.lost_bytes, "damaged": True,
-            }
-            for rank, p in zip(facts.ranks, partials, strict=True) if not p.complete
+            *(
+                _loss("rank_damaged", f"Rank {rank} ({PurePath(p.path).name}) could not be read whole.", p)
+                for rank, p in zip(facts.ranks, partials, strict=True) if not p.complete
+            ),
+            *(
+                _loss("rank_unreadable", f"Rank {one.rank} ({PurePath(one.path).name}) could not be read.")
+                for one in facts.failed
+            ),
         ],
         "notices": [dataclasses.asdict(notice) for notice in diagnosis.notices],
+    }  # fmt: skip
+
+
+def _loss(code: str, text: str, partial: Partial | None = None) -> dict[str, Any]:
+    """What is lost of a rank; how much of one that could not be read is not known."""
+    events, size = (partial.lost_events, partial.lost_bytes) if partial else (0, 0)
+    return {
+        "code": code, "count": 1, "text": text,
+        "first_offset": None, "lost_events": events, "lost_bytes": size, "damaged": True,
     }  # fmt: skip
 
 

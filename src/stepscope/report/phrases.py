@@ -15,6 +15,7 @@ from stepscope.report import labels
 from stepscope.units import format_bytes, format_count, format_ns, format_share
 
 Document = dict[str, Any]
+_RANKS_NAMED = 3
 _NUMBER = re.compile(r"\d[\d,]*(?<!,)")
 
 
@@ -248,6 +249,11 @@ def damage(document: Document) -> str | None:
     if document["profile"]["complete"]:
         return None
     losses = document["profile"].get("losses")
+    of_ranks = [loss["text"] for loss in losses or () if loss["code"].startswith("rank_")]
+    if of_ranks:
+        more = len(of_ranks) - _RANKS_NAMED
+        told = [*of_ranks[:_RANKS_NAMED], *([f"Nor could {more} more."] if more > 0 else []), "This covers the rest."]
+        return " ".join(told)
     if losses is not None and not any(loss["lost_events"] or loss["lost_bytes"] for loss in losses):
         return "This file is damaged; all its events could be read, and the notices say what was mended."
     return "Part of this profile could not be read: this covers the rest, and the notices say what was lost."
