@@ -271,9 +271,9 @@ whose steps follow each other by 0.7 are seldom called different (docs/decisions
 APART_STEPS: Final = 5
 """With fewer steps one of them is no rare one."""
 
-APART_STEPS_SHARE: Final = 0.1
-"""Of a run's steps at most so many, or one, are left out of a comparison as far slower; more of them are what the run
-is like. Our judgement."""
+APART_STEPS_SHARE: Final = 0.2
+"""Of a run's steps at most so many are left out of a comparison as far slower; more of them are what the run is like.
+What trimmed means leave out at either end (Yuen, Biometrika 61, 1974)."""
 
 APART_SPREADS: Final = 5.0
 """A step that is left out lies so many standard deviations above the median (estimated from the median absolute

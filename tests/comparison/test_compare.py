@@ -195,7 +195,8 @@ def _parts(category: Category, bad: dict[int, int]) -> np.ndarray:
         (Category.PYTHON, {4: 200_000_000}, [4]),
         (Category.COLLECTIVE_WAIT, {4: 200_000_000}, [4]),
         (Category.PYTHON, {4: 2_000_000}, []),  # slower, but not beyond half a step
-        (Category.PYTHON, {4: 200_000_000, 9: 200_000_000}, []),  # more than rare
+        (Category.PYTHON, {4: 200_000_000, 9: 200_000_000}, [4, 9]),
+        (Category.PYTHON, dict.fromkeys((2, 4, 9), 200_000_000), []),  # more than rare
         (Category.INPUT, {4: 200_000_000}, []),  # what the run pays for
     ],
 )

@@ -1,9 +1,9 @@
 """Which steps stand for a run when it is compared.
 
-A profile sets slow steps of rare causes apart (``analysis.slow_steps``). A comparison sets one more apart, or a tenth
-of them: steps so far beyond the others that a mean with them tells of the machine's bad moment. What is left keeps its
-mean, not a median, because the causes of a step sum to it only as means over the same steps. Steps that waited for
-input stay: a loader that holds up some steps is what the run pays for.
+A profile sets slow steps of rare causes apart (``analysis.slow_steps``). A comparison sets more apart, at most a fifth:
+steps so far beyond the others that a mean with them tells of the machine's bad moment. What is left keeps its mean, not
+a median, because the causes of a step sum to it only as means over the same steps. Steps that waited for input stay: a
+loader that holds up some steps is what the run pays for.
 """
 
 from __future__ import annotations
@@ -33,5 +33,5 @@ def usual(step_ns: I64, parts: I64 | F64) -> Bools:
     excess[:, _OF_OTHERS] = 0  # a rank that waited says nothing of why another was late
     inputs = [CATEGORIES.index(category) for category in _INPUT]
     far &= ~np.isin(excess.argmax(axis=1), inputs) | ~parts.any(axis=1)
-    rare = far.sum() <= max(1, int(APART_STEPS_SHARE * step_ns.size))
+    rare = far.sum() <= APART_STEPS_SHARE * step_ns.size
     return ~far if rare else everyone
