@@ -26,16 +26,22 @@ def _missing(facts: JobFacts) -> list[Notice]:
         found.append(
             Notice(
                 "ranks_missing",
-                f"{len(facts.missing)} of the job's {facts.world_size} ranks have no profile here: "
+                f"{len(facts.missing)} of the job's {facts.world_size} ranks "
+                f"{'has' if len(facts.missing) == 1 else 'have'} no profile here: "
                 f"{_listed(facts.missing)}. Whoever waited for one of them is not told, and the rest of their "
                 "collectives stays undivided.",
                 len(facts.missing),
             )
         )
     if facts.failed:
-        told = "; ".join(f"{one.path}: {one.reason}" for one in facts.failed[:_LISTED])
+        told = "; ".join(f"rank {one.rank}, {one.path}: {one.reason}" for one in facts.failed[:_LISTED])
         more = "; …" if len(facts.failed) > _LISTED else ""
         found.append(Notice("rank_unreadable", f"Could not be read, and is left out: {told}{more}", len(facts.failed)))
+    if facts.again:
+        who = f"Rank{'s' * (len(facts.again) > 1)} {_listed(list(facts.again))}"
+        it = "it" if len(facts.again) == 1 else "them"
+        text = f"{who} had to be read again, as a worker that had {it} was lost or failed."
+        found.append(Notice("rank_read_again", text, len(facts.again)))
     if facts.duplicates:
         ranks = [rank for rank, _ in facts.duplicates]
         others = [path for _, paths in facts.duplicates for path in paths]
