@@ -147,7 +147,7 @@ def test_gigabytes_are_decimal(tmp_path: Path) -> None:
     document = documents.check(report.make(facts, diagnose(facts)))
     ranks, collectives = (document["analyses"][key] for key in ("ranks", "collectives"))
     row = sections(ranks, collectives)[-1].rows[0]
-    assert row[8] == f"{collectives[0]['algorithm_bandwidth'] / 1e9:.3g}"
+    assert row[9] == f"{collectives[0]['algorithm_bandwidth'] / 1e9:.3g}"
 
 
 def test_no_collective_in_a_job_is_said_and_no_zero(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.cluster.collectives import HOST, Collectives, collectives_of
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.diagnosis.notices.devices import RANKS_ELSEWHERE
 from stepscope.limits import EXPOSED_KEPT, KERNEL_NAMES_KEPT, ROWS_KEPT
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, Bools
@@ -147,7 +148,7 @@ def reduce(facts: Facts, diagnosis: Diagnosis, path: str, size: int | None) -> P
         kernels=_kernels(facts),
         findings=tuple(map(_plain, diagnosis.findings)),
         minor=tuple(map(_plain, diagnosis.minor)),
-        notices=diagnosis.notices,
+        notices=tuple(notice for notice in diagnosis.notices if notice.code != RANKS_ELSEWHERE),
     )
 
 

@@ -21,7 +21,7 @@ from stepscope.analysis.where import Where
 from stepscope.analysis.xla import XlaFacts
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding, FixPart
-from stepscope.report import efficiency, gradients, input_pipeline, op_costs
+from stepscope.report import efficiency, exchange, input_pipeline, op_costs
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.memory import memory
 from stepscope.report.schema import REPORT_SCHEMA
@@ -50,7 +50,7 @@ def make(facts: Facts, diagnosis: Diagnosis, files: list[File], parameters: int 
         "findings": [_finding(facts, finding) for finding in diagnosis.findings],
         "plan": list(diagnosis.plan),
         "whatif": dataclasses.asdict(diagnosis.whatif),
-        "analyses": _analyses(facts, diagnosis) | gradients.of_profile(facts, parameters),
+        "analyses": _analyses(facts, diagnosis) | exchange.of_profile(facts, diagnosis, parameters),
     }
 
 

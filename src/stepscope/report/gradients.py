@@ -7,20 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.cluster.collectives import collectives_of
+from stepscope.cluster.collectives import Collectives
 from stepscope.cluster.gradients import Gradients, gradients
 from stepscope.cluster.job import JobFacts
 from stepscope.units import format_bytes, format_count, format_ns, format_rate
 
 
-def of_profile(facts: Facts, parameters: int | None) -> dict[str, Any]:
+def of_profile(table: Collectives, facts: Facts, parameters: int | None) -> dict[str, Any]:
     """What the analyses of one profile say of it, if anything; the hosts of its peers are not known."""
-    talks = any((activity.category == Category.COLLECTIVE.code).any() for activity in facts.activities)
-    if not talks and parameters is None:
-        return {}
-    return _entry(gradients(collectives_of(facts), np.array(facts.used, np.int64), facts.trace.info, None, parameters))
+    return _entry(gradients(table, np.array(facts.used, np.int64), facts.trace.info, None, parameters))
 
 
 def of_job(facts: JobFacts, parameters: int | None) -> dict[str, Any]:
@@ -53,9 +49,7 @@ def _sentence(found: dict[str, Any] | None) -> str | None:
         return f"{what} per step; {why}: no estimate"
     told = (
         f"{what} per step / {format_rate(found['link_bandwidth'], 'B/s')} = {format_ns(found['estimate_ns'])} (the "
-        "link's peak in one direction"
-        + ("" if found["one_host"] else ", if all ranks share a host")
-        + ")"
+        "link's peak in one direction" + ("" if found["one_host"] else ", if all ranks share a host") + ")"
     )
     if found["ring_estimate_ns"] is not None:
         told += f"; corrected for a ring of {found['ranks']}: {format_ns(found['ring_estimate_ns'])}"

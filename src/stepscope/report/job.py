@@ -12,7 +12,6 @@ import numpy as np
 from stepscope._version import __version__
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.summary import COLLECTIVES, apportion
-from stepscope.cluster.bandwidth import Traffic, traffic
 from stepscope.cluster.blame import Straggler
 from stepscope.cluster.collectives import HOST
 from stepscope.cluster.findings import JobDiagnosis, RankFinding
@@ -20,14 +19,13 @@ from stepscope.cluster.job import JobFacts
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.partial import Partial
 from stepscope.limits import P95_STEPS, ROWS_SHOWN
-from stepscope.report import gradients
+from stepscope.report import exchange
 from stepscope.report.document import finding_entry
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.schema import REPORT_SCHEMA
 from stepscope.trace.tables import F64, NULL
 
 _BREAKDOWNS = 64
-_TRAFFIC_SHOWN = 200
 
 
 def make(facts: JobFacts, diagnosis: JobDiagnosis, parameters: int | None = None) -> dict[str, Any]:
@@ -52,8 +50,7 @@ def make(facts: JobFacts, diagnosis: JobDiagnosis, parameters: int | None = None
             "breakdown": [_breakdown(facts, lane, mean) for lane, mean in list(facts.means.items())[:_BREAKDOWNS]],
             "minor_findings": [_finding(one) for one in diagnosis.minor],
             "ranks": _ranks(facts),
-            "collectives": [_traffic(one) for one in traffic(facts)[:_TRAFFIC_SHOWN]],
-            **gradients.of_job(facts, parameters),
+            **exchange.of_job(facts, parameters),
         },
     }
 
@@ -314,7 +311,3 @@ def _per_rank(facts: JobFacts) -> list[dict[str, Any]]:
             }
         )
     return made
-
-
-def _traffic(one: Traffic) -> dict[str, Any]:
-    return dataclasses.asdict(one) | {"kind": str(one.kind), "ranks": list(one.ranks)}

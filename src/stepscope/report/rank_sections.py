@@ -15,13 +15,14 @@ CAUSES = {
     "link": "transfers",
     "unknown": "not determined",
 }
+_BOUND = "≤, ≥: waiting is in it, as not all members of the group are here on clocks that are known"
 _SHOWN = ("compute", "collective_transfer", "collective_wait", "collective", "input")
 
 
 def sections(ranks: dict[str, Any] | None, collectives: list[dict[str, Any]]) -> list[Section]:
     """What of a job's analyses has rows."""
     if ranks is None:
-        return []
+        return [_traffic(collectives)]
     return [_late(ranks["steps"]), _ranks(ranks["per_rank"]), _clocks(ranks["clocks"]), _traffic(collectives)]
 
 
@@ -109,12 +110,14 @@ def _traffic(collectives: list[dict[str, Any]]) -> Section:
         number("ranks"),
         number("size"),
         number("per step"),
+        number("takes"),
         number("transfer"),
         number("waits"),
         number("exposed per step"),
         number("algorithm GB/s"),
         number("bus GB/s"),
         number("of the link"),
+        number("most uneven"),
     )
     rows, note = cut(
         (
@@ -124,6 +127,7 @@ def _traffic(collectives: list[dict[str, Any]]) -> Section:
                 text(one["size"]),
                 ABSENT if one["bytes"] is None else format_bytes(one["bytes"]),
                 rate(one["per_step"]),
+                format_ns(one["duration_ns"]),
                 f"{'≤ ' if one['bound'] else ''}{format_ns(one['transfer_ns'])}",
                 _ns(one["wait_ns"]),
                 _ns(one["exposed_ns_per_step"]),
@@ -132,12 +136,14 @@ def _traffic(collectives: list[dict[str, Any]]) -> Section:
                 ABSENT
                 if None in (one["bus_bandwidth"], one["link_bandwidth"])
                 else format_share(one["bus_bandwidth"] / one["link_bandwidth"]),
+                ABSENT if one["imbalance"] is None else f"{one['imbalance']:.2f} ×",
             )
             for one in collectives
         ),
         len(collectives),
     )
-    return Section("Collectives", columns, rows, note)
+    bound = _BOUND if any(one["bound"] for one in collectives) else ""
+    return Section("Collectives", columns, rows, "; ".join(filter(None, (note, bound))))
 
 
 def _bandwidth(value: float | None, bound: bool) -> str:

@@ -25,6 +25,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     capture.slows_host,
     capture.overhead,
     devices.no_collectives,
+    devices.ranks_elsewhere,
     misread.meter,
     xla.lazy_phases,
     xla.no_scopes,

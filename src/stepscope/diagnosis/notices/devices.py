@@ -5,10 +5,11 @@ from __future__ import annotations
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
+from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import PYTORCH, Remedies, remedy
 from stepscope.hardware.devices import lookup
-from stepscope.limits import UNMATCHED_SHARE
+from stepscope.limits import UNDIVIDED_SHARE, UNMATCHED_SHARE
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Device
 from stepscope.units import format_share
@@ -17,6 +18,9 @@ DEVICE_ADVICE: Remedies = {
     PYTORCH: "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`.",
     None: "If the job uses a GPU or TPU, `stepscope doctor` says why it may be missing.",
 }
+
+RANKS_ELSEWHERE = "profile_ranks_elsewhere"
+"""Said of a profile on its own; of a job's ranks the job says which are not here."""
 
 
 def missing(facts: Facts) -> Notice | None:
@@ -119,4 +123,19 @@ def no_collectives(facts: Facts) -> Notice | None:
         "profile_no_collectives",
         f"The job has {world} ranks but no collective was recognised on the device: "
         "communication is not told apart here.",
+    )
+
+
+def ranks_elsewhere(facts: Facts) -> Notice | None:
+    """One rank of a job alone, that collectives keep from its work."""
+    world, parts = facts.trace.info.world_size, mean_parts(facts)
+    if world is None or world < 2 or parts.get(Category.COLLECTIVE, 0) <= UNDIVIDED_SHARE * sum(parts.values()):
+        return None
+    others = "the other" if world == 2 else f"the other {world - 1}"
+    who = "One rank" if facts.trace.info.rank is None else f"Rank {facts.trace.info.rank}"
+    return Notice(
+        RANKS_ELSEWHERE,
+        f"{who} of {world} alone: waiting for {others} is not told apart from transfer. Diagnose the "
+        "profiles of all ranks together (a folder of them) to learn who is late.",
+        world - 1,
     )

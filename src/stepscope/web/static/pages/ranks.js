@@ -6,6 +6,7 @@ import { missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
 import { stepBars } from '../widgets/steps.js';
 import { job } from './job.js';
+import { collectives } from './job_links.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 
@@ -41,6 +42,7 @@ function render(context) {
       device,
       only: COLLECTIVES,
     })),
+    analyses.collectives ? collectives(context) : null,
     related(context, ['exposed_collective']),
   );
 }
