@@ -43,19 +43,32 @@ def test_ranks_are_diagnosed_together(tmp_path: Path, capsys: pytest.CaptureFixt
     _report(recordings(tmp_path, 0))
     said = capsys.readouterr()
     assert said.out == ""
-    assert "rank0.json and 2 more" in said.err
+    assert f"{tmp_path.name} · PyTorch" in " ".join(said.err.split())
     assert "alone" not in said.err
     assert all(str(tmp_path / f"rank{rank}.json") in said.err for rank in range(3))
 
 
 def test_the_report_for_a_browser_lies_beside_the_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    left_by(tmp_path, 0, 1)
+    left_by(tmp_path, 0)
     _report(recordings(tmp_path, 0))
     page = tmp_path / "rank0.json.html"
-    assert f"rank 0 with the trace, for a browser: {page}" in capsys.readouterr().err
+    assert f"the same with the trace, for a browser: {page}" in capsys.readouterr().err
     assert '"title":"rank0.json"' in page.read_text(encoding="utf-8")
-    assert [source.path.name for source in find(str(tmp_path)).sources] == ["rank0.json", "rank1.json"]
-    assert all(skipped.expected for skipped in find(str(tmp_path)).skipped if skipped.path == page)
+    found = find(str(tmp_path))
+    assert [source.path.name for source in found.sources] == ["rank0.json"]
+    assert {skipped.path.name for skipped in found.skipped if skipped.ours} == {page.name, "rank0.stepscope.json"}
+
+
+def test_the_report_for_a_browser_is_of_the_job_and_named_after_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left_by(tmp_path, 0, 1)
+    _report(recordings(tmp_path, 0))
+    page = tmp_path / f"{tmp_path.name}.1.html"
+    assert f"the same with the traces, for a browser: {page}" in capsys.readouterr().err
+    text = page.read_text(encoding="utf-8")
+    for title in (tmp_path.name, "rank 0: rank0.json", "rank 1: rank1.json"):
+        assert f'"title":"{title}"' in text
 
 
 def test_processes_that_are_no_ranks_of_a_job_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

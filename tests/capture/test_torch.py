@@ -143,7 +143,7 @@ def test_each_rank_of_torchrun_leaves_a_profile(tmp_path: Path) -> None:
     ran = run(tmp_path, *words, SCRIPTS / "torch_ranks.py")
     assert_two_ranks(ran, [0, 1])
     assert len(ran.manifests) == 2  # The launcher, which imports PyTorch too, leaves none.
-    assert "rank 0 with the trace, for a browser: " in ran.stderr
+    assert "the same with the traces, for a browser: " in ran.stderr
 
 
 @pytest.mark.slow

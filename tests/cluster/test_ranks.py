@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import signal
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from stepscope.cluster.ranks import ranks_of
 from stepscope.errors import Exit, InputError, UsageError
 from stepscope.jobs import Job
 from stepscope.readers.source import Source
+from stepscope.report import bar, markdown, phrases, terminal
 from tests.cluster.jobs import MS, data_parallel, simulate
 from tests.kit import xplanes
 from tests.kit.cluster import Cluster
@@ -77,6 +79,18 @@ def test_the_command_tells_a_job_and_one_rank_of_it(
     assert "there is no such rank here; there are 0, 1, 2, 3" in capsys.readouterr().err
     assert cli.main(["diagnose", str(folder), "--separately"]) == 0
     assert capsys.readouterr().out.count("-v shows everything") == 4
+
+
+def test_a_job_is_called_by_its_folder_and_says_what_its_means_are_over(folder: Path) -> None:
+    document = pipeline.open(folder).document()
+    assert phrases.header(document)[0] == "ranks"
+    for text in (terminal.render(document), markdown.render(document)):
+        assert re.search("means over 4 ranks, late ones among them", text, re.I)
+        assert "mean over the ranks that wait" in " ".join(text.split())
+        assert "ops on device" not in text, "of each rank alone"
+    sides = {part.words: part.busy for part in bar.parts_of(document["summary"])}
+    assert sides["waiting for a late rank"] is False
+    assert sides["transfer between ranks"] is True
 
 
 def test_ranks_are_told_by_the_file_then_by_its_name_then_by_a_pattern(tmp_path: Path, cluster: Cluster) -> None:

@@ -228,19 +228,23 @@ def _what(each: Recording) -> str:
 def _diagnosed(recorded: list[Recording]) -> None:
     """The diagnosis of all ranks together, on stderr; of the first process where they are no ranks of one job."""
     from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
+    from stepscope.cli.pages import runs_of
     from stepscope.readers.source import Source
     from stepscope.report import terminal
+    from stepscope.web.assemble import html_file
 
     first, *others = recorded
     # TensorFlow 1 leaves a profile per step: the last is no start-up.
     path = first.profiles[-1]
-    profile = pipeline.open_profile(path)
     ranks = pipeline.ranks_of([Source(each.profiles[-1]) for each in recorded]) if others else None
-    document = profile.document() if ranks is None else pipeline.read_ranks(ranks).document()
-    sys.stderr.write(terminal.render(document, width=_WIDTH, color=False, verbose=False))
+    read = pipeline.open_profile(path) if ranks is None else pipeline.read_ranks(ranks)
+    sys.stderr.write(terminal.render(read.document(), width=_WIDTH, color=False, verbose=False))
     page = path.with_name(f"{path.name}.html")
-    page.write_text(profile.html(), encoding="utf-8", errors="backslashreplace")
-    say(f"{'the same' if ranks is None else first.who} with the trace, for a browser: {page}")
+    if ranks is not None:
+        folder = first.manifest.parent.absolute()
+        page = folder / f"{folder.name}.{first.facts['started_ns']}.html"  # A later run's stands beside it.
+    page.write_text(html_file(runs_of(read)), encoding="utf-8", errors="backslashreplace")
+    say(f"the same with the trace{'s' * (ranks is not None)}, for a browser: {page}")
     if others and ranks is None:
         say(
             f"this is the diagnosis of {first.who} alone; {_listed([each.who for each in others])} "

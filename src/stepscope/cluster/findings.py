@@ -164,7 +164,7 @@ def _verdict(facts: JobFacts) -> tuple[str, str]:
             lane = facts.blame.lanes[one.lane]
             cause = TITLES[facts.cause_of(lane, one.waited_ns).cause]
             share = format_share(one.waited_ns / step)
-            lost = f"{format_ns(one.waited_ns)} of {format_ns(step)}"
+            lost = f"{format_ns(one.waited_ns)} of {format_ns(step)}, mean over the ranks that wait"
             return (
                 f"For {share} of each step ({lost}) {' '.join(who_waits(facts, one))} for {facts.name(lane)}: {cause}.",
                 "straggler",

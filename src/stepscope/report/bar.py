@@ -35,31 +35,31 @@ class Part:
 def parts_of(summary: dict[str, Any]) -> list[Part]:
     """The parts of the mean step, busy ones first, each side largest first; zeros are left out."""
     entries = [
-        (labels.CATEGORIES[name], ns, summary["parts_share"].get(name, 0.0))
+        (name, ns, summary["parts_share"].get(name, 0.0))
         for name, ns in summary["parts_ns_per_step"].items()
         if ns > 0
     ]
     entries.sort(key=lambda entry: -entry[1])
     smallest = sum(ns for _, ns, _ in entries) // _SMALL
-    busy = [entry for entry in entries if entry[0].busy]
-    idle = [entry for entry in entries if not entry[0].busy]
+    busy = [entry for entry in entries if labels.works(entry[0])]
+    idle = [entry for entry in entries if not labels.works(entry[0])]
     return _side(busy, _BUSY_GLYPHS, smallest) + _side(idle, _IDLE_GLYPHS, smallest)
 
 
-def _side(entries: list[tuple[labels.Label, int, float]], glyphs: str, smallest: int) -> list[Part]:
+def _side(entries: list[tuple[str, int, float]], glyphs: str, smallest: int) -> list[Part]:
     large = sum(entry[1] >= smallest for entry in entries)
     shown = entries[: min(max(large, 1), len(glyphs) - 1)]  # The largest keeps its name however small it is.
     small = entries[len(shown) :]
     if len(small) == 1:  # Folding a single part would hide its name and save nothing.
         shown, small = entries, []
     parts = [
-        Part(label.words, label.busy, ns, share, glyph, label.colour)
-        for (label, ns, share), glyph in zip(shown, glyphs, strict=False)
+        Part(labels.CATEGORIES[name].words, labels.works(name), ns, share, glyph, labels.CATEGORIES[name].colour)
+        for (name, ns, share), glyph in zip(shown, glyphs, strict=False)
     ]
     if small:
         ns, share = sum(entry[1] for entry in small), sum(entry[2] for entry in small)
         words = f"other ({len(small)} small parts)"
-        parts.append(Part(words, small[0][0].busy, ns, share, glyphs[len(shown)], "white", len(small)))
+        parts.append(Part(words, labels.works(small[0][0]), ns, share, glyphs[len(shown)], "white", len(small)))
     return parts
 
 

@@ -48,6 +48,12 @@ CATEGORIES: dict[str, Label] = {
     "unknown_device": Label("device, cause unrecorded", False, "white"),
 }
 
+def works(category: str) -> bool:
+    """Whether anything is done in it: a kernel that spins until the last rank has come keeps its device busy and waits.
+    """
+    return CATEGORIES[category].busy and category != "collective_wait"
+
+
 PHASES: dict[str, str] = {
     "forward": "forward",
     "loss": "loss",

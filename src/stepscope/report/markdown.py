@@ -89,7 +89,10 @@ def _top(document: Document) -> Iterator[str]:
             words = f"{code(part.glyph)} {text(part.words)}"
             yield f"| {side} | {words} | {format_ns(part.ns)} | {format_share(part.share)} |"
         yield ""
-    for name, value in [("step time", phrases.step_time(summary)), *phrases.headlines(summary), *gradients.headlines(document)]:
+        if note := phrases.bar_note(document):
+            yield from [text(note[0].upper() + note[1:] + "."), ""]
+    told = [("step time", phrases.step_time(summary)), *phrases.headlines(document), *gradients.headlines(document)]
+    for name, value in told:
         yield f"- {name}: {text(value)}"
     yield ""
 

@@ -20,10 +20,10 @@ _NUMBER = re.compile(r"\d[\d,]*(?<!,)")
 
 
 def header(document: Document) -> list[str]:
-    """What was read, in short pieces: files, framework, devices, ranks, steps."""
+    """What was read, in short pieces: files (of a job their folder), framework, devices, ranks, steps."""
     profile, summary = document["profile"], document["summary"]
     pieces = [
-        _files(profile["files"]),
+        _folder(profile["files"]) if is_job(document) else _files(profile["files"]),
         profile["framework"] or profile["format"],
         _devices(profile["devices"]),
     ]
@@ -37,6 +37,17 @@ def header(document: Document) -> list[str]:
     steps = document["steps"] if len(ranks) < 2 else {step["number"] or step["index"] for step in document["steps"]}
     pieces.append(_steps(len(steps), summary))
     return pieces
+
+
+def is_job(document: Document) -> bool:
+    """Whether the report is of several ranks together."""
+    return "ranks" in document["analyses"]
+
+
+def _folder(files: list[dict[str, Any]]) -> str:
+    """The name of the folder that all files are in."""
+    folders = [os.path.dirname(os.path.abspath(file["path"])) for file in files]
+    return os.path.basename(os.path.commonpath(folders)) or _files(files)
 
 
 def _files(files: list[dict[str, Any]]) -> str:
@@ -82,8 +93,9 @@ def step_time(summary: dict[str, Any]) -> str:
     return ", ".join(piece for piece in (f"{format_ns(median)} {where}".strip(), spread) if piece)
 
 
-def headlines(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """The three numbers people look at first, each as (name, value)."""
+def headlines(document: Document) -> list[tuple[str, str]]:
+    """The three numbers people look at first, each as (name, value); of a job the one that its ranks have together."""
+    summary = document["summary"]
     busy, without = summary["device_busy_share"], summary["device_busy_share_without_collectives"]
     busy_text = format_share(busy)
     if busy is not None:
@@ -91,12 +103,20 @@ def headlines(summary: dict[str, Any]) -> list[tuple[str, str]]:
         if without is not None and without != busy:
             busy_text += f" ({format_share(without)} without collectives)"
     duty = summary.get("duty_cycle_share")
+    if is_job(document):
+        return [("device busy", busy_text)]
     return [
         ("device busy", busy_text),
         *([("duty cycle", f"{format_share(duty)} of the step time in compiled modules")] if duty is not None else []),
         ("ops on device", two_shares(summary["device_ops_share"])),
         ("16-bit kernels", low_precision(summary["low_precision_share"], summary.get("precision_known_share"))),
     ]
+
+
+def bar_note(document: Document) -> str:
+    """Over what the bar's parts are means, where that is not one profile's steps alone."""
+    count = len(document["profile"]["ranks"])
+    return f"means over {count} ranks, late ones among them" if is_job(document) and count > 1 else ""
 
 
 def two_shares(shares: dict[str, Any]) -> str:

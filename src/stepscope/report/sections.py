@@ -115,7 +115,7 @@ def _breakdown(entry: dict[str, Any], document: Document) -> Section:
     rows = [
         (
             labels.CATEGORIES[part["category"]].words,
-            "works" if part["busy"] else "waits",
+            "works" if labels.works(part["category"]) else "waits",
             format_ns(part["ns_per_step"]),
             format_share(part["share"]),
         )

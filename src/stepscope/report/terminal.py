@@ -113,7 +113,9 @@ def _top(document: Document, width: int) -> Iterator[RenderableType]:
     if parts and not phrases.is_partial(summary):
         yield _bar(parts, width)
         yield _legend(parts, width)
-    for name, value in [*phrases.headlines(summary), *gradients.headlines(document)]:
+        if note := phrases.bar_note(document):
+            yield Text(f"{'':6}{note}", style="dim")
+    for name, value in [*phrases.headlines(document), *gradients.headlines(document)]:
         yield _pair(name, value)
 
 

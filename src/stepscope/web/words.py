@@ -44,7 +44,7 @@ def words(document: Document) -> dict[str, Any]:
         "header": phrases.header(document),
         "damage": phrases.damage(document),
         "step_time": phrases.step_time(document["summary"]),
-        "headlines": [*phrases.headlines(document["summary"]), *gradients.headlines(document)],
+        "headlines": [*phrases.headlines(document), *gradients.headlines(document)],
         "partial": phrases.is_partial(document["summary"]),
         "healthy": phrases.is_healthy(document["summary"]),
         "told": [finding["id"] for finding in told],
