@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 import pytest
 
 import stepscope
+from stepscope.units import format_ns, format_share
 from tests.browser.test_report_pages import B200, H100, V100, open_page
 from tests.kit.traces import real_trace
 
@@ -31,6 +33,44 @@ def test_points_of_the_roofline_have_the_colour_of_what_bounds_them(shared_page:
     assert drawn == Counter(row["bound"] or "unknown" for row in rows)
     keys = shared_page.locator("section:has(.scatter) .keys").inner_text()
     assert {bound for bound, words in BOUNDS.items() if words in keys} == set(+drawn)
+
+
+@pytest.mark.real
+def test_every_page_says_what_of_it_is_of_the_chosen_steps(shared_page: Page, reports: Reports) -> None:
+    document = stepscope.open(real_trace(V100)).document()
+    rows = [row for row in document["accounting"] if row["phase"] == "step" and row["step"] in (1, 2, 3)]
+    busy = {part["category"]: part["busy"] for part in document["analyses"]["breakdown"][0]["parts"]}
+    whole = sum(row["dur_ns"] for row in rows)
+    worked = sum(ns for row in rows for category, ns in row["parts"].items() if busy[category])
+
+    open_page(shared_page, reports(V100), "overview?steps=6-8")
+    figures = shared_page.locator(".tiles .of-steps").all_inner_texts()
+    assert figures[0].split("\n") == ["step time", format_ns(round(whole / 3)), "mean of steps 6 to 8"]
+    assert figures[1].split("\n") == ["device busy", format_share(worked / whole), "of steps 6 to 8"]
+    note = shared_page.locator(".scope")
+    assert "Of steps 6 to 8 only:" in note.inner_text()
+    assert "“Each step”" in note.inner_text()
+
+    open_page(shared_page, reports(V100), "input?steps=6-8")
+    waited = format_ns(round(sum(row["parts"]["input"] for row in rows) / 3))
+    assert waited in shared_page.locator(".tiles .of-steps").inner_text()
+
+    open_page(shared_page, reports(V100), "kernels?steps=6-8")
+    assert waited in shared_page.locator("section:has(h2:text-is('Idle time by cause, per step'))").inner_text()
+    open_page(shared_page, reports(V100), "ops?steps=6-8")
+    assert "all steps used together" in note.inner_text()
+    open_page(shared_page, reports(V100), "memory?steps=6-8")
+    pairs = shared_page.locator("section:has(h2:text-is('Growth from step to step')) tbody td:first-child")
+    grown = document["analyses"]["memory"]["pools"][0]["growth"]["steps"]
+    assert pairs.all_inner_texts() == [f"{step + 4} → {step + 5}" for step in grown if step <= 3]
+
+    # The trace opens at the steps.
+    first, last = document["steps"][1], document["steps"][3]
+    shared_page.goto(f"{reports(V100)}#/trace?steps=6-8")
+    shared_page.wait_for_url(lambda url: "start=" in url)
+    shown = parse_qs(shared_page.url.partition("?")[2])
+    assert int(shown["start"][0]) < first["start_ns"]
+    assert last["start_ns"] + last["dur_ns"] < int(shown["end"][0]) < document["steps"][5]["start_ns"]
 
 
 BOUNDS = {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { namesOf, placesOf } from '../../src/stepscope/web/static/core/ranges.js';
 import { parsed, written } from '../../src/stepscope/web/static/core/router.js';
 import { bytes } from '../../src/stepscope/web/static/core/source.js';
 import { drawn } from '../../src/stepscope/web/static/pages/kernels_roofline.js';
@@ -19,6 +20,16 @@ test('a place survives its hash, whatever its parameters hold', () => {
   };
   assert.deepEqual(parsed(written(place)), place);
   assert.equal(written({ page: 'ops', run: 0, steps: null, params: {} }), '#/ops');
+});
+
+test('a range of steps is written by the numbers that the job has', () => {
+  const steps = /** @type {any[]} */ ([5, 6, 7, 9].map((number, index) => ({ number, index })));
+  assert.deepEqual(namesOf(steps, [1, 3]), [6, 9]);
+  assert.deepEqual(placesOf(steps, [6, 9]), [1, 3]);
+  assert.deepEqual(placesOf(steps, [7, 99]), [2, 3]);
+  assert.equal(placesOf(steps, [20, 30]), null);
+  const unsure = /** @type {any[]} */ ([5, 5, null].map((number, index) => ({ number, index })));
+  assert.deepEqual(namesOf(unsure, [1, 2]), [1, 2]);
 });
 
 test('a hash that says nothing sensible is the overview', () => {

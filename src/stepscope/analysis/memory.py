@@ -75,6 +75,8 @@ class Growth:
 
     per_step: tuple[int, ...]
     """Bytes, one value per step that follows another."""
+    steps: tuple[int, ...]
+    """The index of that step, a value each."""
     grows: bool
     """Whether it rises in every step, and blocks that stay make up most of that."""
     places: tuple[Place, ...]
@@ -217,7 +219,7 @@ def _growth(pool: Pool, markers: Markers, used: tuple[int, ...], locator: Locato
         # The last step's blocks had no next step to outlive.
         grows = kept >= GROWTH_BLOCKS_SHARE * int(np.diff(pool.allocated[event])[:-1].sum())
         places = _places(pool.blocks, staying, locator) if grows else ()
-    return Growth(tuple(differences.tolist()), grows, places)
+    return Growth(tuple(differences.tolist()), tuple(steps[follows + 1].tolist()), grows, places)
 
 
 def _staying(pool: Pool, event: Rows) -> Bools | None:

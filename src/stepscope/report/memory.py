@@ -95,6 +95,7 @@ def _with_nulls(values: I64) -> list[int | None] | None:
 def _growth(growth: Growth) -> dict[str, Any]:
     return {
         "per_step_bytes": list(growth.per_step),
+        "steps": list(growth.steps),
         "mean_bytes": growth.mean_bytes,
         "grows": growth.grows,
         "places": [_place(place) for place in growth.places],

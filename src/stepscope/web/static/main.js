@@ -1,6 +1,7 @@
 /** The shell around the pages: navigation, run and step choice, theme, help; it draws the page that the place names. */
 
 import { h, put } from './core/dom.js';
+import { namesOf, placesOf } from './core/ranges.js';
 import { router, written } from './core/router.js';
 import { openingHash } from './core/saved.js';
 import { source } from './core/source.js';
@@ -14,12 +15,16 @@ import { tracePage } from './pages/trace.js';
 import { captureForm } from './widgets/capture.js';
 import { traceParams } from './widgets/finding.js';
 import { help } from './widgets/help.js';
+import { scopeNote } from './widgets/scope.js';
 import { strip } from './widgets/strip.js';
 import { hideTip } from './widgets/tip.js';
 
 /** @typedef {import('./core/types.js').Context} Context */
 /** @typedef {import('./core/types.js').Place} Place */
 /** @typedef {import('./core/types.js').Run} Run */
+
+/** Beside chosen steps, of their time: what is before and behind them stays small. */
+const STEPS_ROOM = 0.03;
 
 const data = source();
 const live = h('div', { class: 'sr', role: 'status', 'aria-live': 'polite' });
@@ -115,30 +120,31 @@ async function draw(to) {
  * @param {boolean} moved whether this is another page than before
  */
 function show(page, context, moved) {
-  const { run, place: to } = context;
+  const { run } = context;
   const { steps } = run.report;
   const isJob = Boolean(run.report.analyses.ranks);
   document.title = `${page.title} · ${run.title} · stepscope`;
   chip.hidden = run.report.profile.complete;
   chip.textContent = 'damaged: partly read';
-  const last = steps.length - 1;
-  const chosen = /** @type {[number, number]|null} */ (to.steps && to.steps[0] <= last
-    ? [to.steps[0], Math.min(to.steps[1], last)] : null);
+  const chosen = context.place.steps;
+  const { params } = context.place;
+  if (page.id === 'trace' && chosen && !Object.keys(params).length) context.place.params = spanOf(steps, chosen);
   const focused = document.activeElement?.classList.contains('strip-area');
   const ofSteps = steps.length > 1 && !isJob && !(page.id === 'compare' && context.comparison);
   put(stripSlot, ofSteps ? strip(steps, run.words.steps, chosen, (range) => {
     const { beside = '' } = place().params;
-    const params = page.id === 'trace' ? { ...spanOf(steps, range), ...(beside && { beside }) } : place().params;
-    go({ ...place(), steps: range, params }, true);
+    const shown = page.id === 'trace' ? { ...spanOf(steps, range), ...(beside && { beside }) } : place().params;
+    go({ ...place(), steps: namesOf(steps, range), params: shown }, true);
   }) : null);
   if (focused) /** @type {HTMLElement|null} */ (stripSlot.querySelector('.strip-area'))?.focus();
   main.classList.toggle('wide', page.id === 'trace' && !isJob);
   const top = main.scrollTop;
   put(main, h('h1', { class: page.id === 'trace' && !isJob ? 'sr' : '' }, page.title),
     isJob && page.ofOneRank ? ofOneRank(context) : page.render(context));
+  if (chosen && page.ofSteps) main.querySelector('.page')?.prepend(scopeNote(main, context.scope()));
   main.scrollTop = moved ? 0 : top;
   if (moved && drawn) main.focus({ preventScroll: true });
-  if (to.params.finding) openFinding(to.params.finding);
+  if (params.finding) openFinding(params.finding);
 }
 
 /**
@@ -149,7 +155,9 @@ function show(page, context, moved) {
 function spanOf(steps, range) {
   const [first, last] = range ?? [0, steps.length - 1];
   const start = steps[first].start_ns;
-  return traceParams(start, steps[last].start_ns + steps[last].dur_ns - start, null);
+  const duration = steps[last].start_ns + steps[last].dur_ns - start;
+  return { ...traceParams(start, duration, null), start: String(start - Math.round(duration * STEPS_ROOM)),
+    end: String(start + Math.round(duration * (1 + STEPS_ROOM))) };
 }
 
 /**
@@ -160,7 +168,8 @@ function spanOf(steps, range) {
  */
 function contextOf(run, comparison, to) {
   const isJob = Boolean(run.report.analyses.ranks);
-  const steps = isJob ? null : to.steps; // The same step has another place in each rank.
+  // A job has no one list of steps.
+  const steps = isJob || run.report.steps.length < 2 ? null : placesOf(run.report.steps, to.steps);
   /** @param {number|null|undefined} rank */
   const runOf = (rank) => (isJob ? run.traces[String(rank)] : to.run);
   return {
@@ -171,11 +180,12 @@ function contextOf(run, comparison, to) {
     place: { ...to, steps },
     go: open,
     hasTrace: (rank) => runOf(rank) !== undefined,
-    ofRank: (rank) => go({ ...to, run: runOf(rank) ?? to.run, steps, params: {} }),
+    ofRank: (rank) => go({ ...to, run: runOf(rank) ?? to.run, params: {} }),
     trace: (rank, params) => {
       const other = runOf(rank) ?? to.run;
       const beside = trace.beside(other);
-      go({ page: 'trace', run: other, steps, params: { ...params, ...(beside && { beside }) } });
+      go({ page: 'trace', run: other, steps: isJob ? null : to.steps,
+        params: { ...params, ...(beside && { beside }) } });
     },
     inSteps: (step) => steps === null || (step !== null && step >= steps[0] && step <= steps[1]),
     scope: () => {

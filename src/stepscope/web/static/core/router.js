@@ -3,7 +3,8 @@
 /** @typedef {import('./types.js').Place} Place */
 
 /**
- * The place a hash means: `#/ops?run=1&steps=3-7&device=0`. What it does not say is the default.
+ * The place a hash means: `#/ops?run=1&steps=3-7&device=0`, steps by the numbers
+ * that they have in the job. What it does not say is the default.
  * @param {string} hash
  * @returns {Place}
  */
@@ -11,7 +12,7 @@ export function parsed(hash) {
   const found = /^#\/([a-z]+)(?:\?(.*))?$/s.exec(hash);
   const params = Object.fromEntries(new URLSearchParams(found?.[2] ?? ''));
   const { run, steps, ...rest } = params;
-  const range = /^(\d{1,9})-(\d{1,9})$/.exec(steps ?? '');
+  const range = /^(\d{1,15})-(\d{1,15})$/.exec(steps ?? '');
   return {
     page: found?.[1] ?? 'overview',
     run: /^\d{1,4}$/.test(run ?? '') ? Number(run) : 0,

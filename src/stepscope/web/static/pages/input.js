@@ -6,7 +6,8 @@ import { formatCount, formatNs, formatShare } from '../core/units.js';
 import { named, number, share, word } from '../widgets/columns.js';
 import { missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
-import { stepBars } from '../widgets/steps.js';
+import { OF_STEPS } from '../widgets/scope.js';
+import { chosenTime, stepBars } from '../widgets/steps.js';
 import { table } from '../widgets/table.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
@@ -15,7 +16,7 @@ const WAITS = ['input', 'infeed'];
 const RULES = ['input_bound', 'host_contention', 'transfer_bound', 'exposed_copy'];
 
 /** @type {import('../core/types.js').Page} */
-export const input = { id: 'input', key: 'i', title: 'Input', render, ofOneRank: true };
+export const input = { id: 'input', key: 'i', title: 'Input', render, ofOneRank: true, ofSteps: true };
 
 /** @param {Context} context */
 function render(context) {
@@ -36,13 +37,10 @@ function render(context) {
 }
 
 /** @param {Context} context @param {any} found */
-function figures({ report }, found) {
-  const { parts_ns_per_step: parts, parts_share: shares } = report.summary;
+function figures(context, found) {
   const producers = found?.producers;
   return tiles([
-    ...WAITS.filter((category) => parts[category]).map((category) => /** @type {[string, string, string]} */ ([
-      category === 'input' ? 'waiting for input' : 'waiting for infeed', formatNs(parts[category]),
-      `per step, ${formatShare(shares[category])} of the step time`])),
+    ...waiting(context),
     found && ['in the loader', formatNs(found.wait_ns_per_step), 'per step on the training thread'],
     found && (producers
       ? ['threads that prepare batches', formatCount(producers.threads), `busy ${formatShare(producers.busy_share)}`]
@@ -50,6 +48,24 @@ function figures({ report }, found) {
     producers?.heaviest_stage && ['heaviest stage', producers.heaviest_stage],
     producers?.feeds_devices && ['they feed', producers.feeds_devices.toFixed(1), 'devices like this, at that rate'],
   ]);
+}
+
+/**
+ * The waits per step: of all steps used, or of the chosen ones.
+ * @param {Context} context
+ * @returns {[string, string, string, string?][]}
+ */
+function waiting(context) {
+  const { parts_ns_per_step: parts, parts_share: shares } = context.report.summary;
+  return WAITS.filter((category) => parts[category]).map((category) => {
+    const label = category === 'input' ? 'waiting for input' : 'waiting for infeed';
+    const chosen = context.place.steps && chosenTime(context, (one) => one === category);
+    if (!chosen?.rows) {
+      return [label, formatNs(parts[category]), `per step, ${formatShare(shares[category])} of the step time`];
+    }
+    return [label, formatNs(Math.round(chosen.ns / chosen.rows)),
+      `per step, ${formatShare(chosen.ns / chosen.whole_ns)} of ${context.scope()}`, OF_STEPS];
+  });
 }
 
 /** @param {Context} context */

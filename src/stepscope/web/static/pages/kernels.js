@@ -17,7 +17,7 @@ const RULES = ['memory_bound_chain', 'tensor_cores_unused', 'tf32_off', 'alignme
   'launch_bound', 'exposed_copy', 'sync_bound', 'low_precision_share', 'exposed_collective'];
 
 /** @type {import('../core/types.js').Page} */
-export const kernels = { id: 'kernels', key: 'k', title: 'Kernels', render, ofOneRank: true };
+export const kernels = { id: 'kernels', key: 'k', title: 'Kernels', render, ofOneRank: true, ofSteps: true };
 
 /** @param {Context} context */
 function render(context) {

@@ -6,26 +6,31 @@ import { device, named, ns, number, where, word } from '../widgets/columns.js';
 import { traceParams } from '../widgets/finding.js';
 import { hbar, swatch } from '../widgets/hbar.js';
 import { panel } from '../widgets/panel.js';
+import { OF_STEPS } from '../widgets/scope.js';
+import { chosenRows, meanParts } from '../widgets/steps.js';
 import { table } from '../widgets/table.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {Record<string, any>} Row */
 
 /** @param {Context} context @param {import('../core/types.js').Breakdown} entry */
-export function idleBy({ report, words }, entry) {
-  const parts = entry.parts.filter((part) => !part.busy && part.ns_per_step);
+export function idleBy(context, entry) {
+  const { report, words } = context;
+  const all = context.place.steps ? meanParts(chosenRows(context, entry.device)) : entry.parts;
+  const parts = all.filter((part) => !words.categories[part.category].busy && part.ns_per_step);
   if (!parts.length) return null;
   const many = report.profile.devices.length > 1 ? `, device ${entry.device}` : '';
   const total = (report.analyses.idle?.per_device ?? []).find((/** @type {Row} */ one) => one.device === entry.device);
-  const note = total && `${formatNs(total.total_ns)} idle in the steps: ${formatNs(total.between_steps_ns)} before the `
-    + `first op of a step, ${formatNs(total.within_steps_ns)} behind it`;
-  return panel(`Idle time by cause, per step${many}`, { note }, hbar('Idle time by cause', parts.map((part) => ({
-    words: words.categories[part.category].words,
-    swatch: swatch(part.category, false),
-    ns: part.ns_per_step,
-    share: part.share,
-    busy: false,
-  }))));
+  const note = context.place.steps ? context.scope() : total && `${formatNs(total.total_ns)} idle in the steps: ${
+    formatNs(total.between_steps_ns)} before the first op of a step, ${formatNs(total.within_steps_ns)} behind it`;
+  return panel(`Idle time by cause, per step${many}`, { note, class: OF_STEPS },
+    hbar('Idle time by cause', parts.map((part) => ({
+      words: words.categories[part.category].words,
+      swatch: swatch(part.category, false),
+      ns: part.ns_per_step,
+      share: part.share,
+      busy: false,
+    }))));
 }
 
 /** @param {Context} context */
@@ -35,7 +40,7 @@ export function gaps(context) {
   const rows = /** @type {Row[]} */ (all).filter((gap) => context.inSteps(gap.step));
   const cause = (/** @type {Row} */ gap) => Object.keys(gap.parts).sort((a, b) => gap.parts[b] - gap.parts[a])[0];
   if (!all.length) return null;
-  return panel('Longest idle gaps', { note: context.scope() }, table({
+  return panel('Longest idle gaps', { note: context.scope(), class: OF_STEPS }, table({
     label: 'Longest idle gaps',
     rows,
     columns: [

@@ -3,10 +3,11 @@
 import { h } from '../core/dom.js';
 import { prose, visible } from '../core/text.js';
 import { formatBytes, formatCount, formatNs, formatShare } from '../core/units.js';
-import { stackedArea } from '../widgets/area.js';
+import { lastAt, stackedArea } from '../widgets/area.js';
 import { named, ns, number, size, where, word } from '../widgets/columns.js';
 import { charted, missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
+import { OF_STEPS } from '../widgets/scope.js';
 import { table } from '../widgets/table.js';
 import { tipLines } from '../widgets/tip.js';
 
@@ -17,7 +18,7 @@ const RULES = ['allocator_bound', 'allocator_retries', 'memory_growth', 'fragmen
 const ROOM_NS = 1_000_000;
 
 /** @type {import('../core/types.js').Page} */
-export const memory = { id: 'memory', key: 'm', title: 'Memory', render, ofOneRank: true };
+export const memory = { id: 'memory', key: 'm', title: 'Memory', render, ofOneRank: true, ofSteps: true };
 
 /** @param {Context} context */
 function render(context) {
@@ -74,7 +75,8 @@ function figures({ words }, pool, calls) {
 
 /** @param {Context} context @param {Row} pool @param {Node[]} actions */
 function timeline(context, pool, actions) {
-  const { timeline: course, peak: most } = pool;
+  const { peak: most } = pool;
+  const course = within(context, pool.timeline);
   const kinds = course.by_category ? Object.keys(course.by_category).filter(
     (kind) => course.by_category[kind].some((/** @type {number} */ value) => value > 0)) : [];
   const series = kinds.length ? kinds.map((kind) => ({
@@ -104,7 +106,8 @@ function timeline(context, pool, actions) {
     times: course.time_ns,
     series,
     lines,
-    mark: most.time_ns,
+    mark: most.time_ns >= course.time_ns[0] && most.time_ns <= course.time_ns[course.time_ns.length - 1]
+      ? most.time_ns : null,
     format: formatBytes,
     formatTime: formatNs,
     tell: (at) => tipLines(formatNs(course.time_ns[at]), pairs(at)),
@@ -127,7 +130,24 @@ function timeline(context, pool, actions) {
     rowLabel: 'Trace',
   });
   const note = pool.basis === 'at_least' ? '≥: without what was allocated before the profile' : null;
-  return charted(`Memory of ${poolName(pool)}`, { note, actions }, chart, asTable);
+  return charted(`Memory of ${poolName(pool)}`, { note, actions, class: OF_STEPS }, chart, asTable);
+}
+
+/**
+ * The readings of the chosen steps, from the last one before them on.
+ * @param {Context} context
+ * @param {Row} course
+ */
+function within({ report, place }, course) {
+  const times = /** @type {number[]} */ (course.time_ns);
+  if (!place.steps || !times.length) return course;
+  const [first, last] = place.steps.map((at) => report.steps[at]);
+  const from = lastAt(times, first.start_ns);
+  const to = Math.max(from, lastAt(times, last.start_ns + last.dur_ns));
+  const cut = (/** @type {any[]|null} */ values) => values && values.slice(from, to + 1);
+  return { ...course, time_ns: cut(times), allocated_bytes: cut(course.allocated_bytes),
+    reserved_bytes: cut(course.reserved_bytes), by_category: course.by_category && Object.fromEntries(
+      Object.entries(course.by_category).map(([kind, values]) => [kind, cut(values)])) };
 }
 
 /** @param {Context} context @param {Row} pool */
@@ -171,13 +191,16 @@ function places(title, { words }, rows) {
 
 /** @param {Context} context @param {Row} pool */
 function growth(context, pool) {
+  const { words } = context;
   const grown = pool.growth;
   if (!grown) return null;
   const note = grown.grows ? 'in every step, by blocks that stay' : 'at the end of a step, against the one before';
-  const rows = grown.per_step_bytes.map((/** @type {number} */ bytes, /** @type {number} */ at) => ({ bytes, at }));
-  return h('div', { class: 'two' }, panel('Growth from step to step', { note }, table({
+  const rows = /** @type {Row[]} */ (grown.steps.map((/** @type {number} */ step, /** @type {number} */ at) => (
+    { step, bytes: grown.per_step_bytes[at] })));
+  const called = (/** @type {number} */ step) => words.steps[String(step)];
+  return h('div', { class: 'two' }, panel('Growth from step to step', { note, class: OF_STEPS }, table({
     label: 'Growth',
-    rows,
-    columns: [number('step pair', (row) => row.at + 1, String), size('growth', (row) => row.bytes)],
+    rows: rows.filter(({ step }) => context.inSteps(step)),
+    columns: [word('steps', ({ step }) => `${called(step - 1)} → ${called(step)}`), size('growth', (row) => row.bytes)],
   })), grown.places.length ? places('What grows', context, grown.places) : null);
 }

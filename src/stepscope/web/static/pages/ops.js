@@ -7,6 +7,7 @@ import { device, named, ns, number, share, where, word, yes } from '../widgets/c
 import { flame } from '../widgets/flame.js';
 import { charted, missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
+import { OF_STEPS } from '../widgets/scope.js';
 import { table } from '../widgets/table.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
@@ -16,7 +17,7 @@ const RULES = ['launch_bound', 'running_eagerly', 'recompilation', 'graph_breaks
   'repeated_copies', 'sync_bound', 'between_steps'];
 
 /** @type {import('../core/types.js').Page} */
-export const ops = { id: 'ops', key: 'p', title: 'Ops', render, ofOneRank: true };
+export const ops = { id: 'ops', key: 'p', title: 'Ops', render, ofOneRank: true, ofSteps: true };
 
 /** @param {Context} context */
 function render(context) {
@@ -155,7 +156,7 @@ function compilations(context) {
   const xla = context.report.analyses.xla;
   const rows = (xla?.compilations ?? []).filter((/** @type {Row} */ row) => context.inSteps(row.step));
   if (!rows.length) return null;
-  return panel('Compilations inside the profile', { note: context.scope() }, table({
+  return panel('Compilations inside the profile', { note: context.scope(), class: OF_STEPS }, table({
     label: 'Compilations',
     rows,
     columns: [

@@ -7,7 +7,8 @@ import { findingCard } from '../widgets/finding.js';
 import { hbar, swatch } from '../widgets/hbar.js';
 import { missing, panel } from '../widgets/panel.js';
 import { apart, tiles } from '../widgets/related.js';
-import { chosenRows, deviceName, stepBars } from '../widgets/steps.js';
+import { OF_STEPS } from '../widgets/scope.js';
+import { chosenRows, chosenTime, deviceName, meanParts, stepBars, sum } from '../widgets/steps.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').AccountRow} AccountRow */
@@ -15,9 +16,10 @@ import { chosenRows, deviceName, stepBars } from '../widgets/steps.js';
 
 const OPEN_FINDINGS = 2;
 const FILES = 16;
+const LAUNCHING = ['launch', 'launch_latency'];
 
 /** @type {Page} */
-export const overview = { id: 'overview', key: 'o', title: 'Overview', render };
+export const overview = { id: 'overview', key: 'o', title: 'Overview', render, ofSteps: true };
 
 /** @param {Context} context */
 function render(context) {
@@ -48,12 +50,15 @@ function verdict({ report, words }) {
 }
 
 /** @param {Context} context */
-function figures({ report, words }) {
+function figures(context) {
+  const { report, words } = context;
   const { summary, analyses } = report;
+  const limited = context.place.steps && !words.partial ? ofSteps(context) : [];
   const [, time, spread] = /** @type {string[]} */ (/^([\d.]+ \S+|.*?)(?:,? (.*))?$/s.exec(words.step_time));
   const waited = summary.launch_wait_share;
   const pool = (analyses.memory?.pools ?? []).find((/** @type {any} */ one) => !one.on_host);
-  return tiles([
+  /** @type {import('../widgets/related.js').Tile[]} */
+  const whole = [
     ['step time', time, spread],
     ...words.headlines.filter(([, value]) => !analyses.ranks || value !== NOT_RECORDED).map(([label, value]) =>
       /** @type {[string, string, string]} */ ([label, ...apart(value)])),
@@ -66,7 +71,28 @@ function figures({ report, words }) {
       `${pool.basis === 'at_least' ? '≥ ' : ''}${formatBytes(pool.peak.allocated_bytes)}`,
       pool.headroom ? `${formatBytes(pool.headroom.free_bytes)} free on device` : '',
     ] : ['most memory in use', 'not recorded'],
-  ]);
+  ];
+  return tiles([...limited, ...whole.filter((one) => !one || !limited.some(([label]) => label === one[0]))]);
+}
+
+/**
+ * The figures that are known of each step, of the chosen ones: label, value, what it is of and its class.
+ * @param {Context} context
+ * @returns {[string, string, string, string][]}
+ */
+function ofSteps(context) {
+  const { categories } = context.words;
+  const busy = chosenTime(context, (category) => categories[category].busy);
+  const launch = chosenTime(context, (category) => LAUNCHING.includes(category));
+  const scope = context.scope();
+  if (!busy.rows) return [];
+  const onDevice = context.report.profile.devices.length > 0;
+  return [
+    ['step time', formatNs(Math.round(busy.whole_ns / busy.rows)), `mean of ${scope}`, OF_STEPS],
+    ...(onDevice ? /** @type {[string, string, string, string][]} */ ([
+      ['device busy', formatShare(busy.ns / busy.whole_ns), `of ${scope}`, OF_STEPS],
+      ['waiting for launches', formatShare(launch.ns / busy.whole_ns), `of ${scope}`, OF_STEPS]]) : []),
+  ];
 }
 
 /**
@@ -147,7 +173,7 @@ function mean(context, entry, choice) {
   const { report, words } = context;
   const rows = chosenRows(context, entry.device, entry.rank);
   const whole = context.place.steps === null;
-  const parts = whole ? entry.parts : summed(rows);
+  const parts = whole ? entry.parts : meanParts(rows);
   const per = whole ? entry.step_ns : Math.round(sum(rows.map((row) => row.dur_ns)) / Math.max(1, rows.length));
   const count = whole ? entry.steps : rows.length;
   const named = report.profile.devices.length > 1 || entry.device === null;
@@ -156,7 +182,7 @@ function mean(context, entry, choice) {
   const note = `${formatNs(per)} per step${of}${whole ? '' : `: ${context.scope()}`}`;
   return panel(
     `Where each step's time goes${where}`,
-    { note, actions: choice ? [choice] : [] },
+    { note, actions: choice ? [choice] : [], class: OF_STEPS },
     hbar('Mean step', parts.map((part) => ({
       words: words.categories[part.category]?.words ?? part.category,
       swatch: swatch(part.category, words.categories[part.category]?.busy ?? true),
@@ -165,27 +191,6 @@ function mean(context, entry, choice) {
       share: part.share,
     }))),
   );
-}
-
-/**
- * The parts of some rows of the accounting per row, largest first.
- * @param {AccountRow[]} rows
- */
-function summed(rows) {
-  /** @type {Record<string, number>} */
-  const totals = {};
-  for (const row of rows) {
-    for (const [category, ns] of Object.entries(row.parts)) totals[category] = (totals[category] ?? 0) + ns;
-  }
-  const all = sum(rows.map((row) => row.dur_ns));
-  return Object.entries(totals)
-    .map(([category, ns]) => ({ category, ns_per_step: Math.round(ns / rows.length), share: ns / all }))
-    .sort((a, b) => b.ns_per_step - a.ns_per_step);
-}
-
-/** @param {number[]} values */
-function sum(values) {
-  return values.reduce((total, value) => total + value, 0);
 }
 
 /** @param {Context} context */

@@ -39,15 +39,17 @@ export function apart(value) {
   return found ? [found[1], found[2].trim()] : [value, ''];
 }
 
+/** @typedef {[string, string, string?, string?]|null|undefined|false|''} Tile label, value, the rest and a class */
+
 /**
  * Figures in a row.
- * @param {([string, string, string?]|null|undefined|false|'')[]} given label, value and the rest
+ * @param {Tile[]} given
  */
 export function tiles(given) {
-  const shown = given.filter((one) => Boolean(one)).map((one) => /** @type {[string, string, string?]} */ (one));
-  return h('dl', { class: 'tiles' }, shown.map(([label, value, rest]) => h(
+  const shown = /** @type {[string, string, string?, string?][]} */ (given.filter((one) => Boolean(one)));
+  return h('dl', { class: 'tiles' }, shown.map(([label, value, rest, className]) => h(
     'div',
-    null,
+    className ? { class: className } : null,
     h('dt', null, label),
     h('dd', { class: /^not /.test(value) ? 'absent' : '' }, value),
     rest ? h('dd', { class: 'rest' }, rest) : null,

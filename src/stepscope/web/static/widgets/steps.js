@@ -5,6 +5,7 @@ import { formatNs } from '../core/units.js';
 import { traceParams } from './finding.js';
 import { swatch } from './hbar.js';
 import { charted } from './panel.js';
+import { OF_STEPS } from './scope.js';
 import { stackedBars } from './stacked.js';
 import { table } from './table.js';
 import { tipLines } from './tip.js';
@@ -23,6 +24,39 @@ export function chosenRows(context, device, rank) {
     (row) => row.phase === 'step' && row.device === device && (rank === undefined || row.rank === rank)
       && context.inSteps(row.step),
   );
+}
+
+/**
+ * Time of the chosen steps on the devices that worked: all of it, and that of some categories.
+ * @param {Context} context
+ * @param {(category: string) => boolean} counts
+ */
+export function chosenTime(context, counts) {
+  const used = (context.report.analyses.breakdown ?? []).filter((entry) => !entry.unused);
+  const rows = used.flatMap((entry) => chosenRows(context, entry.device));
+  const parts = rows.flatMap((row) => Object.entries(row.parts)).filter(([category]) => counts(category));
+  return { rows: rows.length, whole_ns: sum(rows.map((row) => row.dur_ns)), ns: sum(parts.map(([, ns]) => ns)) };
+}
+
+/**
+ * The parts of some rows of the accounting per row, largest first.
+ * @param {AccountRow[]} rows
+ */
+export function meanParts(rows) {
+  /** @type {Record<string, number>} */
+  const totals = {};
+  for (const row of rows) {
+    for (const [category, ns] of Object.entries(row.parts)) totals[category] = (totals[category] ?? 0) + ns;
+  }
+  const all = sum(rows.map((row) => row.dur_ns));
+  return Object.entries(totals)
+    .map(([category, ns]) => ({ category, ns_per_step: Math.round(ns / rows.length), share: ns / all }))
+    .sort((a, b) => b.ns_per_step - a.ns_per_step);
+}
+
+/** @param {number[]} values */
+export function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
 }
 
 /** @param {Context} context @param {number|null} device */
@@ -45,7 +79,7 @@ export function stepBars(context, given) {
     .filter((category) => present.has(category) && (given.only?.includes(category) ?? true))
     .sort((a, b) => Number(words.categories[b].busy) - Number(words.categories[a].busy));
   if (rows.length < 2 || !shown.length) return null;
-  return charted(given.title, { note: given.note }, () => chart(context, given, rows, shown),
+  return charted(given.title, { note: given.note, class: OF_STEPS }, () => chart(context, given, rows, shown),
     () => stepTable(context, rows, shown));
 }
 
