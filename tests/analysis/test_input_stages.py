@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.input_stages import DEVICE, LOADER, TRAINING, InputStages, Stage
+from stepscope.analysis.summary import feeds_devices
 from stepscope.diagnosis.engine import diagnose
 from stepscope.report import input_pipeline
 from tests.diagnosis.loops import facts_with, loop, work
 from tests.kit.builder import TraceDrawing
+from tests.kit.events import Stream
 
 US = 1_000
 STEP = 10_000
@@ -83,13 +85,35 @@ def test_a_wait_is_followed_to_those_who_prepare_batches(busy_us: int, threads: 
 def test_loader_threads_feed_as_many_devices_as_they_make_batches_for(busy_us: int, threads: int, devices: float):
     """A device takes the step but for the 4 ms it waits; each thread works so long for its part of the batch."""
     facts = prepared(busy_us, threads=threads)
-    assert input_pipeline.feeds_devices(facts) == pytest.approx(devices, rel=0.02)
+    assert feeds_devices(facts) == pytest.approx(devices, rel=0.02)
     given = input_pipeline.entry(facts, facts.input_stages)
     assert f"they feed {devices:.1f} devices like this" in input_pipeline.table(given).note
 
 
+@pytest.mark.parametrize(("busy_us", "feeds"), [(9_000, 1.3), (3_000, 4.0)])
+def test_what_the_input_feeds_is_held_against_the_devices_that_are_there(busy_us: int, feeds: float):
+    """Two devices work 6 ms of each step's batch, which a thread prepares in so long."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.input_wait(start, 4_000)
+        drawing.annotation("load batch", start, busy_us, "loader 0")
+        drawing.host("aten::div", start, busy_us, thread="loader 0")
+        for device in range(2):
+            launched = drawing.launch(start + 4_000 + 5 * device, 5)
+            drawing.kernel(launched, "k", start + 4_010, STEP - 4_010, stream=Stream(device, 7))
+
+    facts = facts_with(loop(STEP, step))
+    assert feeds_devices(facts) == pytest.approx(feeds, rel=0.03)
+    note = input_pipeline.table(input_pipeline.entry(facts, facts.input_stages)).note
+    found = [f.why for f in diagnose(facts).findings if f.rule == "input_bound"]
+    assert found
+    short = feeds < 2
+    assert ("devices like this; there are 2" in note) == short
+    assert all((f"the input feeds {feeds} devices like these, not 2." in why) == short for why in found)
+
+
 def test_without_loader_threads_nobody_says_how_many_devices_they_feed():
-    assert input_pipeline.feeds_devices(prepared(0)) is None
+    assert feeds_devices(prepared(0)) is None
 
 
 def test_processes_that_are_not_in_the_profile_are_not_said_to_be_idle():

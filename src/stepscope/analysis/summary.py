@@ -105,3 +105,15 @@ def launch_wait_share(facts: Facts) -> float | None:
         return None
     of = shares(total_parts(facts))
     return of.get(Category.LAUNCH, 0.0) + of.get(Category.LAUNCH_LATENCY, 0.0)
+
+
+def feeds_devices(facts: Facts) -> float | None:
+    """How many devices of this speed the loader threads would keep busy; None where they were not recorded.
+
+    A device takes its steps less what it waits for input; the batches of a step are shared by all that work.
+    """
+    stages, count = facts.input_stages, len(facts.working)
+    if stages is None or stages.producers is None or not facts.activities or not count:
+        return None
+    fed = stages.producers.feeds(facts.used_ns - total_parts(facts).get(Category.INPUT, 0) // count)
+    return None if fed is None else fed * count

@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.input_stages import InputStages
-from stepscope.analysis.summary import total_parts
+from stepscope.analysis.summary import feeds_devices
 from stepscope.report.section import ABSENT, Column, Section, name, number
 from stepscope.units import format_ns, format_share
 
@@ -34,21 +33,10 @@ def entry(facts: Facts, found: InputStages) -> dict[str, Any]:
             "busy_share": producers.busy_share,
             "heaviest_stage": producers.heaviest,
             "feeds_devices": feeds_devices(facts),
+            "devices": len(facts.working),
         },
         "queues": [dataclasses.asdict(queue) for queue in found.queues],
     }
-
-
-def feeds_devices(facts: Facts) -> float | None:
-    """How many devices of this speed the loader threads would keep busy; None where they were not recorded.
-
-    A device takes its steps less what it waits for input.
-    """
-    stages = facts.input_stages
-    if stages is None or stages.producers is None or not facts.activities:
-        return None
-    waited = total_parts(facts).get(Category.INPUT, 0) // max(len(facts.working), 1)
-    return stages.producers.feeds(facts.used_ns - waited)
 
 
 def table(given: dict[str, Any] | None) -> Section:
@@ -78,4 +66,6 @@ def _note(given: dict[str, Any]) -> str:
     count = "1 thread" if producers["threads"] == 1 else f"{producers['threads']} threads"
     feeds = producers["feeds_devices"]
     enough = f"; at that rate they feed {feeds:.1f} devices like this" if feeds is not None else ""
+    if feeds is not None and feeds < producers["devices"] > 1:
+        enough += f"; there are {producers['devices']}"
     return f"{waits}; meanwhile {count} that prepare batches: busy {format_share(producers['busy_share'])}{enough}"

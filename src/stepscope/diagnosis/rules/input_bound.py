@@ -13,6 +13,7 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.inputs import WAITING, InputRanges
+from stepscope.analysis.summary import feeds_devices
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
@@ -122,7 +123,15 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
         least = 0.02 * sum(ns for _, ns in ranges.ahead)
         ahead = (f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.ahead if ns >= least)
         text += f" Threads that prepare batches ahead spend, all together, per step: {', '.join(ahead)}."
-    return text + _producers(facts)
+    return text + _producers(facts) + _fed(facts)
+
+
+def _fed(facts: Facts) -> str:
+    """That several devices are more than the threads can feed."""
+    fed, count = feeds_devices(facts), len(facts.working)
+    if fed is None or fed >= count or count < 2:
+        return ""
+    return f" At that rate the input feeds {fed:.1f} devices like these, not {count}."
 
 
 def _producers(facts: Facts) -> str:
