@@ -12,7 +12,7 @@ from types import ModuleType
 from generator import source
 from generator.markdown import section, sentence, table
 from stepscope import jobs, limits
-from stepscope.cluster import findings as job_findings
+from stepscope.cluster import notices as job_notices
 from stepscope.cluster.rules import JOB_RULES
 from stepscope.diagnosis import matrix_work, verdict
 from stepscope.diagnosis import remedies as remedies_module
@@ -185,7 +185,7 @@ def hints() -> Iterator[tuple[str, str, str]]:
 def notices() -> Iterator[tuple[str, str, str]]:
     """Every notice: about the profile, about its events, about the file."""
     of_profiles = [sys.modules[notice.__module__] for notice in (*NOTICES, *recording.NOTICES)]
-    for module in dict.fromkeys((*of_profiles, job_findings, jobs)):
+    for module in dict.fromkeys((*of_profiles, job_notices, jobs)):
         for call in source.calls(module, "Notice"):
             code, text = call.args[:2]
             if isinstance(code, ast.Constant):

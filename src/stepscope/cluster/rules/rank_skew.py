@@ -51,9 +51,8 @@ def find(facts: JobFacts) -> list[RankFinding]:
         return []
     lasts = len({int(blame.cost[:, at].argmax()) for at in blame.counted})
     apart = "The other ranks" if known else "Ranks"
-    often = "now for one and now for another"
-    if blame.suspect is not None:
-        often = f"for {facts.name(blame.lanes[blame.suspect])} more often than others"
+    leads = None if blame.suspect is None else facts.name(blame.lanes[blame.suspect])
+    often = f"for {leads} more often than others" if leads is not None else "now for one and now for another"
     finding = Finding(
         rule="rank_skew",
         title=f"{apart} wait for each other, {often}",

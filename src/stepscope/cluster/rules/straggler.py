@@ -65,6 +65,8 @@ def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
     name, host, cause = facts.name(lane), partial.host, own.cause
     counted = [late for late in facts.blame.steps if late.number in facts.used_steps]
     who, wait = who_waits(facts, one)
+    some = f"{who[0].upper()}{who[1:]} {wait}"
+    waiting = some if len(one.others) + 1 < len(facts.blame.lanes) else "The other ranks wait"
     why = (
         f"In {one.steps} of {len(facts.used_steps)} steps {name}{f' (host {host})' if host else ''} is the last to "
         f"come to collectives, and {who} {wait} {format_ns(one.waited_ns)} per step for it"
@@ -74,7 +76,7 @@ def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
     return RankFinding(
         Finding(
             rule="straggler",
-            title=f"{who[0].upper()}{who[1:]} {wait} for {name}: {TITLES[cause]}",
+            title=f"{waiting} for {name}: {TITLES[cause]}",
             why=why + _also(facts, one, len(counted)),
             fix=paragraphs(_fix(cause, partial.framework)),
             cost_ns_per_step=one.waited_ns,
