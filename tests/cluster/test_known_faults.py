@@ -14,6 +14,8 @@ from stepscope.cluster.bandwidth import traffic
 from stepscope.cluster.findings import diagnose
 from stepscope.cluster.job import JobFacts, combine
 from stepscope.cluster.partial import Partial
+from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.notices.recorded import NO_LINES
 from stepscope.names.collectives import Collective, message_bytes
 from stepscope.names.kernels import describe
 from stepscope.readers.source import Source
@@ -158,3 +160,16 @@ def test_no_collective_in_a_job_is_said_and_no_zero(tmp_path: Path) -> None:
     assert "job_no_collectives" in {notice.code for notice in diagnose(facts).notices}
     assert traffic(facts) == []
     assert facts.blame is None
+
+
+@pytest.mark.parametrize(("others", "who"), [(False, "All ranks: "), (True, "Rank 2: ")])
+def test_a_rank_without_stacks_is_set_apart_only_where_others_have_them(others: bool, who: str, tmp_path: Path) -> None:
+    """The notice stands where lines are missed, which may be on one rank alone."""
+    facts = facts_of(simulate(3, data_parallel(world=3)), tmp_path)
+    missed = Notice(NO_LINES, "No Python code was recorded.")
+    own = [
+        replace(one, python=others and one.rank != 2, notices=(missed,) if one.rank == 2 else ())
+        for one in facts.partials
+    ]
+    (told,) = (notice.text for notice in diagnose(combine(own)).notices if notice.code == NO_LINES)
+    assert told == f"{who}No Python code was recorded."

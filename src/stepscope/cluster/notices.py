@@ -8,6 +8,7 @@ from stepscope.analysis.categories import Category
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.waits import Arrivals
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.notices.recorded import NO_LINES
 from stepscope.limits import UNDIVIDED_SHARE
 from stepscope.trace.tables import NULL, Bools
 from stepscope.units import format_ns
@@ -145,7 +146,8 @@ def _collectives(facts: JobFacts) -> list[Notice]:
             Notice(
                 "collectives_unmatched",
                 f"{unmatched} of {total} collectives have no counterpart on another rank that was read (their groups' "
-                "other members are missing, or steps hold different numbers of them): they stay undivided.",
+                "other members are missing, or what these recorded in the same steps differs in number or size): they "
+                "stay undivided.",
                 unmatched,
             )
         )
@@ -178,6 +180,8 @@ def _of_each(facts: JobFacts) -> list[Notice]:
     made = []
     for code, group in groups.items():
         ranks = list(dict.fromkeys(rank for rank, _ in group))
+        if code == NO_LINES:  # said where they are missed; nothing sets one rank apart that others are like
+            ranks = [rank for rank, partial in zip(facts.ranks, facts.partials, strict=True) if not partial.python]
         who = "All ranks" if len(ranks) == len(facts.partials) else f"Rank{'s' * (len(ranks) > 1)} {_listed(ranks)}"
         counts = [notice.count for _, notice in group if notice.count is not None]
         made.append(Notice(code, f"{who}: {group[0][1].text}", sum(counts) if counts else None))

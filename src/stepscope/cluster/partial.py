@@ -20,6 +20,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.cluster.collectives import HOST, Collectives, collectives_of
 from stepscope.diagnosis.engine import Diagnosis
+from stepscope.diagnosis.evidence import has_python
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.notices.devices import RANKS_ELSEWHERE
 from stepscope.limits import EXPOSED_KEPT, KERNEL_NAMES_KEPT, ROWS_KEPT
@@ -111,6 +112,8 @@ class Partial:
     findings: tuple[Finding, ...]
     minor: tuple[Finding, ...]
     notices: tuple[Notice, ...]
+    python: bool
+    """Whether Python code was recorded."""
 
     @property
     def lanes(self) -> list[int]:
@@ -149,6 +152,7 @@ def reduce(facts: Facts, diagnosis: Diagnosis, path: str, size: int | None) -> P
         findings=tuple(map(_plain, diagnosis.findings)),
         minor=tuple(map(_plain, diagnosis.minor)),
         notices=tuple(notice for notice in diagnosis.notices if notice.code != RANKS_ELSEWHERE),
+        python=has_python(facts),
     )
 
 

@@ -24,6 +24,8 @@ PYTHON_ADVICE: Remedies = {
     None: "Mark the parts of the step with named ranges (NVTX, `record_function`, `log_event`).",
 }
 
+NO_LINES = "profile_no_lines"
+
 
 def host_unrecorded(facts: Facts) -> Notice | None:
     """Part of the step is lost to a host of which nothing was recorded."""
@@ -52,7 +54,7 @@ def no_lines(facts: Facts) -> Notice | None:
     if has_python(facts) or host_unrecorded(facts) is not None:
         return None
     advice = remedy(PYTHON_ADVICE, framework)
-    return Notice("profile_no_lines", f"No Python code was recorded, so findings name ops but not lines. {advice}")
+    return Notice(NO_LINES, f"No Python code was recorded, so findings name ops but not lines. {advice}")
 
 
 def _recorder(facts: Facts) -> str | None:
