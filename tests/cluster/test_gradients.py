@@ -73,6 +73,15 @@ def test_what_is_given_needs_no_sizes() -> None:
     assert gradients(table((Collective.ALL_REDUCE, -1)), STEP, Info("Kineto", devices=A100), True) is None
 
 
+@pytest.mark.parametrize(("world", "ranks"), [(128, None), (2, 2), (None, None)])
+def test_the_job_is_not_the_group_unless_it_is_of_two(world: int | None, ranks: int | None) -> None:
+    setting = Info("Kineto", devices=A100[:1], world_size=world)
+    found = gradients(table(*REDUCED, group=Group("stream 84")), STEP, setting, None)
+    assert found is not None
+    assert found.ranks == ranks
+    assert (found.ring_estimate_ns is None) == (ranks is None)
+
+
 def test_between_hosts_and_of_unknown_devices_nothing_is_estimated() -> None:
     few = table(*REDUCED, group=Group("0", None, 64))
     for devices, one_host in ((A100, False), ((Device(0, "Accelerator 9000"),), None)):

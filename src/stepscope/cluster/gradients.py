@@ -14,6 +14,7 @@ import numpy as np
 
 from stepscope.cluster.bandwidth import bus_factor, link_of
 from stepscope.cluster.collectives import HOST, KINDS, Collectives
+from stepscope.cluster.groups import size_of
 from stepscope.diagnosis.remedies import TENSORFLOW
 from stepscope.names.collectives import Collective
 from stepscope.trace.tables import I64, Bools
@@ -65,8 +66,9 @@ def gradients(
     table: Collectives, steps: I64, setting: Setting, one_host: bool | None, parameters: int | None = None
 ) -> Gradients | None:
     """The estimate of one rank over some steps (indices); None where nothing is reduced (or its sizes are not recorded)
-    and no ``parameters`` are given. Of several groups the largest counts, and of equals the one with most bytes: smaller
-    ones split layers."""
+    and no ``parameters`` are given.
+
+    Of several groups the largest counts, and of equals the one with most bytes: smaller ones split layers."""
     chosen = _reduced(table, steps)
     known = chosen & (table.bytes > 0)
     count = max(steps.size, 1)
@@ -75,8 +77,8 @@ def gradients(
         return None
     width = _FLOAT32 if setting.framework == TENSORFLOW else table.width or _FLOAT32
     size = parameters * width if parameters is not None else recorded
-    ranks = table.groups[int(table.group[chosen][0])].size if chosen.any() else None
-    ranks = ranks or setting.world_size
+    group = table.groups[int(table.group[chosen][0])] if chosen.any() else None
+    ranks = setting.world_size if group is None else size_of(group, setting.world_size)
     one_host = True if ranks and ranks <= len(setting.devices) else one_host  # A process's devices are one host's.
     link = link_of(setting.devices) if one_host is not False else None
     plain = None if link is None else size / link * 1e9

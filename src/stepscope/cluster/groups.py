@@ -19,6 +19,11 @@ class Group:
     size: int | None = None
 
 
+def size_of(group: Group, world: int | None) -> int | None:
+    """How many ranks a group has: recorded, or as none has fewer than two, those of a job of two."""
+    return 2 if group.size is None and world == 2 else group.size
+
+
 def groups_of(trace: Trace, device: int, rows: I32, slices: I32) -> list[Group]:
     """The group of each collective of a device; ``rows`` of the device ops and their slices."""
     ops = trace.device_ops

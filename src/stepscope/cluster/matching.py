@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stepscope.cluster.collectives import KINDS, Collectives
-from stepscope.cluster.groups import Group
+from stepscope.cluster.groups import Group, size_of
 from stepscope.cluster.partial import Partial
 from stepscope.names.collectives import SYNCHRONISING, Collective
 from stepscope.trace.tables import I32, I64, NULL, Bools
@@ -117,8 +117,8 @@ def _by_size(members: dict[Group, list[tuple[Lane, I64]]]) -> dict[Group, list[t
 def _members(partials: Sequence[Partial], group: Group, lanes: Sequence[Lane]) -> int | None:
     """How many take part in a group: all that were read, where its size is not known, only if they are all ranks."""
     world = max((partial.world_size or 0 for partial in partials), default=0)
-    if group.size is not None:
-        return group.size
+    if size_of(group, world) is not None:
+        return size_of(group, world)
     return len(lanes) if len(lanes) > 1 and len({lane.partial for lane in lanes}) >= world else None
 
 
