@@ -97,7 +97,7 @@ def test_runs_are_aligned_by_a_chosen_step(page: Page, compared: str) -> None:
     page.wait_for_url(re.compile(r"beside=1(%40|@)5"))
     page.wait_for_selector("text=the chosen steps begin together")
     page.wait_for_selector(".tv-root[data-ready-ms]")
-    page.get_by_label("Search slices").fill(f"kind:step {names[5].replace('step ', 'step:')}")
+    page.get_by_label("Search slices").fill(f"kind:step track:device {names[5].replace('step ', 'step:')}")
     page.get_by_label("Search slices").press("Enter")
     page.wait_for_selector(".tv-panel-body tbody tr")
     rows = page.locator(".tv-panel-body tbody tr").all_inner_texts()

@@ -58,7 +58,8 @@ test('a whole name is asked for with an equals sign; sums by name have most time
 
 test('the pointer tells the place in the step of each run', () => {
   const sources = /** @type {any} */ ([{ label: 'before' }, { label: 'after' }]);
-  const steps = [{ name: 'step 4', start: 0, end: 100, source: 0 }, { name: 'step 5', start: 10, end: 60, source: 1 }];
+  const steps = [{ name: 'step 4', start: 0, end: 100, hostStart: 0, source: 0 },
+    { name: 'step 5', start: 10, end: 60, hostStart: 10, source: 1 }];
   assert.deepEqual(readings({ sources, steps }, 40), ['before step 4 + 40 ns', 'after step 5 + 30 ns']);
   assert.deepEqual(readings({ sources, steps }, 70), ['before step 4 + 70 ns', 'after outside its steps']);
 });

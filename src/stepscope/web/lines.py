@@ -298,6 +298,6 @@ def _idle(facts: Facts, texts: Texts, account: Account, group: str) -> Line:
     return Line(
         id=f"{group} idle", label="idle, by cause", type="idle", group=group, device=account.rows.device,
         start=start[order], dur=(end - start)[order], text=words[category[order]],
-        kind=np.where(number[order] < 0, CAUSE, IDLE).astype(np.uint8), category=category[order], slice=np.full(size, -1, np.int32),
-        gap=number[order],
+        kind=np.where(number[order] < 0, CAUSE, IDLE).astype(np.uint8), category=category[order],
+        slice=np.full(size, -1, np.int32), gap=number[order],
     )  # fmt: skip

@@ -94,6 +94,7 @@ function mount(shell, context, beside) {
       wanted = place;
       const view = asked(place);
       if (view && mounted.viewer) mounted.viewer.show(view);
+      takeKeys(mounted);
     },
     drop: () => {
       gone = true;
@@ -139,8 +140,18 @@ function mount(shell, context, beside) {
       onSelect: (state) => shell.moved({ ...asParams(state), ...(beside && { beside }) }),
     });
     if (wanted) mounted.show(wanted);
+    mounted.viewer.ready.then(() => takeKeys(mounted));
   }).catch((error) => put(body, missing(`The trace cannot be shown: ${error.message}`)));
   return mounted;
+}
+
+/**
+ * The tracks have the keyboard when the page is come to, unless something else on it has.
+ * @param {Mounted} mounted
+ */
+function takeKeys({ host, viewer }) {
+  const { activeElement: now } = document;
+  if (host.isConnected && (!now || now === document.body || now.id === 'main')) viewer?.focus();
 }
 
 /**
@@ -178,7 +189,7 @@ function choice(shell, bar, mounted, { offer, note, steps, go }) {
   const texts = ['nothing', ...offer.choices.map(({ text }) => text)];
   const other = (/** @type {string} */ next) => {
     const { viewer } = mounted;
-    const state = viewer && !viewer.seesAll() ? viewer.state() : null;
+    const state = viewer && !viewer.seesFirst() ? viewer.state() : null;
     shell.chose = true;
     go('trace', { ...(state ? asParams(state) : {}), beside: next });
   };

@@ -22,6 +22,8 @@ import { View } from './view.js';
 
 const LAYOUTS = 'stepscope-trace-layouts';
 const RULES = 'stepscope-trace-rules';
+/** Steps that take up this share of a trace are not shown by themselves. */
+const MOST_OF = 0.95;
 
 export class App {
   /**
@@ -261,18 +263,27 @@ export class App {
   }
 
   /**
-   * @param {'beside'|'across'|'same'|'flow'|'hit'} how
+   * @param {'beside'|'across'|'same'|'flow'|'hit'|'gap'} how
    * @param {number} way
    */
   async go(how, way) {
     const slice = this.selection?.slice ?? (how === 'hit' ? 0 : -1);
-    if (slice < 0) {
+    if (slice < 0 && how !== 'gap') {
       this.say('Nothing is selected: click a slice first');
       return;
     }
     const found = await this.ask('next', { slice, how, way });
     if (found) this.select(found, { reveal: true, tab: how === 'hit' ? null : undefined });
     else this.say('There is no further one');
+  }
+
+  /** What is seen first: the steps, where much else was recorded; else everything. */
+  home() {
+    const { steps, begin, end } = this.meta;
+    const from = steps.reduce((least, step) => Math.min(least, step.start, step.hostStart), Infinity);
+    const until = steps.reduce((most, step) => Math.max(most, step.end), -Infinity);
+    if (until - from > 0 && until - from < (end - begin) * MOST_OF) this.view.fit(from, until, 0.02);
+    else this.view.whole();
   }
 
   /** Show the next or previous step. @param {number} way */
@@ -300,12 +311,14 @@ export class App {
   /**
    * Other notes; those that are to be kept are, where the browser may.
    * @param {Note[]} notes
+   * @returns {boolean} whether they could be kept
    */
   setNotes(notes) {
     this.notes = joinedNotes([], notes);
-    keepNotes(this.profile, this.notes);
+    const done = keepNotes(this.profile, this.notes);
     this.emit('notes');
     if (this.tab === 'notes') this.emit('tab');
+    return done;
   }
 
   /**
@@ -324,8 +337,9 @@ export class App {
       return;
     }
     const note = { time, end: until, text: text || (isKept ? `note ${others.length + 1}` : ''), kept: isKept };
-    this.setNotes([...others, note]);
-    this.say(isKept ? `Note ${note.text} is kept` : 'Marked for now');
+    const done = this.setNotes([...others, note]);
+    this.say(!isKept ? 'Marked for now' : done ? `Note ${note.text} is kept`
+      : 'This page may not keep notes: save the report with this view to keep them');
   }
 
   /** @returns {Record<string, Arrangement>} */

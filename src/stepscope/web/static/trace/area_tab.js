@@ -15,10 +15,14 @@ const COLUMNS = /** @type {import('../widgets/table.js').Column<any>[]} */ ([
   { title: 'Of range', value: (row) => row.share, show: (row) => formatShare(row.share), numeric: true },
   { title: 'Total', value: (row) => row.total, show: (row) => formatNs(row.total), numeric: true },
   { title: 'Count', value: (row) => row.count, show: (row) => formatCount(row.count), numeric: true },
-  { title: 'Median', value: (row) => row.p50, show: (row) => formatNs(row.p50), numeric: true },
-  { title: '99 %', value: (row) => row.p99, show: (row) => formatNs(row.p99), numeric: true },
-  { title: 'Largest', value: (row) => row.max, show: (row) => formatNs(row.max), numeric: true },
+  { title: 'Median, uncut', value: (row) => row.p50, show: (row) => formatNs(row.p50), numeric: true },
+  { title: '99 %, uncut', value: (row) => row.p99, show: (row) => formatNs(row.p99), numeric: true },
+  { title: 'Largest, uncut', value: (row) => row.max, show: (row) => formatNs(row.max), numeric: true },
 ]);
+
+const CUT = 'Self and total are cut at the ends of the range; median, 99 % and largest are those of whole slices.';
+/** Shown behind what was recorded of devices and threads. */
+const LAST = ['idle', 'steps', 'phases', 'scopes', 'other'];
 
 /** @param {App} app */
 export async function areaTab(app) {
@@ -37,7 +41,7 @@ export async function areaTab(app) {
       exports(app, area)),
     h('div', { class: 'tv-columns' }, found.devices.map((/** @type {any} */ device) => parts(app, device, span)),
       tracks(app, found, span)),
-    table({ label: 'Slices in the range', rows: rowsOf(app, found, span), columns: COLUMNS }),
+    table({ label: 'Slices in the range', rows: rowsOf(app, found, span), columns: COLUMNS, note: CUT }),
   ];
 }
 
@@ -47,7 +51,9 @@ export async function areaTab(app) {
  * @param {number} span
  */
 function rowsOf(app, found, span) {
-  return found.sums.flatMap((/** @type {any} */ sum) => sum.names.map((/** @type {any} */ name) => ({
+  const place = (/** @type {any} */ sum) => LAST.indexOf(app.meta.tracks[sum.track].type);
+  const sorted = [...found.sums].sort((a, b) => place(a) - place(b));
+  return sorted.flatMap((sum) => sum.names.map((/** @type {any} */ name) => ({
     ...name, track: trackName(app, sum.track), share: name.self / span })));
 }
 

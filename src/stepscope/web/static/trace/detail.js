@@ -79,6 +79,11 @@ function rowOf(places, at) {
   return row < places.length && places[row] === at ? row : -1;
 }
 
+/** Lists as recorders write them, over several lines, on one. @param {string} text */
+function inOneLine(text) {
+  return /^[[{]/.test(text) ? text.replace(/\s*\n\s*/g, ' ') : text;
+}
+
 /**
  * @param {string} table
  * @param {Column} column
@@ -88,5 +93,5 @@ function rowOf(places, at) {
  */
 function told(table, { name, doc, unit, labels, text }, value, texts) {
   if (Number.isNaN(value) || (labels && value === 0 && labels[0] === 'unknown')) return [];
-  return [{ table, name, doc, unit, value: text ? visible(texts[value]) : labels ? labels[value] : value }];
+  return [{ table, name, doc, unit, value: text ? visible(inOneLine(texts[value])) : labels ? labels[value] : value }];
 }

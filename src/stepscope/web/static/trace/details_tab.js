@@ -2,7 +2,7 @@
 import { copyText, h } from '../core/dom.js';
 import { formatCount, formatNs, formatRate, formatShare } from '../core/units.js';
 import { visible } from '../core/text.js';
-import { viewTime } from './clock.js';
+import { ownTime, viewTime } from './clock.js';
 import { formatValue } from './units.js';
 
 const LONGEST = 4_000;
@@ -32,7 +32,8 @@ export function link(app, slice, text) {
 export async function detailsTab(app) {
   const { selection } = app;
   if (!selection) {
-    return [h('p', { class: 'tv-dim' }, 'Nothing is selected. Click a slice or an idle gap; ? lists the keys.')];
+    return app.measure ? measured(app, app.measure)
+      : [h('p', { class: 'tv-dim' }, 'Nothing is selected. Click a slice or an idle gap; ? lists the keys.')];
   }
   const info = await app.ask('info', { slice: selection.slice });
   app.arrows = [
@@ -42,10 +43,28 @@ export async function detailsTab(app) {
   app.emit('notes');
   return [
     h('div', { class: 'tv-columns' },
-      h('section', null, heading(app, info), facts(app, info), info.gap ? gapFacts(app, info.gap) : null),
-      h('section', null, within(app, info), flows(app, info), inside(info)),
-      h('section', null, args(info), spreadOf(app, info), recorded(app, info.about))),
+      section(heading(app, info), facts(app, info)),
+      section(info.gap && gapFacts(app, info.gap)),
+      section(within(app, info), ...flows(app, info), inside(info)),
+      section(args(info), spreadOf(app, info), recorded(app, info.about))),
   ];
+}
+
+/** A column of the panel; none where it would be empty. @param {...(Node|null)} parts */
+function section(...parts) {
+  return parts.some(Boolean) ? h('section', null, parts) : null;
+}
+
+/**
+ * What was measured on the ruler.
+ * @param {App} app
+ * @param {{begin: number, end: number}} range
+ */
+function measured(app, { begin, end }) {
+  return [h('div', { class: 'tv-actions' }, h('strong', null, `${formatNs(end - begin)} measured`),
+    h('span', { class: 'tv-dim' }, `from ${formatNs(begin - app.meta.begin)} to ${formatNs(end - app.meta.begin)}`),
+    h('button', { type: 'button', onclick: () => app.selectArea({ begin, end, tracks: app.shownTracks }) },
+      'What ran meanwhile, per thread'))];
 }
 
 /**
@@ -99,7 +118,7 @@ function facts(app, info) {
   return h('dl', null,
     fact('kind', [about.kind.replaceAll('_', ' ')]),
     about.category ? fact('booked to', [about.category]) : null,
-    fact('start', [`${formatNs(about.start - app.meta.begin)} (${formatCount(about.start)} ns)`]),
+    starts(app, about),
     fact('duration', [`${formatNs(about.dur)} (${formatCount(about.dur)} ns)`]),
     fact('track', [`${[app.sourceLabels[about.source], track.group, track.label].filter(Boolean).join(' · ')}`]),
     info.step ? fact('step', [info.step], track.device === null ? 'of the host' : 'of the device') : null,
@@ -149,16 +168,44 @@ function flows(app, info) {
       h('ul', { class: 'tv-stack' }, found.slice(0, 30).map(({ kind, to }) => (
         h('li', null, h('span', { class: 'tv-dim' }, `${kind.replaceAll('_', ' ')} ${where(to)}`),
           link(app, to)))))) : null);
-  return h('div', null, list(info.into, 'Arrows in', info.intoCount), list(info.out, 'Arrows out', info.outCount));
+  return [list(info.into, 'Arrows in', info.intoCount), list(info.out, 'Arrows out', info.outCount)];
 }
 
 /** @param {any} info */
 function inside(info) {
-  if (info.parts.length < 2) return null;
+  if (info.parts.length < 2 || info.gap) return null;
   return h('div', null, h('h4', null, 'Self time inside'),
     h('ul', { class: 'tv-stack' }, info.parts.map((/** @type {any} */ part) => (
       h('li', null, `${formatNs(part.self)}  `, h('span', { class: 'tv-dim' }, `${part.count}× `),
         part.name.slice(0, 160))))));
+}
+
+/**
+ * When a slice starts: on the clock of the view, and on its profile's own where that is another one.
+ * @param {App} app
+ * @param {Brief} about
+ */
+function starts({ meta }, { start, source }) {
+  const [shown, own] = [start - meta.begin, ownTime(meta.sources[source], start)];
+  return [fact('start', [`${formatNs(shown)} (${formatCount(shown)} ns)`], 'From the begin of what is in this view'),
+    own === shown ? [] : fact('in its profile', [`${formatCount(own)} ns`], 'Its start as tables and queries have it'),
+  ].flat();
+}
+
+/** Names of arguments that say too little. */
+const WORDS = /** @type {Record<string, string>} */ ({
+  occupancy_pct: 'occupancy, estimated', op_kernels_ns: 'kernels of its op', flops: 'operations of its op',
+  bytes_least: 'bytes its op moves, at least', registers: 'registers per thread', bandwidth: 'memory bandwidth',
+  peak_flops: 'peak rate',
+});
+
+/** @param {{name: string, unit: string, value: string|number}} argument */
+function valueOf({ name, unit, value }) {
+  if (name === 'call_stack') return frames(String(value));
+  if (typeof value === 'string') return value;
+  // A kernel that runs occupies something: recorders write 0 for what they do not know.
+  if (name === 'occupancy_pct' && value === 0) return 'not determined (recorded as 0)';
+  return formatValue(value, unit || null);
 }
 
 /** Shown as one line each, with their shares. */
@@ -167,14 +214,13 @@ const RATES = ['flops_per_s', 'flops_share', 'bytes_per_s', 'bandwidth_share', '
 /** @param {any} info */
 function args(info) {
   const plain = info.arguments.filter((/** @type {any} */ one) => one.table !== 'cost' || !RATES.includes(one.name));
+  if (info.about.id < 0) return null;
   if (!plain.length && info.about.kind !== 'kernel') {
     return h('p', { class: 'tv-dim' }, 'No arguments of this slice were recorded.');
   }
   return h('div', null, h('h4', null, 'Arguments'), h('dl', null,
     ['kernel', 'collective'].includes(info.about.kind) ? rates(info) : null,
-    plain.flatMap((/** @type {any} */ one) => fact(one.name, [typeof one.value === 'number'
-      ? formatValue(one.value, one.unit || null)
-      : one.name === 'call_stack' ? frames(one.value) : one.value], one.doc))));
+    plain.flatMap((/** @type {any} */ one) => fact(WORDS[one.name] ?? one.name, [valueOf(one)], one.doc))));
 }
 
 /**
@@ -225,7 +271,8 @@ function spreadOf(app, info) {
   if (spread.count < 2) return null;
   const most = Math.max(...spread.bins);
   const text = `Durations from ${formatNs(spread.min)} to ${formatNs(spread.max)}`;
-  return h('div', null, h('h4', null, `All ${formatCount(spread.count)} of this name`),
+  return h('div', null, h('h4', null, `All ${formatCount(spread.count)} of this name${
+      app.meta.sources.length > 1 ? ` in ${app.sourceLabels[about.source]}` : ''}`),
     h('div', { class: 'tv-bins', role: 'group', 'aria-label': text },
       spread.bins.map((/** @type {number} */ count, /** @type {number} */ at) => {
         const [low, high] = [spread.edges[at], spread.edges[at + 1]];

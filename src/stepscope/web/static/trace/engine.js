@@ -5,9 +5,10 @@ import { background, coloursOf, sourceTint } from './colours.js';
 import { Details } from './detail.js';
 import { drawCounter, scaleOf, series } from './counter.js';
 import { chromeEvents } from './export.js';
-import { difference, flame, sandwich } from './flame.js';
-import { gapList, gapOf } from './gaps.js';
+import { byRun, difference, ofRun, ofWork, sandwich } from './flame.js';
+import { gapList, gapOf, longestGaps } from './gaps.js';
 import { finest, levelsOf, lowerBound } from './lod.js';
+import { legend } from './legend.js';
 import { readModel, readRest } from './model.js';
 import { across, beside, brief, enclosing, flowsOf, laneOf, occurrences, sliceAt, spread } from './navigate.js';
 import { overview } from './overview.js';
@@ -25,7 +26,7 @@ import { windowAt } from './steps.js';
 const HITS_LISTED = 2_000;
 /** Levels are made for so long at a time, so that frames come between. */
 const TURN_MS = 12;
-const HITS_MARKED = 400;
+const FLOWS_TOLD = 400;
 
 export class Engine {
   constructor() {
@@ -41,6 +42,8 @@ export class Engine {
     this.look = { mode: 'category', palette: 'standard', theme: 'light' };
     this.raster = new Raster();
     this.hits = new Int32Array(0);
+    /** @type {Int32Array} */
+    this.gapsByLength = new Int32Array(0);
     /** @type {{name: number, source: number, slices: Int32Array}|null} */
     this.same = null;
     /** @type {Map<string, import('./counter.js').Series>} */
@@ -104,6 +107,11 @@ export class Engine {
     this.look = look;
     this.colours = coloursOf(this.model, look);
     return { colours: this.colours };
+  }
+
+  /** What the colours stand for. */
+  legend() {
+    return legend(this.model, this.colours, this.look.mode);
   }
 
   /** @param {FrameRequest} request */
@@ -213,7 +221,7 @@ export class Engine {
     const source = model.sources[about.source];
     const flows = flowsOf(model, slice);
     const told = (/** @type {{slice: number, kind: string}[]} */ list) => (
-      list.slice(0, HITS_MARKED).map((one) => ({ kind: one.kind, to: brief(model, one.slice) })));
+      list.slice(0, FLOWS_TOLD).map((one) => ({ kind: one.kind, to: brief(model, one.slice) })));
     const launch = flows.into.find((one) => one.kind === 'launch')?.slice ?? -1;
     const within = enclosing(model, launch >= 0 ? launch : slice).map((one) => brief(model, one));
     const same = this.sameName(slice);
@@ -229,6 +237,15 @@ export class Engine {
     };
   }
 
+  /**
+   * The gaps of a slice's device, longest first; while one walks along them they are not sorted again.
+   * @param {number} slice
+   */
+  longest(slice) {
+    if (!this.gapsByLength.includes(slice)) this.gapsByLength = longestGaps(this.model, slice);
+    return this.gapsByLength;
+  }
+
   /** The slices of the name of a slice in its run. @param {number} slice */
   sameName(slice) {
     const name = this.model.name[slice];
@@ -241,7 +258,7 @@ export class Engine {
 
   /**
    * The neighbour of a slice in some way; null for none.
-   * @param {{slice: number, how: 'beside'|'across'|'same'|'flow'|'hit', way: number}} given
+   * @param {{slice: number, how: 'beside'|'across'|'same'|'flow'|'hit'|'gap', way: number}} given
    */
   async next({ slice, how, way }) {
     await this.finish();
@@ -249,6 +266,7 @@ export class Engine {
     let found = -1;
     if (how === 'beside') found = beside(model, slice, way);
     else if (how === 'across') found = across(model, slice, way);
+    else if (how === 'gap') found = neighbour(this.longest(slice), slice, way);
     else if (how === 'same') found = neighbour(this.sameName(slice), slice, way);
     else if (how === 'hit') found = this.hits.length ? stepped(this.hits, slice, way) : -1;
     else {
@@ -282,9 +300,14 @@ export class Engine {
     return { error, unknown, count: this.hits.length, total, listed, names: sumByName(model, this.hits), runs, bins };
   }
 
-  /** The hits in sight, to be marked. @param {{begin: number, end: number, lanes: number[]}} view */
-  marked({ begin, end, lanes }) {
+  /**
+   * The hits in sight, to be marked; those that lie closer than `apart` to each other as one.
+   * @param {{begin: number, end: number, lanes: number[], apart: number}} view
+   * @returns {[number, number, number, boolean][]} lane, start, duration and whether it is several
+   */
+  marked({ begin, end, lanes, apart }) {
     const { model, hits } = this;
+    /** @type {[number, number, number, boolean][]} */
     const found = [];
     for (const lane of lanes) {
       const { first, count } = model.lanes[lane];
@@ -292,8 +315,13 @@ export class Engine {
         const i = hits[k];
         if (model.start[i] >= end) break;
         if (model.start[i] + model.dur[i] <= begin) continue;
-        found.push([lane, model.start[i], model.dur[i]]);
-        if (found.length >= HITS_MARKED) return found;
+        const last = found[found.length - 1];
+        if (last?.[0] === lane && model.start[i] - last[1] - last[2] < apart) {
+          last[2] = model.start[i] + model.dur[i] - last[1];
+          last[3] = true;
+        } else {
+          found.push([lane, model.start[i], model.dur[i], false]);
+        }
       }
     }
     return found;
@@ -310,13 +338,17 @@ export class Engine {
   }
 
   /**
-   * @param {{range: import('./flame.js').Range, form: string, name: string,
+   * @param {{range: import('./flame.js').Range, form: string, name: string, source: number,
    *   other: import('./flame.js').Range|null}} given
    */
-  flame({ range, form, name, other }) {
-    if (form === 'sandwich') return sandwich(this.model, range, name);
-    if (form === 'difference' && other) return { tree: difference(this.model, range, other) };
-    return { tree: flame(this.model, range, form === 'time' ? 'time' : 'merged') };
+  flame({ range: given, form, name, source, other }) {
+    const range = ofWork(this.model, given);
+    const left = given.tracks.length - range.tracks.length;
+    if (form === 'sandwich') return { ...sandwich(this.model, ofRun(this.model, range, source), name), left };
+    if (form === 'difference' && other) {
+      return { tree: difference(this.model, range, ofWork(this.model, other)), left };
+    }
+    return { tree: byRun(this.model, range, form === 'time' ? 'time' : 'merged'), left };
   }
 
   /** @param {{begin: number, end: number, device: number|null}} given */

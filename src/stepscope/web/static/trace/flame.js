@@ -9,6 +9,8 @@ import { overlapping } from './aggregate.js';
 /** @typedef {{begin: number, end: number, tracks: number[]}} Range */
 
 const MOST_NODES = 20_000;
+/** Tracks that show the time of others once more, and spans of whatever else. */
+const DERIVED = ['steps', 'phases', 'scopes', 'idle', 'other'];
 
 /**
  * @param {string} name
@@ -43,6 +45,43 @@ function eachStack(model, range, visit) {
       visit(open.map((slice) => model.name[slice]), ns, i);
     }
   }
+}
+
+/**
+ * A range without tracks that are no work of a device or thread, unless it has no others.
+ * @param {Model} model
+ * @param {Range} range
+ * @returns {Range}
+ */
+export function ofWork(model, range) {
+  const tracks = range.tracks.filter((number) => !DERIVED.includes(model.tracks[number].type));
+  return tracks.length ? { ...range, tracks } : range;
+}
+
+/**
+ * @param {Model} model
+ * @param {Range} range
+ * @param {number} source
+ * @returns {Range}
+ */
+export function ofRun(model, range, source) {
+  return { ...range, tracks: range.tracks.filter((number) => model.tracks[number].source === source) };
+}
+
+/**
+ * The graph of a range, that of several runs with each below its own name.
+ * @param {Model} model
+ * @param {Range} range
+ * @param {'time'|'merged'} order
+ * @returns {Node}
+ */
+export function byRun(model, range, order) {
+  const sources = [...new Set(range.tracks.map((number) => model.tracks[number].source))];
+  if (sources.length < 2) return flame(model, range, order);
+  const children = sources.map((at) => (
+    { ...flame(model, ofRun(model, range, at), order), name: model.sources[at].label }));
+  const total = children.reduce((sum, one) => sum + one.total, 0);
+  return { name: 'all', kind: 'other', total, self: 0, count: 0, before: 0, children };
 }
 
 /**

@@ -18,7 +18,8 @@ const kept = { form: 'merged' };
 export async function flameTab(app) {
   const range = app.area ?? { begin: app.view.begin, end: app.view.end, tracks: threads(app) };
   const name = app.selection?.name ?? '';
-  const given = { range, form: kept.form, name, other: app.other };
+  const source = app.selection?.source ?? 0;
+  const given = { range, form: kept.form, name, source, other: app.other };
   const missing = missingFor(app, name);
   const found = missing ? null : await app.ask('flame', given);
   const choice = h('select', { 'aria-label': 'Form of the flame graph', onchange: () => {
@@ -27,8 +28,9 @@ export async function flameTab(app) {
   } }, FORMS.map(([value, text]) => h('option', { value, selected: value === kept.form }, text)));
   return [
     h('div', { class: 'tv-actions' }, choice, h('span', { class: 'tv-dim' },
-      `${formatNs(Math.round(range.end - range.begin))} of ${range.tracks.length} tracks `
-      + `(${app.area ? 'the selected range' : 'in sight'})`)),
+      `${formatNs(Math.round(range.end - range.begin))} of ${range.tracks.length - (found?.left ?? 0)} tracks `
+      + `(${app.area ? 'the selected range' : 'in sight'}`
+      + `${found?.left ? '; steps, phases, gaps and spans of no thread are left out' : ''})`)),
     missing ? h('p', { class: 'tv-dim' }, missing) : null,
     found?.tree ? graph(found.tree, kept.form === 'difference' && app.other ? scaleOf(range, app.other) : 0) : null,
     found?.callers ? [h('h4', null, 'What calls it'), graph(found.callers, 0), h('h4', null, 'What it calls'),

@@ -53,6 +53,23 @@ function partsOf(model, about) {
 }
 
 /**
+ * The gaps of the device that a slice is on, else of the first that has some, longest first.
+ * @param {import('./model.js').Model} model
+ * @param {number} slice -1 for none
+ * @returns {Int32Array}
+ */
+export function longestGaps(model, slice) {
+  const idle = model.tracks.filter((track) => track.type === 'idle');
+  const own = slice < 0 ? null : model.tracks[brief(model, slice).track];
+  const track = idle.find((one) => one.device === own?.device && one.source === own?.source) ?? idle[0];
+  if (!track) return new Int32Array(0);
+  const { first, count } = model.lanes[track.firstLane];
+  // A gap lies in the first lane, its causes in those below.
+  const found = Int32Array.from({ length: count }, (_, at) => first + at);
+  return found.sort((a, b) => model.dur[b] - model.dur[a] || a - b);
+}
+
+/**
  * The longest gaps of a range, with what all of them sum to by cause.
  * @param {import('./model.js').Model} model
  * @param {{begin: number, end: number, device: number|null}} range

@@ -9,6 +9,8 @@ import { keyOf } from './layout.js';
 const ZOOM = 0.035;
 const PAN = 0.03;
 const FAST = 3;
+/** As long as the page waits for the letter after `g`. */
+const LEADS_MS = 1500;
 
 /**
  * Keys that act as long as they are held, by their place on the keyboard: other layouts have other letters there.
@@ -45,8 +47,8 @@ export function bindings(app, boxes) {
     bind(['N'], 'Shift+N', 'hit before', () => app.go('hit', -1)),
     bind(['x'], 'X', 'next step', () => app.step(1)),
     bind(['z'], 'Z', 'step before', () => app.step(-1)),
-    bind(['i'], 'I', 'next idle gap of the device', () => nextGap(app, 1)),
-    bind(['I'], 'Shift+I', 'idle gap before', () => nextGap(app, -1)),
+    bind(['i'], 'I', 'longest idle gap of the device, then the next shorter', () => nextGap(app, 1)),
+    bind(['I'], 'Shift+I', 'next longer idle gap', () => nextGap(app, -1)),
     bind(['e'], 'E', 'select the time of the selection on all tracks', () => area(app)),
     bind(['m'], 'M', 'mark the selection for now', () => app.mark(false)),
     bind(['M'], 'Shift+M', 'keep a note here', () => keepNote(app)),
@@ -88,9 +90,19 @@ export function listen(app, element, list) {
     }
     requestAnimationFrame(move);
   };
+  let leader = -Infinity;
   const down = (/** @type {KeyboardEvent} */ event) => {
-    if (isTyping(event.target) || event.altKey) return;
+    if (isTyping(event.target) || inBox(event.target) || event.altKey) return;
     const control = event.ctrlKey || event.metaKey;
+    // `g` and a letter are the page's: they lead to another one.
+    if (event.timeStamp - leader < LEADS_MS) {
+      leader = -Infinity;
+      return;
+    }
+    if (event.key === 'g' && !control) {
+      leader = event.timeStamp;
+      return;
+    }
     if (HELD[event.code] && !control) {
       event.preventDefault();
       if (!held.size) {
@@ -121,6 +133,11 @@ export function listen(app, element, list) {
 function isTyping(target) {
   return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement
     || target instanceof HTMLSelectElement;
+}
+
+/** Whether a key is for a box that lies over the viewer. @param {EventTarget|null} target */
+function inBox(target) {
+  return target instanceof Element && target.closest('dialog') !== null;
 }
 
 /** @param {App} app */
@@ -170,20 +187,7 @@ function recolour(app) {
  * @param {App} app
  * @param {number} way
  */
-async function nextGap(app, way) {
-  const { selection, meta } = app;
-  if (selection?.kind === 'idle') {
-    app.go('beside', way);
-    return;
-  }
-  const device = selection ? meta.tracks[selection.track].device : null;
-  const idle = meta.tracks.filter((track) => track.type === 'idle' && track.laneCount);
-  const track = idle.find((one) => one.device === device && one.source === selection?.source) ?? idle[0];
-  if (!track) {
-    app.say('No device was recorded, so there are no gaps');
-    return;
-  }
-  const time = selection ? selection.start : app.view.begin;
-  const found = await app.ask('at', { lane: track.firstLane, time, slop: app.view.span * 100 });
-  if (found) app.select(found, { reveal: true });
+function nextGap(app, way) {
+  if (app.meta.tracks.some((track) => track.type === 'idle' && track.laneCount)) app.go('gap', way);
+  else app.say('No device was recorded, so there are no gaps');
 }

@@ -54,12 +54,15 @@ export function arrange(tracks, counters, sourceLabels, wanted) {
   for (const track of tracks.filter((one) => one.type === 'thread')) {
     threads.set(track.number, [...threads.values()].filter((at) => at >= 0).length);
   }
+  const several = tracks.some((track) => track.source > 0);
   const shown = rows.filter((row) => !wanted.hidden.includes(row.key) && fits(row, wanted.filter, sourceLabels));
   /** @type {Item[]} */
   const items = [];
   let y = 0;
   const place = (/** @type {Row} */ row, /** @type {boolean} */ pinned) => {
-    const item = itemOf(row, wanted, pinned, Number(threads.get(row.track?.number) ?? 0));
+    // Of several runs all are to be in sight: stacks of threads are opened by hand.
+    const before = several ? EXPANDED_THREADS : Number(threads.get(row.track?.number) ?? 0);
+    const item = itemOf(row, wanted, pinned, before);
     items.push({ ...item, y });
     y += item.height + SPACE;
   };

@@ -11,7 +11,7 @@ import { Pack } from './pack.js';
  *   holds: string|null, source: number, firstLane: number, laneCount: number}} Track */
 /** @typedef {{number: number, label: string, group: string, unit: string|null, source: number,
  *   time: Float64Array, value: Float64Array, low: number, high: number}} Counter */
-/** @typedef {{name: string, start: number, end: number, source: number}} Step */
+/** @typedef {{name: string, start: number, end: number, hostStart: number, source: number}} Step */
 /** @typedef {import('./clock.js').Moved & {firstSlice: number, slices: number, label: string, header: any,
  *   pack: Pack}} Source */
 /** @typedef {{pack: ArrayBuffer, ranks: number[]}} Links the collectives of a job, and which rank each source is */
@@ -231,7 +231,8 @@ async function readSource(model, source, at, names, halfway) {
   model.begin = Math.min(model.begin, shown(header.extent_ns[0]));
   model.end = Math.max(model.end, shown(header.extent_ns[1]));
   for (const step of header.steps) {
-    model.steps.push({ name: step.name, start: shown(step.start_ns), end: shown(step.end_ns), source: at });
+    model.steps.push({ name: step.name, start: shown(step.start_ns), end: shown(step.end_ns),
+      hostStart: shown(step.host_start_ns), source: at });
   }
   for (const counter of header.counters) model.counters.push(await readCounter(model, source, at, counter));
 }

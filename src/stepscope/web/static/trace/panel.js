@@ -3,6 +3,7 @@ import { h, put } from '../core/dom.js';
 import { areaTab } from './area_tab.js';
 import { detailsTab } from './details_tab.js';
 import { flameTab } from './flame_tab.js';
+import { legendTab } from './legend_tab.js';
 import { findingsTab, gapsTab, searchTab } from './lists_tabs.js';
 import { notesTab } from './notes_tab.js';
 
@@ -19,6 +20,7 @@ const TABS = [
   { id: 'search', title: 'Search', on: ['search'], make: searchTab },
   { id: 'findings', title: 'Findings', on: [], make: findingsTab },
   { id: 'notes', title: 'Notes', on: [], make: notesTab },
+  { id: 'legend', title: 'Colours', on: ['look'], make: legendTab },
 ];
 const SETTLED_MS = 250;
 
@@ -48,7 +50,7 @@ export function panel(app) {
     }
   };
   app.on(['tab'], draw);
-  for (const topic of /** @type {const} */ (['selection', 'area', 'view', 'search'])) {
+  for (const topic of /** @type {const} */ (['selection', 'area', 'view', 'search', 'look'])) {
     app.on([topic], () => {
       const tab = TABS.find((one) => one.id === app.tab);
       if (!tab?.on.includes(topic) || (topic === 'view' && app.area)) return;

@@ -247,7 +247,9 @@ function measures(app, canvas, place) {
     app.area = null;
     app.measure = Math.abs(end - begin) > perPixel * 2
       ? { begin: Math.min(begin, end), end: Math.max(begin, end) } : null;
+    if (app.measure && app.selection) app.select(null);
     app.emit('area');
+    if (app.tab === 'details') app.emit('tab');
     if (app.measure) app.say(`${formatNs(app.measure.end - app.measure.begin)} measured`);
   });
 }

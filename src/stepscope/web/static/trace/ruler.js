@@ -63,7 +63,7 @@ export function ruler(app) {
       context.stroke();
       context.fillText(formatTick(tick, step), at + 4, (height - STEP_ROW) / 2);
     }
-    steps(app, context, x, width, height, ink, line);
+    steps(app, context, x, width, height, ink, style.getPropertyValue('--tv-step'));
     measure(app, context, x, height, style.getPropertyValue('--tv-accent'));
   };
   app.on(['view', 'area', 'look'], draw);
@@ -77,15 +77,15 @@ export function ruler(app) {
  * @param {number} width
  * @param {number} height
  * @param {string} ink
- * @param {string} line
+ * @param {string} band
  */
-function steps(app, context, x, width, height, ink, line) {
+function steps(app, context, x, width, height, ink, band) {
   const y = height - STEP_ROW;
   const source = app.selection?.source ?? 0;
   app.meta.steps.filter((one) => one.source === source).forEach((one, at) => {
     const [x0, x1] = [Math.max(x(one.start), 0), Math.min(x(one.end), width)];
     if (x1 <= 0 || x0 >= width) return;
-    context.fillStyle = line;
+    context.fillStyle = band;
     context.globalAlpha = at % 2 ? 0.35 : 0.75;
     context.fillRect(x0, y, Math.max(x1 - x0, 0.5), STEP_ROW);
     context.globalAlpha = 1;

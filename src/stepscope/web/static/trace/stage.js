@@ -12,6 +12,7 @@ import { LABEL_FIELDS } from './raster.js';
 
 const FONT = '11px system-ui, sans-serif';
 const CHARACTER = 6.6;
+const NARROW = 5;
 
 export class Stage {
   /** @param {App} app */
@@ -32,7 +33,7 @@ export class Stage {
     this.frame = null;
     /** @type {import('./raster.js').Colours|null} */
     this.colours = null;
-    /** @type {[number, number, number][]} */
+    /** @type {[number, number, number, boolean][]} */
     this.marked = [];
     /** @type {{x0: number, x1: number, y0: number, y1: number}|null} the rectangle being drawn */
     this.rectangle = null;
@@ -78,7 +79,8 @@ export class Stage {
     try {
       const [frame, marked] = await Promise.all([
         app.ask('frame', { begin, end, width, height, scale, ...rows }),
-        app.found?.count ? app.ask('marked', { begin, end, lanes: lanesOf(rows) }) : []]);
+        app.found?.count ? app.ask('marked', { begin, end, lanes: lanesOf(rows),
+          apart: ((end - begin) / width) * 2 }) : []]);
       this.frame = { begin, end, scroll, width, height, ...frame };
       this.marked = marked;
       app.scaled(frame.scales);
@@ -218,10 +220,18 @@ export class Stage {
    */
   hits(context, colour) {
     context.strokeStyle = colour;
+    context.fillStyle = colour;
     context.lineWidth = 1.5 * this.scale;
-    for (const [lane, start, dur] of this.marked) {
+    for (const [lane, start, dur, several] of this.marked) {
       const box = this.box(lane, start, dur);
-      if (box) context.strokeRect(box.x, box.y, box.width, box.height);
+      if (!box) continue;
+      // An outline would hide how much of a few pixels was busy: what is so narrow is underlined, as is what stands for
+      // many hits that lie close.
+      if (box.width < NARROW * this.scale || several) {
+        context.fillRect(box.x, box.y + box.height - 2 * this.scale, box.width, 2 * this.scale);
+      } else {
+        context.strokeRect(box.x, box.y, box.width, box.height);
+      }
     }
   }
 

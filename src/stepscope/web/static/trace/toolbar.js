@@ -8,7 +8,7 @@ const SETTLED_MS = 200;
 
 /**
  * @param {import('./app.js').App} app
- * @param {{help: () => void, commands: () => void, share: () => void}} open
+ * @param {{help: () => void, commands: () => void, share: () => void, back: () => void}} open `back`: to the tracks
  */
 export function toolbar(app, open) {
   const search = h('input', { type: 'search', class: 'tv-search', 'aria-label': 'Search slices',
@@ -29,7 +29,7 @@ export function toolbar(app, open) {
       app.open('search');
       app.go('hit', event.shiftKey ? -1 : 1);
     } else if (event.key === 'Escape') {
-      search.blur();
+      open.back();
     }
     event.stopPropagation();
   });

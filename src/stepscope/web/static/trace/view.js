@@ -97,7 +97,7 @@ export class View {
 
   /** @param {number} time @param {number} [least] ns that must be in sight around it */
   reveal(time, least = 0) {
-    if (time >= this.begin + this.span * 0.05 && time + least <= this.end - this.span * 0.05) return;
+    if (time >= this.begin && time + least <= this.end) return;
     const span = Math.max(this.span, least * 1.4);
     this.set(time + least / 2 - span / 2, time + least / 2 + span / 2);
   }

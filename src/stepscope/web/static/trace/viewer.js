@@ -64,8 +64,12 @@ export function mountTrace(container, options) {
     },
     /** @returns {Shown|null} null until the trace is read */
     state: () => mounted?.state() ?? wanted,
-    /** Whether everything is in sight. */
-    seesAll: () => mounted?.seesAll() ?? !wanted,
+    /** Whether what is in sight was seen first. */
+    seesFirst: () => mounted?.seesFirst() ?? !wanted,
+    /** Give the tracks the keyboard. */
+    focus: () => {
+      /** @type {HTMLElement|null} */ (root.querySelector('.tv-stage'))?.focus({ preventScroll: true });
+    },
     /** @param {string} next */
     setTheme: (next) => {
       theme = next;
@@ -81,7 +85,7 @@ export function mountTrace(container, options) {
   };
 }
 
-/** @typedef {{show: (view: Shown) => void, state: () => Shown, seesAll: () => boolean,
+/** @typedef {{show: (view: Shown) => void, state: () => Shown, seesFirst: () => boolean,
  *   setTheme: (theme: string) => void, stop: () => void}} Mounted */
 
 /**
@@ -103,8 +107,9 @@ async function open(root, status, options) {
   app.clocks = options.clocks ?? [];
   const unlisten = build(root, app, options.save ?? null);
   if (shownPalette() !== app.look.palette) app.setLook({ palette: shownPalette() });
-  app.view.whole();
+  app.home();
   app.view.past = [];
+  const first = { begin: app.view.begin, end: app.view.end };
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   let later;
   const tell = () => {
@@ -115,7 +120,7 @@ async function open(root, status, options) {
   return {
     show: (view) => show(app, view),
     state: () => stateOf(app),
-    seesAll: () => app.view.begin <= meta.begin && app.view.end >= meta.end,
+    seesFirst: () => app.view.begin === first.begin && app.view.end === first.end,
     setTheme: (theme) => app.setLook({ theme, palette: shownPalette() }),
     stop: () => {
       clearTimeout(later);
@@ -143,6 +148,7 @@ function build(root, app, save) {
     help: () => over.help(keys),
     commands: () => over.choose('Commands', commands(app, keys, page)),
     share: () => over.choose('Share this view', shareChoices(app, page)),
+    back: () => stage.element.focus(),
   });
   const keys = bindings(app, { help: bar.help, commands: bar.commands, search: () => bar.search.focus(),
     tracks: () => over.choose('Find a track', trackChoices(app)) });
