@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -86,13 +86,17 @@ class JobFacts:
 
     @cached_property
     def step_ns(self) -> dict[int, int]:
-        """The duration of each step that counts: the mean over ranks, whose windows tile their time alike."""
-        found: dict[int, list[int]] = {number: [] for number in self.used_steps}
+        """The duration of each step that counts."""
+        return {number: self.every_step_ns[number] for number in self.used_steps if number in self.every_step_ns}
+
+    @cached_property
+    def every_step_ns(self) -> dict[int, int]:
+        """The duration of each step: the mean over ranks, whose windows tile their time alike."""
+        found = defaultdict[int, list[int]](list)
         for partial in self.partials:
             for number, ns in zip(step_numbers(partial).tolist(), partial.steps.dur.tolist(), strict=True):
-                if number in found:
-                    found[number].append(ns)
-        return {number: round(sum(of) / len(of)) for number, of in found.items() if of}
+                found[number].append(ns)
+        return {number: round(sum(of) / len(of)) for number, of in found.items()}
 
     @cached_property
     def mean_step_ns(self) -> int | None:

@@ -39,7 +39,7 @@ def _missing(facts: JobFacts) -> list[Notice]:
         more = "; …" if len(facts.failed) > _LISTED else ""
         found.append(Notice("rank_unreadable", f"Could not be read, and is left out: {told}{more}", len(facts.failed)))
     if facts.again:
-        who = f"Rank{'s' * (len(facts.again) > 1)} {_listed(list(facts.again))}"
+        who = f"Rank {facts.again[0]}" if len(facts.again) == 1 else f"Ranks {_listed(list(facts.again))}"
         it = "it" if len(facts.again) == 1 else "them"
         text = f"{who} had to be read again, as a worker that had {it} was lost or failed."
         found.append(Notice("rank_read_again", text, len(facts.again)))
@@ -54,6 +54,11 @@ def _missing(facts: JobFacts) -> list[Notice]:
 
 
 def _listed(ranks: list[int]) -> str:
+    told = in_runs(ranks)
+    return ", ".join(told[:_LISTED]) + (", …" if len(told) > _LISTED else "")
+
+
+def in_runs(ranks: list[int]) -> list[str]:
     """Ranks as people write them: runs as first-last."""
     runs: list[list[int]] = []
     for rank in ranks:
@@ -61,8 +66,7 @@ def _listed(ranks: list[int]) -> str:
             runs[-1][1] = rank
         else:
             runs.append([rank, rank])
-    told = [str(a) if a == b else f"{a}-{b}" for a, b in runs]
-    return ", ".join(told[:_LISTED]) + (", …" if len(told) > _LISTED else "")
+    return [str(a) if a == b else f"{a}-{b}" for a, b in runs]
 
 
 def _clocks(facts: JobFacts) -> list[Notice]:

@@ -274,7 +274,8 @@ def _late_steps(facts: JobFacts) -> list[dict[str, Any]]:
     return [
         {
             "number": late.number,
-            "dur_ns": facts.step_ns.get(late.number),
+            "dur_ns": facts.every_step_ns.get(late.number),
+            "used": late.number in facts.step_ns,
             "rank": facts.ranks[blame.lanes[late.lane].partial],
             "device": _device(blame.lanes[late.lane].device),
             "waited_ns": late.waited_ns,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepscope.report.section import ABSENT, Column, Section, cut, name, number, rate, text
+from stepscope.cluster.notices import in_runs
+from stepscope.report import labels
+from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, rate, text, yes
 from stepscope.units import format_bytes, format_ns, format_share
 
 CAUSES = {
@@ -16,14 +18,64 @@ CAUSES = {
     "unknown": "not determined",
 }
 _BOUND = "≤, ≥: waiting is in it, as not all members of the group are here on clocks that are known"
+BREAKDOWNS_SHOWN = 8
+"""Ranks (or devices of them) that have a table each of where their time goes."""
+_PER_LINE = 12
 _SHOWN = ("compute", "collective_transfer", "collective_wait", "collective", "input")
 
 
 def sections(ranks: dict[str, Any] | None, collectives: list[dict[str, Any]]) -> list[Section]:
     """What of a job's analyses has rows."""
+    exchanged = [_traffic(collectives), _bandwidths(collectives)]
     if ranks is None:
-        return [_traffic(collectives)]
-    return [_late(ranks["steps"]), _ranks(ranks["per_rank"]), _clocks(ranks["clocks"]), _traffic(collectives)]
+        return exchanged
+    return [
+        _unreadable(ranks["unreadable"]),
+        _missing(ranks["missing"]),
+        _late(ranks["steps"]),
+        _ranks(ranks["per_rank"]),
+        _spread(ranks["per_rank"]),
+        _clocks(ranks["clocks"]),
+        *exchanged,
+    ]
+
+
+def _unreadable(failed: list[dict[str, Any]]) -> Section:
+    columns = (number("rank"), place("file"), name("why"))
+    rows, note = cut(((text(one.get("rank")), one["path"], one["reason"]) for one in failed), len(failed))
+    return Section("Ranks that could not be read", columns, rows, note)
+
+
+def _missing(ranks: list[int]) -> Section:
+    """Every one of them, ranks in a row as first-last."""
+    runs = in_runs(ranks)
+    lines = [", ".join(runs[at : at + _PER_LINE]) for at in range(0, len(runs), _PER_LINE)]
+    rows, note = cut(((line,) for line in lines), len(lines))
+    return Section("Ranks without a profile here", (Column("ranks"),), rows, note)
+
+
+def _spread(ranks: list[dict[str, Any]]) -> Section:
+    """Of many ranks the means, and for each part of a step who has least and who most of it."""
+    parts = {part for row in ranks for part in row["parts_ns_per_step"]} if len(ranks) > BREAKDOWNS_SHOWN else set()
+    of = {part: [row["parts_ns_per_step"].get(part, 0) for row in ranks] for part in parts}
+    rows = []
+    for part in sorted(of, key=lambda part: -sum(of[part])):
+        least, most = (ranks[of[part].index(pick(of[part]))] for pick in (min, max))
+        rows.append(
+            (
+                labels.CATEGORIES[part].words,
+                "works" if labels.works(part) else "waits",
+                format_ns(round(sum(of[part]) / len(ranks))),
+                format_ns(min(of[part])),
+                _lane(least),
+                format_ns(max(of[part])),
+                _lane(most),
+            )
+        )
+    columns = (Column("part"), Column(""), number("mean"), number("least"), number("rank"), number("most"),
+               number("rank"))  # fmt: skip
+    note = f"means per step; --rank N has the whole of one; --format json has all {len(ranks)}"
+    return Section("Where each step's time goes, over the ranks", columns, rows, note)
 
 
 def _ns(value: int | None) -> str:
@@ -35,15 +87,26 @@ def _lane(row: dict[str, Any]) -> str:
 
 
 def _late(steps: list[dict[str, Any]]) -> Section:
-    columns = (number("step"), number("late rank"), number("others waited"), Column("because of"), Column("by way of"))
+    columns = (
+        number("step"),
+        number("step time"),
+        number("late rank"),
+        number("others waited"),
+        Column("because of"),
+        Column("by way of"),
+        Column("in the means"),
+    )
+    all_used = all(step["used"] for step in steps)
     rows, note = cut(
         (
             (
                 text(step["number"]),
+                _ns(step["dur_ns"]),
                 _lane(step),
                 _ns(step["waited_ns"]),
                 CAUSES[step["cause"]],
                 " → ".join(map(str, step["chain"])) if len(step["chain"]) > 1 else ABSENT,
+                ABSENT if all_used else yes(step["used"]),
             )
             for step in steps
         ),
@@ -57,7 +120,7 @@ def _ranks(ranks: list[dict[str, Any]]) -> Section:
     ordered = sorted(ranks, key=lambda row: -(row["made_wait_ns_per_step"] or 0))
     columns = (
         number("rank"),
-        Column("host"),
+        name("host"),
         number("step time"),
         number("compute"),
         number("transfer"),
@@ -114,9 +177,6 @@ def _traffic(collectives: list[dict[str, Any]]) -> Section:
         number("transfer"),
         number("waits"),
         number("exposed per step"),
-        number("algorithm GB/s"),
-        number("bus GB/s"),
-        number("of the link"),
         number("most uneven"),
     )
     rows, note = cut(
@@ -131,11 +191,6 @@ def _traffic(collectives: list[dict[str, Any]]) -> Section:
                 f"{'≤ ' if one['bound'] else ''}{format_ns(one['transfer_ns'])}",
                 _ns(one["wait_ns"]),
                 _ns(one["exposed_ns_per_step"]),
-                _bandwidth(one["algorithm_bandwidth"], one["bound"]),
-                _bandwidth(one["bus_bandwidth"], one["bound"]),
-                ABSENT
-                if None in (one["bus_bandwidth"], one["link_bandwidth"])
-                else format_share(one["bus_bandwidth"] / one["link_bandwidth"]),
                 ABSENT if one["imbalance"] is None else f"{one['imbalance']:.2f} ×",
             )
             for one in collectives
@@ -144,6 +199,35 @@ def _traffic(collectives: list[dict[str, Any]]) -> Section:
     )
     bound = _BOUND if any(one["bound"] for one in collectives) else ""
     return Section("Collectives", columns, rows, "; ".join(filter(None, (note, bound))))
+
+
+def _bandwidths(collectives: list[dict[str, Any]]) -> Section:
+    told = [one for one in collectives if one["algorithm_bandwidth"] is not None]
+    columns = (
+        Column("collective"),
+        name("group"),
+        number("size"),
+        number("algorithm GB/s"),
+        number("bus GB/s"),
+        number("of the link"),
+    )
+    rows, note = cut(
+        (
+            (
+                one["kind"].replace("_", "-"),
+                one["group"],
+                format_bytes(one["bytes"]),
+                _bandwidth(one["algorithm_bandwidth"], one["bound"]),
+                _bandwidth(one["bus_bandwidth"], one["bound"]),
+                ABSENT
+                if None in (one["bus_bandwidth"], one["link_bandwidth"])
+                else format_share(one["bus_bandwidth"] / one["link_bandwidth"]),
+            )
+            for one in told
+        ),
+        len(told),
+    )
+    return Section("Bandwidth of collectives", columns, rows, note)
 
 
 def _bandwidth(value: float | None, bound: bool) -> str:

@@ -28,7 +28,7 @@ def sections(document: Document) -> list[Section]:
         _minor(analyses.get("minor_findings", [])),
         *rank_sections.sections(analyses.get("ranks"), analyses.get("collectives", [])),
         _steps(document["steps"]),
-        *[_breakdown(entry, document) for entry in analyses.get("breakdown", [])],
+        *_breakdowns(document),
         _outside(document["accounting"]),
         _phases(document["summary"]["phases_ns_per_step"]),
         _overlap(analyses.get("overlap", [])),
@@ -105,6 +105,13 @@ def _steps(steps: list[dict[str, Any]]) -> Section:
         Column("complete"),
     )
     return Section("Steps", columns, rows, note)
+
+
+def _breakdowns(document: Document) -> list[Section]:
+    """A table for each device; of a job of many ranks none, as their spread is told with them."""
+    entries = document["analyses"].get("breakdown", [])
+    many = phrases.is_job(document) and len(entries) > rank_sections.BREAKDOWNS_SHOWN
+    return [] if many else [_breakdown(entry, document) for entry in entries]
 
 
 def _breakdown(entry: dict[str, Any], document: Document) -> Section:
@@ -210,10 +217,11 @@ def _functions(functions: list[dict[str, Any]]) -> Section:
 
 
 def _files(profile: dict[str, Any]) -> Section:
-    rows = [
-        (entry["path"], format_bytes(entry["bytes"]), format_count(entry["events"]))
-        for entry in profile["files"]
-    ]
+    files = profile["files"]
+    rows, few = cut(
+        ((entry["path"], format_bytes(entry["bytes"]), format_count(entry["events"])) for entry in files), len(files)
+    )
     read = "read whole" if profile["complete"] else "not read whole: see the notices"
-    note = ", ".join([profile["format"], read] + ([f"host {profile['host']}"] if profile["host"] else []))
+    host = f"host {profile['host']}" if profile["host"] else ""
+    note = ", ".join(filter(None, (profile["format"], read, host, few)))
     return Section("What was read", (place("file"), number("size"), number("events")), rows, note)

@@ -10,16 +10,16 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from stepscope.report import bar, gradients, phrases
+from stepscope.report.columns import laid_out
 from stepscope.report.names import code_spans, shorten, shorten_path, visible
 from stepscope.report.phrases import Document
-from stepscope.report.section import Column, Section
+from stepscope.report.section import Section
 from stepscope.report.sections import sections
 from stepscope.units import format_ns, format_share
 
@@ -28,8 +28,6 @@ _FIX_LINES_SHORT = (5, 2)
 """Lines of the remedy shown of each finding that is told in full."""
 _WIDEST_TEXT = 110
 """Sentences wrap here on very wide terminals: longer lines are hard to read."""
-_LEAST_NAME = 20
-"""Cells a name column needs at the least; below, rows are stacked instead."""
 _TWO_COLUMNS = 92
 """From this width on the bar's legend puts working and waiting side by side."""
 
@@ -305,49 +303,4 @@ def _section(section: Section, width: int) -> Iterator[RenderableType]:
     yield _heading(section.title)
     if section.note:
         yield _text(section.note, "dim")
-    room = _name_room(section, width)
-    yield _table(section, room) if room >= _LEAST_NAME else _stacked(section, width)
-
-
-def _table(section: Section, room: int) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    for column in section.columns:
-        table.add_column(
-            Text(column.title),
-            justify="right" if column.numeric else "left",
-            no_wrap=column.numeric,
-            overflow="fold",
-        )
-    for row in section.rows:
-        table.add_row(
-            *(_cell(column, value, room) for column, value in zip(section.columns, row, strict=True))
-        )
-    return table
-
-
-def _cell(column: Column, value: str, room: int) -> Text:
-    if column.path:
-        return Text(shorten_path(value, room))
-    return Text(shorten(value, room)) if column.name else _text(value)
-
-
-def _name_room(section: Section, width: int) -> int:
-    """Cells for each name column once the others have what they need; all of them where there is none."""
-    named = sum(column.name for column in section.columns)
-    taken = sum(
-        2 + max(cell_len(column.title), *(cell_len(row[at]) for row in section.rows))
-        for at, column in enumerate(section.columns)
-        if not column.name
-    )
-    return (width - taken) // named - 2 if named else width
-
-
-def _stacked(section: Section, width: int) -> Group:
-    """Where a table would squeeze its names: each row as its names with the figures below."""
-    lines: list[RenderableType] = []
-    for row in section.rows:
-        pairs = list(zip(section.columns, row, strict=True))
-        lines += [_cell(column, value, width) for column, value in pairs if column.name]
-        figures = ", ".join(f"{column.title} {value}" for column, value in pairs if not column.name)
-        lines.append(Padding(_text(figures, "dim"), (0, 0, 0, 3)))
-    return Group(*lines)
+    yield laid_out(section, width)

@@ -156,6 +156,8 @@ export function lateSteps({ report, words }) {
       columns: [
         number('step', (row) => row.number, String),
         ns('step time', (row) => row.dur_ns),
+        ...(rows.every((/** @type {Row} */ row) => row.used) ? []
+          : [word('in the means', (row) => (row.used ? 'yes' : 'no'))]),
         { title: 'late', value: laneName },
         ns('others waited', (row) => row.waited_ns),
         word('because of', (row) => words.causes[row.cause]),
