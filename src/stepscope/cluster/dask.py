@@ -7,6 +7,7 @@ read is tried once more in the end, rank by rank with nothing beside it.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections import deque
@@ -136,7 +137,8 @@ def _local(workers: int) -> Iterator[str]:
     program: Dask's workers would run it again, were it the main one's."""
     environment = own_environment() | {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
     command = [sys.executable, "-c", f"from stepscope.cluster.dask import serve; serve({workers})"]
-    with Popen(command, stdin=PIPE, stdout=PIPE, env=environment, text=True) as process:
+    # A group of its own: a terminal's interrupt is this process's alone, which ends the others.
+    with Popen(command, stdin=PIPE, stdout=PIPE, env=environment, text=True, process_group=0) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -144,6 +146,9 @@ def _local(workers: int) -> Iterator[str]:
             if not address:
                 raise InputError(f"{LOCAL}: Dask could not start workers on this machine; leave --scheduler out")
             yield address
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
         finally:
             process.stdin.close()
 
@@ -151,7 +156,6 @@ def _local(workers: int) -> Iterator[str]:
 def serve(workers: int) -> None:
     """The life of a cluster on this machine: until nobody reads what it says, which is where it is."""
     distributed: Any = import_module("distributed")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Whoever asked for it ends it.
     with distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
     ) as made:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
+from threading import Lock
 from typing import NamedTuple
 
 from stepscope.cluster.job import Failed
@@ -102,6 +103,7 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._ended = False
+        self._changing = Lock()
 
     def ask(self, source: Source) -> Partial | Failed:
         """Read one rank. Raises EOFError or OSError where the process is gone."""
@@ -113,15 +115,18 @@ class _Worker:
         return found
 
     def _start(self) -> None:
-        if self._ended:
-            raise EOFError
-        here, there = Pipe()
-        code = f"from stepscope.cluster.pool import serve; serve({there.fileno()}, {self._entry!r})"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code], pass_fds=[there.fileno()], env=own_environment(), stdin=subprocess.DEVNULL
-        )
-        there.close()
-        self._pipe = here
+        code = "from stepscope.cluster.pool import serve; serve({}, {!r})"
+        with self._changing:
+            if self._ended:
+                raise EOFError
+            here, there = Pipe()
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code.format(there.fileno(), self._entry)],
+                pass_fds=[there.fileno()], env=own_environment(), stdin=subprocess.DEVNULL,
+                process_group=0,  # A terminal's interrupt is this process's alone, which ends the others.
+            )  # fmt: skip
+            there.close()
+            self._pipe = here
 
     def restart(self) -> None:
         """Forget a process that is gone; the next question starts another."""
@@ -133,12 +138,13 @@ class _Worker:
         self._stop()
 
     def _stop(self) -> None:
-        if self._pipe is not None:
-            self._pipe.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        self._pipe = self._process = None
+        with self._changing:
+            if self._process is not None:
+                self._process.kill()
+                self._process.wait()
+            if self._pipe is not None:
+                self._pipe.close()
+            self._pipe = self._process = None
 
 
 def serve(descriptor: int, entry: str) -> None:
@@ -148,6 +154,6 @@ def serve(descriptor: int, entry: str) -> None:
     module, name = entry.split(":")
     reduce: Callable[[Source], Partial | Failed] = getattr(import_module(module), name)
     pipe = Connection(descriptor)
-    with suppress(EOFError, OSError, KeyboardInterrupt):
+    with suppress(EOFError, OSError):
         while True:
             pipe.send(reduce(pipe.recv()))
