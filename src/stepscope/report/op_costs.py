@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 from stepscope.analysis.facts import Facts
@@ -14,15 +15,44 @@ ROWS = 50
 
 def ops(table: OpTable) -> dict[str, Any]:
     """``analyses.ops``."""
+    places = merged(table.by_place, table.launch_cost_ns)
     return {
         "launch_cost_ns": table.launch_cost_ns,
         "device_ns": table.device_ns,
         "outside_ns": table.outside_ns,
         "types": len(table.by_type),
-        "places": len(table.by_place),
+        "places": len(places),
         "by_type": [_use(use) for use in table.by_type[:ROWS]],
-        "by_place": [_use(use) for use in table.by_place[:ROWS]],
+        "by_place": [_use(use) for use in places[:ROWS]],
     }
+
+
+def merged(uses: Iterable[OpUse], launch_cost_ns: int | None) -> list[OpUse]:
+    """Uses of one op from one line as one, whatever calls lead there: by most device time, then time of their own.
+
+    Of several modules none is named, as none is where they differ: layers have times of their own.
+    """
+    groups: dict[tuple[Any, ...], list[OpUse]] = {}
+    for use in uses:
+        place = use.where and (use.where.file, use.where.line, use.where.function, use.where.op)
+        groups.setdefault((use.op, use.name, use.side, place), []).append(use)
+    made = [_sum(group, launch_cost_ns) for group in groups.values()]
+    return sorted(made, key=lambda use: (-use.device_self_ns, -use.self_ns, use.op))
+
+
+def _sum(group: list[OpUse], launch_cost_ns: int | None) -> OpUse:
+    first = group[0]
+    if len(group) == 1:
+        return first
+    added = ("count", "total_ns", "self_ns", "share", "device_ops", "device_ns", "device_self_ns")
+    total = {name: sum(getattr(use, name) for use in group) for name in added}
+    known = launch_cost_ns is not None and total["device_ops"]
+    tiny = total["device_ns"] <= (launch_cost_ns or 0) * total["device_ops"] if known else None
+    where = first.where
+    for name in ("module", "annotation"):
+        if where is not None and any(getattr(use.where, name) != getattr(where, name) for use in group):
+            where = dataclasses.replace(where, **{name: None})
+    return dataclasses.replace(first, **total, launch_sized=tiny, where=where)
 
 
 def _use(use: OpUse) -> dict[str, Any]:
