@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pytest
 
 import stepscope
 from stepscope.units import format_ns, format_share
-from tests.browser.test_report_pages import B200, H100, V100, open_page
+from tests.browser.test_report_pages import H100, V100, open_page
 from tests.kit.traces import real_trace
 
 if TYPE_CHECKING:
@@ -71,6 +72,48 @@ def test_every_page_says_what_of_it_is_of_the_chosen_steps(shared_page: Page, re
     shown = parse_qs(shared_page.url.partition("?")[2])
     assert int(shown["start"][0]) < first["start_ns"]
     assert last["start_ns"] + last["dur_ns"] < int(shown["end"][0]) < document["steps"][5]["start_ns"]
+
+
+@pytest.mark.real
+def test_ops_and_kernels_lead_to_their_slices(shared_page: Page, reports: Reports) -> None:
+    for name, panel in (("ops", "Ops by type"), ("kernels", "Kernels by time")):
+        open_page(shared_page, reports(V100), name)
+        row = shared_page.locator(f"section:has(h2:text-is('{panel}')) tbody tr").first
+        row.get_by_role("button", name="Trace").click()
+        shared_page.wait_for_url(lambda url: "#/trace" in url and "find=" in url)
+        found = parse_qs(shared_page.url.partition("?")[2])["find"][0]
+        document = analyses(V100)
+        expected = document["ops"]["by_type"][0]["op"] if name == "ops" else document["kernels"][0]["name"]
+        assert found == f'name="{expected}"'
+        shared_page.get_by_text(re.compile(r"^[\d,]+ · [\d.]+ ms$")).first.wait_for()
+
+
+@pytest.mark.real
+def test_no_two_places_of_an_op_look_alike(shared_page: Page, reports: Reports) -> None:
+    open_page(shared_page, reports(V100), "ops")
+    rows = shared_page.locator("section:has(h2:text-is('Ops by place')) tbody tr")
+    cells = [(row.locator("td").first.inner_text(), row.locator("td").nth(6).inner_text()) for row in rows.all()[:12]]
+    assert len(set(cells)) == len(cells)
+    assert "with_modules=True" in shared_page.locator("section:has(h2:text-is('Layers'))").inner_text()
+
+
+@pytest.mark.real
+def test_phases_and_runs_that_could_be_fused_are_shown(shared_page: Page, reports: Reports) -> None:
+    document = stepscope.open(real_trace(V100)).document()
+    open_page(shared_page, reports(V100), "overview")
+    phases = shared_page.locator("section:has(h2:text-is('Device time by phase'))").inner_text()
+    for ns in document["summary"]["phases_ns_per_step"].values():
+        assert not ns or format_ns(ns) in phases
+    open_page(shared_page, reports(V100), "kernels")
+    (chain,) = [one for one in document["analyses"]["minor_findings"] if one["rule"] == "memory_bound_chain"]
+    fused = shared_page.locator("section:has(h2:text-is('Fusion candidates'))")
+    assert chain["title"] in fused.inner_text()
+    assert fused.get_by_role("button", name="Show in trace").count() == 1
+
+
+def test_without_a_device_the_host_works(shared_page: Page, reports: Reports) -> None:
+    open_page(shared_page, reports("example"), "overview")
+    assert "plain: the host works" in shared_page.locator("main").inner_text()
 
 
 BOUNDS = {

@@ -26,6 +26,12 @@ _OPS: Remedies = {
     JAX: "`jax.profiler.trace` records ops on its devices; `jax.named_scope` names layers.",
     None: "Record the framework's ops.",
 }
+_LAYERS: Remedies = {
+    PYTORCH: "Record `with_modules=True, with_stack=True`; without a stack modules are not known.",
+    JAX: "Name layers with `jax.named_scope`, or use modules of Flax or Haiku, which do.",
+    TENSORFLOW: "Name layers with `tf.name_scope`, or use layers of Keras, which do.",
+    None: "Mark layers with ranges of the profiler.",
+}
 _INPUT: Remedies = {
     PYTORCH: "Iterate a `DataLoader` inside the profile; what its workers do is not recorded by PyTorch.",
     JAX: "Stages of `tf.data` are recorded where the host tracer is on; mark other loading with "
@@ -64,6 +70,7 @@ def words(document: Document) -> dict[str, Any]:
         "missing": {
             "device": remedy(_DEVICE, framework),
             "ops": remedy(_OPS, framework),
+            "layers": remedy(_LAYERS, framework),
             "input": remedy(_INPUT, framework),
         },
     }

@@ -31,6 +31,8 @@ function render(context) {
     found || waited ? figures(context, found) : null,
     ...waits(context),
     found ? stages(found, words.input_note) : null,
+    found && !found.producers ? panel('Threads that prepare batches', null,
+      missing('What they do was not recorded.', prose(words.missing.input))) : null,
     queues(found),
     related(context, RULES),
   );

@@ -4,6 +4,7 @@ import { h } from '../core/dom.js';
 import { prose } from '../core/text.js';
 import { formatBytes, formatNs, formatPerStep, formatRate, formatShare } from '../core/units.js';
 import { device, named, ns, number, share, size, where, word, yes } from '../widgets/columns.js';
+import { findingCard, searchParams } from '../widgets/finding.js';
 import { missing, panel } from '../widgets/panel.js';
 import { apart, related, tiles } from '../widgets/related.js';
 import { table } from '../widgets/table.js';
@@ -36,6 +37,7 @@ function render(context) {
     gaps(context),
     syncs(context),
     copies(context),
+    fusion(context),
     delays(context),
     related(context, RULES),
   );
@@ -66,7 +68,8 @@ function orNot(value) {
 }
 
 /** @param {Context} context */
-function list({ report, place }) {
+function list(context) {
+  const { report, place } = context;
   const rows = report.analyses.kernels;
   const sizes = (/** @type {number[]|null|undefined} */ value) => (value?.length ? value.join('×') : null);
   return panel('Kernels by time', { note: `the ${rows.length} that take longest, in the steps used` }, table({
@@ -91,7 +94,21 @@ function list({ report, place }) {
       size('shared memory', (row) => row.launch?.shared_memory),
       number('occupancy', (row) => row.launch?.occupancy_pct, (value) => `${value.toFixed(0)} %`),
     ],
+    onRow: (row) => context.go('trace', searchParams(context, row.name)),
+    rowLabel: 'Trace',
   }));
+}
+
+/**
+ * Runs of kernels that one kernel could do, whether fixing them saves much or little.
+ * @param {Context} context
+ */
+function fusion(context) {
+  const { findings, analyses } = context.report;
+  const found = [...findings, ...analyses.minor_findings ?? []].filter(({ rule }) => rule === 'memory_bound_chain');
+  if (!found.length) return null;
+  return panel('Fusion candidates', { note: 'kernels in a row that only move data, which one kernel could do' },
+    ...found.map((one, at) => findingCard(at + 1, one, context, true)));
 }
 
 /** @param {Context} context */

@@ -4,6 +4,7 @@ import { h } from '../core/dom.js';
 import { name, prose } from '../core/text.js';
 import { ABSENT, formatCount, formatNs, formatRate, formatShare } from '../core/units.js';
 import { device, named, ns, number, share, word } from '../widgets/columns.js';
+import { searchParams } from '../widgets/finding.js';
 import { charted, missing, panel } from '../widgets/panel.js';
 import { roofline } from '../widgets/roofline.js';
 import { table } from '../widgets/table.js';
@@ -42,7 +43,13 @@ export function roofs(context) {
     share('of bandwidth', (row) => row.bandwidth_share),
     word('bound by', (row) => row.bound),
   ];
-  const asTable = () => table({ label: title, rows, columns });
+  const asTable = () => table({
+    label: title,
+    rows,
+    columns,
+    onRow: (row) => context.go('trace', searchParams(context, label(row))),
+    rowLabel: 'Trace',
+  });
   const note = [`area: time; ${drawn(report, rows, placed)}`, ...doubts].join('; ');
   if (!placed.length) return panel(title, { actions: [select] }, asTable());
   return charted(title, { note, actions: [select] }, () => roofline({

@@ -4,6 +4,7 @@ import { h } from '../core/dom.js';
 import { prose } from '../core/text.js';
 import { formatCount, formatNs, formatShare } from '../core/units.js';
 import { device, named, ns, number, share, where, word, yes } from '../widgets/columns.js';
+import { searchParams } from '../widgets/finding.js';
 import { flame } from '../widgets/flame.js';
 import { charted, missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
@@ -29,6 +30,7 @@ function render(context) {
     some ? null : panel('Ops', null, missing('No ops were recorded.', prose(context.words.missing.ops))),
     placement(context),
     ...(analyses.layers ?? []).map((/** @type {Row} */ one) => layers(context, one)),
+    analyses.ops && !analyses.layers?.length ? noLayers(context) : null,
     analyses.ops ? byType(context) : null,
     analyses.ops ? byPlace(context) : null,
     byShape(context),
@@ -39,6 +41,11 @@ function render(context) {
 }
 
 /** @param {Context} context */
+function noLayers({ words }) {
+  return panel('Layers', null, missing('No layers of the model were recorded.', prose(words.missing.layers)));
+}
+
+/** @param {Context} context */
 function placement({ report }) {
   const found = report.analyses.placement;
   const shares = report.summary.device_ops_share;
@@ -46,8 +53,9 @@ function placement({ report }) {
   return tiles([
     shares.by_time !== null && ['time of ops on the device', formatShare(shares.by_time)],
     shares.by_count !== null && ['ops on the device', formatShare(shares.by_count), 'by count'],
-    ['placed on the device', `${formatCount(found.device_ops)} ops`, formatNs(found.device_ns)],
-    ['placed on the host', `${formatCount(found.host_ops)} ops`, formatNs(found.host_ns)],
+    ['compute on the device', `${formatCount(found.device_ops)} ops`, `innermost ones, ${formatNs(found.device_ns)}`],
+    ['compute on the host', `${formatCount(found.host_ops)} ops`,
+      `${formatNs(found.host_ns)}, innermost ones; not those that only allocate or view`],
   ]);
 }
 
@@ -55,7 +63,8 @@ function placement({ report }) {
 function layers(context, found) {
   const what = found.device === null ? 'ops' : 'kernels';
   const many = context.report.profile.devices.length > 1 ? `, device ${found.device}` : '';
-  const cut = found.layers.length < found.count ? `; the ${found.layers.length} dearest of ${found.count} layers` : '';
+  const listed = found.layers.length;
+  const cut = listed < found.count ? `; the ${listed} layers of ${found.count} that cost most` : '';
   const [outside, total] = [found.outside_ns_per_step, found.total_ns_per_step].map(formatNs);
   const note = `${outside} of ${total} per step in no layer${cut}`;
   return charted(`Layers by the time of their ${what}${many}`, { note }, () => flame({
@@ -106,15 +115,18 @@ function byType(context) {
       named('op', (row) => row.op),
       word('side', (row) => row.side),
       ...TIMES,
-      share('share', (row) => row.share),
+      share('of device time', (row) => (row.device_ops ? row.device_self_ns / (found.device_ns || 1) : null)),
+      share('own, of its side', (row) => row.share),
       yes('tiny', (row) => row.launch_sized),
     ],
+    onRow: (row) => context.go('trace', searchParams(context, row.op)),
+    rowLabel: 'Trace',
   }));
 }
 
 /** @param {Context} context */
-function byPlace({ report }) {
-  const found = report.analyses.ops;
+function byPlace(context) {
+  const found = context.report.analyses.ops;
   return panel('Ops by place', { note: count(found.by_place.length, found.places) }, table({
     label: 'Ops by place',
     rows: found.by_place,
@@ -125,12 +137,14 @@ function byPlace({ report }) {
       named('module', (row) => row.where?.module),
       named('function', (row) => row.where?.function),
     ],
+    onRow: (row) => context.go('trace', searchParams(context, row.name ?? row.op)),
+    rowLabel: 'Trace',
   }));
 }
 
 /** @param {number} shown @param {number} all */
 function count(shown, all) {
-  return `in the steps used; ${shown < all ? `the dearest ${shown} of ${all}` : `all ${all}`}`;
+  return `in the steps used; ${shown < all ? `the ${shown} that cost most of ${all}` : `all ${all}`}`;
 }
 
 /** @param {Context} context */

@@ -3,12 +3,14 @@
 import { h } from '../core/dom.js';
 import { prose, visible } from '../core/text.js';
 import { ABSENT, NOT_RECORDED, formatBytes, formatNs, formatShare } from '../core/units.js';
+import { number, share, word } from '../widgets/columns.js';
 import { findingCard } from '../widgets/finding.js';
 import { hbar, swatch } from '../widgets/hbar.js';
 import { missing, panel } from '../widgets/panel.js';
 import { apart, tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
 import { chosenRows, chosenTime, deviceName, meanParts, stepBars, sum } from '../widgets/steps.js';
+import { table } from '../widgets/table.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').AccountRow} AccountRow */
@@ -31,6 +33,7 @@ function render(context) {
     verdict(context),
     figures(context),
     ...devices(context),
+    phases(context),
     findings(context),
     notDetermined(context),
     notices(context),
@@ -120,7 +123,8 @@ function devices(context) {
   const at = context.place.params.device;
   const entry = used.find((one) => laneOf(context, one) === at) ?? used[0];
   const choice = used.length > 1 ? deviceChoice(context, used, entry) : null;
-  const note = 'plain: the device works; hatched: it waits. A click opens the step in the trace.';
+  const whose = entry.device === null ? 'host' : 'device';
+  const note = `plain: the ${whose} works; hatched: it waits. A click opens the step in the trace.`;
   const { rank } = entry;
   return [mean(context, entry, choice), report.analyses.ranks && rank === null ? null
     : stepBars(context, { title: 'Each step', note, device: entry.device, rank })];
@@ -191,6 +195,20 @@ function mean(context, entry, choice) {
       share: part.share,
     }))),
   );
+}
+
+/** @param {Context} context */
+function phases({ report, words }) {
+  const found = Object.entries(/** @type {Record<string, number>} */ (report.summary.phases_ns_per_step ?? {}))
+    .filter(([, ns_]) => ns_).map(([phase, ns_]) => ({ phase: words.phases[phase] ?? phase, ns: ns_ }));
+  if (!found.length) return null;
+  const all = sum(found.map((one) => one.ns));
+  return panel('Device time by phase', { note: 'per step, by what each op was launched from' }, table({
+    label: 'Device time by phase',
+    rows: found,
+    columns: [word('phase', (row) => row.phase), number('per step', (row) => row.ns, formatNs),
+      share('share', (row) => row.ns / all)],
+  }));
 }
 
 /** @param {Context} context */

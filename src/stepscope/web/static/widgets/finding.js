@@ -130,3 +130,22 @@ export function traceParams(start, duration, track, named) {
     ...(named ? { name: named.slice(0, 200) } : {}),
   };
 }
+
+/** Of a longer name its beginning is searched for: an address has an end. */
+const LONGEST_SOUGHT = 400;
+
+/**
+ * What the trace page is asked to show: all slices of a name in the steps chosen, else in all of them.
+ * @param {Context} context
+ * @param {string} sought
+ * @returns {Record<string, string>}
+ */
+export function searchParams({ report, place }, sought) {
+  const { steps } = report;
+  const [first, last] = (place.steps ?? [0, steps.length - 1]).map((at) => steps[at]);
+  const text = sought.slice(0, LONGEST_SOUGHT).replace(/["\\]/g, '\\$&');
+  return {
+    ...(first ? { start: String(first.start_ns), end: String(last.start_ns + last.dur_ns) } : {}),
+    find: `name${sought.length > LONGEST_SOUGHT ? ':' : '='}"${text}"`,
+  };
+}
