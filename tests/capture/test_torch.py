@@ -108,13 +108,13 @@ def test_the_scripts_own_profiler_gets_its_events(tmp_path: Path, skip: int) -> 
 
 
 def test_a_step_that_does_not_end_is_recorded_no_further(tmp_path: Path) -> None:
-    ran = torch_loop(tmp_path, "endless", 10, "--max-seconds", "0.4", "--no-stacks")
+    ran = torch_loop(tmp_path, "endless", 100, "--max-seconds", "0.4", "--no-stacks")
     assert ran.status == 0
-    assert ran.manifest["window"]["ended"] == "no step ended within 2 s"
+    window = ran.manifest["window"]
+    assert (window["steps"], window["ended"]) == (0, "no step ended within 2 s")
     assert "; no step ended within 2 s" in ran.stderr
     assert "Recording ended early: no step ended within 2 s." in " ".join(ran.stderr.split())
-    recorded_s = stepscope.open(ran.profile()).document()["accounting"]
-    assert sum(row["dur_ns"] for row in recorded_s) < 2_900_000_000
+    assert stepscope.open(ran.profile()).document()["accounting"]
 
 
 def test_models_that_are_only_called_have_steps(tmp_path: Path) -> None:
