@@ -164,6 +164,9 @@ class FakeClient:
     def subscribe_topic(self, topic: str, handler: Callable[[tuple[float, Any]], None]) -> None:
         self.tell = handler
 
+    def unsubscribe_topic(self, topic: str) -> None:
+        pass
+
     def nthreads(self) -> dict[str, int]:
         return {"one": 1}
 

@@ -16,12 +16,13 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
 from queue import Empty, SimpleQueue
+from select import select
 from subprocess import PIPE, Popen
 from typing import Any
 
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial
-from stepscope.cluster.pool import Read, Task, cores, own_environment
+from stepscope.cluster.pool import LOOK_S, Read, Task, awaited, cores, own_environment
 from stepscope.errors import InputError, UsageError
 from stepscope.limits import DASK_AHEAD, DASK_BATCH_BYTES, DASK_LEAST, DASK_WAIT_S
 from stepscope.readers.source import Source
@@ -45,16 +46,18 @@ def read_all(
     except ImportError as error:
         raise UsageError(_INSTALL) from error
     with ExitStack() as stack:
-        yield from _read(_client(distributed, stack, scheduler, workers), scheduler, tasks, reduce)
+        client, lost = _client(distributed, stack, scheduler, workers), set[str]()
+        client.subscribe_topic("all", partial(_note_lost, lost))
+        yield from _read(client, scheduler, tasks, reduce, lost)
+        client.unsubscribe_topic("all")  # Else the scheduler would tell of the very end, and find nobody there.
 
 
 def _read(
-    client: Any, scheduler: str, tasks: Sequence[Task], reduce: Callable[[Source], Partial | Failed]
+    client: Any, scheduler: str, tasks: Sequence[Task], reduce: Callable[[Source], Partial | Failed], lost: set[str]
 ) -> Iterator[Read]:
     waiting, running, ahead = deque(_batches(tasks)), dict[Any, list[Task]](), DASK_LEAST
     done: SimpleQueue[Any] = SimpleQueue()
-    suspects, alone, lost = deque[Task](), set[int](), set[str]()
-    client.subscribe_topic("all", partial(_note_lost, lost))
+    suspects, alone = deque[Task](), set[int]()
     while True:
         if not waiting and not running and suspects:  # Last and singly: a lost worker takes others' tasks with it.
             alone.add(suspects[0].rank)
@@ -111,7 +114,7 @@ def _ready(client: Any, scheduler: str, done: SimpleQueue[Any]) -> list[Any]:
     """What is done and not taken yet: one future or more."""
     while True:
         try:
-            first = done.get(timeout=DASK_WAIT_S)
+            first = awaited(done, DASK_WAIT_S)
         except Empty as error:
             if client.nthreads():
                 continue
@@ -142,6 +145,8 @@ def _local(workers: int) -> Iterator[str]:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
+            while not select([process.stdout], [], [], LOOK_S)[0]:
+                pass
             address = process.stdout.readline().strip()
             if not address:
                 raise InputError(f"{LOCAL}: Dask could not start workers on this machine; leave --scheduler out")

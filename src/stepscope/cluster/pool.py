@@ -11,20 +11,24 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from multiprocessing.connection import Connection, Pipe
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial
 from stepscope.limits import POOL_BYTES
 from stepscope.readers.source import Source
 
+_T = TypeVar("_T")
 _TRIES = 2
+LOOK_S = 0.5
+"""Seconds between looks: an interrupt that another thread was given is not heard while the main one waits."""
 _DIED = "the process that read it died, most likely for lack of memory; read this rank alone with --rank"
 
 
@@ -55,6 +59,17 @@ def own_environment() -> dict[str, str]:
     return os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
+def awaited(queue: SimpleQueue[_T], seconds: float = inf) -> _T:
+    """What comes next out of a queue. Raises Empty where nothing does for so long."""
+    while True:
+        try:
+            return queue.get(timeout=min(seconds, LOOK_S))
+        except Empty:
+            seconds -= LOOK_S
+            if seconds <= 0:
+                raise
+
+
 def read_all(
     tasks: Sequence[Task], entry: str, reduce: Callable[[Source], Partial | Failed], workers: int | None = None
 ) -> Iterator[Read]:
@@ -74,9 +89,12 @@ def read_all(
     for worker in made:
         idle.put(worker)
     executor = ThreadPoolExecutor(count)
+    done: SimpleQueue[Future[Read]] = SimpleQueue()
     try:
-        for future in as_completed([executor.submit(_ask, idle, task) for task in tasks]):
-            yield future.result()
+        for task in tasks:
+            executor.submit(_ask, idle, task).add_done_callback(done.put)
+        for _ in tasks:
+            yield awaited(done).result()
     finally:
         for worker in made:
             worker.end()
