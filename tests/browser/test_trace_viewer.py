@@ -29,7 +29,7 @@ def test_tracks_stand_in_natural_order_and_say_what_they_hold(page: Page, report
     text = "\n".join(heads)
     assert re.search(r"device 1.*steps.*phases.*idle, by cause.*stream 7.*stream 14.*process 783658", text, re.DOTALL)
     assert "compute, D2D" in text
-    assert "training loop" in text
+    assert "main loop" in text
     shot(page)
 
 

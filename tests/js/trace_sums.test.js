@@ -6,6 +6,7 @@ import { Engine } from '../../src/stepscope/web/static/trace/engine.js';
 import { longestGaps } from '../../src/stepscope/web/static/trace/gaps.js';
 import { arrange, emptyArrangement } from '../../src/stepscope/web/static/trace/layout.js';
 import { legend } from '../../src/stepscope/web/static/trace/legend.js';
+import { counted } from '../../src/stepscope/web/static/trace/units.js';
 import { model } from './made_model.js';
 
 /** A device with gaps and a thread; the same in a second run. */
@@ -116,4 +117,8 @@ test('lists that were recorded over several lines stand on one', async () => {
   }));
   assert.deepEqual((await told.of(4)).map(({ value }) => value), ['[ 132, 1 ]']);
   assert.deepEqual((await told.of(5)).map(({ value }) => value), ['a\\nb']);
+});
+
+test('one is not told as many', () => {
+  assert.deepEqual([counted(1, 'gap'), counted(0, 'gap'), counted(5471, 'gap')], ['1 gap', '0 gaps', '5,471 gaps']);
 });

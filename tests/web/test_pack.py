@@ -166,7 +166,9 @@ def test_order_and_labels(tmp_path: Path) -> None:
         ("steps", None), ("phases", None), ("idle", None), ("stream", "compute, D2D"), ("stream", "collective"),
     ]  # fmt: skip
     assert [track["type"] for track in tracks].index("thread") > 4
-    assert [track["holds"] for track in tracks if track["type"] == "thread"][:2] == ["training loop", "backward"]
+    assert [track["holds"] for track in tracks if track["type"] == "thread"][:2] == ["main loop", "backward"]
+    numbered = read(pack(profile("kineto/mi300_vllm_decode.json.gz")), tmp_path, 0, 1)["tracks"]
+    assert {"stream 0", "thread 851"} <= {track["label"] for track in numbered}
 
 
 def test_long_names_are_cut_and_attacks_stay_text(tmp_path: Path) -> None:

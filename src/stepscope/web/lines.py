@@ -149,16 +149,17 @@ class _Own:
             kind, category = kind[order], category[order]
         is_stream = trace.tracks.kind[track] == TrackKind.DEVICE_STREAM
         kinds = {TrackKind.DEVICE_STREAM: "stream", TrackKind.DEVICE_LINE: "group", TrackKind.OTHER: "other"}
+        type_, label = kinds.get(TrackKind(int(trace.tracks.kind[track])), "thread"), track_label(trace, track)
         return Line(
-            id=f"track {track}", label=track_label(trace, track), track=track, group=group, device=device,
-            type=kinds.get(TrackKind(int(trace.tracks.kind[track])), "thread"),
+            id=f"track {track}", label=f"{type_} {label}" if label.isdigit() else label,
+            type=type_, track=track, group=group, device=device,
             holds=_holds(category, dur) if is_stream else self._role(track),
             start=start, dur=dur, text=text, kind=kind, category=category, slice=rows,
         )  # fmt: skip
 
     def _role(self, track: int) -> str | None:
         host = self.facts.host
-        return "training loop" if track == host.main else "backward" if track in host.backward else None
+        return "main loop" if track == host.main else "backward" if track in host.backward else None
 
 
 def track_label(trace: Trace, track: int) -> str:

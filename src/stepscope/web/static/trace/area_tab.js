@@ -3,6 +3,7 @@ import { copyText, download, h } from '../core/dom.js';
 import { formatCount, formatNs, formatShare } from '../core/units.js';
 import { csv, table } from '../widgets/table.js';
 import { ownTime } from './clock.js';
+import { counted } from './units.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./app.js').Area} Area */
@@ -89,7 +90,7 @@ function parts(app, device, span) {
 function tracks(app, found, span) {
   return h('section', null, h('h4', null, 'Tracks'), h('dl', null, found.sums.slice(0, 40).flatMap(
     (/** @type {any} */ sum) => [h('dt', null, trackName(app, sum.track)),
-      h('dd', null, `${formatCount(sum.count)} slices, ${formatShare(sum.busy / span)} covered`)])));
+      h('dd', null, `${counted(sum.count, 'slice')}, ${formatShare(sum.busy / span)} covered`)])));
 }
 
 /**

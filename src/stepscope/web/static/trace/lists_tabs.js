@@ -6,6 +6,7 @@ import { viewTime } from './clock.js';
 import { trackName } from './area_tab.js';
 import { link } from './details_tab.js';
 import { keyOf } from './layout.js';
+import { counted } from './units.js';
 
 /** @typedef {import('./app.js').App} App */
 
@@ -20,7 +21,7 @@ export async function gapsTab(app) {
   const name = (/** @type {any} */ one) => (one ? one.name : null);
   const to = (/** @type {any} */ one) => (one ? link(app, one) : 'not recorded');
   return [
-    h('p', null, `${formatCount(found.count)} gaps ${app.area ? 'in the selected range' : 'in sight'}, `
+    h('p', null, `${counted(found.count, 'gap')} ${app.area ? 'in the selected range' : 'in sight'}, `
       + `${formatNs(found.total)} in all${found.count > found.listed.length ? '; the longest are listed' : ''}.`),
     table({ label: 'Idle gaps', rows: found.listed, onRow: (row) => app.select(row.about, { reveal: true, tab: null }),
       rowLabel: 'Show', columns: [
@@ -75,7 +76,7 @@ export async function searchTab(app) {
  */
 export function sums({ count, total, runs }) {
   const told = (/** @type {{count: number, total: number}} */ one) => (
-    `${formatCount(one.count)} ${one.count === 1 ? 'slice' : 'slices'}, ${formatNs(one.total)}`);
+    `${counted(one.count, 'slice')}, ${formatNs(one.total)}`);
   const parts = runs.filter((run) => run.count);
   if (parts.length < 2) return `${told({ count, total })} in all`;
   return parts.map((run) => `${run.label}: ${told(run)}`).join('; ');

@@ -23,7 +23,7 @@ export async function show(app, view) {
   restore(app, view);
   const { meta } = app;
   const named = (/** @type {string} */ text) => meta.tracks.find((track) => (
-    keyOf(track) === text || track.id === text || track.label === text));
+    keyOf(track) === text || track.id === text || [text, `${track.type} ${text}`].includes(track.label)));
   if (view.pin) {
     const known = new Set(app.rows.map(({ key }) => key));
     const keys = view.pin.flatMap((text) => {

@@ -29,6 +29,8 @@ export function toolbar(app, open) {
       app.open('search');
       app.go('hit', event.shiftKey ? -1 : 1);
     } else if (event.key === 'Escape') {
+      // What was searched stays: browsers clear the box.
+      event.preventDefault();
       open.back();
     }
     event.stopPropagation();

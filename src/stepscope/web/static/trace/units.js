@@ -16,6 +16,15 @@ export function formatTick(ns, step) {
 }
 
 /**
+ * So many of something.
+ * @param {number} count
+ * @param {string} what
+ */
+export function counted(count, what) {
+  return `${formatCount(count)} ${what}${count === 1 ? '' : 's'}`;
+}
+
+/**
  * A value with its unit.
  * @param {number} value
  * @param {string|null} unit
