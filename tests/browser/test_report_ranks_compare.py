@@ -177,6 +177,20 @@ def test_ranks_beyond_the_limit_are_named(
     assert page.locator(".choices button").all_inner_texts() == [f"Rank {example_ranks.LATE}"]
 
 
+@pytest.mark.parametrize(
+    ("path", "bound"),
+    [(example_ranks.FOLDER / "rank0.json.gz", "≤"), (EXAMPLES / "jax_eight_devices.xplane.pb.gz", "")],
+)
+def test_one_profile_alone_has_its_collectives(page: Page, folder: Path, path: Path, bound: str) -> None:
+    out = folder / f"{path.name}.html"
+    assert cli.main(["diagnose", str(path), "--format", "html", "-o", str(out)]) == 0
+    page.goto(f"{out.as_uri()}#/ranks")
+    table = page.get_by_role("table", name="Collectives").first
+    assert "all-reduce" in table.inner_text()
+    assert ("≤" in table.inner_text()) == bool(bound)
+    assert not UNTOLD.search(page.inner_text("main"))
+
+
 def test_what_is_not_determined_is_said(page: Page, folder: Path) -> None:
     made = pipeline.open(example_ranks.FOLDER)
     assert isinstance(made, Job)

@@ -36,13 +36,13 @@ function render(context) {
       formatNs(summary.parts_ns_per_step[category]),
       `per step, ${formatShare(summary.parts_share[category])}`,
     ])) : null,
+    analyses.collectives ? collectives(context) : null,
     ...devices.map(({ device }) => stepBars(context, {
       title: `Collectives that nothing hides in each step, device ${device}`,
       note: 'A click opens the step in the trace.',
       device,
       only: COLLECTIVES,
     })),
-    analyses.collectives ? collectives(context) : null,
     related(context, ['exposed_collective']),
   );
 }
