@@ -44,9 +44,7 @@ def _table(section: Section, room: int, gap: int) -> Table:
             overflow="fold",
         )
     for row in section.rows:
-        table.add_row(
-            *(_cell(column, value, room) for column, value in zip(section.columns, row, strict=True))
-        )
+        table.add_row(*(_cell(column, value, room) for column, value in zip(section.columns, row, strict=True)))
     return table
 
 
