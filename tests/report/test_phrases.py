@@ -57,3 +57,10 @@ def test_a_saving_that_is_anothers_too_says_so(then: int | None, said: str):
 )  # fmt: skip
 def test_a_count_that_a_notice_says_is_not_said_again(text: str, count: int, said: str):
     assert phrases.notice({"text": text, "count": count}) == (said or text)
+
+
+def test_the_order_of_work_names_findings_by_the_numbers_of_the_list():
+    known = {"not_determined": None, "cost_ns_per_step": 1}
+    findings = [{"id": name, "title": name.upper(), **known} for name in ("a", "b", "c")]
+    said = phrases.plan({"findings": findings, "plan": ["c", "a", "b"]})
+    assert said.endswith("after each: 3) C; 1) A; 2) B.")

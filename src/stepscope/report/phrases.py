@@ -203,8 +203,9 @@ def fix_set(finding: dict[str, Any]) -> list[str]:
 
 def plan(document: Document) -> str:
     """The order to work in, where there is more than one thing to do."""
-    titles = {item["id"]: item["title"] for item in document["findings"]}
-    steps = [f"{number}) {titles[id_]}" for number, id_ in enumerate(document["plan"], 1)]
+    # The numbers are those that the findings have where they are listed.
+    listed = {item["id"]: f"{number}) {item['title']}" for number, item in enumerate(told_and_untold(document)[0], 1)}
+    steps = [listed[id_] for id_ in document["plan"] if id_ in listed]
     if len(steps) < 2:
         return ""
     return f"Work in this order, one change at a time, and record again after each: {'; '.join(steps)}."
