@@ -60,10 +60,10 @@ test('the state of the viewer survives the hash', () => {
 test('CSV is quoted, unrounded, and holds no formula', () => {
   const columns = [
     { title: 'name', value: (/** @type {any[]} */ row) => row[0] },
-    { title: 'ns, all', value: (/** @type {any[]} */ row) => row[1] },
+    { title: 'ns, all', unit: 'ns', value: (/** @type {any[]} */ row) => row[1] },
   ];
   assert.equal(csv(columns, [['a"b', 1.5], ['=HYPERLINK("x")', -2], ['x\ny', null]]),
-    'name,"ns, all"\r\n"a""b",1.5\r\n"\'=HYPERLINK(""x"")",-2\r\n"x\ny",\r\n');
+    'name,"ns, all (ns)"\r\n"a""b",1.5\r\n"\'=HYPERLINK(""x"")",-2\r\n"x\ny",\r\n');
 });
 
 test('absent values stand last however a column is sorted', () => {

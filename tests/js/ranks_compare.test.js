@@ -36,6 +36,8 @@ test('steps without numbers stand under their place', () => {
 test('the largest value has the last level, nothing has none', () => {
   assert.deepEqual([0, null, -1, 1, 50, 100].map((value) => levelOf(value, 100)), [0, 0, 0, 1, 4, 8]);
   assert.equal(levelOf(0, 0), 0);
+  // A scale that begins at the least value tells 603 from 631.
+  assert.deepEqual([603, 617, 631].map((value) => levelOf(value, 631, 603)), [1, 4, 8]);
 });
 
 test('the axis of dots holds values, means and bands', () => {

@@ -18,7 +18,7 @@ export function stragglers({ report, words }) {
   const { ranks } = report.analyses;
   if (!ranks.determined) {
     return panel('Stragglers', null, missing('Whether a rank is late beyond chance is not determined: that needs '
-      + 'collectives that several ranks recorded, and more steps.'));
+      + 'collectives that are matched between ranks in each of enough steps.'));
   }
   if (!ranks.stragglers.length) {
     return panel('Stragglers', null, h('p', null, 'No rank is late step after step, beyond chance.'));

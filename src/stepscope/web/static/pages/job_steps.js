@@ -103,6 +103,7 @@ function chart(context, lanes, columns, shown, what) {
     columns: columns.map(String),
     values: lanes.map((_, y) => columns.map((_number, x) => valueOf(cell(y, x), shown))),
     colour: shown === 'waited' ? 'heat-waited' : shown === 'time' ? 'heat-time' : `cat-${shown}`,
+    fromLeast: shown === 'time',
     format: formatNs,
     tell: (y, x) => tipLines(heading(y, x), pairs(y, x)),
     say: (y, x) => context.announce([heading(y, x), ...pairs(y, x).map((one) => `${one.label} ${one.value}`)]

@@ -23,12 +23,12 @@ export function number(title, value, format = formatCount) {
 
 /** @param {string} title @param {(row: Row) => number|null|undefined} value */
 export function ns(title, value) {
-  return number(title, value, formatNs);
+  return { ...number(title, value, formatNs), unit: 'ns' };
 }
 
 /** @param {string} title @param {(row: Row) => number|null|undefined} value */
 export function size(title, value) {
-  return number(title, value, formatBytes);
+  return { ...number(title, value, formatBytes), unit: 'bytes' };
 }
 
 /**

@@ -19,18 +19,21 @@ const MOST_VALUES = 16;
  *   columns: string[],
  *   values: Values,
  *   colour: string,
+ *   fromLeast?: boolean,
  *   format: (value: number) => string,
  *   tell: (row: number, column: number) => (Node|string)[],
  *   say: (row: number, column: number) => void,
  *   open?: (row: number, column: number) => void,
- * }} given `colour` is a class that fills.
+ * }} given `colour` is a class that fills; `fromLeast`: the scale begins at the least value, not at 0.
  */
 export function heatmap(given) {
   const { rows, columns, values } = given;
-  const most = Math.max(0, ...values.flat().map((value) => value ?? 0));
+  const all = values.flat().filter((value) => value !== null);
+  const least = given.fromLeast && all.length ? Math.min(...all) : 0;
+  const most = Math.max(0, ...all);
   const cursor = s('rect', { class: 'cursor', width: 1, height: 1, visibility: 'hidden' });
   const svg = s('svg', { viewBox: `0 0 ${columns.length} ${rows.length}`, preserveAspectRatio: 'none',
-    'aria-hidden': 'true' }, cells(given, most), cursor);
+    'aria-hidden': 'true' }, cells(given, least, most), cursor);
   const spelled = columns.length <= MOST_VALUES && rows.length <= MOST_LABELS;
   const height = `${Math.min(rows.length * ROW_PIXELS, HIGHEST_PIXELS)}px`;
   return h(
@@ -40,18 +43,20 @@ export function heatmap(given) {
     plot(given, svg, cursor, height, spelled ? texts(given) : null),
     h('div', { class: `labels ${columns.length <= MOST_LABELS ? 'even' : ''}` },
       ends(columns).map((column) => h('span', null, column))),
-    h('div', { class: 'heat-key dim' }, given.format(0), h('span', { class: 'heat-scale' },
+    h('div', { class: 'heat-key dim' }, given.format(least), h('span', { class: 'heat-scale' },
       Array.from({ length: LEVELS }, (_, level) =>
         h('i', { class: given.colour, style: { opacity: opacity(level + 1) } }))), given.format(most)),
   );
 }
 
 /**
- * The level of a value among 0 (nothing) to 8.
+ * The level of a value among 0 (nothing) to 8; of a scale that begins above 0 the least value has the first.
  * @param {number|null} value
  * @param {number} most
+ * @param {number} [least]
  */
-export function levelOf(value, most) {
+export function levelOf(value, most, least = 0) {
+  if (value !== null && least > 0) return Math.max(1, Math.ceil((value - least) / (most - least || 1) * LEVELS));
   return value === null || value <= 0 || most <= 0 ? 0 : Math.ceil(Math.min(1, value / most) * LEVELS);
 }
 
@@ -65,11 +70,11 @@ function ends(names) {
   return names.length <= MOST_LABELS ? names : [names[0], names[names.length - 1]];
 }
 
-/** @param {Parameters<typeof heatmap>[0]} given @param {number} most */
-function cells({ values, colour }, most) {
+/** @param {Parameters<typeof heatmap>[0]} given @param {number} least @param {number} most */
+function cells({ values, colour }, least, most) {
   const outlines = Array.from({ length: LEVELS + 1 }, () => '');
   values.forEach((row, y) => row.forEach((value, x) => {
-    if (value !== null) outlines[levelOf(value, most)] += `M${x} ${y}h1v1h-1z`;
+    if (value !== null) outlines[levelOf(value, most, least)] += `M${x} ${y}h1v1h-1z`;
   }));
   return outlines.map((d, level) => (level ? s('path', { class: colour, d, 'fill-opacity': opacity(level) })
     : s('path', { class: 'heat-nothing', d })));

@@ -14,7 +14,8 @@ const FIRST_ROWS = 100;
  *   show?: (row: R) => Node|string,
  *   numeric?: boolean,
  *   wide?: boolean,
- * }} Column `value` is what sorts, filters and is copied; `show` what is seen.
+ *   unit?: string,
+ * }} Column `unit`: of `value`, for copies; `value` is what sorts, filters and is copied; `show` what is seen.
  */
 
 /**
@@ -177,7 +178,7 @@ function compare(a, b) {
  * @param {R[]} rows
  */
 export function csv(columns, rows) {
-  const lines = [columns.map((column) => field(column.title))];
+  const lines = [columns.map(({ title, unit }) => field(unit ? `${title} (${unit})` : title))];
   for (const row of rows) lines.push(columns.map((column) => field(column.value(row))));
   return lines.map((cells) => `${cells.join(',')}\r\n`).join('');
 }
