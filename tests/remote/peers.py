@@ -23,9 +23,7 @@ Answer = Callable[[ProfileRequest, Any], bytes]
 
 
 @contextmanager
-def serving(
-    answer: Answer, *, method: str = "Profile", compression: grpc.Compression | None = None
-) -> Iterator[str]:
+def serving(answer: Answer, *, method: str = "Profile", compression: grpc.Compression | None = None) -> Iterator[str]:
     """A gRPC server on loopback that answers so; its address."""
 
     def handle(message: bytes, context: Any) -> bytes:

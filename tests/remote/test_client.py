@@ -151,9 +151,7 @@ def test_what_a_faulty_server_does_is_said_in_a_sentence(
     assert not list(tmp_path.rglob("*.xplane.pb")) or "its profile says nothing" in sentence
 
 
-def test_a_message_that_would_grow_when_decompressed_is_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_message_that_would_grow_when_decompressed_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def bomb(request: ProfileRequest, _: Any) -> bytes:
         return encoded_response(request, XPLANE, bytes(50_000_000))
 
