@@ -20,7 +20,7 @@ from stepscope.cluster.matching import Matched
 from stepscope.cluster.partial import Partial
 from stepscope.names.collectives import Collective
 from stepscope.readers.source import Source
-from stepscope.trace.tables import NULL, Bools
+from stepscope.trace.tables import I64, NULL, Bools
 from tests.cluster.jobs import clocks, data_parallel, facts_of, simulate
 from tests.kit.cluster import Op, Program
 from tests.kit.events import US, Event, Stream, Thread
@@ -47,7 +47,7 @@ def buckets(kind: str = "all_reduce", world: int = 2) -> Program:
     return program
 
 
-def without(partial: Partial, lost: Callable[[np.ndarray], Bools]) -> Partial:  # type: ignore[type-arg]
+def without(partial: Partial, lost: Callable[[I64], Bools]) -> Partial:
     """A rank whose profile lacks some of its collectives, by their place in the step."""
     place = np.arange(len(partial.collectives)) % len(SIZES)
     return replace(partial, collectives=partial.collectives.where(~lost(place)))
@@ -216,6 +216,7 @@ def test_a_real_pair_of_128(tmp_path: Path) -> None:
     gather = found.pop((Collective.ALL_GATHER, 1 << 30))
     assert (gather.size, gather.bound) == (64, True)
     assert gather.bus_bandwidth == pytest.approx(63 / 64 * (1 << 30) / gather.transfer_ns * 1e9)
+    assert gather.bus_bandwidth is not None
     assert gather.bus_bandwidth >= 20e9
     # Of the others' group nothing tells the size: two files are not 128 ranks.
     assert {(one.size, one.bus_bandwidth, one.bound) for one in found.values()} == {(None, None, True)}
