@@ -35,6 +35,7 @@ class Folder:
     met: str = ""
     together: bool = False
     """They are one report."""
+    status: int = 0
 
 
 @dataclass(frozen=True)

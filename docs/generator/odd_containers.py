@@ -107,6 +107,7 @@ FOLDERS: tuple[Folder, ...] = (
         "What is a profile is read. Of the rest, what one would ask about is named; all with `-v`.",
         ("rank0.json",),
         "1 file (rank1.json): empty",
+        status=3,
     ),
     Folder(
         "More than 16 profiles",

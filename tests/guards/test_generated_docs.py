@@ -180,7 +180,7 @@ def test_of_a_folder_is_read_what_the_page_says(
     place: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status, out, err = diagnose(place.files, tmp_path, capsys, "text")
-    assert status == 0
+    assert status == place.status
     found = find(str(tmp_path / "trace.json"))
     assert [str(source.path.relative_to(tmp_path / "trace.json")) for source in found.sources] == list(place.read)
     assert out.count("-v shows everything") == (1 if place.together else len(place.read))
