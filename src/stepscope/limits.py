@@ -412,7 +412,7 @@ RANK_PAGES_BYTES: Final = 128 << 20
 trace is a third larger as text."""
 
 VIEW_SLICES: Final = 8_000_000
-"""Slices that the trace viewer holds at most, of larger traces those of the first steps: measured in Chromium, 5 million
+"""Slices the trace viewer holds at most, of larger traces those of the first steps: measured in Chromium, 5 million
 take 430 MB of the page's memory and 1.3 s of its processor's time until the first frame."""
 
 NOTEBOOK_PACK_BYTES: Final = 16 << 20
