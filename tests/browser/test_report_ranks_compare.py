@@ -158,11 +158,21 @@ def test_a_finding_of_a_rank_leads_to_its_trace(page: Page, job: str, document: 
 @pytest.mark.parametrize("name", ["input", "ops", "kernels", "memory", "trace"])
 def test_pages_of_one_rank_lead_to_the_ranks(page: Page, job: str, name: str) -> None:
     open_page(page, job, name)
-    assert page.locator(".choices button").all_inner_texts() == [f"Rank {rank}" for rank in range(4)]
+    together = ["Ranks 0, 1, 2, 3 in one view"] if name == "trace" else []
+    assert page.locator(".choices button").all_inner_texts() == together + [f"Rank {rank}" for rank in range(4)]
     page.get_by_role("button", name="Rank 3").click()
     page.wait_for_selector("main:not(:has(.choices)) .page")
     assert shown(page).startswith("rank 3:")
     assert page.locator("nav a[aria-current=page]").inner_text().lower().startswith(name)
+
+
+def test_the_trace_of_a_job_shows_its_ranks_in_one_view(page: Page, job: str) -> None:
+    open_page(page, job, "trace")
+    page.get_by_role("button", name="Ranks 0, 1, 2, 3 in one view").click()
+    page.wait_for_url("**#/trace?*beside=*")
+    headers = page.locator(".trace-body")
+    for rank in range(4):
+        headers.get_by_text(f"rank {rank}", exact=False).first.wait_for()
 
 
 def test_ranks_beyond_the_limit_are_named(

@@ -15,6 +15,7 @@ from stepscope.analysis.categories import CATEGORIES
 from stepscope.report.names import visible
 from stepscope.web.assemble import styles
 from stepscope.web.words import words
+from tests.kit import example_ranks
 from tests.web.reports import EXAMPLE
 
 STATIC = Path(stepscope.__file__).parent / "web" / "static"
@@ -28,6 +29,14 @@ def test_every_finding_has_its_words() -> None:
     assert found["findings"]["input_bound.1"]["saving"].startswith("saves 40.7 ms of 45.0 ms per step")
     assert set(found["told"]) <= set(found["findings"])
     assert found["capture"] == [("capture overhead", "not recorded: no capture manifest beside the file")]
+
+
+def test_the_estimate_for_gradients_is_a_sentence_beside_the_figures() -> None:
+    job = stepscope.open(example_ranks.FOLDER)
+    job.parameters = 25_000_000
+    found = words(job.document())
+    assert "gradients" not in [label for label, _ in found["headlines"]]
+    assert found["gradients"].startswith("25,000,000 parameters × ")
 
 
 def test_the_manifest_beside_a_profile_tells_what_capturing_cost(tmp_path: Path) -> None:

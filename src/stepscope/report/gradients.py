@@ -32,13 +32,14 @@ def _entry(found: Gradients | None) -> dict[str, Any]:
 
 def headlines(document: dict[str, Any]) -> list[tuple[str, str]]:
     """The estimate as a line below the step time; none without."""
-    told = _sentence(document["analyses"].get("gradients"))
+    told = sentence(document)
     return [] if told is None else [("gradients", told)]
 
 
-def _sentence(found: dict[str, Any] | None) -> str | None:
+def sentence(document: dict[str, Any]) -> str | None:
     """Both formulas with their figures; None where there is no estimate, or the link is not known and none was asked
     for."""
+    found = document["analyses"].get("gradients")
     if found is None or (found["estimate_ns"] is None and found["source"] == "trace"):
         return None
     what = format_bytes(found["bytes_per_step"])

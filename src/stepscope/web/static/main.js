@@ -180,7 +180,7 @@ function contextOf(run, comparison, to) {
     place: { ...to, steps },
     go: open,
     hasTrace: (rank) => runOf(rank) !== undefined,
-    ofRank: (rank) => go({ ...to, run: runOf(rank) ?? to.run, params: {} }),
+    ofRank: (rank, params = {}) => go({ ...to, run: runOf(rank) ?? to.run, params }),
     trace: (rank, params) => {
       const other = runOf(rank) ?? to.run;
       const beside = trace.beside(other);

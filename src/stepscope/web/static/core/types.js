@@ -35,7 +35,8 @@
  *
  * @typedef {{saving: string, trust: string, places: string[], sites: string[]}} FindingWords
  * @typedef {{
- *   header: string[], damage: string|null, step_time: string, headlines: [string, string][], partial: boolean,
+ *   header: string[], damage: string|null, step_time: string, headlines: [string, string][],
+ *   gradients: string|null, partial: boolean,
  *   healthy: boolean, told: string[], without_findings: string|null, findings: Record<string, FindingWords>,
  *   plan: string, replayed: string, notices: string[], steps: Record<string, string>,
  *   categories: Record<string, {words: string, busy: boolean}>, phases: Record<string, string>,
@@ -68,7 +69,7 @@
  *   run: Run, report: Report, words: Words, place: Place, comparison: Comparison|null,
  *   go: (page: string, params?: Record<string, string>) => void,
  *   hasTrace: (rank: number|null|undefined) => boolean,
- *   ofRank: (rank: number) => void,
+ *   ofRank: (rank: number, params?: Record<string, string>) => void,
  *   trace: (rank: number|null|undefined, params: Record<string, string>) => void,
  *   inSteps: (step: number|null) => boolean,
  *   scope: () => string,

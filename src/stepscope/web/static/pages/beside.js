@@ -30,16 +30,41 @@ export async function offered(source, at) {
     const choices = source.titles.map((title, run) => ({ runs: [run], text: visible(title) }));
     return { job, at: jobAt, choices: choices.filter(({ runs }) => runs[0] !== at) };
   }
-  const others = Object.entries(job.traces).filter(([, run]) => run !== at)
-    .map(([rank, run]) => ({ rank: Number(rank), run }));
-  // Runs stand in the order in which the others wait for them.
-  const first = [...others].sort((a, b) => a.run - b.run).slice(0, MOST_RANKS - 1).sort((a, b) => a.rank - b.rank);
-  const choices = [...others].sort((a, b) => a.rank - b.rank)
-    .map(({ rank, run }) => ({ runs: [run], text: `rank ${rank}` }));
-  if (first.length > 1) {
-    choices.push({ runs: first.map(({ run }) => run), text: `ranks ${first.map(({ rank }) => rank).join(', ')}` });
+  const others = ranksOf(job).filter(({ run }) => run !== at);
+  const choices = others.map(({ rank, run }) => ({ runs: [run], text: `rank ${rank}` }));
+  const several = mostWaitedFor(others, MOST_RANKS - 1);
+  if (several.length > 1) {
+    choices.push({ runs: several.map(({ run }) => run), text: `ranks ${several.map(({ rank }) => rank).join(', ')}` });
   }
   return { job, at: jobAt, choices };
+}
+
+/**
+ * Ranks whose traces stand in one view, as many as a browser holds, and the place that shows them; null where there
+ * are not two.
+ * @param {Run} job
+ * @returns {{ranks: number[], rank: number, beside: string}|null}
+ */
+export function ranksTogether(job) {
+  const shown = mostWaitedFor(ranksOf(job), MOST_RANKS);
+  if (shown.length < 2) return null;
+  const [{ rank }, ...others] = shown;
+  return { ranks: shown.map((one) => one.rank), rank, beside: others.map(({ run }) => run).join('.') };
+}
+
+/** @param {Run} job */
+function ranksOf(job) {
+  return Object.entries(job.traces).map(([rank, run]) => ({ rank: Number(rank), run }))
+    .sort((a, b) => a.rank - b.rank);
+}
+
+/**
+ * Runs stand in the order in which the others wait for them.
+ * @param {{rank: number, run: number}[]} ranks
+ * @param {number} count
+ */
+function mostWaitedFor(ranks, count) {
+  return [...ranks].sort((a, b) => a.run - b.run).slice(0, count).sort((a, b) => a.rank - b.rank);
 }
 
 /**

@@ -32,6 +32,7 @@ function render(context) {
     words.damage ? h('p', { class: 'damage', role: 'alert' }, words.damage) : null,
     verdict(context),
     figures(context),
+    words.gradients ? h('p', { class: 'dim' }, `Reducing gradients: ${words.gradients}.`) : null,
     ...devices(context),
     phases(context),
     findings(context),

@@ -2,6 +2,7 @@
 
 import { h } from '../core/dom.js';
 import { missing, panel } from '../widgets/panel.js';
+import { ranksTogether } from './beside.js';
 
 /** @param {import('../core/types.js').Context} context */
 export function ofOneRank(context) {
@@ -9,7 +10,12 @@ export function ofOneRank(context) {
   const ranks = Object.keys(run.traces).map(Number).sort((a, b) => a - b);
   const links = ranks.map((rank) => h('button', { type: 'button', onclick: () => context.ofRank(rank) },
     `Rank ${rank}`));
-  return h('div', { class: 'page' }, panel('One rank at a time', null,
+  const together = context.place.page === 'trace' ? ranksTogether(run) : null;
+  const all = together && h('button', {
+    type: 'button', onclick: () => context.ofRank(together.rank, { beside: together.beside }),
+  }, `Ranks ${together.ranks.join(', ')} in one view`);
+  const title = together ? 'Ranks on one clock, or one at a time' : 'One rank at a time';
+  return h('div', { class: 'page' }, panel(title, null,
     missing('This is looked at rank by rank; Overview and Ranks show the whole job.', [run.no_pack ?? '']),
-    h('div', { class: 'choices' }, links)));
+    h('div', { class: 'choices' }, all, links)));
 }
