@@ -26,16 +26,21 @@ Started = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture
-def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
+def sockets() -> Iterator[str]:
+    """A folder for a daemon's socket, whose name must be short: pytest's own folders are too deep."""
+    with tempfile.TemporaryDirectory(prefix="kineto") as folder:
+        yield folder
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch, sockets: str) -> Iterator[Started]:
     """Starts processes that find our daemon in a folder of their own, and end with the test."""
     monkeypatch.setattr(kineto_daemon, "POLL_S", 0.5)
     monkeypatch.setattr(kineto_daemon, "HEARD_WITHIN_S", 1.5)
     with ExitStack() as stack:
-        # Names of sockets are short: pytest's own folders are too deep.
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kineto"))
 
         def started(*words: object, ready: bool = True, **more: str) -> subprocess.Popen[bytes]:
-            env = environment(**{"KINETO_IPC_SOCKET_DIR": folder, **more})
+            env = environment(**{"KINETO_IPC_SOCKET_DIR": sockets, **more})
             job = stack.enter_context(subprocess.Popen([*map(str, words)], env=env, stdout=subprocess.PIPE))
             stack.callback(job.kill)
             if ready:
@@ -119,13 +124,13 @@ def test_a_process_that_does_not_ask(
     assert sentence in capsys.readouterr().err
 
 
-def test_another_daemon_is_left_alone(start: Started, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    job = start(sys.executable, "-c", "import time; time.sleep(60)", ready=False)
-    environ = Path(f"/proc/{job.pid}/environ").read_bytes().split(b"\0")
-    (folder,) = [os.fsdecode(pair[22:]) for pair in environ if pair.startswith(b"KINETO_IPC_SOCKET_DIR=")]
-    with ipc_fabric.Fabric(folder):
+def test_another_daemon_is_left_alone(
+    start: Started, sockets: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = start(sys.executable, "-c", "print('ready', flush=True); import time; time.sleep(60)")
+    with ipc_fabric.Fabric(sockets):
         assert capture(tmp_path, "--pid", job.pid) == 1
-        assert Path(folder, "dynolog").is_socket()
+        assert Path(sockets, "dynolog").is_socket()
     assert "dynolog or another capture may be running on this machine" in capsys.readouterr().err
 
 

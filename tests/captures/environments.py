@@ -54,7 +54,11 @@ FRAMEWORKS = {
     # The oldest that is supported, with the numpy of its time.
     "torch_oldest": Framework(
         "STEPSCOPE_OLDEST_TORCH_PYTHON",
-        (("torch==2.0.1+cpu", "numpy==1.24.4", "--extra-index-url", "https://download.pytorch.org/whl/cpu"),),
+        (
+            ("torch==2.0.1+cpu", "numpy==1.24.4", "--extra-index-url", "https://download.pytorch.org/whl/cpu"),
+            # PyPI's build of that time brings CUDA: 3 GB.
+            ("torch==2.0.1", "numpy==1.24.4"),
+        ),
     ),
     "integrations": Framework(
         "STEPSCOPE_INTEGRATIONS_PYTHON",

@@ -49,7 +49,7 @@ def opens(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         fake = ModuleType("stepscope.pipeline")
         fake.read = opener  # type: ignore[attr-defined]
         fake.find = lambda path, most: (several or {}).get(path, _leads_to(path))  # type: ignore[attr-defined]
-        fake.ranks_of = lambda sources, pattern: None  # type: ignore[attr-defined]
+        fake.ranks_of = lambda sources, pattern, skipped: None  # type: ignore[attr-defined]
         fake.MOST_PROFILES, fake.MOST_RANKS = 16, 64  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "stepscope.pipeline", fake)
         monkeypatch.setattr(stepscope, "pipeline", fake, raising=False)

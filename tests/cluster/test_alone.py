@@ -52,7 +52,7 @@ def test_one_rank_alone_has_its_collectives_with_bounds(alone: Path) -> None:
 
 def test_the_command_shows_them(alone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["diagnose", str(alone)]) == 0
-    assert "Rank 2 of 4 alone: waiting for the other 3 is not told apart" in " ".join(capsys.readouterr().out.split())
+    assert "Rank 2 of 4 alone: to tell waiting from transfer, diagnose" in " ".join(capsys.readouterr().out.split())
     assert cli.main(["diagnose", str(alone), "-v", "-o", str(tmp_path / "report.txt")]) == 0
     text = " ".join((tmp_path / "report.txt").read_text().split())
     assert "≤, ≥: waiting is in it" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +89,17 @@ def test_between_hosts_and_of_unknown_devices_nothing_is_estimated() -> None:
         found = gradients(few, STEP, Info("Kineto", devices=devices), one_host)
         assert found is not None
         assert (found.estimate_ns, found.ring_estimate_ns) == (None, None)
-        assert headlines({"analyses": {"gradients": None}}) == []
+    assert headlines({"analyses": {"gradients": None}}) == []
+    assert headlines({"analyses": {}}, verbose=False) == []
+
+
+def test_short_reports_have_the_estimate_where_it_was_asked_for() -> None:
+    for given, lines in ((None, 0), (25_000_000, 1)):
+        found = gradients(table(*REDUCED), STEP, Info("Kineto", framework="PyTorch", devices=A100), None, given)
+        assert found is not None
+        document = {"analyses": {"gradients": dataclasses.asdict(found)}}
+        assert len(headlines(document, verbose=False)) == lines
+        assert len(headlines(document)) == 1
 
 
 def test_the_group_that_reduces_over_most_ranks_counts() -> None:

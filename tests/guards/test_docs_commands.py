@@ -29,6 +29,7 @@ NOT_RUN = {
     "stepscope run": "needs a framework; tests/capture runs it",
     "stepscope view": "serves until it is ended; tests/browser runs it",
     "tensorboard --logdir": "serves until it is ended; tests/browser runs it",
+    "stepscope compare before1.json.gz": "needs six runs; tests/cli/test_compare.py has several of a side",
     "stepscope capture": "needs a job that runs; tests/capture runs it",
     "KINETO_USE_DAEMON=1 python train.py &": "is that job",
     "make test": "is what runs this test",

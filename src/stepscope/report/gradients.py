@@ -30,10 +30,11 @@ def _entry(found: Gradients | None) -> dict[str, Any]:
     return {} if found is None else {"gradients": dataclasses.asdict(found)}
 
 
-def headlines(document: dict[str, Any]) -> list[tuple[str, str]]:
-    """The estimate as a line below the step time; none without."""
+def headlines(document: dict[str, Any], *, verbose: bool = True) -> list[tuple[str, str]]:
+    """The estimate as a line below the step time; none without, and in short reports only where it was asked for."""
     told = sentence(document)
-    return [] if told is None else [("gradients", told)]
+    asked = verbose or document["analyses"].get("gradients", {}).get("source") == "given"
+    return [("gradients", told)] if told and asked else []
 
 
 def sentence(document: dict[str, Any]) -> str | None:

@@ -54,7 +54,7 @@ def render(document: Document, *, width: int = 100, color: bool = False, verbose
 
 
 def _short(document: Document, width: int) -> Iterator[RenderableType]:
-    yield from _top(document, width)
+    yield from _top(document, width, verbose=False)
     told, untold = phrases.told_and_untold(document)
     if not told:
         yield Text("")
@@ -71,7 +71,7 @@ def _short(document: Document, width: int) -> Iterator[RenderableType]:
 
 
 def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
-    yield from _top(document, width)
+    yield from _top(document, width, verbose=True)
     told, untold = phrases.told_and_untold(document)
     if not told:
         yield Text("")
@@ -97,7 +97,7 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
         yield from _section(section, width)
 
 
-def _top(document: Document, width: int) -> Iterator[RenderableType]:
+def _top(document: Document, width: int, *, verbose: bool) -> Iterator[RenderableType]:
     summary = document["summary"]
     first, *rest = phrases.header(document)
     yield _text(" · ".join([shorten_path(first, max(20, width // 2)), *rest]), "dim")
@@ -113,7 +113,7 @@ def _top(document: Document, width: int) -> Iterator[RenderableType]:
         yield _legend(parts, width)
         if note := phrases.bar_note(document):
             yield Text(f"{'':6}{note}", style="dim")
-    for name, value in [*phrases.headlines(document), *gradients.headlines(document)]:
+    for name, value in [*phrases.headlines(document), *gradients.headlines(document, verbose=verbose)]:
         yield _pair(name, value)
 
 

@@ -131,11 +131,9 @@ def ranks_elsewhere(facts: Facts) -> Notice | None:
     world, parts = facts.trace.info.world_size, mean_parts(facts)
     if world is None or world < 2 or parts.get(Category.COLLECTIVE, 0) <= UNDIVIDED_SHARE * sum(parts.values()):
         return None
-    others = "the other" if world == 2 else f"the other {world - 1}"
     who = "One rank" if facts.trace.info.rank is None else f"Rank {facts.trace.info.rank}"
     return Notice(
         RANKS_ELSEWHERE,
-        f"{who} of {world} alone: waiting for {others} is not told apart from transfer. Diagnose the "
-        "profiles of all ranks together (a folder of them) to learn who is late.",
+        f"{who} of {world} alone: to tell waiting from transfer, diagnose all ranks' profiles together.",
         world - 1,
     )
