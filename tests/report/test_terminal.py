@@ -233,6 +233,14 @@ def test_the_long_report_has_every_table_with_its_figures():
     assert re.search(r"resnet50\.pt\.trace\.json\.gz +1\.18 MiB +40,123", text)
 
 
+@pytest.mark.parametrize(("saving", "told"), [(31_000, False), (6_000_000, True)])
+def test_a_small_finding_that_gains_more_than_its_own_time_says_how(saving: int, told: bool):
+    document = documents.input_bound()
+    document["analyses"]["minor_findings"][0]["saving_ns_per_step"] = saving
+    text = terminal.render(document, verbose=True)
+    assert ("a fix saves more than its own time where what comes after can then begin earlier" in text) is told
+
+
 def test_the_long_report_has_the_reason_evidence_and_id_of_each_finding():
     block = _block(_lines(documents.input_bound(), verbose=True), "1. ")
     assert any("loads in the training" in line for line in block)

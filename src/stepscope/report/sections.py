@@ -74,7 +74,9 @@ def _minor(findings: list[dict[str, Any]]) -> Section:
         for item in findings
     ]
     columns = (name("what"), number("per step"), number("a fix saves"), place("where"))
-    return Section("Too small for a finding", columns, rows)
+    more = any((item["saving_ns_per_step"] or 0) > item["cost_ns_per_step"] for item in findings)
+    note = "a fix saves more than its own time where what comes after can then begin earlier" if more else ""
+    return Section("Too small for a finding", columns, rows, note)
 
 
 def _saves(ns: int | None) -> str:
