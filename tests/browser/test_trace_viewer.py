@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -234,9 +235,15 @@ def test_a_finding_leads_to_its_slice_and_the_address_to_the_view(page: Page, re
 def test_themes_and_colours(page: Page, reports: Reports, theme: str, shot: Shot) -> None:
     opened(page, reports(MI300))
     page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+    pixels = page.locator(".tv-pixels")
     for mode in ("op", "precision", "rank", "category"):
-        page.get_by_label("Colour by").select_option(mode)
         page.wait_for_timeout(150)
+        before = pixels.screenshot()
+        page.get_by_label("Colour by").select_option(mode)
+        deadline = time.monotonic() + 20
+        while pixels.screenshot() == before and time.monotonic() < deadline:
+            page.wait_for_timeout(50)
+        assert pixels.screenshot() != before, f"by {mode} nothing has another colour"
     shot(page)
 
 
