@@ -206,6 +206,8 @@ def test_ranks_of_one_host_are_held_against_their_link(tmp_path: Path) -> None:
         (tmp_path / "job" / f"rank{rank}.json").write_bytes(job.bytes_of(rank))
     found = [pipeline.reduce_rank(Source(path)) for path in sorted((tmp_path / "job").iterdir())]
     (one,) = traffic(combine(found))  # type: ignore[arg-type]
+    assert one.bus_bandwidth is not None
+    assert one.link_share == one.bus_bandwidth / 300e9
     assert one.link_bandwidth == 300e9  # A100: 600 GB/s in both directions together
     assert one.estimate_ns_per_step == round(4 * (4 << 20) / 300e9 * 1e9)
     assert one.corrected_estimate_ns_per_step == one.estimate_ns_per_step

@@ -73,6 +73,8 @@ class Traffic:
     formula: str | None
     link_bandwidth: float | None
     """Peak of the link in one direction, where all ranks of the group share a host and their device is known."""
+    link_share: float | None
+    """Bus bandwidth over that peak."""
     estimate_ns_per_step: int | None
     """Size by the link's peak, as people reckon it."""
     corrected_estimate_ns_per_step: int | None
@@ -107,8 +109,9 @@ def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
     known = matched.bytes[chosen][matched.bytes[chosen] != NULL]
     bytes_ = _size(kind, int(np.median(known)) if known.size else NULL, size)
     taken = max(int(np.median(transfer)), 1)
-    algorithm = None if bytes_ is None else bytes_ * 1e9 / taken
     factor = bus_factor(kind, size)
+    algorithm = None if bytes_ is None else bytes_ * 1e9 / taken
+    bus = None if algorithm is None or factor is None else algorithm * factor
     link = _link(facts, group)
     per_step = count / max(len(facts.used_steps), 1)
     plain = None if bytes_ is None or link is None else round(bytes_ * per_step / link * 1e9)
@@ -127,9 +130,10 @@ def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
         bound=not whole.all(),
         exposed_ns_per_step=_exposed(facts, group, chosen),
         algorithm_bandwidth=algorithm,
-        bus_bandwidth=None if algorithm is None or factor is None else algorithm * factor,
+        bus_bandwidth=bus,
         formula=BUS_FACTORS.get(kind),
         link_bandwidth=link,
+        link_share=None if bus is None or link is None else bus / link,
         estimate_ns_per_step=plain,
         corrected_estimate_ns_per_step=None if plain is None or factor is None else round(plain * factor),
     )

@@ -219,9 +219,7 @@ def _bandwidths(collectives: list[dict[str, Any]]) -> Section:
                 format_bytes(one["bytes"]),
                 _bandwidth(one["algorithm_bandwidth"], one["bound"]),
                 _bandwidth(one["bus_bandwidth"], one["bound"]),
-                ABSENT
-                if None in (one["bus_bandwidth"], one["link_bandwidth"])
-                else format_share(one["bus_bandwidth"] / one["link_bandwidth"]),
+                ABSENT if one["link_share"] is None else format_share(one["link_share"]),
             )
             for one in told
         ),

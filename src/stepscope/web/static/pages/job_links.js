@@ -43,8 +43,7 @@ export function collectives({ report }) {
       rate('bus', 'bus_bandwidth'),
       { title: 'link', value: (row) => row.link_bandwidth, numeric: true,
         show: (row) => orDash(row.link_bandwidth, (/** @type {number} */ value) => formatRate(value, 'B/s')) },
-      share('of the link', (row) => (row.bus_bandwidth === null || row.link_bandwidth === null ? null
-        : row.bus_bandwidth / row.link_bandwidth)),
+      share('of the link', (row) => row.link_share),
       number('most uneven', (row) => row.imbalance, (value) => `${value.toFixed(2)} ×`),
     ],
   }));
