@@ -163,14 +163,23 @@ def remedy(raw: str) -> str:
 def by_framework(module: ModuleType) -> Iterator[str]:
     """The remedies of a rule that each framework has its own words for."""
     known = remedies_module
-    frameworks = {known.PYTORCH, known.SERVING, known.JAX, known.TENSORFLOW, known.TORCH_XLA}
+    frameworks = {known.PYTORCH, known.JAX, known.TENSORFLOW, known.TORCH_XLA}
     # What the rules on matrix work share is in a module beside them.
     shared = vars(matrix_work) if "sixteen_bits" in vars(module) else {}
     for texts in [*vars(module).values(), *shared.values()]:
         if not isinstance(texts, dict) or None not in texts or not set(texts) - {None} <= frameworks:
             continue
         for framework, text in texts.items():
-            yield f"*{framework or 'Others'}.* {remedy(text)}"
+            for part in (text,) if isinstance(text, str) else text:
+                given = part if isinstance(part, known.Part) else known.Part(part)
+                yield f"*{framework or 'Others'}{condition(given)}.* {remedy(given.text)}"
+
+
+def condition(part: remedies_module.Part) -> str:
+    """When a part of a remedy is given, in words that follow the framework's name."""
+    since = f"from {part.since[0]}.{part.since[1]}" if part.since else ""
+    conditions = [since, " or ".join(part.purposes), " or ".join(part.vendors)]
+    return "".join(f", {words}" for words in conditions if words)
 
 
 def hints() -> Iterator[tuple[str, str, str]]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stepscope.analysis.categories import Category
+from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.remedies import remedy
@@ -198,4 +199,4 @@ def test_compiling_in_slow_and_in_usual_steps_is_told_of_both():
 @pytest.mark.parametrize("framework", ["JAX", "TensorFlow", "PyTorch/XLA"])
 @pytest.mark.parametrize("cause", slow_steps._CURES)
 def test_a_slow_step_is_cured_in_the_words_of_its_framework(cause: Category, framework: str):
-    assert "PYTORCH" not in remedy(slow_steps._CURES[cause], framework)
+    assert "PYTORCH" not in remedy(slow_steps._CURES[cause], Workload(framework))

@@ -31,6 +31,7 @@ from stepscope.analysis.slow_steps import SlowStep, slow_steps
 from stepscope.analysis.steps import Markers, complete_steps, find_markers, used_steps
 from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.where import Locator
+from stepscope.analysis.workload import Workload, workload_of
 from stepscope.analysis.xla import XlaFacts, xla_facts
 from stepscope.limits import HOST_OP_NS
 from stepscope.trace import intervals as iv
@@ -111,6 +112,11 @@ class Facts:
     def timed(self) -> tuple[int, ...]:
         """The used and the slow steps: what step times are quantiles of."""
         return tuple(sorted((*self.used, *(found.step for found in self.slow))))
+
+    @cached_property
+    def workload(self) -> Workload:
+        """What kind of program this is: what advice has to fit."""
+        return workload_of(self.trace, self.phases)
 
     @cached_property
     def host_step_ns(self) -> I64:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.phases import Phase
 from stepscope.diagnosis.finding import Evidence
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
@@ -18,13 +17,6 @@ def booked(facts: Facts, account: Account, *causes: Category) -> int:
     """Time the account books to some causes, as a mean per used step in ns."""
     rows = facts.used_rows(account)
     return facts.per_step(sum(int(account.parts[rows, cause.code].sum()) for cause in causes))
-
-
-def serves(facts: Facts) -> bool:
-    """Whether the profile shows a model's forward pass and nothing of training: advice on gradients and optimizers
-    would be about another program."""
-    shown = {phase for times in facts.phases for phase, ns in times.items() if ns}
-    return Phase.FORWARD in shown and not shown & {Phase.BACKWARD, Phase.OPTIMIZER, Phase.LOSS}
 
 
 def track_name(trace: Trace, track: int) -> str | None:

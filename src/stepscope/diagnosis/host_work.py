@@ -270,7 +270,7 @@ def cause_findings(facts: Facts, causes: Mapping[Category, Cause], *, rule: str)
             rule=rule,
             title=cause.title,
             why=in_words(facts, work, cause.doing),
-            fix=remedy(cause.fix, facts.trace.info.framework),
+            fix=remedy(cause.fix, facts.workload),
         )
         for account in facts.working
         for category, cause in causes.items()

@@ -153,11 +153,11 @@ def _in_optimizer(work: MatrixWork) -> Bools:
 
 def sixteen_bits(work: MatrixWork, uses: list[KernelUse]) -> str:
     """How to run matrix work in 16 bits, and short of that in TF32."""
-    framework, dtype = work.facts.trace.info.framework, work.sixteen_bits
-    fix = remedy(SIXTEEN_BITS, framework).format(dtype={"bf16": "bfloat16", "fp16": "float16"}[dtype])
-    fix += remedy(LOSS_SCALING, framework) if dtype == "fp16" else ""
+    workload, dtype = work.facts.workload, work.sixteen_bits
+    fix = remedy(SIXTEEN_BITS, workload).format(dtype={"bf16": "bfloat16", "fp16": "float16"}[dtype])
+    fix += remedy(LOSS_SCALING, workload) if dtype == "fp16" else ""
     takes_tf32 = work.peaks is not None and work.peaks.supports("tf32")
-    return fix + (remedy(TF32, framework) if takes_tf32 and any(use.precision == "fp32" for use in uses) else "")
+    return fix + (remedy(TF32, workload) if takes_tf32 and any(use.precision == "fp32" for use in uses) else "")
 
 
 def named(uses: list[KernelUse]) -> str:

@@ -1,20 +1,54 @@
-"""What to write instead, in the words of the framework a profile comes from."""
+"""What to write instead, in the words of the framework a profile comes from, and when it applies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stepscope.analysis.workload import Purpose, Version, Workload
 
 PYTORCH, JAX, TENSORFLOW, TORCH_XLA = "PyTorch", "JAX", "TensorFlow", "PyTorch/XLA"
-SERVING = "PyTorch, serving"
-"""PyTorch in a program that does not train."""
-
-Remedies = Mapping[str | None, str]
-"""Text per ``Info.framework``; that of None for all others."""
+TRAINS = (Purpose.TRAINING,)
+SERVES = (Purpose.SERVING,)
+INFERS = (Purpose.INFERENCE, Purpose.SERVING)
 
 
-def remedy(texts: Remedies, framework: str | None) -> str:
-    """The text for a framework, else the neutral one."""
-    return texts.get(framework) or texts[None]
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines of a remedy that do not hold everywhere; an empty condition always holds."""
+
+    text: str
+    purposes: tuple[Purpose, ...] = ()
+    """What the program is for."""
+    since: Version | None = None
+    """The first version of the framework that has it."""
+    vendors: tuple[str, ...] = ()
+    """Who made the device."""
+
+    def fits(self, workload: Workload) -> bool:
+        """Whether nothing that is known of a program speaks against it."""
+        return (
+            (not self.purposes or workload.is_for(self.purposes))
+            and (self.since is None or workload.may_be_since(self.since))
+            and (not self.vendors or workload.may_run_on(self.vendors))
+        )
+
+
+Text = str | tuple[str | Part, ...]
+Remedies = Mapping[str | None, Text]
+"""Text per ``Info.framework``, whole or in parts that apply under conditions; that of None for all others."""
+
+
+def remedy(texts: Remedies, workload: Workload) -> str:
+    """The text for a program's framework, less the parts that do not fit it; the neutral one where nothing is left."""
+    return _fitting(texts.get(workload.framework, ()), workload) or _fitting(texts[None], workload)
+
+
+def _fitting(text: Text, workload: Workload) -> str:
+    if isinstance(text, str):
+        return text
+    given = [part if isinstance(part, Part) else Part(part) for part in text]
+    return "\n".join(part.text.strip("\n") for part in given if part.fits(workload))
 
 
 SYNC_CALL: Remedies = {
@@ -227,16 +261,26 @@ and run many steps per call (`steps_per_execution`, or a loop inside the `tf.fun
 }
 
 COMPILE_ALL: Remedies = {
-    PYTORCH: """\
+    PYTORCH: (
+        Part(
+            """\
 Compile what still runs eagerly too: the loss and the whole step, and the optimizer:
     step = torch.compile(step)
     opt_step = torch.compile(optimizer.step)
 Set numerics that must stay exact apart; `TORCH_LOGS=graph_breaks` says what cannot be compiled.""",
-    SERVING: """\
+            purposes=TRAINS,
+            since=(2, 0),
+        ),
+        Part(
+            """\
 Compile what still runs eagerly too, the whole model, and let one launch run it:
     model = torch.compile(model, mode="reduce-overhead")
 Engines that serve models do so unless told otherwise: vLLM without `enforce_eager`, SGLang without
 `--disable-cuda-graph`. `TORCH_LOGS=graph_breaks` says what cannot be compiled.""",
+            purposes=INFERS,
+            since=(2, 0),
+        ),
+    ),
     JAX: """\
 Put the whole step into one program: each op outside of `jax.jit` is a program of its own.
     step = jax.jit(step, donate_argnums=0)

@@ -26,7 +26,7 @@ def memory(facts: Facts) -> dict[str, Any]:
     """``analyses.memory``."""
     calls = facts.allocator_calls
     return {
-        "not_recorded": None if facts.memory else remedy(RECORD, facts.trace.info.framework),
+        "not_recorded": None if facts.memory else remedy(RECORD, facts.workload),
         "pools": [_pool(use) for use in facts.memory],
         "allocator_calls": None
         if calls is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from stepscope.analysis.workload import Workload
 from stepscope.capture.results import Recording, recordings
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.report import comparison, gradients, input_pipeline, labels, phrases
@@ -44,7 +45,7 @@ _INPUT: Remedies = {
 def words(document: Document) -> dict[str, Any]:
     """Every sentence and label the pages show for one report."""
     told, _ = phrases.told_and_untold(document)
-    framework = document["profile"]["framework"]
+    workload = Workload(document["profile"]["framework"])
     findings = document["findings"] + document["analyses"].get("minor_findings", [])
     return {
         "header": phrases.header(document),
@@ -69,10 +70,10 @@ def words(document: Document) -> dict[str, Any]:
         "capture": _capture(document),
         "input_note": input_pipeline.table(document["analyses"].get("input")).note,
         "missing": {
-            "device": remedy(_DEVICE, framework),
-            "ops": remedy(_OPS, framework),
-            "layers": remedy(_LAYERS, framework),
-            "input": remedy(_INPUT, framework),
+            "device": remedy(_DEVICE, workload),
+            "ops": remedy(_OPS, workload),
+            "layers": remedy(_LAYERS, workload),
+            "input": remedy(_INPUT, workload),
         },
     }
 

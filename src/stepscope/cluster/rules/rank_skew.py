@@ -8,6 +8,7 @@ reaches: batches and hosts always differ a little.
 
 from __future__ import annotations
 
+from stepscope.analysis.workload import Workload
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.links import slow_links
 from stepscope.cluster.rules.told import RankFinding
@@ -61,7 +62,7 @@ def find(facts: JobFacts) -> list[RankFinding]:
             f"{lasts} different {'ranks do' if lasts > 1 else 'rank does'} in {len(blame.counted)} steps, "
             f"{_most_often(facts)}."
         ),
-        fix=paragraphs(remedy(_CURE, facts.partials[0].framework)),
+        fix=paragraphs(remedy(_CURE, Workload(facts.partials[0].framework))),
         cost_ns_per_step=round(rest),
         saving_ns_per_step=round(min(rest, step)),
         predicted_step_ns=max(round(step - rest), 0),

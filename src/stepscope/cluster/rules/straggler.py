@@ -10,6 +10,7 @@ the latest other.
 
 from __future__ import annotations
 
+from stepscope.analysis.workload import Workload
 from stepscope.cluster.blame import Straggler
 from stepscope.cluster.cause import Cause, OwnCause
 from stepscope.cluster.job import JobFacts
@@ -101,7 +102,7 @@ def who_waits(facts: JobFacts, one: Straggler) -> tuple[str, str]:
 
 def _fix(cause: Cause, framework: str | None) -> str:
     if cause == "host":
-        return remedy(_HOST, framework)
+        return remedy(_HOST, Workload(framework))
     return {"input": _FIX_INPUT, "slow_device": _FIX_DEVICE, "uneven_work": _FIX_WORK, "link": _FIX_LINK}.get(cause, "")
 
 

@@ -45,7 +45,7 @@ def missing(facts: Facts) -> Notice | None:
         )
     return Notice(
         "profile_no_device",
-        f"No device activity was recorded: times are the host's. {remedy(DEVICE_ADVICE, facts.trace.info.framework)}",
+        f"No device activity was recorded: times are the host's. {remedy(DEVICE_ADVICE, facts.workload)}",
     )
 
 

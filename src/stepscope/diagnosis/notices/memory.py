@@ -47,7 +47,7 @@ def growth(facts: Facts) -> Notice | None:
     return Notice(
         "memory_growth",
         f"Memory in use {_on(use)} grows by {format_bytes(_per_step(use))} in every step.{full}{place} "
-        f"{remedy(KEPT, facts.trace.info.framework)}",
+        f"{remedy(KEPT, facts.workload)}",
         len(growing),
     )
 
@@ -96,7 +96,7 @@ def fragmentation(facts: Facts) -> Notice | None:
         "memory_fragmentation",
         f"When most memory is in use {_on(use)}, {format_bytes(use.fragmentation.free_bytes)} of the "
         f"{format_bytes(use.peak.reserved)} that the allocator holds ({format_share(use.fragmentation.share)}) is not "
-        f"in use{more}. {remedy(FRAGMENTED, facts.trace.info.framework)}",
+        f"in use{more}. {remedy(FRAGMENTED, facts.workload)}",
         len(found),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import mean_parts
+from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.evidence import has_python
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
@@ -33,7 +34,7 @@ def host_unrecorded(facts: Facts) -> Notice | None:
     unknown, total = parts.get(Category.UNKNOWN_HOST, 0), sum(parts.values())
     if not total or unknown < HOST_SHARE * total or len(facts.trace.nodes):
         return None  # sessions of TensorFlow 1 have no option for it
-    advice = remedy(PYTHON_ADVICE, None if has_python(facts) else _recorder(facts))
+    advice = remedy(PYTHON_ADVICE, Workload(None if has_python(facts) else _recorder(facts)))
     whole = facts.markers.source == "whole profile"
     where = "of the profile" if whole else "of a usual step" if facts.slow else "of each step"
     share = format_share(unknown / total)
@@ -53,7 +54,7 @@ def no_lines(facts: Facts) -> Notice | None:
         return None
     if has_python(facts) or host_unrecorded(facts) is not None:
         return None
-    advice = remedy(PYTHON_ADVICE, framework)
+    advice = remedy(PYTHON_ADVICE, Workload(framework))
     return Notice(NO_LINES, f"No Python code was recorded, so findings name ops but not lines. {advice}")
 
 

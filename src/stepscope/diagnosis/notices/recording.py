@@ -9,10 +9,11 @@ from typing import Any
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import mean_parts
+from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.evidence import has_python, host_share
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.notices.devices import DEVICE_ADVICE
-from stepscope.diagnosis.remedies import PYTORCH
+from stepscope.diagnosis.remedies import PYTORCH, remedy
 from stepscope.limits import BOTTLENECK_SHARE, HOST_SHARE
 from stepscope.units import format_ns
 
@@ -95,7 +96,7 @@ NOTICES: tuple[Callable[[Facts, Manifest], Notice | None], ...] = (lighter, stop
 
 
 _INSTEAD = {
-    DEVICE_ADVICE[PYTORCH]: DEVICE_ADVICE[None],
+    remedy(DEVICE_ADVICE, Workload(PYTORCH)): remedy(DEVICE_ADVICE, Workload()),
     "Let the profiler wait a few steps longer.": "More steps are left alone with `--skip`, or `wait=` of a schedule.",
 }
 """Remedies for who calls a profiler -> those for who has had stepscope do so, with all activities."""

@@ -33,7 +33,7 @@ def inferred(facts: Facts) -> Notice | None:
         return Notice(
             "profile_no_steps",
             "No step markers: the whole profile is treated as one step. "
-            f"{remedy(STEP_ADVICE, facts.trace.info.framework)}",
+            f"{remedy(STEP_ADVICE, facts.workload)}",
         )
     return Notice("profile_steps_inferred", f"No step markers: steps are inferred from {facts.markers.source}.")
 

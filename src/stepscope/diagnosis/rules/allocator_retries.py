@@ -54,7 +54,7 @@ def _finding(facts: Facts, calls: AllocatorCalls, work: HostWork, device: int | 
         rule="allocator_retries",
         title="Memory runs out, and the allocator frees and asks again",
         why=text + told + _held(facts, device),
-        fix=remedy(SHORT_OF_MEMORY, facts.trace.info.framework),
+        fix=remedy(SHORT_OF_MEMORY, facts.workload),
     )
     return replace(finding, basis="heuristic", confidence="medium")
 

@@ -47,6 +47,6 @@ def _finding(work: MatrixWork) -> Finding:
             f"{format_share(MIXED_SHARE)}: mixed precision is on. {format_ns(work.cost(uses))} per step still run in "
             f"{uses[0].precision}: {named(uses)}."
         ),
-        fix=remedy(_LEFT_OUT, work.facts.trace.info.framework),
+        fix=remedy(_LEFT_OUT, work.facts.workload),
         target=work.sixteen_bits,
     )

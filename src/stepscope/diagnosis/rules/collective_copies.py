@@ -108,7 +108,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: R
             f"({format_ns(facts.per_step(int(length.sum())))}), for {format_ns(cost)} of it the device does nothing "
             f"else: {_parts(facts, activity, ops, around)}. That is a cost of communicating beside the transfer."
         ),
-        fix=paragraphs(remedy(_CURE, facts.trace.info.framework)),
+        fix=paragraphs(remedy(_CURE, facts.workload)),
         where=tuple(place for place in places if place),
         evidence=slices_as_evidence(facts, activity.slice[ops[longest]].tolist(), device=activity.device),
     )

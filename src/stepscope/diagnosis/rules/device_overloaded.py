@@ -50,7 +50,7 @@ def find(facts: Facts) -> list[Finding]:
                 f"It computes {format_ns(most)} per step, the others {format_ns(round(usual))} (median): a step ends "
                 "when the last device is done."
             ),
-            fix=paragraphs(remedy(_CURE, facts.trace.info.framework)),
+            fix=paragraphs(remedy(_CURE, facts.workload)),
             cost_ns_per_step=saving,
             saving_ns_per_step=saving,
             predicted_step_ns=max(step - saving, 0),

@@ -51,7 +51,7 @@ def find(facts: Facts) -> list[Finding]:
                 f"only {format_ns(found.together_ns)} ({format_share(found.together_ns / least)} of what the least "
                 "busy one computes): each waits while another works."
             ),
-            fix=paragraphs(remedy(_CURE, facts.trace.info.framework)),
+            fix=paragraphs(remedy(_CURE, facts.workload)),
             cost_ns_per_step=saving,
             saving_ns_per_step=saving,
             predicted_step_ns=max(step - saving, 0),

@@ -14,21 +14,26 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.evidence import SHOWN, booked, serves, slices_as_evidence
+from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies, remedy
 from stepscope.limits import SMALL_COLLECTIVE_NS, SMALL_COLLECTIVES
 from stepscope.trace.tables import I32
 from stepscope.units import format_count, format_ns
 from stepscope.whatif.changes import without_collectives
 
 _OVERLAP: Remedies = {
-    PYTORCH: """\
+    PYTORCH: (
+        Part(
+            """\
 Let gradients travel while the backward pass computes, and less of them:
     model = DistributedDataParallel(model, bucket_cap_mb=100, gradient_as_bucket_view=True)
     model.register_comm_hook(None, default_hooks.bf16_compress_hook)  # half the bytes
 Accumulate gradients over several batches under `model.no_sync()`. With FSDP: `forward_prefetch=True` and
 `backward_prefetch=BackwardPrefetch.BACKWARD_PRE`. A larger batch gives each collective more compute to hide behind.""",
+            purposes=TRAINS,
+        ),
+    ),
     JAX: """\
 Let XLA run collectives beside compute:
     XLA_FLAGS="--xla_gpu_enable_latency_hiding_scheduler=true"
@@ -45,12 +50,17 @@ larger batch gives each collective more compute to hide behind.""",
     None: "Start collectives while other work can run, in fewer and larger pieces, and send fewer bytes (16 bits).",
 }
 _MERGE: Remedies = {
-    PYTORCH: """\
+    PYTORCH: (
+        Part(
+            """\
 Reduce gradients in buckets instead of tensor by tensor: `DistributedDataParallel` does so, or
     flat = torch._utils._flatten_dense_tensors(grads)
     dist.all_reduce(flat)                      # one call for all
     torch._foreach_copy_(grads, torch._utils._unflatten_dense_tensors(flat, grads))
 """,
+            purposes=TRAINS,
+        ),
+    ),
     JAX: """\
 Reduce the whole tree of gradients in one call, `jax.lax.pmean(grads, "batch")`, and let XLA combine collectives:
     XLA_FLAGS="--xla_gpu_all_reduce_combine_threshold_bytes=134217728"
@@ -74,8 +84,6 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, cost: int
     length = activity.end[ops] - activity.start[ops]
     count = ops.size / len(facts.used)
     small = count >= SMALL_COLLECTIVES and float(np.median(length)) < SMALL_COLLECTIVE_NS
-    # A program that serves reduces no gradients.
-    framework = None if serves(facts) else facts.trace.info.framework
     longest = ops[np.argsort(-length, kind="stable")[:SHOWN]]
     calls = activity.call[longest]
     places = dict.fromkeys(facts.locator.where(call) for call in calls[calls >= 0].tolist())
@@ -94,7 +102,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, cost: int
             "it: only the profiles of all ranks tell how much."
             + (f" Half of them take under {format_ns(round(float(np.median(length))))}." if small else "")
         ),
-        fix=paragraphs((remedy(_MERGE, framework) if small else "") + remedy(_OVERLAP, framework)),
+        fix=paragraphs((remedy(_MERGE, facts.workload) + "\n" if small else "") + remedy(_OVERLAP, facts.workload)),
         where=tuple(place for place in places if place),
         evidence=slices_as_evidence(facts, activity.slice[longest].tolist(), device=activity.device),
     )

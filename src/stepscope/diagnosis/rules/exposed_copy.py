@@ -14,6 +14,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import (
@@ -80,7 +81,7 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
         saving_ns_per_step=exposed + staging,
         change=without_copies(facts, category),
         why=_why(facts, copies, exposed, staging) + _placement(facts, account, category, exposed + staging),
-        fix=paragraphs(_fix(category, bool(pageable), facts.trace.info.framework)),
+        fix=paragraphs(_fix(category, bool(pageable), facts.workload)),
         basis="heuristic" if guessed else "measured",
         confidence="medium" if guessed else "high",
         where=tuple(dict.fromkeys(c.where for c in copies if c.where))[:SHOWN],
@@ -144,9 +145,9 @@ def _blocked(facts: Facts, copies: list[Copies]) -> int:
     return int((facts.host.waits.end[waits] - facts.host.waits.start[waits]).sum())
 
 
-def _fix(category: Category, pageable: bool, framework: str | None) -> str:
+def _fix(category: Category, pageable: bool, workload: Workload) -> str:
     if category is Category.COPY_D2H:
-        return remedy(COPY_D2H, framework)
+        return remedy(COPY_D2H, workload)
     if category is Category.COPY_P2P:
-        return remedy(_P2P, framework)
-    return remedy(COPY_PAGEABLE if pageable else COPY_PINNED, framework)
+        return remedy(_P2P, workload)
+    return remedy(COPY_PAGEABLE if pageable else COPY_PINNED, workload)

@@ -51,7 +51,7 @@ def find(facts: Facts) -> list[Finding]:
                     f"value of the one before was read{f' ({read})' if read else ''}: the device is idle until the "
                     "host has it, and has built and started the rest."
                 ),
-                fix=paragraphs(remedy(GRAPH_CUT, facts.trace.info.framework)),
+                fix=paragraphs(remedy(GRAPH_CUT, facts.workload)),
                 cost_ns_per_step=cost,
                 saving_ns_per_step=cost,
                 change=Change(host=dict.fromkeys(facts.launching_tracks, idle), waits=frozenset(slices.tolist())),

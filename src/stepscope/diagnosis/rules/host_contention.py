@@ -38,7 +38,7 @@ def find(facts: Facts) -> list[Finding]:
                     f"{format_ns(facts.per_step(seen.lost_ns))} per step. That they compete for cores (or for "
                     "Python's lock) is inferred from this contrast."
                 ),
-                fix=paragraphs(remedy(CORES, facts.trace.info.framework)),
+                fix=paragraphs(remedy(CORES, facts.workload)),
                 basis="heuristic",
                 confidence="low",
                 cost_ns_per_step=cost,

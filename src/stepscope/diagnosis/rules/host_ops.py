@@ -55,7 +55,7 @@ def _found(facts: Facts, account: Account) -> Finding | None:
             f"({_listed(facts, ops, length)}); for {format_ns(cost)} of that the device has nothing to do. "
             "The saving leaves out what they take on the device instead."
         ),
-        fix=paragraphs(remedy(ON_DEVICE, facts.trace.info.framework)),
+        fix=paragraphs(remedy(ON_DEVICE, facts.workload)),
         basis="measured",
         confidence="medium",
         cost_ns_per_step=cost,

@@ -76,7 +76,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
             f"{format_times(waiting.size / len(facts.used))} per step the device runs dry before the next launch: half "
             f"of its ops take under {format_ns(median)}, and half of these waits take over {format_ns(pause)}."
         ),
-        fix=paragraphs(remedy(LAUNCH, facts.trace.info.framework).format(optimizer=_optimizer_lines(facts, places))),
+        fix=paragraphs(remedy(LAUNCH, facts.workload).format(optimizer=_optimizer_lines(facts, places))),
         where=places,
         evidence=tuple(
             Evidence(

@@ -43,7 +43,7 @@ def find(facts: Facts) -> list[Finding]:
                 f"{format_ns(max(found.launch_wait_ns))} per step for launches, another "
                 f"{format_ns(min(found.launch_wait_ns))}."
             ),
-            fix=paragraphs(remedy(_CURE, facts.trace.info.framework)),
+            fix=paragraphs(remedy(_CURE, facts.workload)),
             cost_ns_per_step=cost,
             saving_ns_per_step=cost,
             predicted_step_ns=max(step - cost, 0),

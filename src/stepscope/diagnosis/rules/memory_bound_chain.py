@@ -75,7 +75,7 @@ def _finding(facts: Facts, chains: Chains) -> Finding:
             f"not read what one hands to the next, {format_bytes(facts.per_step(left))}. "
             "That an op takes what the one before put out is judged by shapes."
         ),
-        fix=paragraphs(remedy(_FUSE, facts.trace.info.framework)),
+        fix=paragraphs(remedy(_FUSE, facts.workload)),
         basis="modelled",
         confidence="low",
         where=tuple(dict.fromkeys(place for place in map(facts.locator.where, calls) if place)),

@@ -43,7 +43,7 @@ def _finding(facts: Facts, works: dict[Category, HostWork]) -> Finding:
         rule="recompilation",
         title="Code is compiled while steps run",
         why=_why(facts, works),
-        fix=remedy(RECOMPILED, facts.trace.info.framework),
+        fix=remedy(RECOMPILED, facts.workload),
     )
     called = [facts.locator.where(c.slice) for c in sorted(_compilations(facts), key=lambda c: -c.ns)[:SHOWN]]
     return replace(made, where=tuple(dict.fromkeys(w for w in (*called, *made.where) if w))[:SHOWN])

@@ -13,9 +13,8 @@ import numpy as np
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.dispatch import launched_at, waited_for
-from stepscope.diagnosis.evidence import serves
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import COMPILE_ALL, JAX, PYTORCH, SERVING, TENSORFLOW, remedy
+from stepscope.diagnosis.remedies import COMPILE_ALL, JAX, PYTORCH, TENSORFLOW, remedy
 from stepscope.limits import EAGER_PROGRAMS, LAUNCH_SHARE
 from stepscope.names.compiled_code import is_compiled, is_eager_op
 from stepscope.trace.codes import mapped
@@ -49,7 +48,7 @@ def find(facts: Facts) -> list[Finding]:
                     f"{format_mean(mine.sum() / len(facts.used))} device ops per step, {format_share(share)} of their "
                     "time, are launched outside of compiled code, and the device waits for those launches."
                 ),
-                fix=paragraphs(remedy(COMPILE_ALL, _program(facts))),
+                fix=paragraphs(remedy(COMPILE_ALL, facts.workload)),
                 basis="modelled",
                 confidence="medium",
                 cost_ns_per_step=waited.cost_ns_per_step,
@@ -59,11 +58,6 @@ def find(facts: Facts) -> list[Finding]:
             )
         )
     return found
-
-
-def _program(facts: Facts) -> str | None:
-    framework = facts.trace.info.framework
-    return SERVING if framework == PYTORCH and serves(facts) else framework
 
 
 def _eager(facts: Facts, activity: DeviceActivity) -> Bools | None:

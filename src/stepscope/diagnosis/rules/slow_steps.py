@@ -69,7 +69,7 @@ def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
         rule="slow_steps",
         title=f"Slow steps: {often} {takes} {longer} longer, as {_DOING[cause]}",
         why=_why(facts, cause, group, period),
-        fix=paragraphs(remedy(_CURES[cause], facts.trace.info.framework)),
+        fix=paragraphs(remedy(_CURES[cause], facts.workload)),
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         predicted_step_ns=facts.mean_step_ns,

@@ -87,7 +87,7 @@ def _part(facts: Facts, sync: Sync, sites: I64, device: int | None) -> FixPart:
     return FixPart(
         title=name,
         where=sync.where,
-        fix="\n".join(_alternatives(facts, sync)) or remedy(SYNC_CALL, facts.trace.info.framework),
+        fix="\n".join(_alternatives(facts, sync)) or remedy(SYNC_CALL, facts.workload),
         cost_ns_per_step=facts.per_step(sync.cost_ns),
         change=_change(facts, sync, sites, device),
     )
@@ -178,9 +178,8 @@ def _fix(facts: Facts, syncs: list[Sync]) -> str:
         fixes = [_of_kind(names, [line for line in lines if line != _DROPS]) for lines, names in kinds.items()]
         fixes += [f"- {_DROPS}"] if any(_DROPS in lines for lines in kinds) else []
     if others is not None:
-        framework = facts.trace.info.framework
         starts = all(_STARTS in sync.call for sync in syncs if not _alternatives(facts, sync))
-        fixes.append(paragraphs(_START_FIX) if starts else remedy(SYNC_CALL, framework))
+        fixes.append(paragraphs(_START_FIX) if starts else remedy(SYNC_CALL, facts.workload))
     return "\n".join(fixes)
 
 

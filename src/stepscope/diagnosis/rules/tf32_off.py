@@ -56,6 +56,6 @@ def _finding(work: MatrixWork) -> Finding:
         rule="tf32_off",
         title="Matrix products in fp32 do not use TF32",
         why=f"{format_ns(work.cost(uses))} per step run in fp32 kernels beside the tensor cores: {named(uses)}.",
-        fix=remedy(_SETTING, work.facts.trace.info.framework),
+        fix=remedy(_SETTING, work.facts.workload),
         target="tf32",
     )
