@@ -44,7 +44,13 @@ CYCLE_GAP_STEPS: Final = 1.0
 """Markers whose numbers jump, this many median steps or more apart, lie in different profiler cycles."""
 
 SHORT_LAST_STEP: Final = 0.5
-"""A last step with less than this share of the median launches or host time was cut off by the profile's end."""
+"""A last step with less than this share of the median launches or host time was cut off by the profile's end. Of two
+steps the one with less than this share of the other's ops and of their time is not one."""
+
+EMPTY_STEP_SHARE: Final = 0.05
+EMPTY_STEP_OPS: Final = 10
+"""A step holds nothing where it has fewer ops than this, and at most this share of what the others have and of what
+theirs take: a call of ``prof.step()`` too many leaves a marker with a wait or a copy in it at most."""
 
 PERIOD_MATCH: Final = 0.95
 """Share of launches that must repeat one period later for the period to be called a step."""

@@ -8,7 +8,6 @@ from hypothesis import given
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.repeated import period
-from stepscope.analysis.steps import used_steps
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
 from tests.kit.random_traces import random_traces
@@ -414,62 +413,6 @@ def test_a_window_ends_with_the_last_op_launched_in_the_steps_so_far(events):
             row = account.step_row(k)
             assert row is not None
             assert account.rows.bounds[row + 1] == min(wanted, int(activity.end.max()))
-
-
-# --- which steps count -------------------------------------------------------------------------------------
-
-
-def training(durations: list[int], launches: list[int]) -> Facts:
-    """Steps of so many µs with so many launches each."""
-    drawing, start = TraceDrawing(), 0
-    for number, (dur, count) in enumerate(zip(durations, launches, strict=True)):
-        drawing.step(number, start, dur)
-        for i in range(count):
-            drawing.kernel(drawing.launch(start + 10 * i, 4), "k", start + 10 * i + 6, 3)
-        start += dur
-    return facts_of(drawing.events())
-
-
-@pytest.mark.parametrize(
-    ("durations", "launches", "whole"),
-    [
-        ([100, 100, 100], [4, 4, 4], True),
-        ([100, 100, 50], [4, 4, 4], True),
-        ([100, 100, 49], [4, 4, 4], False),
-        ([100, 100, 100], [4, 4, 2], True),
-        ([100, 100, 100], [4, 4, 1], False),
-        ([100, 10], [4, 1], True),  # two steps say nothing of each other
-    ],
-)
-def test_a_last_step_under_half_the_others_is_incomplete(durations: list[int], launches: list[int], whole: bool):
-    facts = training(durations, launches)
-    assert facts.complete == (*[True] * (len(durations) - 1), whole)
-    assert facts.used == used_steps(facts.complete)
-
-
-def test_only_the_last_step_can_be_incomplete():
-    assert training([100, 10, 100], [4, 1, 4]).complete == (True, True, True)
-
-
-@pytest.mark.parametrize(
-    ("complete", "used"),
-    [
-        ("yyy", (0, 1, 2)),
-        ("yyyy", (1, 2)),
-        ("yyyn", (0, 1, 2)),
-        ("yyyyyn", (1, 2, 3)),
-        ("y", (0,)),
-    ],
-)
-def test_statistics_leave_out_the_first_and_last_where_four_or_more_are_whole(complete: str, used: tuple[int, ...]):
-    assert used_steps(tuple(c == "y" for c in complete)) == used
-
-
-def test_an_incomplete_step_has_a_window_and_no_say():
-    facts = training([100] * 5 + [20], [4] * 5 + [1])
-    assert facts.used == (1, 2, 3)
-    assert len(facts.step_ns) == 6
-    assert facts.median_step_ns == 100 * US
 
 
 # --- where nothing is to be told ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 from stepscope.analysis.accounting import Account, account_devices, account_host, unused_devices
 from stepscope.analysis.allocator import AllocatorCalls, allocator_calls
 from stepscope.analysis.categories import Category
+from stepscope.analysis.complete import StepContents, complete_steps, step_contents, used_steps
 from stepscope.analysis.contention import Contention, contention
 from stepscope.analysis.copies import Copies, find_copies
 from stepscope.analysis.device import DeviceActivity, device_activities
@@ -28,7 +29,7 @@ from stepscope.analysis.placement import Placement, place_ops
 from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.slow_steps import SlowStep, slow_steps
-from stepscope.analysis.steps import Markers, complete_steps, find_markers, used_steps
+from stepscope.analysis.steps import Markers, find_markers
 from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.where import Locator
 from stepscope.analysis.workload import Workload, workload_of
@@ -117,6 +118,11 @@ class Facts:
     def workload(self) -> Workload:
         """What kind of program this is: what advice has to fit."""
         return workload_of(self.trace, self.phases)
+
+    @cached_property
+    def step_contents(self) -> StepContents:
+        """What each step holds."""
+        return step_contents(self.trace, self.markers, self.activities)
 
     @cached_property
     def host_step_ns(self) -> I64:
@@ -232,7 +238,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     markers = find_markers(trace, activities)
     host = host_activity(trace, markers.slices)
     accounts = _accounts(trace, activities, host, markers)
-    complete = complete_steps(trace, markers, activities)
+    complete = complete_steps(step_contents(trace, markers, activities))
     timed = used_steps(complete)
     unused = unused_devices(accounts, timed)
     step_ns = _step_durations(markers, [account for account in accounts if account.rows.device not in unused])

@@ -8,7 +8,7 @@ import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.repeated import repeated_steps
-from stepscope.limits import CYCLE_GAP_STEPS, SHORT_LAST_STEP
+from stepscope.limits import CYCLE_GAP_STEPS
 from stepscope.names.hosts import RANK_MODULES, RANK_STEP_NUM, RANK_STEP_NUM_ALONE, RANK_TPU_STEPS, step_marker
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, MarkerSource, TrackKind
 from stepscope.trace.trace import Trace
@@ -281,27 +281,3 @@ def _without_empty_margins(device: int, bounds: list[int], steps: list[int | Non
     kept = [i for i in range(len(steps)) if phases[i] == "step" or bounds[i + 1] > bounds[i]]
     tiled = np.array([bounds[i] for i in kept] + [bounds[-1]], np.int64)
     return Rows(device, tiled, tuple(steps[i] for i in kept), tuple(phases[i] for i in kept))
-
-
-def complete_steps(trace: Trace, markers: Markers, activities: list[DeviceActivity]) -> tuple[bool, ...]:
-    """Which steps are whole: all but a last one with under half the median launches or host time."""
-    complete = [True] * len(markers)
-    if len(markers) < 3:
-        return tuple(complete)
-    host = markers.end - markers.start
-    launches = np.zeros(len(markers), np.int64)
-    for activity in activities:
-        launch = activity.start if markers.on_device else activity.launch[activity.launched]
-        step = np.searchsorted(markers.start, launch, "right") - 1
-        inside = (step >= 0) & (launch < markers.end[step])
-        launches += np.bincount(step[inside], minlength=len(markers))
-    short = host[-1] < SHORT_LAST_STEP * np.median(host[:-1])
-    few = launches[-1] < SHORT_LAST_STEP * np.median(launches[:-1])
-    complete[-1] = not (short or few)
-    return tuple(complete)
-
-
-def used_steps(complete: tuple[bool, ...]) -> tuple[int, ...]:
-    """The steps that statistics are made of: complete ones, without the first and last where four or more remain."""
-    whole = [k for k, is_complete in enumerate(complete) if is_complete]
-    return tuple(whole[1:-1]) if len(whole) >= 4 else tuple(whole)

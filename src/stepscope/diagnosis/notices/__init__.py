@@ -11,6 +11,7 @@ from stepscope.trace.trace import Loss
 
 NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     steps.inferred,
+    steps.left_out,
     steps.few_steps,
     steps.warm_up,
     steps.start_up,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepscope.analysis.complete import empty_steps
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.host import NO_CAUSE
+from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.limits import AHEAD_SHARE, FEW_STEPS, START_UP_SHARE, WARM_UP_FACTOR
@@ -55,6 +57,27 @@ def few_steps(facts: Facts) -> Notice | None:
         "profile_few_steps",
         f"Only {count} complete {'step' if count == 1 else 'steps'}: how much steps vary "
         "is not known. Record five or more.",
+    )
+
+
+def left_out(facts: Facts) -> Notice | None:
+    """A marker that is no step: it holds nothing, or of two steps less than half of what the other holds."""
+    held, complete = facts.step_contents, np.array(facts.complete)
+    chosen = empty_steps(held) | ~complete if len(complete) == 2 else empty_steps(held)
+    gone = np.flatnonzero(chosen).tolist()
+    if not gone:
+        return None
+    numbers = [facts.markers.numbers[k] for k in gone]
+    one, few = len(gone) == 1, None not in numbers and len(gone) <= SHOWN
+    named = f"Step{'' if one else 's'} {', '.join(map(str, numbers))}"
+    which = named if few else f"{len(gone)} of {len(complete)} steps"
+    ops, others = int(held.ops[gone].max()), round(float(np.median(held.ops[~chosen])))
+    does = ("launches", "device ops") if held.on_device else ("holds", "ops")
+    return Notice(
+        "profile_steps_left_out",
+        f"{which} {'is' if one else 'are'} left out of all figures: {'it' if one else 'each'} {does[0]} "
+        f"{'at most ' if ops and not one else ''}{ops or 'none'} of the {others} {does[1]} that a whole step has.",
+        len(gone),
     )
 
 
