@@ -44,7 +44,7 @@ TEXT: tuple[Case, ...] = (
         "Cut off between two events; no `]` or `}` at the end",
         cut("  },\n  {", 3),
         "Nothing but what was cut off is missing.",
-        ("damaged_missing_end",),
+        ("damaged_missing_end", "profile_steps_left_out"),
     ),
     Case(
         "Cut off behind the events",

@@ -33,9 +33,14 @@ def step_contents(trace: Trace, markers: Markers, activities: list[DeviceActivit
     ops, busy = np.zeros(size, np.int64), np.zeros(size, np.int64)
     for activity in activities:
         of = assigned(activity, markers)
-        inside = of.inside & (of.step >= 0)
-        ops += np.bincount(of.step[inside], minlength=size)
-        busy += np.bincount(of.step[inside], (activity.end - activity.start)[inside], size).astype(np.int64)
+        # An op whose launch was not recorded counts where it ran.
+        ran = np.searchsorted(markers.start, activity.start, "right") - 1
+        ran[activity.start >= markers.end[ran]] = -1
+        loose = ~activity.launched & ~activity.before_profile & ~of.inside
+        step = np.where(loose, ran, np.where(of.inside, of.step, -1))
+        inside = step >= 0
+        ops += np.bincount(step[inside], minlength=size)
+        busy += np.bincount(step[inside], (activity.end - activity.start)[inside], size).astype(np.int64)
     slices = trace.slices
     rows = np.flatnonzero((slices.kind == Kind.HOST_OP) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
     step = np.searchsorted(markers.start, slices.start_ns[rows], "right") - 1
