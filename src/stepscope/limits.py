@@ -111,6 +111,10 @@ LITTLE_WORK_NS: Final = 1_000_000
 """A device that computes less than this per step has little to do: the forward pass of a small network on one sample
 takes a CPU a few ms."""
 
+HOT_PYTHON_SHARE: Final = 0.02
+"""A Python function that launches nothing, called between launches, is worth naming from this share of the step: twice
+``FINDING_SHARE``, since recording frames makes the host's steps 1.6 to 2.3 times as long."""
+
 HOST_OP_NS: Final = 100_000
 """An op that launches nothing and takes at least so long computes on the host: dispatching one takes 5-100 µs."""
 
@@ -132,6 +136,12 @@ PRODUCERS_BUSY_SHARE: Final = 0.8
 PRODUCERS_IDLE_SHARE: Final = 0.5
 """Threads that prepare batches keep busy, or wait themselves, from and up to this share of the time in which a batch is
 waited for: one that works without a pause shows 0.9 or more, less what passes between two batches."""
+
+PLACES_SHARE: Final = 0.8
+PLACES_SHOWN: Final = 8
+PLACE_SHARE: Final = 0.02
+"""Places are named until they hold the first share of a finding's time, so many at most, and none that holds less than
+the last: who mends one place must know how much of it that is."""
 
 TOLD_SHARE: Final = 0.5
 """Host time is called Python code where frames, or annotations around nothing else, show it for this share."""

@@ -52,18 +52,62 @@ def test_the_innermost_of_the_users_own_frames_counts():
     assert (found.file, found.line, found.function) == ("losses.py", 7, "focal")
 
 
-def test_where_all_frames_are_a_librarys_the_innermost_counts():
+def test_where_all_frames_are_the_frameworks_the_innermost_counts():
     found = place_in("""
         main  |[P                  ]
         main  | [Q                ]
         main  |  [B              ]
         main  |    [k  ]
         gpu0/7|         [k]
-        P = py transformers/trainer.py(12): train
+        P = py torch/nn/modules/linear.py(124): forward
         Q = py torch/nn/functional.py(3): linear
         B = py <built-in function linear>
     """)
     assert (found.file, found.line) == ("torch/nn/functional.py", 3)
+
+
+def test_a_library_that_the_user_chose_says_more_than_the_framework_inside_it():
+    found = place_in("""
+        main  |[P                  ]
+        main  | [Q                ]
+        main  |  [R              ]
+        main  |    [k  ]
+        gpu0/7|         [k]
+        P = py vllm/model_executor/layers/layernorm.py(40): forward
+        Q = py torch/_ops.py(1244): __call__
+        R = py inspect.py(3346): signature
+    """)
+    assert (found.file, found.line) == ("vllm/model_executor/layers/layernorm.py", 40)
+
+
+GENERATED = [
+    "/tmp/torchinductor_me/ab/cabcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrstu.py",
+    "/scratch/cache/x7/cabcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrstu.py",
+    "/root/.triton/cache/ABC/launcher.py",
+    "<eval_with_key>.12",
+    "<string>",
+    "<frozen importlib._bootstrap>",
+    "/tmp/__autograph_generated_file1a2b.py",
+]
+
+
+@pytest.mark.parametrize("file", GENERATED)
+def test_the_line_of_a_generated_file_is_that_of_the_users_frame_around_it(file: str):
+    def drawn(*frames: str) -> Where:
+        drawing = TraceDrawing()
+        for depth, frame in enumerate(frames):
+            drawing.python(frame, depth, 100 - 2 * depth)
+        drawing.kernel(drawing.launch(20, 5), "k", 30, 10)
+        return place(trace_of(drawing.events()))
+
+    found = drawn("train.py(12): main", "torch/_inductor/utils.py(2): run", f"{file}(99): call")
+    assert (found.file, found.line) == ("train.py", 12)
+    assert drawn(f"{file}(99): call").file is None
+
+
+@pytest.mark.parametrize("file", ["<ipython-input-3-0a1b2c>", "/tmp/ipykernel_12/345.py", "/tmp/me/cab/train.py"])
+def test_cells_and_scripts_in_odd_places_are_the_users(file: str):
+    assert Frame(file, 3, "f").is_users
 
 
 def test_the_innermost_module_and_annotation_and_the_outermost_op():

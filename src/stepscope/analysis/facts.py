@@ -28,13 +28,14 @@ from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
 from stepscope.analysis.placement import Placement, place_ops
 from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
+from stepscope.analysis.silent import Silence, silence, silent_calls
 from stepscope.analysis.slow_steps import SlowStep, slow_steps
 from stepscope.analysis.steps import Markers, find_markers
 from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.where import Locator
 from stepscope.analysis.workload import Workload, workload_of
 from stepscope.analysis.xla import XlaFacts, xla_facts
-from stepscope.limits import HOST_OP_NS
+from stepscope.limits import HOST_OP_NS, HOT_PYTHON_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64
 from stepscope.trace.trace import Trace
@@ -146,6 +147,24 @@ class Facts:
         """When they ran."""
         start = self.trace.slices.start_ns[self.host_ops]
         return iv.union(start, start + self.trace.slices.dur_ns[self.host_ops])
+
+    @cached_property
+    def silences(self) -> list[Silence]:
+        """Per device, the Python functions among its launches that launch nothing and for which it waits."""
+        if not self.used:
+            return [Silence()] * len(self.devices)
+        calls = silent_calls(self.trace, self.host, self.launching_tracks)
+        least = round(HOT_PYTHON_SHARE * self.used_ns)
+        return [
+            silence(self.trace, self.host, calls, account, self.used_rows(account), least)
+            for _, account in self.devices
+        ]
+
+    @cached_property
+    def silent_time(self) -> iv.Intervals:
+        """When a thread that launches was in one of them."""
+        found = [silent.time for silent in self.silences]
+        return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *found, strict=True)))
 
     @cached_property
     def sampling(self) -> Sampling:

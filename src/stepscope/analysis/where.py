@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from stepscope.analysis.backward import forward_of
-from stepscope.names.hosts import step_marker
+from stepscope.names.hosts import is_frameworks_own, step_marker
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import inherit, innermost_at, outermost
 from stepscope.trace.tables import I32, Bools, Kind, Rows
@@ -23,9 +23,17 @@ LIBRARIES = frozenset(
         *("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "torchmetrics", "functorch", "triton"),
         *("transformers", "accelerate", "datasets", "tokenizers", "peft", "trl", "diffusers", "timm", "einops"),
         *("lightning", "pytorch_lightning", "lightning_fabric", "ignite", "fairseq", "deepspeed", "megatron", "apex"),
-        *("xformers", "flash_attn", "bitsandbytes", "vllm", "sglang", "mmcv", "mmengine"),
-        *("numpy", "scipy", "pandas", "pyarrow", "PIL", "cv2", "sklearn", "tqdm", "wandb", "tensorboard", "fsspec"),
-        *("jax", "jaxlib", "flax", "optax", "tensorflow", "keras"),
+        *("xformers", "flash_attn", "flashinfer", "bitsandbytes", "transformer_engine", "mamba_ssm", "liger_kernel"),
+        *("vllm", "sglang", "tensorrt_llm", "lmdeploy", "text_generation_server", "xgrammar", "onnxruntime", "optimum"),
+        *("mmcv", "mmengine", "torchrec", "fbgemm_gpu", "torchao", "torchtune", "torch_xla", "torch_tensorrt"),
+        *("torch_geometric", "dgl", "monai", "kornia", "albumentations", "ultralytics", "sentence_transformers"),
+        *("numpy", "scipy", "pandas", "pyarrow", "PIL", "cv2", "sklearn", "skimage", "numba", "cupy", "matplotlib"),
+        *("decord", "av", "torchcodec", "imageio", "librosa", "soundfile", "sentencepiece", "tiktoken", "webdataset"),
+        *("tqdm", "wandb", "tensorboard", "tensorboardX", "mlflow", "loguru", "rich", "absl", "yaml", "requests"),
+        *("fsspec", "safetensors", "huggingface_hub", "ray", "dask", "joblib", "hydra"),
+        *("omegaconf", "pydantic", "fastapi", "starlette", "uvicorn", "uvloop", "zmq", "aiohttp", "grpc", "click"),
+        *("IPython", "ipykernel", "tornado", "_pytest", "pytest", "pluggy"),
+        *("jax", "jaxlib", "flax", "optax", "tensorflow", "keras", "tensorflow_datasets"),
     )
 )
 """Top-level packages whose frames are not the user's own code."""
@@ -48,6 +56,15 @@ LIBRARY_FILES = frozenset(
     )
 )
 """Files of frameworks whose profiler keeps no more of a path than this (XPlane)."""
+
+
+_GENERATED = re.compile(
+    r"^<(?!ipython-input|stdin)"  # <eval_with_key>.12 (torch.fx), <string>, <frozen importlib._bootstrap>
+    r"|(?:^|/)(?:torchinductor_[^/]*|\.triton|torch_compile_debug|torch_extensions)/"
+    r"|(?:^|/)[a-z2-7]{2}/c[a-z2-7]{50,}\.py$"  # Inductor's cache, wherever TORCHINDUCTOR_CACHE_DIR puts it
+    r"|__autograph_generated_file"
+)
+"""Files that a program wrote: nobody looks at their lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +91,15 @@ class Frame:
     line: int
     function: str
 
+    def __str__(self) -> str:
+        """As profiles write it."""
+        return f"{self.file}({self.line}): {self.function}"
+
     @property
     def is_users(self) -> bool:
-        """Whether the frame is the user's own code: neither a known library nor the standard library."""
+        """Whether the frame is the user's own code: neither a known library, nor the standard one, nor generated."""
         path = self.file.replace("\\", "/")
-        if "site-packages/" in path or "dist-packages/" in path or path.startswith("<"):
+        if "site-packages/" in path or "dist-packages/" in path or self.is_generated:
             return False
         if re.search(r"(^|/)(lib/python3\.\d+|[Pp]ython3\d+/[Ll]ib)/", path):
             return False
@@ -86,12 +107,24 @@ class Frame:
             return False
         root = path.split("/")[0].removesuffix(".py")
         # An absolute path is the user's unless it went through a package folder above.
-        return path.startswith("/") or ":" in root or (root not in LIBRARIES and root not in sys.stdlib_module_names)
+        return not root or ":" in root or (root not in LIBRARIES and root not in sys.stdlib_module_names)
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether a compiler wrote the file: the line that counts is that of the frame above it."""
+        return _GENERATED.search(self.file.replace("\\", "/")) is not None
+
+    @property
+    def is_of_a_chosen_library(self) -> bool:
+        """Whether the frame is a library's that says more than the framework's or the standard library's own."""
+        path = self.file.replace("\\", "/")
+        installed = "site-packages/" in path or "dist-packages/" in path or path.split("/")[0] in LIBRARIES
+        return installed and self.tells_library and not is_frameworks_own(str(self))
 
     @property
     def tells_library(self) -> bool:
         """Whether the frame is not the user's, and its path says whose: a bare ``pxla.py`` is no place to look at."""
-        return not self.is_users and self.file not in LIBRARY_FILES
+        return not self.is_users and not self.is_generated and self.file not in LIBRARY_FILES
 
 
 def parse_frame(name: str) -> Frame | None:
@@ -133,6 +166,20 @@ class Locator:
         """Numbers that are equal for slices of equal place (-1: none): to group by before asking ``where``."""
         columns = np.stack([np.where(slices >= 0, column[slices], -1) for column in self._columns], axis=1)
         return np.asarray(np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1), np.intp)
+
+    def parts(self, slices: I32) -> tuple[I32, tuple[Frame | None, ...]]:
+        """Per slice its frame (a place in the second value), module, annotation and op as codes of strings, -1 for
+        none: what a place is put together of."""
+        frames, ops, modules, annotations, stacks, sources = (
+            np.where(slices >= 0, column[slices], np.int32(-1)) for column in self._columns
+        )
+        rows, at = np.unique(np.stack((frames, stacks, sources), axis=1), axis=0, return_inverse=True)
+        known = [
+            self._frame(frame, stack) or _source_frame(self._text(source)) for frame, stack, source in rows.tolist()
+        ]
+        numbers = {frame: number for number, frame in enumerate(dict.fromkeys(known))}
+        numbered = np.array([-1 if frame is None else numbers[frame] for frame in known], np.int32)
+        return np.stack((numbered[at.reshape(-1)], modules, annotations, ops), axis=1), tuple(numbers)
 
     def where_at(self, track: int, time_ns: int) -> Where:
         """The place of what a thread was doing at an instant."""
@@ -185,14 +232,18 @@ class Locator:
         return inherit(np.where(chosen, self.trace.slices.name, np.int32(-1)), self.trace.slices.parent)
 
     def _nearest_frame(self) -> I32:
-        """The innermost frame of the user's own code, else the innermost of a library whose path tells which."""
+        """The innermost frame of the user's own code, else the innermost of a library whose path tells which: of one
+        that the user chose before one of the framework's own or the standard library's."""
         slices, strings = self.trace.slices, self.trace.strings
         is_frame = slices.kind == Kind.PYTHON_FRAME
         known = {code: parse_frame(strings[code]) for code in used_codes(slices.name[is_frame], len(strings)).tolist()}
         own = [code for code, frame in known.items() if frame is not None and frame.is_users]
         other = [code for code, frame in known.items() if frame is not None and frame.tells_library]
+        chosen = [code for code in other if (frame := known[code]) is not None and frame.is_of_a_chosen_library]
         nearest = self._nearest(is_frame & np.isin(slices.name, own))
-        return np.where(nearest >= 0, nearest, self._nearest(is_frame & np.isin(slices.name, other)))
+        for codes in (chosen, other):
+            nearest = np.where(nearest >= 0, nearest, self._nearest(is_frame & np.isin(slices.name, codes)))
+        return nearest
 
     def _frame(self, name: int, stack: int) -> Frame | None:
         if name >= 0:
@@ -201,7 +252,9 @@ class Locator:
             return None
         frames = [parse_frame(text.strip()) for text in self.trace.strings[stack].split(";")]
         known = [frame for frame in frames if frame is not None]
-        return next((frame for frame in known if frame.is_users), known[0] if known else None)
+        told = [frame for frame in known if not frame.is_generated]
+        users = next((frame for frame in told if frame.is_users), None)
+        return users or next((frame for frame in told if frame.is_of_a_chosen_library), told[0] if told else None)
 
     def _name(self, slices: I32) -> I32:
         return np.where(slices >= 0, self.trace.slices.name[slices], np.int32(-1)).astype(np.int32)

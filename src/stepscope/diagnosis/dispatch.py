@@ -10,13 +10,14 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.where import Where
-from stepscope.diagnosis.evidence import SHOWN
+from stepscope.analysis.places import Place, find_places
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import Bools
+from stepscope.trace.tables import I32, I64, Bools
 from stepscope.whatif.change import Change
 
-_CAUSES = (Category.LAUNCH, Category.LAUNCH_LATENCY, Category.PYTHON, Category.GRAPH_BUILD, Category.TRANSFER)
+_CAUSES = (Category.LAUNCH, Category.LAUNCH_LATENCY)
+"""What compiled code does without: handing ops over one by one, with the framework's own Python between them. A stretch
+of Python that launches nothing runs all the same, as do building graphs and sending batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,30 +26,40 @@ class Dispatch:
 
     cost_ns_per_step: int
     spans: iv.Intervals
+    places: tuple[Place, ...]
+    """Where the ops are launched, by the time they were waited for."""
 
     def change(self, facts: Facts) -> Change:
         """The launching threads do not spend that time."""
         return Change(host=dict.fromkeys(facts.launching_tracks, self.spans))
 
 
-def waited_for(facts: Facts, account: Account, chosen: Bools) -> Dispatch:
-    """What a device waited for the launches of some of its ops (a mask over its activity) in the used steps."""
+def waited_for(facts: Facts, account: Account, activity: DeviceActivity, chosen: Bools) -> Dispatch:
+    """What a device waited for the launches of some of its ops (a mask over its activity) in the used steps. Ops that
+    compute on the host, and functions among the launches that launch nothing, are no dispatching."""
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
     counted = np.isin(pieces.category, [cause.code for cause in _CAUSES]) & np.isin(row, facts.used_rows(account))
     counted &= chosen[gaps.cause_op[pieces.gap]]
-    spans = pieces.start[counted], pieces.end[counted]
-    return Dispatch(facts.per_step(int((spans[1] - spans[0]).sum())), iv.union(*spans))
+    start, end = pieces.start[counted], pieces.end[counted]
+    length = dispatching(facts, start, end)
+    spans = iv.subtract(iv.union(start, end), not_dispatching(facts))
+    calls = activity.call[gaps.cause_op[pieces.gap[counted]]].astype(np.int32)
+    return Dispatch(facts.per_step(int(length.sum())), spans, find_places(facts.locator, calls, length))
 
 
-def launched_at(facts: Facts, activity: DeviceActivity, chosen: Bools) -> tuple[Where, ...]:
-    """The places most of some ops are launched from, most often first."""
-    calls = activity.call[chosen & activity.launched]
-    if calls.size == 0:
-        return ()
-    groups = facts.locator.group(calls)
-    count = np.bincount(groups)
-    first = {int(group): int(call) for group, call in zip(groups[::-1], calls[::-1], strict=True)}
-    often = np.argsort(-count, kind="stable")[:SHOWN].tolist()
-    return tuple(dict.fromkeys(place for group in often if (place := facts.locator.where(first[group]))))
+def dispatching(facts: Facts, start: I64, end: I64) -> I64:
+    """Per stretch that is booked to launching, the part of it that is."""
+    return np.asarray(end - start - iv.covered_between(not_dispatching(facts), start, end))
+
+
+def not_dispatching(facts: Facts) -> iv.Intervals:
+    """When threads that launch ran ops that compute on the host, or functions that launch nothing."""
+    parts = facts.host_op_time, facts.silent_time
+    return iv.union(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def launched_at(facts: Facts, activity: DeviceActivity, ops: I32, weight: I64) -> tuple[Place, ...]:
+    """The places from which some ops are launched, by a weight of each."""
+    return find_places(facts.locator, activity.call[ops].astype(np.int32), weight)

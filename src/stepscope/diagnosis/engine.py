@@ -19,7 +19,7 @@ from stepscope.limits import FINDING_NS, FINDING_SHARE, SAVING_SHARE
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor
 
-HOST_BOUND_RULES = ("input_bound", "sync_bound", "launch_bound", "between_steps", "graph_building")
+HOST_BOUND_RULES = ("input_bound", "sync_bound", "launch_bound", "between_steps", "hot_python", "graph_building")
 
 _SAMPLED = "The profile was sampled: record whole steps (no sampling, no event filter) to have costs per step."
 

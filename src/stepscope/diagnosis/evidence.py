@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.places import Place
+from stepscope.analysis.where import Where
 from stepscope.diagnosis.finding import Evidence
+from stepscope.limits import PLACES_SHARE
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
+from stepscope.units import format_ns, format_share
 
 SHOWN = 5
 """Pieces of evidence and places shown per finding: the longest ones."""
@@ -41,6 +47,19 @@ def slices_as_evidence(facts: Facts, slices: list[int], *, device: int | None = 
         )
         for s in sorted(longest, key=lambda s: int(trace.slices.start_ns[s]))
     )
+
+
+def placed(places: Iterable[Place]) -> tuple[Where, ...]:
+    """The places that are more than a name, longest first."""
+    return tuple(dict.fromkeys(place.where for place in places if place.where))
+
+
+def shares(facts: Facts, places: Sequence[Place], what: str) -> str:
+    """A sentence that says how ``what`` divides among places; empty where one place is all that is known."""
+    if not places or (len(places) == 1 and places[0].share >= PLACES_SHARE):
+        return ""
+    listed = (f"{place.name} {format_share(place.share)} ({format_ns(facts.per_step(place.ns))})" for place in places)
+    return f" {what} by place: {', '.join(listed)}."
 
 
 def step_at(facts: Facts, time_ns: int) -> int | None:

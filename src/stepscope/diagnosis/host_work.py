@@ -14,13 +14,14 @@ from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step
-from stepscope.analysis.where import Where, parse_frame
-from stepscope.diagnosis.evidence import SHOWN, track_name
+from stepscope.analysis.places import Place, find_places
+from stepscope.analysis.silent import busy_thread
+from stepscope.analysis.where import parse_frame
+from stepscope.diagnosis.evidence import SHOWN, placed, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import Remedies, remedy
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.hosts import Giving, gives_ops
-from stepscope.trace import intervals as iv
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import holding, inherit, innermost_at
 from stepscope.trace.tables import F64, I32, I64, Bools, Kind
@@ -33,18 +34,6 @@ _POINTS = 32
 """Points of a stretch at which it is asked what ran: what takes 3 % of it is met."""
 _WORK = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC)
 _GIVING = {None: 0, Giving.PYTHON: 1, Giving.C: 2}
-_PLACE_SHARE = 0.05
-"""A place is named from this share of the time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Somewhere in the program and the time that passes there, in ns over all used steps."""
-
-    where: Where
-    name: str
-    """The function, annotation or op in words."""
-    ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +84,9 @@ def host_work(facts: Facts, account: Account, cause: Category) -> HostWork | Non
         steps=int(np.unique(rows).size),
         told_share=_share(told, inside, weight),
         giving_share=_share(giving, inside, weight),
-        places=_places(facts, inside, weight),
+        places=find_places(facts.locator, inside, weight, own_names=True),
         evidence=_evidence(facts, found, device),
     )
-
-
-def placed(work: HostWork) -> tuple[Where, ...]:
-    """The places that are more than a name, longest first."""
-    return tuple(dict.fromkeys(place.where for place in work.places if place.where))[:SHOWN]
 
 
 def in_words(facts: Facts, work: HostWork, doing: str) -> str:
@@ -122,7 +106,9 @@ def in_words(facts: Facts, work: HostWork, doing: str) -> str:
             else "It lies between launches of a step"
         )
         text += f" {where}."
-    listed = [f"{place.name} {format_ns(facts.per_step(place.ns))}" for place in work.places[:SHOWN]]
+    listed = [
+        f"{place.name} {format_ns(facts.per_step(place.ns))} ({format_share(place.share)})" for place in work.places
+    ]
     return text + (f" Per step: {', '.join(listed)}." if listed else "")
 
 
@@ -142,17 +128,7 @@ def _stretches(facts: Facts, account: Account, cause: Category) -> _Stretches:
     thread = gaps.thread[pieces.gap[chosen]]
     start, end = pieces.start[chosen], pieces.end[chosen]
     between = crosses_step(account)[pieces.gap[chosen]]
-    return _Stretches(start, end, _busy_thread(facts, thread, start, end), between)
-
-
-def _busy_thread(facts: Facts, thread: I32, start: I64, end: I64) -> I32:
-    """The launching thread where it did something, else the main one, which hands it work."""
-    track = np.where(thread >= 0, thread, facts.host.main).astype(np.int32)
-    for other in np.unique(track[track != facts.host.main]).tolist():
-        mine = np.flatnonzero(track == other)
-        active = iv.covered_between(facts.host.active(other), start[mine], end[mine])
-        track[mine[active == 0]] = facts.host.main
-    return track
+    return _Stretches(start, end, busy_thread(facts.host, thread, start, end), between)
 
 
 def _sampled(facts: Facts, found: _Stretches) -> tuple[I32, F64]:
@@ -187,21 +163,6 @@ def _share(chosen: Bools, inside: I32, weight: F64) -> float:
     return float(weight[counted].sum() / weight.sum()) if weight.size else 0.0
 
 
-def _places(facts: Facts, inside: I32, weight: F64) -> tuple[Place, ...]:
-    total = weight.sum()
-    inside, weight = inside[inside >= 0], weight[inside >= 0]
-    groups = facts.locator.group(inside) if inside.size else np.empty(0, np.intp)
-    found: dict[str, Place] = {}
-    for group, first in zip(*np.unique(groups, return_index=True), strict=True):
-        where = facts.locator.where(int(inside[first]))
-        name = _name(where) or f"`{facts.trace.name_of(int(inside[first]))}`"
-        key = f"{where.file}:{where.line}:{name}"
-        before = found.get(key, Place(where, name, 0))
-        found[key] = Place(before.where, name, before.ns + round(float(weight[groups == group].sum())))
-    longest = sorted(found.values(), key=lambda place: -place.ns)
-    return tuple(place for place in longest if place.ns >= _PLACE_SHARE * total)
-
-
 def _without_markers(facts: Facts, inside: I32) -> I32:
     """A step's marker says nothing of what runs in it; what encloses it may."""
     markers = np.zeros(len(facts.trace.slices) + 1, np.bool_)
@@ -210,12 +171,6 @@ def _without_markers(facts: Facts, inside: I32) -> I32:
     while (on_marker := (inside >= 0) & markers[inside]).any():
         inside[on_marker] = facts.trace.slices.parent[inside[on_marker]]
     return inside
-
-
-def _name(where: Where) -> str | None:
-    if where.function:
-        return f"`{where.function}`"
-    return next((f"`{part}`" for part in (where.annotation, where.op, where.module) if part), None)
 
 
 def _evidence(facts: Facts, found: _Stretches, device: int | None) -> tuple[Evidence, ...]:
@@ -293,7 +248,7 @@ def host_finding(
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=None if device is None else reduce(or_, (without_host_time(facts, cause) for cause in works)),
-        where=tuple(dict.fromkeys(where for work in works.values() for where in placed(work)))[:SHOWN],
+        where=placed(place for work in works.values() for place in work.places),
         evidence=tuple(piece for work in works.values() for piece in work.evidence)[:SHOWN],
     )
 

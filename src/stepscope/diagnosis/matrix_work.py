@@ -13,8 +13,10 @@ from stepscope.analysis.kernels import LOW_PRECISION, KernelGroup, KernelUse
 from stepscope.analysis.narrower import halved_by_autocast, shares_in_format
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.phases import Phase, device_phases, phase_code
+from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.roofline import Work
-from stepscope.analysis.where import Where
+from stepscope.diagnosis.evidence import placed
+from stepscope.diagnosis.evidence import shares as by_place
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import LOSS_SCALING, SIXTEEN_BITS, TF32, remedy
 from stepscope.hardware.peaks import DevicePeaks
@@ -111,6 +113,8 @@ def matrix_finding(
 ) -> Finding:
     """Chosen kernels would take less time in the format ``target``."""
     facts, uses = work.facts, work.uses(chosen)
+    places = _places(facts, uses)
+    why += by_place(facts, places, "Their time")
     shares = None if work.peaks is None else shares_in_format(work.work, work.rows(chosen), work.peaks, target)
     if shares is None:
         change, saving = None, None
@@ -130,7 +134,7 @@ def matrix_finding(
         fix=paragraphs(fix),
         basis="modelled",
         confidence="low",
-        where=_places(facts, uses),
+        where=placed(places),
         cost_ns_per_step=work.cost(uses),
         saving_ns_per_step=saving,
         change=change,
@@ -170,19 +174,12 @@ def _short(name: str) -> str:
     return re.split(r"[<(]", name.removeprefix("void "))[0] or name[:60]
 
 
-def _places(facts: Facts, uses: list[KernelUse]) -> tuple[Where, ...]:
+def _places(facts: Facts, uses: list[KernelUse]) -> tuple[Place, ...]:
     """Where most time of these kernels is launched from; ops compiled by XLA say themselves where they come from."""
     activity = next(a for a in facts.activities if a.device == uses[0].device)
     slices, names = facts.trace.slices, {use.name for use in uses}
     codes = [code for code, text in enumerate(facts.trace.strings) if text in names]
     compiled = np.isin(activity.slice, facts.trace.xla_ops.slice)
     rows = np.flatnonzero((activity.launched | compiled) & np.isin(slices.name[activity.slice], codes))
-    if rows.size == 0:
-        return ()
-    told_by = np.where(compiled, activity.slice, activity.call)
-    group = facts.locator.group(told_by[rows])
-    total = np.bincount(group, (activity.end - activity.start)[rows])
-    first = {number: int(at) for at, number in reversed(list(enumerate(group.tolist())))}
-    order = np.argsort(-total, kind="stable")[:SHOWN].tolist()
-    places = (facts.locator.where(int(told_by[rows[first[number]]])) for number in order)
-    return tuple(dict.fromkeys(place for place in places if place))
+    told_by = np.where(compiled, activity.slice, activity.call)[rows].astype(np.int32)
+    return find_places(facts.locator, told_by, (activity.end - activity.start)[rows])

@@ -146,6 +146,35 @@ def gives_ops(frame: str) -> Giving | None:
     return Giving.PYTHON if _GIVING.search(text) else Giving.C if _GIVING_C.search(text) else None
 
 
+def is_frameworks_own(frame: str) -> bool:
+    """Whether a Python frame is a framework's own code around its ops, which compiled code does without.
+
+    Walks over the modules of a model are not: they take as long as it has modules, wherever they are called.
+
+    >>> is_frameworks_own("torch/nn/modules/module.py(1747): _call_impl")
+    True
+    >>> is_frameworks_own("torch/nn/modules/module.py(2696): named_modules")
+    False
+    """
+    text = frame[:_LONGEST].replace("\\", "/")
+    return _OWN.search(text) is not None and not _WALKS.search(text)
+
+
+def only_wraps(frame: str) -> bool:
+    """Whether a Python frame is of the standard library's wrappers: what they call says what runs.
+
+    >>> only_wraps("contextlib.py(132): __enter__"), only_wraps("json/encoder.py(183): encode")
+    (True, False)
+    """
+    return _WRAPS.search(frame[:_LONGEST].replace("\\", "/")) is not None
+
+
+_OWN = re.compile(r"(?:^|/)(?:torch/(?!utils/tensorboard/)|torch_xla/|triton/|jax/|jaxlib/|tensorflow/|keras/)")
+_WALKS = re.compile(
+    r"(?:^|/)torch/nn/modules/module\.py\(\d+\): (?:_?named_(?:members|modules|parameters|buffers|children)|modules"
+    r"|parameters|buffers|children|state_dict|apply|_apply|train|eval|requires_grad_|get_submodule|get_parameter)$"
+)
+_WRAPS = re.compile(r"(?:^|/)(?:contextlib|functools)\.py\(|^<frozen |^<string>\(|(?:^|/)torch/utils/_contextlib\.py\(")
 _GIVING = re.compile(
     r"(?:^|/)torch/(?:(?:nn|optim|autograd|amp|_dynamo|_functorch|fx|distributed)/"
     r"|(?:_tensor|_ops|_compile|_jit_internal|functional|overrides|utils/(?:_contextlib|_foreach_utils|checkpoint))"

@@ -67,7 +67,7 @@ def _same_site(facts: Facts, slices: tuple[int, ...], sites: I64) -> I32:
 def without_launch_gaps(facts: Facts) -> Change:
     """One launch runs what many do now, so that ops follow each other: the host time goes in which a device had run dry
     between two launches. What else dispatching takes stays, since no graph or compiler takes all of it away, and so do
-    ops that compute on the host.
+    ops that compute on the host and functions that launch nothing.
     """
     spans = iv.EMPTY
     for account in facts.working:
@@ -77,7 +77,7 @@ def without_launch_gaps(facts: Facts) -> Change:
         chosen = short & np.isin(pieces.category, (Category.LAUNCH.code, Category.LAUNCH_LATENCY.code))
         waiting = pieces.start[chosen], pieces.end[chosen]
         spans = iv.union(*(np.concatenate(part) for part in zip(spans, waiting, strict=True)))
-    spans = iv.subtract(spans, facts.host_op_time)
+    spans = iv.subtract(iv.subtract(spans, facts.host_op_time), facts.silent_time)
     return Change(host=dict.fromkeys(facts.launching_tracks, spans))
 
 

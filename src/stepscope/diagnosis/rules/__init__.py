@@ -23,6 +23,7 @@ from stepscope.diagnosis.rules import (
     graph_cut_early,
     host_contention,
     host_ops,
+    hot_python,
     input_bound,
     launch_bound,
     launched_in_turn,
@@ -52,6 +53,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     graph_building.find,
     transfer.find,
     # Launches and placement
+    hot_python.find,
     launch_bound.find,
     host_contention.find,
     host_ops.find,

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.dispatch import launched_at, waited_for
-from stepscope.diagnosis.evidence import SHOWN
+from stepscope.diagnosis.dispatch import waited_for
+from stepscope.diagnosis.evidence import SHOWN, placed, shares
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.names.compiled_code import compiled_frame, resumed_at
 from stepscope.trace import intervals as iv
@@ -39,7 +39,7 @@ def find(facts: Facts) -> list[Finding]:
         starts = np.where(activity.launched, facts.trace.slices.start_ns[activity.call], -1)
         inside = np.searchsorted(between[0], starts, "right") - 1
         broken = (inside >= 0) & (starts < between[1][inside]) & (starts >= 0)
-        waited = waited_for(facts, account, broken)
+        waited = waited_for(facts, account, activity, broken)
         if not waited.cost_ns_per_step:
             continue
         resumed = f" Graphs are resumed in {', '.join(list(told)[:SHOWN])}." if told else ""
@@ -51,6 +51,7 @@ def find(facts: Facts) -> list[Finding]:
                 why=(
                     f"{format_times(len(between[0]) / len(facts.used))} per step one compiled region ends, ops run "
                     f"eagerly, and another region begins; the device waits for the launches between.{resumed}"
+                    + shares(facts, waited.places, "The waiting")
                 ),
                 fix=paragraphs(_FIX),
                 basis="measured" if told else "heuristic",
@@ -58,7 +59,7 @@ def find(facts: Facts) -> list[Finding]:
                 cost_ns_per_step=waited.cost_ns_per_step,
                 saving_ns_per_step=waited.cost_ns_per_step,
                 change=waited.change(facts),
-                where=launched_at(facts, activity, broken),
+                where=placed(waited.places),
             )
         )
     return found

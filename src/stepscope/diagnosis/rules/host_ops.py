@@ -13,8 +13,8 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.where import Where
-from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
+from stepscope.analysis.places import find_places
+from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import ON_DEVICE, remedy
 from stepscope.limits import RECURS_SHARE
@@ -44,7 +44,7 @@ def _found(facts: Facts, account: Account) -> Finding | None:
     cost = facts.per_step(iv.measure(iv.intersect(spans, waits)))
     if not cost or steps < max(2, RECURS_SHARE * len(facts.used)):
         return None
-    names, places = _by_place(facts, ops, waited)
+    names, places = _names(facts, ops, waited), find_places(facts.locator, ops, waited)
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return Finding(
         rule="ops_on_host",
@@ -53,7 +53,7 @@ def _found(facts: Facts, account: Account) -> Finding | None:
         why=(
             f"{format_mean(ops.size / len(facts.used))} ops per step compute on the host "
             f"({_listed(facts, ops, length)}); for {format_ns(cost)} of that the device has nothing to do. "
-            "The saving leaves out what they take on the device instead."
+            "The saving leaves out what they take on the device instead." + shares(facts, places, "The waiting")
         ),
         fix=paragraphs(remedy(ON_DEVICE, facts.workload)),
         basis="measured",
@@ -61,21 +61,16 @@ def _found(facts: Facts, account: Account) -> Finding | None:
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=Change(host=dict.fromkeys(facts.launching_tracks, spans)),
-        where=places,
+        where=placed(places),
         evidence=slices_as_evidence(facts, ops[np.argsort(-waited, kind="stable")[:SHOWN]].tolist()),
     )
 
 
-def _by_place(facts: Facts, ops: I32, waited: I64) -> tuple[list[str], tuple[Where, ...]]:
-    """Names and places of the ops, those first for which the device waits most."""
-    groups = facts.locator.group(ops)
-    total = np.bincount(groups, waited)
-    first = {int(group): int(op) for group, op in zip(groups[::-1], ops[::-1], strict=True)}
-    often = np.argsort(-total, kind="stable")[:SHOWN].tolist()
-    places = tuple(dict.fromkeys(place for group in often if (place := facts.locator.where(first[group]))))
+def _names(facts: Facts, ops: I32, waited: I64) -> list[str]:
+    """Names of the ops, those first for which the device waits most."""
     order = np.argsort(-np.bincount(facts.trace.slices.name[ops], waited), kind="stable")
     known = set(facts.trace.slices.name[ops].tolist())
-    return [facts.trace.strings[code] for code in order.tolist() if code in known], places
+    return [facts.trace.strings[code] for code in order.tolist() if code in known]
 
 
 def _listed(facts: Facts, ops: I32, length: I64) -> str:

@@ -15,19 +15,15 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.idle import Gaps
-from stepscope.analysis.where import Where, parse_frame
-from stepscope.diagnosis.evidence import SHOWN, capture_slows_host
+from stepscope.analysis.where import Where
+from stepscope.diagnosis.dispatch import dispatching, launched_at
+from stepscope.diagnosis.evidence import SHOWN, capture_slows_host, placed, shares
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import LAUNCH, remedy
 from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
-from stepscope.trace import intervals as iv
-from stepscope.trace.forest import inherit
-from stepscope.trace.tables import I32, I64, NULL, Kind
+from stepscope.trace.tables import I64, NULL
 from stepscope.units import format_ns, format_times
 from stepscope.whatif.changes import without_launch_gaps
-
-PLACE_SHARE = 0.05
-"""A place is named from this share of the waiting."""
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -48,8 +44,8 @@ def _launch_time(facts: Facts, account: Account) -> I64:
     gaps, pieces = account.idle.gaps, account.idle.pieces
     waiting = np.isin(pieces.category, [Category.LAUNCH.code, Category.LAUNCH_LATENCY.code])
     start, end = pieces.start[waiting], pieces.end[waiting]
-    # Ops that compute on the host (`ops_on_host`) are no launching.
-    length = end - start - iv.covered_between(facts.host_op_time, start, end)
+    # Ops that compute on the host (`ops_on_host`) and functions that launch nothing (`hot_python`) are no launching.
+    length = dispatching(facts, start, end)
     per_gap = np.bincount(pieces.gap[waiting], length, len(gaps)).astype(np.int64)
     row = np.searchsorted(account.rows.bounds, gaps.start, "right") - 1
     counted = np.isin(row, facts.used_rows(account)) & (gaps.end - gaps.start <= LAUNCH_GAP_NS)
@@ -63,7 +59,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
     longest = np.sort(waiting[np.argsort(-per_gap[waiting], kind="stable")][:SHOWN])
     median = int(np.median(activity.end - activity.start))
     pause = int(np.median(per_gap[waiting]))
-    places = _places(facts, gaps.cause_op[waiting], activity, per_gap[waiting])
+    places = launched_at(facts, activity, gaps.cause_op[waiting], per_gap[waiting])
     return Finding(
         rule="launch_bound",
         device=activity.device,
@@ -75,9 +71,10 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
         why=(
             f"{format_times(waiting.size / len(facts.used))} per step the device runs dry before the next launch: half "
             f"of its ops take under {format_ns(median)}, and half of these waits take over {format_ns(pause)}."
+            + shares(facts, places, "The waiting")
         ),
-        fix=paragraphs(remedy(LAUNCH, facts.workload).format(optimizer=_optimizer_lines(facts, places))),
-        where=places,
+        fix=paragraphs(remedy(LAUNCH, facts.workload).format(optimizer=_optimizer_lines(facts, placed(places)))),
+        where=placed(places),
         evidence=tuple(
             Evidence(
                 facts.trace.name_of(int(activity.slice[gaps.op[g]])),
@@ -111,35 +108,3 @@ def _floor(gaps: Gaps) -> int:
     """What stays between kernels that one launch runs: this trace's own pause between queued ops, else 1 µs."""
     queued = (gaps.launch != NULL) & (gaps.launch_end < gaps.start) & (gaps.end - gaps.start < LATENCY_CAP_NS)
     return int(np.median((gaps.end - gaps.start)[queued])) if queued.any() else GRAPH_PAUSE_NS
-
-
-def _places(facts: Facts, ops: I32, activity: DeviceActivity, weight: I64) -> tuple[Where, ...]:
-    """The functions, annotations and modules in which most of the waiting is launched: a line per op says nothing."""
-    trace, slices = facts.trace, facts.trace.slices
-    ids = np.arange(len(slices), dtype=np.int32)
-    calls = activity.call[ops]
-    users = [code for code, text in enumerate(trace.strings) if (frame := parse_frame(text)) and frame.is_users]
-    kinds = {
-        "frame": (slices.kind == Kind.PYTHON_FRAME) & np.isin(slices.name, users),
-        "annotation": slices.kind == Kind.ANNOTATION,
-        "module": slices.kind == Kind.MODULE,
-    }
-    places: list[Where] = []
-    for part, chosen in kinds.items():
-        nearest = inherit(np.where(chosen, ids, np.int32(-1)), slices.parent)[calls]
-        known = (nearest >= 0) & (calls >= 0)
-        names, dense = np.unique(slices.name[nearest[known]], return_inverse=True)
-        total = np.bincount(dense, weight[known], names.size)
-        for at in np.argsort(-total, kind="stable")[:2].tolist():
-            if names.size and total[at] >= PLACE_SHARE * weight.sum() and trace.strings[int(names[at])]:
-                places.append(_place(part, trace.strings[int(names[at])]))
-    return tuple(places)
-
-
-def _place(part: str, name: str) -> Where:
-    if part == "annotation":
-        return Where(annotation=name)
-    frame = parse_frame(name)
-    if part == "frame" and frame is not None:
-        return Where(frame.file, frame.line, frame.function)
-    return Where(module=name.removeprefix("nn.Module: "))

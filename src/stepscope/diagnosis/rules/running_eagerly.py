@@ -3,7 +3,9 @@
 Statement: what the device waits for ops that are launched outside compiled code, in at least ``LAUNCH_SHARE`` of the
 step. Such ops are: with PyTorch those outside every region of ``torch.compile``, where the profile has one; with
 TensorFlow those of eager ops; with JAX programs of one or two ops, of which a step starts ``EAGER_PROGRAMS`` or more.
-Where ``graph_breaks`` or ``launch_bound`` speak too, they speak of some of the same time.
+Functions among the launches that launch nothing (``hot_python``) and ops that compute on the host are not part of it:
+compiled code does not take them away. Where ``graph_breaks`` or ``launch_bound`` speak too, they speak of some of the
+same time.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.dispatch import launched_at, waited_for
+from stepscope.diagnosis.dispatch import waited_for
+from stepscope.diagnosis.evidence import placed, shares
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import COMPILE_ALL, JAX, PYTORCH, TENSORFLOW, remedy
 from stepscope.limits import EAGER_PROGRAMS, LAUNCH_SHARE
@@ -30,7 +33,7 @@ def find(facts: Facts) -> list[Finding]:
         eager = _eager(facts, activity)
         if eager is None or not eager.any() or not facts.used_ns:
             continue
-        waited = waited_for(facts, account, eager)
+        waited = waited_for(facts, account, activity, eager)
         if waited.cost_ns_per_step * len(facts.used) < LAUNCH_SHARE * facts.used_ns:
             continue
         rows = np.array(facts.used_rows(account), np.intp)
@@ -47,6 +50,7 @@ def find(facts: Facts) -> list[Finding]:
                     f"{format_mean((mine & eager).sum() / len(facts.used))} of "
                     f"{format_mean(mine.sum() / len(facts.used))} device ops per step, {format_share(share)} of their "
                     "time, are launched outside of compiled code, and the device waits for those launches."
+                    + shares(facts, waited.places, "The waiting")
                 ),
                 fix=paragraphs(remedy(COMPILE_ALL, facts.workload)),
                 basis="modelled",
@@ -54,7 +58,7 @@ def find(facts: Facts) -> list[Finding]:
                 cost_ns_per_step=waited.cost_ns_per_step,
                 saving_ns_per_step=waited.cost_ns_per_step,
                 change=waited.change(facts),
-                where=launched_at(facts, activity, mine & eager),
+                where=placed(waited.places),
             )
         )
     return found

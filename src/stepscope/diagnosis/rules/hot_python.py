@@ -1,0 +1,106 @@
+"""hot_python: Python functions that launch nothing are called between launches, and the device waits for them.
+
+Statement: calls of one Python function (the program's own or a library's, with all that it calls) in which no op runs
+and nothing is launched, on a thread that launches, while the device has nothing to do and the accounting books that to
+``launch``: all calls of a function together take at least ``HOT_PYTHON_SHARE`` of the used steps. Walks over a model's
+modules count, PyTorch's other code around its ops does not: that is launching. Stretches of a millisecond or more are
+``python`` and told by ``between_steps``. Needs recorded Python frames.
+"""
+
+from __future__ import annotations
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.places import find_places
+from stepscope.analysis.silent import Silence, SilentFunction
+from stepscope.analysis.where import Frame, Where, parse_frame
+from stepscope.diagnosis.evidence import slices_as_evidence
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import PYTORCH, Remedies, remedy
+from stepscope.limits import PLACES_SHOWN
+from stepscope.units import format_mean, format_ns, format_share
+from stepscope.whatif.change import Change
+
+_LOOKED_AT = 1_000
+"""Calls of a function whose place is looked up: those the device waits for longest."""
+
+_FIX: Remedies = {
+    PYTORCH: """\
+Ask once and keep the answer, outside of the loop: what a walk over the modules finds (their device, their dtype, their
+hooks) does not change from step to step.
+    device = next(model.parameters()).device      # before the loop, not in it
+    @functools.cached_property                    # in a class of your own
+Where a library does it, look for the call that leaves it out (pass the device or dtype, a lower-level function), or for
+a newer version. Checks and messages of every call can run every N steps.""",
+    None: """\
+Ask once and keep the answer, outside of the loop (`functools.cached_property`, a variable), or do it every N steps.
+Where a library does it, look for the call that leaves it out, or for a newer version.""",
+}
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device."""
+    return [
+        _finding(facts, account, silent)
+        for (_, account), silent in zip(facts.devices, facts.silences, strict=True)
+        if silent.functions
+    ]
+
+
+def _finding(facts: Facts, account: Account, silent: Silence) -> Finding:
+    shown = silent.functions[:PLACES_SHOWN]
+    cost = facts.per_step(sum(function.ns for function in silent.functions))
+    calls = [int(call) for function in shown for call in function.calls[:2]]
+    where = dict.fromkeys(place for function in shown for place in (_own(function), _caller(facts, function)) if place)
+    share = format_share(cost * len(facts.used) / facts.used_ns)
+    return Finding(
+        rule="hot_python",
+        device=account.rows.device,
+        title="Python functions that launch nothing hold up the launches",
+        why=(
+            f"For {format_ns(cost)} per step ({share}) the device waits between launches while functions run that "
+            f"launch nothing: {'; '.join(_told(facts, function) for function in shown)}. Each time is that of the "
+            "function and all that it calls."
+        ),
+        fix=paragraphs(remedy(_FIX, facts.workload)),
+        cost_ns_per_step=cost,
+        saving_ns_per_step=cost,
+        change=Change(host=dict(silent.spans)),
+        confidence="medium",
+        where=tuple(where)[:PLACES_SHOWN],
+        evidence=slices_as_evidence(facts, calls, device=account.rows.device),
+    )
+
+
+def _told(facts: Facts, function: SilentFunction) -> str:
+    frame = parse_frame(function.name)
+    name = f"`{frame.function}` ({frame.file}:{frame.line})" if frame else f"`{function.name}`"
+    callers = dict.fromkeys(place for place in (_by(facts, function), _caller(facts, function)) if place)
+    by = " below ".join(f"`{place.function}` ({place.file}:{place.line})" for place in callers)
+    often = format_mean(function.calls.size / len(facts.used))
+    return f"{name} {format_ns(facts.per_step(function.ns))} in {often} calls" + (f" from {by}" if by else "")
+
+
+def _by(facts: Facts, function: SilentFunction) -> Where | None:
+    """The function outside of the standard library that calls it where the device waits longest."""
+    frames = (parse_frame(facts.trace.name_of(at)) for at in facts.locator.enclosing(int(function.calls[0]))[1:])
+    told = (frame for frame in frames if frame and (frame.is_users or frame.is_of_a_chosen_library))
+    return next((Where(frame.file, frame.line, frame.function) for frame in told), None)
+
+
+def _own(function: SilentFunction) -> Where | None:
+    frame = parse_frame(function.name)
+    return Where(frame.file, frame.line, frame.function) if frame else None
+
+
+def _caller(facts: Facts, function: SilentFunction) -> Where | None:
+    """The user's function from which most of its time is called; None where none was recorded."""
+    calls = function.calls[:_LOOKED_AT]
+    parents = facts.trace.slices.parent[calls]
+    places = find_places(facts.locator, parents, facts.trace.slices.dur_ns[calls])
+    known = (place.where for place in places if place.where.file is not None)
+    return next((Where(place.file, place.line, place.function) for place in known if _is_users(place)), None)
+
+
+def _is_users(place: Where) -> bool:
+    return Frame(place.file or "", place.line or 0, place.function or "").is_users
