@@ -343,9 +343,38 @@ send_recv      -        recv-done.2
 # Custom kernels of inference engines and symmetric memory.
 all_reduce     bf16     void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(RankData*)
 all_reduce     bf16     void multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*)
-generic        -        void c10d::symmetric_memory::barrier_kernel(unsigned int**)
+barrier        -        void c10d::symmetric_memory::barrier_kernel(unsigned int**)
 all_to_all     -        all_to_all_dispatch_kernel
-generic        fp16     userbuffers_fp16_sum_inplace_gpu_rw
+all_reduce     fp16     userbuffers_fp16_sum_inplace_gpu_rw
+reduce_scatter fp16     void userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int)
+all_gather     fp16     void userbuffers_fp16_sum_inplace_gpu_rw_ag<8>(int)
+send_recv      -        kuserbuffers_pushsend(int*, int*, int4*, int4*, int)
+all_reduce     bf16     void (anonymous namespace)::two_shot_all_reduce_kernel_inplace<c10::BFloat16, 16, 2>(P)
+all_reduce     fp16     void quickreduce::allreduce_prototype_twoshot<AllReduceTwoshot<__half, Q4<__half>>, __half>(P)
+reduce_scatter bf16     void aiter::reduce_scatter_cross_device_store<__hip_bfloat16, 8>(P)
+reduce_scatter -        _ZN5aiter33reduce_scatter_cross_device_storeIDF16bLi8EEEvPNS_8RankDataE
+all_gather     -        mscclpp::collective::allgatherFullmesh2(P)
+generic        fp16     void mscclpp::executionKernel<__half>(int)
+# NVSHMEM and rocSHMEM called by the host.
+barrier        -        void barrier_on_stream_kernel_threadgroup<(threadgroup_t)1>(int, int)
+barrier        -        _Z36barrier_on_stream_kernel_threadgroupIL13threadgroup_t1EEvii
+all_gather     fp32     void fcollect_on_stream_kernel<float>(int, float*)
+send_recv      -        nvshmemi_proxy_rma_entrypoint_blocking(P)
+barrier        -        rocshmem::rocshmem_barrier_all_kernel()
+all_to_all     -        c10d::nvshmem_extension::allToAllV(P)
+# Tokens to experts and back, whoever took over DeepEP's kernels, demangled or not.
+all_to_all     bf16     void deep_ep::intranode::combine<__nv_bfloat16, 8, 768, 4096>(P)
+all_to_all     -        void deep_ep::intranode::notify_dispatch<8>(P)
+barrier        -        void deep_ep::intranode::barrier<8>(int**, int)
+all_to_all     -        _ZN7deep_ep9intranode8dispatchILi8ELi768ELi4096EEEvP4int4
+all_to_all     -        void primus_turbo::deep_ep::intranode::dispatch<8, 768, 4096>(P)
+all_to_all     -        uccl::intranode::cached_notify_combine(P)
+all_to_all     -        void nixl_ep::dispatch<true>(P)
+all_to_all     -        void hybrid_ep::combine_kernel<8>(P)
+all_to_all     bf16     EpDispatchInterNodeKernel_bf16
+all_to_all     bf16     void mori::moe::EpCombineIntraNodeKernel<hip_bfloat16>(P)
+all_to_all     -        void tensorrt_llm::kernels::moe_comm::moeA2ADispatchKernel<Policy>(P)
+all_to_all     -        void a2a_combine_recv_kernel<true>(P)
 all_reduce     fp16     void tensorrt_llm::kernels::oneShotAllReduceKernel<__half>(P)
 all_reduce     fp16     void flashinfer::trtllm_allreduce_fusion::\
 allreduce_fusion_kernel_oneshot_lamport<__half>(P)
@@ -403,13 +432,32 @@ def test_types_among_template_arguments(spelling: str, precision: Precision | No
         "blockAllReduce",
         "triton_per_fused_all_reduce_0",
         "void broadcast_add_kernel<float>(P)",
+        "void cta_allreduce<float>(P)",
+        "void deep_ep::layout::get_dispatch_layout<256, 32, 8>(P)",  # counts tokens, on one device
+        "void flash::flash_fwd_splitkv_combine_kernel<Traits>(P)",
+        "void vllm::moe::moe_combine_kernel<float>(P)",
+        "void dispatch_kernel<float>(P)",
+        "triton_poi_fused_add_all_reduce_4",  # what Inductor fused behind an all-reduce
     ],
 )
 def test_kernels_that_only_sound_like_collectives(name: str) -> None:
     assert describe(name).collective is None
 
 
-@pytest.mark.parametrize("name", ["", "my_kernel", "fusion_12", "(((((", "<<<>>>", "_ZN9999", "_ZN", "void"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "void cutlass::device_kernel<bytedance::flux::GemmRS<ReduceScatter>>(P)",
+        "gemm_allreduce_nvls_kernel",
+        "kernel_consumer_gemm_allgather",
+    ],
+)
+def test_a_product_that_communicates_is_a_product(name: str) -> None:
+    traits = describe(name)
+    assert (traits.family, traits.collective) == (F.GEMM, None)
+
+
+@pytest.mark.parametrize("name", ["", "my_kernel", "fusion_12", "(((((", "<<<>>>", "_ZN9999", "_ZN", "_Z9999", "void"])
 def test_a_name_that_says_nothing_is_unknown_never_no(name: str) -> None:
     traits = describe(name)
     assert (traits.family, traits.tensor_core, traits.precision) == (F.UNKNOWN, UNKNOWN, None)

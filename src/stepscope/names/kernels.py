@@ -7,7 +7,13 @@ explains it.
 
 Sources of the conventions: CUTLASS (``tools/library``, operation names), the PTX ISA (shapes of ``mma``),
 Tensile (kernel naming parameters), the sources of MIOpen, Composable Kernel, NCCL (``src/device``) and
-PyTorch (``aten/src/ATen/native/cuda``), and the kernels of public profiles.
+PyTorch (``aten/src/ATen/native/cuda``), and the kernels of public profiles. Of kernels that communicate also
+the custom all-reduces of vLLM, SGLang and AITER (``cross_device_reduce``, ``quickreduce``), of TensorRT-LLM and
+FlashInfer, PyTorch's symmetric memory (``torch/csrc/distributed/c10d/symm_mem``), Transformer Engine's
+userbuffers, MSCCL++, what the hosts of NVSHMEM and rocSHMEM launch (``*_on_stream_kernel``), and what carries
+tokens to experts: DeepEP and those that took over its kernels (UCCL, NIXL, Primus-Turbo, Hybrid-EP), MORI,
+pplx-garden, TensorRT-LLM's ``moeA2A``. A kernel that multiplies matrices and communicates meanwhile (Flux,
+``gemm_allreduce``) is a product: the device computes in it.
 """
 
 from __future__ import annotations
@@ -104,21 +110,31 @@ def describe(name: str) -> KernelTraits:
     return KernelTraits(family, None, tensor_core, reason, eligible, precision, evidence)
 
 
-_KINDS = (
-    (Collective.REDUCE_SCATTER, re.compile(r"reduce[_-]?scatter")),
-    (Collective.ALL_REDUCE, re.compile(r"all[_-]?reduce|cross_device_reduce")),
-    (Collective.ALL_GATHER, re.compile(r"all[_-]?gather")),
-    (Collective.ALL_TO_ALL, re.compile(r"all[_-]?to[_-]?all|deep_ep::")),
-    (Collective.BROADCAST, re.compile(r"broadcast")),
-    (Collective.SEND_RECV, re.compile(r"send_?recv|collective-permute|(?:^|[%_:])(?:send|recv)(?:[_:.-]|$)")),
-    (Collective.REDUCE, re.compile(r"reduce")),
-)
+_KINDS = tuple((kind, re.compile(pattern)) for kind, pattern in (
+    (Collective.REDUCE_SCATTER, r"reduce[_-]?scatter|userbuffers_\w{0,80}_rs(?![a-z])"),
+    (Collective.ALL_GATHER, r"all[_-]?gather|fcollect|userbuffers_\w{0,80}_ag(?![a-z])"),
+    (Collective.ALL_REDUCE, r"all[_-]?reduce|cross_device_reduce|^(?:void )?rdxn_|userbuffers_fp16_sum_inplace"),
+    (Collective.ALL_TO_ALL, r"all[_-]?to[_-]?all|exchangesplitandoffset"),
+    (Collective.BARRIER, r"barrier|sync_all|device_sync|^(?:void )?sync_on_stream|clean_low_latency_buffer"),
+    (Collective.ALL_TO_ALL, r"dispatch|combine"),
+    (Collective.BROADCAST, r"broadcast"),
+    (Collective.SEND_RECV, r"send_?recv|collective-permute|(?:^|[%_:])(?:send|recv)(?:[_:.-]|$)|userbuffers_push"
+                           r"|(?:put|wait)_signal|proxy_rma"),
+    (Collective.REDUCE, r"reduce"),
+))
 _REDUCING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE, Collective.GENERIC)
 _LIBRARY = re.compile(
-    r"^(?:void )?(?:nccl|rccl|msccl|gloo:|oneccl|ccl::|hccl|hcom_|c10d::|nvshmem|deep_ep::)")
+    r"^(?:void )?(?:nccl|rccl|msccl(?!pp)|gloo:|oneccl|ccl::|hccl|hcom_|c10d::|nvshmem|rocshmem)")
+_NAMESPACE = re.compile(
+    r"(?:^|::|void )(?:deep_ep|uccl|nixl_ep|hybrid_ep|mori|mscclpp|rocshmem|nvshmem_extension|symmetric_memory)::")
 _CUSTOM = re.compile(
-    r"cross_device_reduce|(?<!warp)(?<!warp_)(?<!block)(?<!block_)(?:all_?reduce|all_?gather|reduce_?scatter)"
-    r"|all_?to_?all|userbuffers_")
+    r"cross_device_reduce|(?<!warp)(?<!warp_)(?<!block)(?<!block_)(?<!cta)(?<!cta_)(?<!wave)(?<!wave_)(?<!quad)"
+    r"(?<!quad_)(?<!thread)(?<!thread_)(?:all_?reduce|all_?gather|reduce_?scatter)|all_?to_?all|userbuffers_"
+    r"|^(?:barrier|sync|fcollect|broadcast|rdxn|quiet|signal_op|signal_wait)\w{0,20}_on_stream_kernel"
+    r"|(?:^|[:_])ep(?:dispatch|combine)[a-z]|moea2a(?:dispatch|combine)kernel|a2a_(?:dispatch|combine)_(?:send|recv)_")
+_LOCAL = re.compile(r"layout|convert_?dispatch|local_?expert_?count|init_array")
+"""What those libraries do on one device alone: counting tokens, arranging what has come."""
+_PRODUCT = re.compile(r"gemm|matmul|flux_")
 _XLA = re.compile(r"^%?(?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-(?:permute|broadcast)"
                   r"|send|recv)(?:-start|-done)?(?:\.\d+)?$")
 _INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|for|spl)_")
@@ -126,8 +142,10 @@ _INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|for|spl)_")
 
 def _collective(lowered: str, about: str) -> Collective | None:
     library = _LIBRARY.search(lowered) or _XLA.search(lowered)
-    if not library and (_INDUCTOR.search(about) or not _CUSTOM.search(about)):
-        return None
+    if not library:
+        exchanges = _NAMESPACE.search(about) or _CUSTOM.search(about)
+        if not exchanges or _INDUCTOR.search(about) or _LOCAL.search(about) or _PRODUCT.search(about):
+            return None
     return next((kind for kind, pattern in _KINDS if pattern.search(about)), Collective.GENERIC)
 
 
@@ -167,7 +185,7 @@ _RULES = tuple((family, eligible, re.compile("|".join(patterns))) for family, el
     (_F.OPTIMIZER, False, r"(?<![a-z])(?:adam|sgd|lamb(?!da)|adagrad|adafactor)|optimizer"),
     (_F.ELEMENTWISE, False, r"elementwise_kernel_with_index|quant|qparam|fp8rowwise"),
     (_F.INDEX, False, r"sort|top_?k|scan|index|gather|scatter|histogram|radix|compact|bykey|cumsum",
-     r"bounds_check|offsets_range|permute_2d|compute_cuda_kernel"),
+     r"bounds_check|offsets_range|dispatch_layout|permute_2d|compute_cuda_kernel"),
     (_F.RANDOM, False, r"dropout|distribution_|(?<![a-z])rand"),
     (_F.REDUCTION, False, r"reduce|(?<![a-z])(?:sum|mean|argmax|argmin)(?![a-z])|loss|nllcriterion"),
     (_F.COPY, False, r"copy|transpose|permute|concat"),

@@ -10,6 +10,8 @@ LONGEST = 16_384
 ANONYMOUS = re.compile(r"\(anonymous namespace\)::|<unnamed>::")
 _OPENING = {">": "<", ")": "(", "]": "[", "}": "{"}
 _LENGTH = re.compile(r"(\d{1,4})")
+_PLAIN = re.compile(r"_ZL?(\d{1,4})")
+"""A mangled function outside of all namespaces: the length of its name follows."""
 _WRAPPER = re.compile(r"(?:^|::)(?:kentry|device_kernel|kernel2?|kernel_entry)$")
 
 
@@ -21,6 +23,8 @@ def base_name(text: str) -> str:
     """
     if text.startswith("_ZN"):
         return _mangled_base(text)
+    if plain := _PLAIN.match(text):
+        return text[plain.end() : plain.end() + int(plain[1])]
     if text.startswith(("Memcpy ", "Memset ")):
         return text
     opened: list[str] = []
