@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from stepscope.analysis.categories import Category
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.evidence import booked
 from stepscope.diagnosis.remedies import ON_DEVICE
-from tests.diagnosis.loops import Step, diagnosed, loop, work
+from tests.diagnosis.loops import Step, diagnosed, facts_with, loop, work
 from tests.kit.builder import TraceDrawing
 
 US = 1_000
@@ -66,6 +69,48 @@ def test_two_ops_are_one_finding_that_names_the_longer_first():
 def test_these_are_no_ops_that_compute_on_the_host(step: Step):
     found = diagnosed(loop(STEP, step))
     assert "ops_on_host" not in [finding.rule for finding in (*found.findings, *found.minor)]
+
+
+def composed(outer: str, inner: str, count: int, *, each_us: int = 2, between_us: int = 1, then_us: int = 0) -> Step:
+    """Between two kernels one op of so many inner ones, a little time between them, and its own time behind them."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        op_us = count * (each_us + between_us) + then_us
+        work(drawing, start, start + 10_000)
+        drawing.host(outer, start + 10_000, op_us)
+        for k in range(count):
+            drawing.host(inner, start + 10_000 + k * (each_us + between_us), each_us)
+        work(drawing, start + 10_000 + op_us, start + STEP)
+
+    return step
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        composed("aten::unflatten_dense_tensors", "aten::narrow", 159),
+        composed("torch::my_views", "aten::view", 159),  # whatever its name
+        composed("aten::rearrange", "aten::empty", 200),  # allocates, no more
+        composed("autograd::engine::evaluate_function: SplitBackward0", "aten::as_strided", 80, each_us=5),
+    ],
+)
+def test_ops_that_make_views_compute_nothing(step: Step):
+    facts = facts_with(loop(STEP, step))
+    found = diagnose(facts)
+    assert "ops_on_host" not in [finding.rule for finding in (*found.findings, *found.minor)]
+    assert booked(facts, facts.accounts[0], Category.LAUNCH) >= 400 * US  # dispatching them it is
+
+
+@pytest.mark.parametrize(
+    ("step", "cost_us"),
+    [
+        (composed("aten::sort", "aten::empty", 3, then_us=OP), OP + 9),  # computes behind its allocations
+        (composed("aten::my_loss", "aten::mul", 1_000), 3_000),  # of many small ops that compute
+    ],
+)
+def test_an_op_that_holds_others_may_compute_too(step: Step, cost_us: int):
+    (finding,) = [found for found in diagnosed(loop(STEP, step)).findings if found.rule == "ops_on_host"]
+    assert finding.cost_ns_per_step == pytest.approx(cost_us * US, rel=0.01)
 
 
 def test_an_op_beside_a_busy_device_costs_nothing():

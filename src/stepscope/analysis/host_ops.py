@@ -10,8 +10,8 @@ import numpy as np
 from stepscope.analysis.host import NO_CAUSE, HostActivity
 from stepscope.analysis.placement import METADATA_OPS
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import holding, inherit, outermost
-from stepscope.trace.tables import I32, Kind
+from stepscope.trace.forest import holding, inherit, outermost, summed
+from stepscope.trace.tables import I32, I64, Bools, Kind
 from stepscope.trace.trace import Trace
 
 _REACHES = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
@@ -36,8 +36,8 @@ def is_computing_op(name: str, framework: str) -> bool:
 
 
 def host_ops(trace: Trace, host: HostActivity, least_ns: int) -> I32:
-    """Ops that compute on the host and take at least so long: outermost ones in which nothing is launched and no
-    runtime of a device is called, outside of what has a cause of its own (the input pipeline, compiling, checkpoints).
+    """Ops that compute on the host, at least so long: outermost ones in which nothing is launched and no runtime of a
+    device is called, outside of what has a cause of its own (the input pipeline, compiling, checkpoints).
     """
     slices, framework = trace.slices, trace.info.framework
     if framework not in _OPS:
@@ -48,9 +48,37 @@ def host_ops(trace: Trace, host: HostActivity, least_ns: int) -> I32:
     if len(trace.nodes):
         computes = np.zeros(len(slices), np.bool_)
         computes[trace.nodes.slice[trace.nodes.placement >= 0]] = True
+        computing = np.where(computes, slices.dur_ns, 0)
     else:
         computes = mapped(slices.name, trace.strings, partial(is_computing_op, framework=framework), np.bool_)
+        computing = summed(_own_time(trace, computes, least_ns), slices.parent)
     computes &= (slices.kind == Kind.HOST_OP) & ~reaches & ~holding(reaches, slices.parent) & ~caused
+    computes &= computing >= least_ns
     outer = outermost(computes, slices.parent)
-    rows = np.flatnonzero((outer == np.arange(len(slices))) & (slices.dur_ns >= least_ns))
-    return rows.astype(np.int32)
+    return np.flatnonzero(outer == np.arange(len(slices))).astype(np.int32)
+
+
+def _own_time(trace: Trace, computes: Bools, least_ns: int) -> I64:
+    """What each op computes itself: its time where it has no inner ops. Of others one long stretch between inner ops
+    is computing, what is shorter is dispatching them: an op that only makes views computes nothing."""
+    slices = trace.slices
+    metadata = mapped(slices.name, trace.strings, METADATA_OPS.__contains__, np.bool_)
+    ops = np.flatnonzero((slices.kind == Kind.HOST_OP) & (computes | metadata)).astype(np.int32)
+    nearest = np.full(len(slices), -1, np.int32)
+    nearest[ops] = ops
+    around = inherit(nearest, slices.parent)[slices.parent[ops]]
+    nested = (slices.parent[ops] >= 0) & (around >= 0)
+    inner, around = ops[nested], around[nested]
+    order = np.argsort(around, kind="stable")
+    inner, around = inner[order], around[order]
+    first = np.append(True, np.diff(around) != 0)[: around.size]
+    start, end = slices.start_ns, slices.start_ns + slices.dur_ns
+    before = np.where(first, start[around], np.roll(end[inner], 1))
+    longest = np.zeros(len(slices), np.int64)
+    np.maximum.at(longest, around, start[inner] - before)
+    last = np.append(first[1:], True)[: around.size]
+    np.maximum.at(longest, around[last], end[around[last]] - end[inner[last]])
+    own = np.where(longest >= least_ns, longest, 0)
+    leaves = np.setdiff1d(ops, around)
+    own[leaves] = slices.dur_ns[leaves]
+    return np.where(computes, own, 0)

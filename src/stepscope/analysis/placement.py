@@ -19,7 +19,11 @@ METADATA_OPS = frozenset(
         *("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "set_", "lift_fresh"),
         *("chunk", "split", "split_with_sizes", "flatten", "unflatten", "unfold", "diagonal", "movedim", "swapaxes"),
         *("to", "contiguous", "result_type", "is_nonzero", "item", "_local_scalar_dense", "numel", "size", "stride"),
-        *("requires_grad_", "resolve_conj", "resolve_neg"),
+        *("requires_grad_", "resolve_conj", "resolve_neg", "view_as", "view_as_real", "view_as_complex", "real"),
+        *("imag", "_conj", "_neg_view", "swapdims", "moveaxis", "adjoint", "ravel", "broadcast_to", "mT", "mH"),
+        *("broadcast_tensors", "tensor_split", "hsplit", "vsplit", "dsplit", "unsafe_chunk", "unsafe_split"),
+        *("unsafe_split_with_sizes", "unflatten_dense_tensors", "squeeze_", "unsqueeze_", "transpose_", "t_"),
+        *("as_strided_", "atleast_1d", "atleast_2d", "atleast_3d", "numpy_T", "matrix_H", "record_stream", "set_data"),
     )
 ) | {"detach", "detach_"}
 """Ops that only describe tensors or hand values over: they compute nothing anywhere."""
