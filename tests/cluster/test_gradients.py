@@ -12,9 +12,9 @@ import pytest
 
 import stepscope
 from stepscope import cli, pipeline
-from stepscope.cluster.collectives import KINDS, Collectives, collectives_of
+from stepscope.analysis.exchange.collectives import KINDS, Collectives
+from stepscope.analysis.exchange.groups import Group
 from stepscope.cluster.gradients import gradients
-from stepscope.cluster.groups import Group
 from stepscope.names.collectives import Collective
 from stepscope.report.gradients import headlines
 from stepscope.trace.tables import NULL
@@ -131,5 +131,5 @@ def test_the_gradients_of_a_real_resnet_are_its_parameters() -> None:
     found = documents.check(profile.document())["analyses"]["gradients"]
     # ResNet-18 has 11,689,512 parameters (torchvision), here in 16 bits.
     assert (found["parameters"], found["bytes_per_parameter"], found["ranks"]) == (11_689_512, 2, 8)
-    assert collectives_of(profile.facts).width == 2
+    assert profile.facts.collectives.width == 2
     assert found["estimate_ns"] < found["ring_estimate_ns"] < found["measured_ns"]

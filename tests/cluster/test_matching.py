@@ -12,9 +12,9 @@ import pytest
 
 from stepscope import pipeline
 from stepscope.analysis.categories import Category
+from stepscope.analysis.exchange.collectives import KINDS
+from stepscope.analysis.exchange.groups import Group
 from stepscope.cluster.bandwidth import Traffic, traffic
-from stepscope.cluster.collectives import KINDS, collectives_of
-from stepscope.cluster.groups import Group
 from stepscope.cluster.job import JobFacts, combine
 from stepscope.cluster.matching import Matched
 from stepscope.cluster.partial import Partial
@@ -185,7 +185,7 @@ def test_output_and_input_tell_the_ranks(
     ]
     path = tmp_path / "rank0.json"
     path.write_bytes(write_kineto(events, header={"distributedInfo": {"rank": 0, "world_size": 128}}))
-    table = collectives_of(pipeline.open_profile(path).facts)
+    table = pipeline.open_profile(path).facts.collectives
     assert [group.size for group in table.groups] == [ranks]
     assert (table.bytes.tolist(), table.element.tolist()) == ([4 * dims[1][0]], [4])
 

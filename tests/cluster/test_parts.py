@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from stepscope import pipeline
-from stepscope.cluster.bandwidth import BUS_FACTORS, bus_factor, traffic
+from stepscope.analysis.exchange.links import BUS_FACTORS, bus_factor
+from stepscope.cluster.bandwidth import traffic
 from stepscope.cluster.chance import p_of_mean
 from stepscope.cluster.clocks import estimate
 from stepscope.cluster.job import combine

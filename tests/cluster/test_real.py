@@ -12,7 +12,7 @@ import pytest
 
 import stepscope
 from stepscope import pipeline
-from stepscope.cluster.collectives import KINDS, Collective, collectives_of
+from stepscope.analysis.exchange.collectives import KINDS, Collective
 from stepscope.jobs import Job
 from tests.captures.environments import framework_python
 from tests.cluster.jobs import check_booked
@@ -134,6 +134,6 @@ def test_two_sampled_ranks_of_128(tmp_path: Path) -> None:
 )
 def test_every_generation_of_names(name: str, kinds: set[Collective], sized: bool) -> None:
     profile = pipeline.open_profile(real_trace(f"kineto/{name}.json.gz"))
-    found = collectives_of(profile.facts)
+    found = profile.facts.collectives
     assert {KINDS[kind] for kind in found.kind} == kinds
     assert bool((found.bytes > 0).any()) == sized

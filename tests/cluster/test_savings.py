@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stepscope.analysis.categories import Category
-from stepscope.cluster.collectives import KINDS
+from stepscope.analysis.exchange.collectives import KINDS
 from stepscope.cluster.findings import RankFinding, diagnose
 from stepscope.cluster.job import JobFacts, combine
 from stepscope.names.collectives import Collective

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from stepscope import pipeline
+from stepscope.analysis.exchange.collectives import KINDS, Collectives
 from stepscope.analysis.facts import analyse
 from stepscope.cluster.bandwidth import traffic
-from stepscope.cluster.collectives import KINDS, Collectives, collectives_of
 from stepscope.cluster.job import combine
 from stepscope.cluster.partial import Partial
 from stepscope.names import collectives, replicas
@@ -56,7 +56,7 @@ def recorded(*ops: tuple[str, int, int]) -> Collectives:
         for device in range(4)
         for name, start, dur in ops
     ]
-    return collectives_of(analyse(read(space(metadata, host(*events)))))
+    return analyse(read(space(metadata, host(*events)))).collectives
 
 
 def told(found: Collectives, device: int = 0) -> list[tuple[Collective, int, int, int]]:

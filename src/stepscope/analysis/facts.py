@@ -15,6 +15,7 @@ from stepscope.analysis.complete import StepContents, complete_steps, step_conte
 from stepscope.analysis.contention import Contention, contention
 from stepscope.analysis.copies import Copies, find_copies
 from stepscope.analysis.device import DeviceActivity, device_activities
+from stepscope.analysis.exchange.collectives import Collectives, collectives_of
 from stepscope.analysis.host import HostActivity, host_activity
 from stepscope.analysis.host_ops import host_ops
 from stepscope.analysis.input_stages import InputStages, input_stages
@@ -222,6 +223,11 @@ class Facts:
     def median_step_ns(self) -> int | None:
         """Median duration of the timed steps."""
         return int(np.median(self.step_ns[list(self.timed)])) if self.used else None
+
+    @cached_property
+    def collectives(self) -> Collectives:
+        """What this rank exchanged with others."""
+        return collectives_of(self.trace, self.activities, self.accounts, self.markers)
 
     @cached_property
     def contention(self) -> Contention | None:

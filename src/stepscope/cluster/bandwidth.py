@@ -2,41 +2,24 @@
 
 Algorithm bandwidth is the size of a collective by its time. Bus bandwidth multiplies it by what each link must carry
 per byte (``BUS_FACTORS``), so that it can be held against the link's peak whatever the collective and the number of
-ranks. Formulas: NVIDIA nccl-tests, doc/PERFORMANCE.md. Sizes there are those of the larger buffer: of an all-gather the
-output, of a reduce-scatter the input.
+ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.cluster.collectives import KINDS
+from stepscope.analysis.exchange.collectives import KINDS
+from stepscope.analysis.exchange.links import BUS_FACTORS, bus_factor, larger_buffer, link_of
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.matching import EQUAL
 from stepscope.cluster.waits import Arrivals
-from stepscope.hardware.devices import lookup
 from stepscope.names.collectives import Collective
 from stepscope.trace.tables import NULL, Bools
-from stepscope.trace.trace import Device
 
 _ALL_TO_ALL = KINDS.index(Collective.ALL_TO_ALL)
-
-BUS_FACTORS: dict[Collective, str] = {
-    Collective.ALL_REDUCE: "2(n-1)/n",
-    Collective.ALL_GATHER: "(n-1)/n",
-    Collective.REDUCE_SCATTER: "(n-1)/n",
-    Collective.ALL_TO_ALL: "(n-1)/n",
-    Collective.GATHER: "(n-1)/n",
-    Collective.SCATTER: "(n-1)/n",
-    Collective.BROADCAST: "1",
-    Collective.REDUCE: "1",
-    Collective.SEND_RECV: "1",
-}
-"""What each link carries per byte of a collective of n ranks."""
-
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
@@ -107,7 +90,7 @@ def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
     transfer = np.where(whole, last_end - group.at[chosen], shortest)
     size, count = matched.members, int(present.sum(axis=1).max(initial=0))
     known = matched.bytes[chosen][matched.bytes[chosen] != NULL]
-    bytes_ = _size(kind, int(np.median(known)) if known.size else NULL, size)
+    bytes_ = larger_buffer(kind, int(np.median(known)) if known.size else NULL, size)
     taken = max(int(np.median(transfer)), 1)
     factor = bus_factor(kind, size)
     algorithm = None if bytes_ is None else bytes_ * 1e9 / taken
@@ -153,27 +136,6 @@ def _imbalance(facts: JobFacts, group: Arrivals, chosen: Bools) -> float | None:
     return max(totals) / mean if mean > 0 else None
 
 
-def _size(kind: Collective, bytes_: int, size: int | None) -> int | None:
-    """The size that bandwidths are made of: an all-gather's output is that of all ranks' inputs."""
-    if bytes_ == NULL or (kind is Collective.ALL_GATHER and size is None):
-        return None
-    return bytes_ * size if kind is Collective.ALL_GATHER and size else bytes_
-
-
-def bus_factor(kind: Collective, size: int | None) -> float | None:
-    """What each link carries per byte; None where the formula needs a number of ranks that is not known.
-
-    >>> bus_factor(Collective.ALL_REDUCE, 4), bus_factor(Collective.BROADCAST, None)
-    (1.5, 1.0)
-    """
-    formula = BUS_FACTORS.get(kind)
-    if formula in (None, "1"):
-        return 1.0 if formula else None
-    if not size:
-        return None
-    return (2.0 if formula == "2(n-1)/n" else 1.0) * (size - 1) / size
-
-
 def _exposed(facts: JobFacts, group: Arrivals, chosen: Bools) -> int:
     total = group.exposed[:, chosen].sum(axis=1)
     return round(float(total.mean()) / max(len(facts.used_steps), 1)) if total.size else 0
@@ -188,10 +150,3 @@ def _link(facts: JobFacts, group: Arrivals) -> float | None:
     if len(hosts) != 1 or not whole or (None in hosts and len(partials) > 1):
         return None
     return link_of([device for partial in partials for device in partial.devices])
-
-
-def link_of(devices: Iterable[Device]) -> float | None:
-    """Peak of the links of one kind of device in one direction, bytes per second; None where it is not known."""
-    named = [(name, capability) for name, capability in {(d.name, d.compute_capability) for d in devices} if name]
-    peaks = lookup(*named[0]) if len(named) == 1 else None
-    return None if peaks is None or peaks.link_bandwidth is None else peaks.link_bandwidth.value / 2

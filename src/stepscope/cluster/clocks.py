@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stepscope.cluster.collectives import HOST
+from stepscope.analysis.exchange.collectives import HOST
 from stepscope.cluster.matching import Matched
 from stepscope.cluster.partial import Partial
 from stepscope.limits import DRIFT_COLLECTIVES, DRIFT_SIGNIFICANCE, ENDS_TOGETHER_NS, SAME_HOST_CLOCK_NS

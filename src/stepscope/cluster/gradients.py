@@ -12,9 +12,9 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from stepscope.cluster.bandwidth import bus_factor, link_of
-from stepscope.cluster.collectives import HOST, KINDS, Collectives
-from stepscope.cluster.groups import size_of
+from stepscope.analysis.exchange.collectives import HOST, KINDS, Collectives
+from stepscope.analysis.exchange.groups import size_of
+from stepscope.analysis.exchange.links import bus_factor, link_of
 from stepscope.diagnosis.remedies import TENSORFLOW
 from stepscope.names.collectives import Collective
 from stepscope.trace.tables import I64, Bools

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from stepscope.analysis.categories import CATEGORIES, Category
+from stepscope.analysis.exchange.collectives import KINDS
 from stepscope.cluster.blame import Blame, blame
 from stepscope.cluster.cause import OwnCause, mean_parts, own_cause, step_numbers
 from stepscope.cluster.clocks import Clock, clocks_of, largest
-from stepscope.cluster.collectives import KINDS
 from stepscope.cluster.matching import Lane, Matched, match
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.waits import Arrivals, divided

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.analysis.exchange.collectives import KINDS
 from stepscope.cluster.chance import p_of_mean
-from stepscope.cluster.collectives import KINDS
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.waits import Arrivals
 from stepscope.limits import FEW_STEPS, SLOW_LINK_TIMES, STRAGGLER_SIGNIFICANCE

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stepscope.cluster.collectives import KINDS, Collectives
-from stepscope.cluster.groups import Group, size_of
+from stepscope.analysis.exchange.collectives import KINDS, Collectives
+from stepscope.analysis.exchange.groups import Group, size_of
 from stepscope.cluster.partial import Partial
 from stepscope.names.collectives import SYNCHRONISING, Collective
 from stepscope.trace.tables import I32, I64, NULL, Bools

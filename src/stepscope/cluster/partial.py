@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
+from stepscope.analysis.exchange.collectives import HOST, Collectives
 from stepscope.analysis.facts import Facts
-from stepscope.cluster.collectives import HOST, Collectives, collectives_of
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.evidence import has_python
 from stepscope.diagnosis.finding import Finding, Notice
@@ -158,7 +158,7 @@ def reduce(facts: Facts, diagnosis: Diagnosis, path: str, size: int | None) -> P
 
 def _collectives(facts: Facts) -> Collectives:
     """Groups of ten thousand ranks are named by every one of them: ranks in a row, or so many apart, as a range."""
-    found = collectives_of(facts)
+    found = facts.collectives
     return replace(found, groups=tuple(replace(group, ranks=_ranged(group.ranks)) for group in found.groups))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from stepscope.analysis.exchange.collectives import Collectives
 from stepscope.analysis.facts import Facts
-from stepscope.cluster.collectives import Collectives
 from stepscope.cluster.gradients import Gradients, gradients
 from stepscope.cluster.job import JobFacts
 from stepscope.units import format_bytes, format_count, format_ns, format_rate

@@ -11,12 +11,13 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
-from stepscope.analysis.facts import Facts
-from stepscope.cluster.groups import Group, groups_of
-from stepscope.cluster.halves import joined
-from stepscope.cluster.messages import Message, recorded_message
+from stepscope.analysis.exchange.groups import Group, groups_of
+from stepscope.analysis.exchange.halves import joined
+from stepscope.analysis.exchange.messages import Message, recorded_message
+from stepscope.analysis.steps import Markers
 from stepscope.limits import COLLECTIVES_KEPT
 from stepscope.names import kernels
 from stepscope.names.collectives import Collective, called, host_collective, is_dispatch, message_bytes
@@ -63,10 +64,13 @@ class Collectives:
         return Collectives(**columns, **{name: getattr(self, name) for name in _OF_ALL})
 
 
-def collectives_of(facts: Facts) -> Collectives:
+def collectives_of(
+    trace: Trace, activities: list[DeviceActivity], accounts: list[Account], markers: Markers
+) -> Collectives:
     """Every collective of a trace; of very many those of the first whole steps (``COLLECTIVES_KEPT``)."""
-    parts = [_on_device(facts, activity) for activity in facts.activities]
-    parts.append(_on_host(facts))
+    booked = {account.rows.device: account for account in accounts}
+    parts = [_on_device(trace, activity, booked[activity.device], markers) for activity in activities]
+    parts.append(_on_host(trace, markers))
     names = list(dict.fromkeys(group for _, groups in parts for group in groups))
     numbers = {group: at for at, group in enumerate(names)}
     group = [numbers[one] for _, groups in parts for one in groups]
@@ -81,7 +85,7 @@ def collectives_of(facts: Facts) -> Collectives:
         bytes=table["bytes"],
         element=table["element"],
         groups=tuple(_sized(names, np.array(group, np.int64), table["ranks"])),
-        width=_width(facts.trace),
+        width=_width(trace),
     )
     return _kept(found)
 
@@ -109,8 +113,7 @@ def _kept(found: Collectives) -> Collectives:
 _Part = tuple[dict[str, I64], list[Group]]
 
 
-def _on_device(facts: Facts, activity: DeviceActivity) -> _Part:
-    trace = facts.trace
+def _on_device(trace: Trace, activity: DeviceActivity, account: Account, markers: Markers) -> _Part:
     at = np.flatnonzero(activity.category == Category.COLLECTIVE.code)
     at = at[np.argsort(activity.start[at], kind="stable")]
     begins, end = joined(trace, activity.slice[at], activity.end[at])
@@ -123,7 +126,7 @@ def _on_device(facts: Facts, activity: DeviceActivity) -> _Part:
     columns = {
         "device": np.full(at.size, activity.device, np.int64),
         "kind": kind,
-        "step": _steps(facts, activity, at),
+        "step": _steps(markers, account, activity, at),
         "start": activity.start[at],
         "end": end,
         **messages,
@@ -131,9 +134,9 @@ def _on_device(facts: Facts, activity: DeviceActivity) -> _Part:
     return columns, groups_of(trace, activity.device, rows, slices)
 
 
-def _on_host(facts: Facts) -> _Part:
+def _on_host(trace: Trace, markers: Markers) -> _Part:
     """What libraries carry out on host threads; their ranges carry neither group nor size, the dispatcher's ops do."""
-    trace, slices = facts.trace, facts.trace.slices
+    slices = trace.slices
     on_host = (slices.kind == Kind.ANNOTATION) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
     rows = np.flatnonzero(on_host)
     kinds = mapped(slices.name[rows], trace.strings, _host_kind, np.int64)
@@ -141,8 +144,8 @@ def _on_host(facts: Facts) -> _Part:
     order = np.argsort(slices.start_ns[rows], kind="stable")
     rows, kinds = rows[order], kinds[order]
     start = slices.start_ns[rows]
-    step = np.searchsorted(facts.markers.start, start, "right") - 1
-    step[(step < 0) | (start >= facts.markers.end[step])] = -1
+    step = np.searchsorted(markers.start, start, "right") - 1
+    step[(step < 0) | (start >= markers.end[step])] = -1
     columns = {
         "device": np.full(rows.size, HOST, np.int64),
         "kind": kinds,
@@ -193,11 +196,10 @@ def _columns(messages: list[Message | None]) -> dict[str, I64]:
     return {name: np.array(values, np.int64) for name, values in known.items()}
 
 
-def _steps(facts: Facts, activity: DeviceActivity, at: I64) -> I64:
+def _steps(markers: Markers, account: Account, activity: DeviceActivity, at: I64) -> I64:
     """The step whose marker holds the launch; without a launch, the one in whose window the op ends."""
-    markers, launch = facts.markers, activity.launch[at]
+    launch = activity.launch[at]
     by_launch = np.searchsorted(markers.start, launch, "right") - 1
-    account = next(a for a in facts.accounts if a.rows.device == activity.device)
     row = np.clip(np.searchsorted(account.rows.bounds, activity.end[at], "left") - 1, 0, len(account.rows.steps) - 1)
     of_row = np.array([-1 if step is None else step for step in account.rows.steps], np.int64)
     by_time = of_row[row]
