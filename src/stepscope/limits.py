@@ -105,7 +105,12 @@ REPLAY_RESIDUAL_SHARE: Final = 0.10
 
 FINDING_SHARE: Final = 0.01
 FINDING_NS: Final = 50_000
-"""A finding costs at least both of these per step; less is shown under ``-v`` only."""
+"""The fix of a finding gains at least both of these per step, also once the findings above it are fixed; where that is
+not known its cause costs as much. Less is shown under ``-v`` only."""
+
+SEEN_ONCE_SHARE: Final = 0.05
+"""A stall seen in one step, or in few, is a finding from this share of the steps it is in: smaller ones come and go,
+and nothing shows that this one comes back."""
 
 LITTLE_WORK_NS: Final = 1_000_000
 """A device that computes less than this per step has little to do: the forward pass of a small network on one sample
@@ -145,9 +150,6 @@ the last: who mends one place must know how much of it that is."""
 
 TOLD_SHARE: Final = 0.5
 """Host time is called Python code where frames, or annotations around nothing else, show it for this share."""
-
-SAVING_SHARE: Final = 0.005
-"""And its fix saves this share of the step or more, where that was replayed: what only moves the wait is no finding."""
 
 LAUNCH_SHARE: Final = 0.05
 """Waiting for launches is a finding from this share of the step. XProf says moderate from 3 %, high from 15 %."""

@@ -9,7 +9,9 @@ import pytest
 from stepscope.analysis.categories import BUSY_ON_ONE_RANK, CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import busy_share, mean_parts
+from stepscope.diagnosis import engine
 from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.finding import Finding
 from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
@@ -79,6 +81,56 @@ def test_what_costs_too_little_is_minor_and_numbered_all_the_same():
     assert [f.id for f in found.findings] == ["exposed_copy.1"]
     assert [f.id for f in found.minor] == ["exposed_copy.2"]
     assert found.plan == ("exposed_copy.1",)
+
+
+# --- told by what a fix gains ------------------------------------------------------------------------------
+
+
+def sized(*sizes: tuple[int, int | None]) -> Diagnosis:
+    """A diagnosis in which rules found so many (cost, saving) in µs per step of 10 ms, none of them replayed."""
+    found = [
+        Finding(rule=f"rule{at}", title=f"t{at}", why="", fix="", cost_ns_per_step=cost * US,
+                saving_ns_per_step=None if saving is None else saving * US)
+        for at, (cost, saving) in enumerate(sizes)
+    ]  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "RULES", [lambda facts, one=one: [one] for one in found])
+        return diagnose(facts_with(running(("k", 9_995))))
+
+
+def test_findings_are_told_and_ranked_by_what_their_fix_gains_not_by_what_they_cost():
+    found = sized((2, 3_010), (5_000, 99), (99, None), (100, None), (100, 100))
+    assert [f.rule for f in found.findings] == ["rule0", "rule4", "rule3"]  # without a saving last, by their cost
+    assert [f.rule for f in found.minor] == ["rule1", "rule2"]
+
+
+def test_what_gains_nothing_once_those_above_are_fixed_is_minor_and_says_so():
+    """The scaler's wait is all that the host waits for: the one who knows its cure speaks, the general one is quiet."""
+    drawn = TraceDrawing()
+    for number in range(4):
+        start = number * STEP
+        drawn.step(number, start, STEP)
+        drawn.host("aten::view", start, 595)
+        drawn.host("aten::_amp_foreach_non_finite_check_and_unscale_", start + 595, CALL)
+        drawn.kernel(drawn.launch(start + 595, CALL), "k", start + 600, STEP - 600)
+        drawn.host("aten::item", start + 610, STEP - 610)
+        drawn.sync(start + 610, STEP - 610)
+    found = diagnosed(drawn.events())
+    assert [f.rule for f in found.findings] == ["loss_scaling"]
+    assert [(f.rule, f.saving_after_ns_per_step) for f in found.minor] == [("sync_bound", 0)]
+    assert found.minor[0].saving_ns_per_step == found.findings[0].saving_ns_per_step > 500 * US
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_profile_of_microseconds_has_nothing_to_gain(count: int):
+    """Steps of 40 µs, half of it waiting: no fix of a few microseconds is worth anybody's day."""
+    drawn = TraceDrawing()
+    for number in range(count):
+        start = 40 * number
+        drawn.step(number, start, 40)
+        drawn.host("aten::add", start, 20)
+        drawn.kernel(drawn.launch(start + 15, CALL), "k", start + 20, 20)
+    assert [f for f in diagnosed(drawn.events()).findings if f.saving_ns_per_step is not None] == []
 
 
 def test_nothing_to_say_is_a_good_answer():

@@ -12,6 +12,7 @@ from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.remedies import remedy
 from stepscope.diagnosis.rules import slow_steps
+from stepscope.limits import SEEN_ONCE_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop, rules, work
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
@@ -141,15 +142,69 @@ def test_time_of_which_the_profile_shows_nothing_has_no_name():
 @pytest.mark.parametrize(("name", "cat"), [("cudaMalloc", "cuda_runtime"), ("XlaCompile", "cpu_op")])
 def test_what_comes_in_one_step_only_is_not_said_of_all(name: str, cat: str):
     """Step 3 is the only one of the four used ones, and less than half a step longer: it is not set apart as slow."""
+    held = HELD
 
     def step(drawing: TraceDrawing, number: int, start: int) -> None:
-        held = HELD if number == 3 else 0
-        if held:
-            drawing.host(name, start, held, cat)
-        work(drawing, start + held, start + STEP)
+        held_now = held if number == 3 else 0
+        if held_now:
+            drawing.host(name, start, held_now, cat)
+        work(drawing, start + held_now, start + STEP)
 
     found = diagnosed(loop(STEP, step))
-    assert {"allocator_bound", "recompilation"}.isdisjoint(f.rule for f in (*found.findings, *found.minor))
+    (finding,) = found.findings
+    assert (finding.confidence, finding.cost_ns_per_step) == ("low", held * US // 4)
+    assert "seen once" in finding.title
+    assert "in 1 of 4 steps" in finding.why
+    assert "seen once, in one of 6 recorded steps" in finding.why
+
+
+ONCE = [
+    ("callbacks.py(31): log", "python_function", "between_steps"),
+    ("Python GC", "user_annotation", "between_steps"),
+    ("torch/serialization.py(944): save", "python_function", "between_steps"),
+    ("cudaMalloc", "cuda_runtime", "allocator_bound"),
+    ("_compile.compile_inner (dynamo_timed)", "user_annotation", "recompilation"),
+]
+
+
+def one_step(name: str, cat: Any, held: int) -> Diagnosis:
+    """A profile of one step in which the device waits, between two kernels, while the host is in a range."""
+    drawing = TraceDrawing()
+    drawing.step(7, 0, STEP)
+    work(drawing, 0, 4_000)
+    drawing.host(name, 4_000, held - CALL, cat)
+    work(drawing, 4_000 + held - CALL, STEP)
+    return diagnosed(drawing.events())
+
+
+@pytest.mark.parametrize(("name", "cat", "rule"), ONCE)
+def test_a_stall_of_the_only_step_is_a_finding_that_was_seen_once(name: str, cat: str, rule: str):
+    edge = round(STEP * SEEN_ONCE_SHARE)
+    finding = only(one_step(name, cat, edge + CALL))
+    assert (finding.rule, finding.confidence) == (rule, "low")
+    assert finding.saving_ns_per_step == pytest.approx(edge * US, rel=0.02)
+    assert finding.title.endswith("(seen once)")
+    assert "seen once: this profile has one step" in finding.why
+    assert ("warm-up" in finding.why) is (rule != "between_steps")
+    assert rules(one_step(name, cat, edge - CALL)) == []
+
+
+@pytest.mark.parametrize(("name", "cat", "rule"), ONCE)
+@pytest.mark.parametrize("where", [0, 1])
+def test_what_only_the_first_step_has_is_called_warm_up(name: str, cat: str, rule: str, where: int):
+    drawing, at = TraceDrawing(), 0
+    for number in range(3):
+        held = 2_000 if number == where else 0
+        drawing.step(number, at, STEP + held)
+        work(drawing, at, at + 4_000)
+        if held:
+            drawing.host(name, at + 4_000, held, cat)
+        work(drawing, at + 4_000 + held, at + STEP + held)
+        at += STEP + held
+    finding = only(diagnosed(drawing.events()))
+    assert (finding.rule, finding.confidence) == (rule, "low")
+    assert ("first of 3 recorded steps: what only that one has is warm-up" in finding.why) is (where == 0)
+    assert "seen once" in finding.title
 
 
 def test_without_a_device_it_is_the_main_threads_own_time():
@@ -193,7 +248,9 @@ def test_compiling_in_slow_and_in_usual_steps_is_told_of_both():
     assert (slow.rule, usual.rule) == ("slow_steps", "recompilation")
     assert "2 of 6 take " in slow.title
     assert usual.cost_ns_per_step == pytest.approx(3_000_000 / 4, rel=0.01)
-    assert [finding.rule for finding in compiling(0, 3_000, 0, 0, 0, 0, 0, 0).findings] == []
+    (once,) = compiling(0, 3_000, 0, 0, 0, 0, 0, 0).findings
+    assert (once.rule, once.confidence) == ("recompilation", "low")
+    assert "seen once" in once.title
 
 
 @pytest.mark.parametrize("framework", ["JAX", "TensorFlow", "PyTorch/XLA"])

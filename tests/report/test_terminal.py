@@ -217,7 +217,7 @@ def test_the_long_report_has_every_table_with_its_figures():
     lines = _lines(documents.input_bound(), verbose=True, width=120)
     text = "\n".join(lines)
     for title in (
-        "Could not be told from this profile", "Notices", "Too small for a finding", "Steps",
+        "Could not be told from this profile", "Notices", "Little or nothing to gain", "Steps",
         "Device 0, NVIDIA H100 80GB HBM3: where each step's time goes", "Idle time", "Longest idle gaps",
         "Waits of the host for the device (synchronisation), per step", "Copies, per step",
         "From launch to start", "Precision and placement", "Kernels by time", "What was read",

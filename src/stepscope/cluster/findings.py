@@ -60,7 +60,7 @@ def _order(finding: Finding) -> tuple[bool, int]:
 def _tells(finding: Finding, least: float) -> bool:
     if finding.not_determined is not None and finding.cost_ns_per_step is None:
         return True
-    return min(finding.cost_ns_per_step or 0, _size(finding)) >= least
+    return _size(finding) >= least
 
 
 def _numbered(found: list[RankFinding]) -> list[RankFinding]:

@@ -15,11 +15,16 @@ from stepscope.diagnosis.notices import notices, recording
 from stepscope.diagnosis.notices.recording import Manifest
 from stepscope.diagnosis.rules import RULES
 from stepscope.diagnosis.verdict import verdict
-from stepscope.limits import FINDING_NS, FINDING_SHARE, SAVING_SHARE
+from stepscope.limits import FINDING_NS, FINDING_SHARE
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor
 
 HOST_BOUND_RULES = ("input_bound", "sync_bound", "launch_bound", "between_steps", "hot_python", "graph_building")
+
+PARTS = {"loss_scaling": "sync_bound", "alignment": "tensor_cores_unused", "repeated_copies": "exposed_copy"}
+"""Rules that know the cure of a part of what a more general rule finds: what they find is told beside that."""
+_ALIKE = 0.1
+"""And before it, where the general finding gains no more than this share beyond."""
 
 _SAMPLED = "The profile was sampled: record whole steps (no sampling, no event filter) to have costs per step."
 
@@ -37,7 +42,8 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What the rules say of one trace. ``minor`` costs too little to be a finding and shows under ``-v`` only."""
+    """What the rules say of one trace. Of what is ``minor`` the fix gains too little to be a finding, by itself or once
+    the findings above it are fixed; it shows under ``-v`` only."""
 
     findings: tuple[Finding, ...]
     minor: tuple[Finding, ...]
@@ -59,30 +65,52 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     place = {finding.rule: at for at, findings in enumerate(by_rule) for finding in findings}
     found = [finding for findings in by_rule for finding in findings]
     found = [_qualified(facts, _predicted(facts, replayed, finding)) for finding in found]
-    found = _numbered(sorted(found, key=_rank))
-    telling = [_is_worth_telling(facts, replayed, finding) for finding in found]
-    worth = _in_turn(replayed, [finding for finding, tells in zip(found, telling, strict=True) if tells])
-    minor = tuple(finding for finding, tells in zip(found, telling, strict=True) if not tells)
+    found = _numbered(_ranked(found))
+    worth, minor = _divided(facts, replayed, found)
     sentence, bottleneck = verdict(facts)
     planned = sorted((f for f in worth if f.saving_ns_per_step is not None), key=lambda f: place[f.rule])
     plan = tuple(finding.id for finding in planned)
     told = notices(facts)
     if manifest is not None:
         told = [*recording.reworded(told), *recording.notices(facts, manifest)]
-    return Diagnosis(
-        worth, minor, tuple(told), sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan
-    )
+    return Diagnosis(worth, minor, tuple(told), sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan)
+
+
+def _divided(
+    facts: Facts, replayed: Predictor | str, ranked: list[Finding]
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """What is worth telling, each with what it still gains once those above it are fixed, and what is not."""
+    least = least_told(facts.median_step_ns)
+    change, saved = Change(), 0
+    worth: list[Finding] = []
+    minor: list[Finding] = []
+    for finding in ranked:
+        tells = _is_worth_telling(facts, replayed, finding)
+        if tells and finding.change is not None and isinstance(replayed, Predictor):
+            both = change | finding.change
+            together = replayed.saving_ns(both)
+            if worth and saved:
+                finding = replace(finding, saving_after_ns_per_step=max(together - saved, 0))
+                tells = together - saved >= least or PARTS.get(finding.rule) in {above.rule for above in worth}
+            if tells:
+                change, saved = both, together
+        (worth if tells else minor).append(finding)
+    return tuple(worth), tuple(minor)
+
+
+def least_told(step_ns: int | None) -> float:
+    """What a fix must gain per step to be a finding; where that is not known, what its cause must cost."""
+    return max(FINDING_SHARE * (step_ns or 0), FINDING_NS)
 
 
 def _is_worth_telling(facts: Facts, replayed: Predictor | str, finding: Finding) -> bool:
-    """Whether it costs enough, and its fix saves enough and more than the replay is off."""
+    """Whether its fix gains enough, and more than the replay is off."""
     if finding.not_determined is not None and finding.cost_ns_per_step is None:
         return True
     step, saving = facts.median_step_ns or 0, finding.saving_ns_per_step
-    least = max(FINDING_SHARE * step, FINDING_NS)
-    off = max(replayed.error, SAVING_SHARE) if isinstance(replayed, Predictor) else 0.0
-    saves = saving is None or finding.prediction_basis != "replay" or saving > off * step
-    return (finding.cost_ns_per_step or 0) >= least and saves
+    off = replayed.error if isinstance(replayed, Predictor) and finding.prediction_basis == "replay" else 0.0
+    size = saving if saving is not None else finding.cost_ns_per_step or 0
+    return size >= max(least_told(step), off * step)
 
 
 def _predicted(facts: Facts, replayed: Predictor | str, finding: Finding) -> Finding:
@@ -100,20 +128,6 @@ def _predicted(facts: Facts, replayed: Predictor | str, finding: Finding) -> Fin
     return replace(finding, predicted_step_ns=max(mean - gained, 0))
 
 
-def _in_turn(replayed: Predictor | str, ranked: list[Finding]) -> tuple[Finding, ...]:
-    """With what each still gains once those above it are fixed."""
-    change, saved = Change(), 0
-    found: list[Finding] = []
-    for finding in ranked:
-        if finding.change is not None and isinstance(replayed, Predictor):
-            change |= finding.change
-            before, saved = saved, replayed.saving_ns(change)
-            if found and before:
-                finding = replace(finding, saving_after_ns_per_step=max(saved - before, 0))
-        found.append(finding)
-    return tuple(found)
-
-
 def _whatif(facts: Facts, replayed: Predictor | str, findings: tuple[Finding, ...]) -> WhatIf:
     if isinstance(replayed, str):
         return WhatIf(None, None, replayed, None)
@@ -124,9 +138,22 @@ def _whatif(facts: Facts, replayed: Predictor | str, findings: tuple[Finding, ..
     return WhatIf(replayed.error, replayed.residual_share, None, combined)
 
 
-def _rank(finding: Finding) -> tuple[bool, int]:
-    saving = finding.saving_ns_per_step
-    return saving is None, -(saving if saving is not None else finding.cost_ns_per_step or 0)
+def _ranked(found: list[Finding]) -> list[Finding]:
+    """By what the fix gains, what says no gain last; a part that is nearly all of a general finding before that."""
+    most: dict[str, int] = {}
+    for finding in found:
+        general, saving = PARTS.get(finding.rule), finding.saving_ns_per_step
+        if general is not None and saving is not None:
+            most[general] = max(most.get(general, 0), saving)
+
+    def rank(finding: Finding) -> tuple[bool, int, bool]:
+        saving, part = finding.saving_ns_per_step, most.get(finding.rule, 0)
+        if saving is None:
+            return True, -(finding.cost_ns_per_step or 0), False
+        within = part < saving <= (1 + _ALIKE) * part
+        return False, -(part if within else saving), finding.rule in most
+
+    return sorted(found, key=rank)
 
 
 def _numbered(found: list[Finding]) -> list[Finding]:

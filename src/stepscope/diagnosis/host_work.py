@@ -4,7 +4,7 @@ where in the program."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
@@ -16,11 +16,12 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.silent import busy_thread
+from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.where import parse_frame
 from stepscope.diagnosis.evidence import SHOWN, placed, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import Remedies, remedy
-from stepscope.limits import DISPATCH_GAP_NS
+from stepscope.limits import DISPATCH_GAP_NS, SEEN_ONCE_SHARE
 from stepscope.names.hosts import Giving, gives_ops
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import holding, inherit, innermost_at
@@ -45,8 +46,10 @@ class HostWork:
     cost_ns_per_step: int
     between_ns_per_step: int | None
     """The part in gaps across a step's beginning: before its first launch. None where no device was recorded."""
-    steps: int
+    in_steps: tuple[int, ...]
     """Used steps that hold some of it."""
+    share_there: float
+    """Share of these steps that it takes."""
     told_share: float
     """Share of the time in which a Python frame, or an annotation around nothing else, says what ran. A range around
     ops and launches says nothing of the time between them; frames of PyTorch's that give ops are not among it."""
@@ -55,6 +58,11 @@ class HostWork:
     places: tuple[Place, ...]
     """Longest first; empty where the host thread shows nothing."""
     evidence: tuple[Evidence, ...]
+
+    @property
+    def steps(self) -> int:
+        """How many used steps hold some of it."""
+        return len(self.in_steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ def host_work(facts: Facts, account: Account, cause: Category) -> HostWork | Non
     cost = facts.per_step(int(length.sum()))
     if not cost:
         return None
-    rows = np.searchsorted(account.rows.bounds, found.start, "right") - 1
+    rows = np.unique(np.searchsorted(account.rows.bounds, found.start, "right") - 1)
     device = account.rows.device
     inside, weight = _sampled(facts, found)
     told, giving = _told(facts)
@@ -81,7 +89,8 @@ def host_work(facts: Facts, account: Account, cause: Category) -> HostWork | Non
         device=device,
         cost_ns_per_step=cost,
         between_ns_per_step=None if device is None else facts.per_step(int(length[found.between].sum())),
-        steps=int(np.unique(rows).size),
+        in_steps=tuple(step for row in rows.tolist() if (step := account.rows.steps[row]) is not None),
+        share_there=int(length.sum()) / max(int(account.duration_ns[rows].sum()), 1),
         told_share=_share(told, inside, weight),
         giving_share=_share(giving, inside, weight),
         places=find_places(facts.locator, inside, weight, own_names=True),
@@ -93,7 +102,8 @@ def in_words(facts: Facts, work: HostWork, doing: str) -> str:
     """How long, in which steps, and in what; ``doing`` follows "the device waits while"."""
     share = format_share(work.cost_ns_per_step * len(facts.used) / facts.used_ns) if facts.used_ns else "part"
     used = len(facts.used)
-    often = "in every step" if work.steps >= used else f"in {work.steps} of {used} steps"
+    one = "in the one window of this profile" if facts.markers.source == WHOLE else "in the one step of this profile"
+    often = one if used == 1 else "in every step" if work.steps >= used else f"in {work.steps} of {used} steps"
     who = "" if work.device is None else "the device waits while "
     text = f"For {format_ns(work.cost_ns_per_step)} per step ({share}), {often}, {who}{doing}."
     between = work.between_ns_per_step
@@ -212,25 +222,28 @@ class Cause:
     doing: str
     """What the host does; follows "the device waits while"."""
     fix: Remedies
+    share: float | None = 0.0
+    """The share of the steps that hold it where it comes back; None for what belongs to every step by its nature."""
     holds: Callable[[Facts, HostWork], bool] = lambda facts, work: True
-    """Whether it is a finding."""
+    """Whether it is a finding, however often it was seen."""
 
 
 def cause_findings(facts: Facts, causes: Mapping[Category, Cause], *, rule: str) -> list[Finding]:
     """One finding per device and cause."""
     return [
-        host_finding(
-            facts,
-            {category: work},
-            rule=rule,
-            title=cause.title,
-            why=in_words(facts, work, cause.doing),
-            fix=remedy(cause.fix, facts.workload),
-        )
+        doubted(facts, made, work, cause.share)
         for account in facts.working
         for category, cause in causes.items()
-        if (work := host_work(facts, account, category)) is not None and cause.holds(facts, work)
+        if (work := host_work(facts, account, category)) is not None
+        and cause.holds(facts, work)
+        and is_seen(facts, work, cause.share)
+        and (made := _of_cause(facts, cause, work, rule))
     ]
+
+
+def _of_cause(facts: Facts, cause: Cause, work: HostWork, rule: str) -> Finding:
+    why, fix = in_words(facts, work, cause.doing), remedy(cause.fix, facts.workload)
+    return host_finding(facts, {work.cause: work}, rule=rule, title=cause.title, why=why, fix=fix)
 
 
 def host_finding(
@@ -253,9 +266,43 @@ def host_finding(
     )
 
 
-def often_enough(facts: Facts, work: HostWork, share: float) -> bool:
+def comes_back(facts: Facts, work: HostWork, share: float | None) -> bool:
     """Whether at least a share of the steps hold some of it, and more than one does. Steps set apart for the same cause
     count too: else the half of them that took less of it would be nobody's.
     """
     slow = sum(found.cause is work.cause for found in facts.slow)
-    return work.steps + slow >= max(2, share * (len(facts.used) + slow))
+    return share is None or work.steps + slow >= max(2, share * (len(facts.used) + slow))
+
+
+def is_seen(facts: Facts, work: HostWork, share: float | None) -> bool:
+    """Whether it comes back, or takes enough of the few steps that it was seen in."""
+    return comes_back(facts, work, share) or work.share_there >= SEEN_ONCE_SHARE
+
+
+def doubted(facts: Facts, finding: Finding, work: HostWork, share: float | None) -> Finding:
+    """The finding; of what was seen too seldom to show that it comes back it says so, and is not sure."""
+    if comes_back(facts, work, share):
+        return finding
+    often = "once" if work.steps == 1 else f"in {work.steps} steps"
+    why = f"{finding.why} {seen_seldom(facts, work.in_steps, work.cause)}"
+    return replace(finding, title=f"{finding.title} (seen {often})", why=why, confidence="low")
+
+
+_WARMING = (Category.COMPILE, Category.GRAPH_BUILD, Category.ALLOCATOR)
+"""What a program's first steps have whatever it is like."""
+
+
+def seen_seldom(facts: Facts, steps: tuple[int, ...], cause: Category) -> str:
+    """What steps that hold a cause do not show, in a sentence or two."""
+    recorded = len(facts.markers)
+    if recorded == 1:
+        has = "shows no steps" if facts.markers.source == WHOLE else "has one step"
+        warm = " It may also be warm-up: first steps compile and allocate." if cause in _WARMING else ""
+        return f"It was seen once: this profile {has}, which does not tell whether it comes back.{warm}"
+    often = "once, in one" if len(steps) == 1 else f"in {len(steps)}"
+    if steps == (0,):
+        return (
+            f"It was seen once, in the first of {recorded} recorded steps: what only that one has is warm-up. "
+            "Let the profiler wait a few steps longer to see whether it comes back."
+        )
+    return f"It was seen {often} of {recorded} recorded steps: more steps tell whether it comes back."

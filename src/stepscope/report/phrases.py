@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from stepscope.limits import FINDING_SHARE, PRECISION_KNOWN, PRECISION_UNKNOWN
+from stepscope.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.report import labels
 from stepscope.units import format_bytes, format_count, format_ns, format_share
 
@@ -166,17 +166,6 @@ def _in_turn(finding: dict[str, Any]) -> str:
     if then is None or abs(then - alone) <= _ALIKE * alone:
         return ""
     return f"; once the above is fixed {format_ns(then) if then > 0.01 * alone else 'nothing more'}"
-
-
-def worth_telling(findings: list[dict[str, Any]], most: int, summary: dict[str, Any]) -> int:
-    """How many of the first findings, ``most`` at most, are told in full: up to one whose fix saves next to nothing
-    once those above it are made."""
-    least = FINDING_SHARE * (summary["step_time_ns"].get("mean") or 0)
-    for at, finding in enumerate(findings[:most]):
-        then = finding.get("saving_after_ns_per_step")
-        if then is not None and then < least:
-            return at
-    return min(most, len(findings))
 
 
 def told_and_untold(document: Document) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -69,14 +69,16 @@ def _minor(findings: list[dict[str, Any]]) -> Section:
             item["title"].replace("`", ""),
             format_ns(item["cost_ns_per_step"]),
             _saves(item["saving_ns_per_step"]),
+            _saves(item.get("saving_after_ns_per_step")),
             next(filter(None, map(phrases.locator, item["where"])), ABSENT),
         )
         for item in findings
     ]
-    columns = (name("what"), number("per step"), number("a fix saves"), place("where"))
+    fix = number("a fix saves"), number("with those above fixed")
+    columns = (name("what"), number("per step"), *fix, place("where"))
     more = any((item["saving_ns_per_step"] or 0) > item["cost_ns_per_step"] for item in findings)
     note = "a fix saves more than its own time where what comes after can then begin earlier" if more else ""
-    return Section("Too small for a finding", columns, rows, note)
+    return Section("Little or nothing to gain", columns, rows, note)
 
 
 def _saves(ns: int | None) -> str:

@@ -60,7 +60,7 @@ def _short(document: Document, width: int) -> Iterator[RenderableType]:
         yield Text("")
         good = phrases.is_healthy(document["summary"]) and document["profile"]["complete"]
         yield _paragraph(phrases.without_findings(document["summary"]), "green" if good else "")
-    full = phrases.worth_telling(told, len(_FIX_LINES_SHORT), document["summary"])
+    full = len(_FIX_LINES_SHORT)
     for number, finding in enumerate(told[:full], 1):
         yield Text("")
         yield _finding(number, finding, document, verbose=False)

@@ -1,26 +1,25 @@
-"""allocator_bound: the device waits while memory is taken from the driver and given back, step after step.
+"""allocator_bound: the device waits while memory is taken from the driver and given back.
 
 Statement: the accounting books idle time to ``allocator`` (cudaMalloc, cudaFree and their like) in at least
-``RECURS_SHARE`` of the used steps, and in more than one: the first step always allocates.
+``RECURS_SHARE`` of the used steps, and in more than one; in fewer it is a finding from ``SEEN_ONCE_SHARE`` of them and
+says how often it was seen, since the first step always allocates.
 """
 
 from __future__ import annotations
 
-from functools import partial
-
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.host_work import Cause, cause_findings, often_enough
+from stepscope.diagnosis.host_work import Cause, cause_findings
 from stepscope.diagnosis.remedies import ALLOCATIONS
 from stepscope.limits import RECURS_SHARE
 
 _CAUSES = {
     Category.ALLOCATOR: Cause(
-        title="Memory is allocated anew in every step",
+        title="Memory is allocated anew while steps run",
         doing="the host takes memory from the driver or gives it back",
         fix=ALLOCATIONS,
-        holds=partial(often_enough, share=RECURS_SHARE),
+        share=RECURS_SHARE,
     )
 }
 

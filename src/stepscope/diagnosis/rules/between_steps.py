@@ -2,9 +2,10 @@
 
 Statement: the accounting books idle time of the usual steps to ``python`` (callbacks, metrics, logging: a millisecond
 or more of Python that launches nothing), ``gc`` or ``checkpoint_io``. One finding per cause, with the functions or
-annotations in which the time passes, and whether it passes before a step's first launch or between its launches. Of
-Python at least ``TOLD_SHARE`` must lie in recorded frames, or in annotations around nothing else, and in more than one
-step; time in which the host shows nothing is no finding. Frames of PyTorch's own that give ops (modules, autograd,
+annotations in which the time passes, and whether it passes before a step's first launch or between its launches. What
+one step alone has is a finding from ``SEEN_ONCE_SHARE`` of it, and says that it was seen once. Of Python at least
+``TOLD_SHARE`` must lie in recorded frames, or in annotations around nothing else; time in which the host shows nothing
+is no finding. Frames of PyTorch's own that give ops (modules, autograd,
 optimizers) do not count to it: where a device waits for them they are a finding of their own. Without a device all is
 the main thread's own time, and theirs is what computing takes.
 """
@@ -23,13 +24,13 @@ from stepscope.limits import TOLD_SHARE
 
 
 def _is_told(facts: Facts, work: HostWork) -> bool:
-    """Whether the profile shows that it was Python code, and that it comes back."""
-    return work.told_share >= TOLD_SHARE and work.steps > 1
+    """Whether the profile shows that it was Python code."""
+    return work.told_share >= TOLD_SHARE
 
 
 def _gives_ops(facts: Facts, work: HostWork) -> bool:
     """Whether it was PyTorch's own code, for which a device waits."""
-    return work.device is not None and work.giving_share >= TOLD_SHARE and work.steps > 1
+    return work.device is not None and work.giving_share >= TOLD_SHARE
 
 
 _CAUSES = {

@@ -1,19 +1,19 @@
 """graph_building: the device waits while the host builds the step's graph.
 
 Statement: the accounting books idle time to ``graph_build`` in a framework that builds its graph anew in every step
-(PyTorch/XLA), in at least ``RECURS_SHARE`` of the used steps and in more than one. With JAX and TensorFlow building a
+(PyTorch/XLA), in at least ``RECURS_SHARE`` of the used steps and in more than one; in fewer it is a finding from
+``SEEN_ONCE_SHARE`` of them and says how often it was seen. With JAX and TensorFlow building a
 graph again is ``recompilation``.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.host_work import Cause, cause_findings, often_enough
+from stepscope.diagnosis.host_work import Cause, cause_findings
 from stepscope.diagnosis.remedies import JAX, LAZY_GRAPH, TENSORFLOW
 from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_share
@@ -23,7 +23,7 @@ _CAUSES = {
         title="Building the graph holds up the device",
         doing="the host builds the graph of the step",
         fix=LAZY_GRAPH,
-        holds=partial(often_enough, share=RECURS_SHARE),
+        share=RECURS_SHARE,
     )
 }
 

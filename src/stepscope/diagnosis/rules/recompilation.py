@@ -1,9 +1,10 @@
-"""recompilation: code is compiled, or a graph is traced anew, in step after step.
+"""recompilation: code is compiled, or a graph is traced anew, while steps run.
 
 Statement: the accounting books idle time to ``compile`` in at least ``RECURS_SHARE`` of the steps, and in more than one
 (steps set apart as slow for it count; their time is that of ``slow_steps``). For JAX and TensorFlow ``graph_build``
-counts too: a program that is cached is not traced. Steps that compile now and then are told by ``slow_steps``; a single
-step may just be the first. The parameters that changed are named where the profile holds the programs.
+counts too: a program that is cached is not traced. In fewer steps it is a finding from ``SEEN_ONCE_SHARE`` of them and
+says how often it was seen: a single step may just be the first. Steps that take much longer for it are told by
+``slow_steps``. The parameters that changed are named where the profile holds the programs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.xla import Compilation
 from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.host_work import HostWork, host_finding, host_work, in_words, often_enough
+from stepscope.diagnosis.host_work import HostWork, comes_back, doubted, host_finding, host_work, in_words, is_seen
 from stepscope.diagnosis.remedies import JAX, RECOMPILED, TENSORFLOW, remedy
 from stepscope.limits import RECURS_SHARE
 
@@ -32,8 +33,13 @@ def _found(facts: Facts, account: Account) -> Finding | None:
     if facts.trace.info.framework in (JAX, TENSORFLOW):
         tracing = host_work(facts, account, Category.GRAPH_BUILD)
         works |= {Category.GRAPH_BUILD: tracing} if tracing is not None else {}
-    works = {cause: work for cause, work in works.items() if often_enough(facts, work, RECURS_SHARE)}
-    return _finding(facts, works) if works else None
+    works = {cause: work for cause, work in works.items() if is_seen(facts, work, RECURS_SHARE)}
+    if not works:
+        return None
+    made = _finding(facts, works)
+    # Of two causes the one that comes back is sure.
+    surest = max(works.values(), key=lambda work: comes_back(facts, work, RECURS_SHARE))
+    return doubted(facts, made, surest, RECURS_SHARE)
 
 
 def _finding(facts: Facts, works: dict[Category, HostWork]) -> Finding:

@@ -1,7 +1,8 @@
 """slow_steps: now and then a step takes much longer, for a cause that the other steps do not have.
 
 Statement: steps set apart by ``analysis.slow_steps`` (limit ``SLOW_STEP_SHARE``), grouped by cause. The cost is what
-they take longer, spread over all timed steps. What the profiler itself does is a notice and no finding.
+they take longer, spread over all timed steps; of one such step it says that it was seen once. What the profiler itself
+does is a notice and no finding.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from stepscope.analysis.slow_steps import SlowStep, spacing
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
+from stepscope.diagnosis.host_work import seen_seldom
 from stepscope.diagnosis.remedies import (
     ALLOCATIONS,
     CHECKPOINTS,
@@ -74,7 +76,7 @@ def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
         saving_ns_per_step=cost,
         predicted_step_ns=facts.mean_step_ns,
         prediction_basis="first_order",
-        confidence="high" if len(group) > 1 else "medium",
+        confidence="high" if len(group) > 1 else "low",
         device=facts.accounts[group[0].account].rows.device,
         where=tuple(places)[:SHOWN],
         evidence=tuple(evidence for _, evidence in seen)[:SHOWN],
@@ -131,4 +133,6 @@ def _why(facts: Facts, cause: Category, group: list[SlowStep], period: int | Non
         text += f" {'; '.join(list(changes)[:2])}."
     if period:
         text += " Coming half as often, they cost half as much per step on average."
+    if len(group) == 1:
+        text += f" {seen_seldom(facts, (group[0].step,), cause)}"
     return text + " Costs and shares elsewhere in this report are those of the usual steps."

@@ -17,9 +17,9 @@ from stepscope.diagnosis.remedies import INFEED, TRANSFERS
 
 _CAUSES = {
     Category.TRANSFER: Cause(
-        title="Sending data holds up the device", doing="the host sends it data", fix=TRANSFERS
+        title="Sending data holds up the device", doing="the host sends it data", fix=TRANSFERS, share=None
     ),
-    Category.INFEED: Cause(title="Infeed data come late", doing="its next batch is fed in", fix=INFEED),
+    Category.INFEED: Cause(title="Infeed data come late", doing="its next batch is fed in", fix=INFEED, share=None),
 }
 
 
