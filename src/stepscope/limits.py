@@ -108,6 +108,10 @@ FINDING_NS: Final = 50_000
 """The fix of a finding gains at least both of these per step, also once the findings above it are fixed; where that is
 not known its cause costs as much. Less is shown under ``-v`` only."""
 
+LITTLE_TIME_NS: Final = 1_000_000
+"""Used steps of less than this together are too little to judge: single launches, and what the clock and the recording
+add to each call, decide what is seen in them."""
+
 SEEN_ONCE_SHARE: Final = 0.05
 """A stall seen in one step, or in few, is a finding from this share of the steps it is in: smaller ones come and go,
 and nothing shows that this one comes back."""

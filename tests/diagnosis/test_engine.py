@@ -121,16 +121,13 @@ def test_what_gains_nothing_once_those_above_are_fixed_is_minor_and_says_so():
     assert found.minor[0].saving_ns_per_step == found.findings[0].saving_ns_per_step > 500 * US
 
 
-@pytest.mark.parametrize("count", [1, 4])
-def test_a_profile_of_microseconds_has_nothing_to_gain(count: int):
-    """Steps of 40 µs, half of it waiting: no fix of a few microseconds is worth anybody's day."""
-    drawn = TraceDrawing()
-    for number in range(count):
-        start = 40 * number
-        drawn.step(number, start, 40)
-        drawn.host("aten::add", start, 20)
-        drawn.kernel(drawn.launch(start + 15, CALL), "k", start + 20, 20)
-    assert [f for f in diagnosed(drawn.events()).findings if f.saving_ns_per_step is not None] == []
+@pytest.mark.parametrize(("step_us", "told"), [(40, False), (240, False), (300, True)])
+def test_a_profile_of_microseconds_is_too_little_to_judge(step_us: int, told: bool):
+    """Four used steps in which the device waits half of the time: below a millisecond all together nothing is said."""
+    found = diagnosed(launching(step_us, step_us // 2))
+    assert bool(found.findings) is told
+    assert [f.rule for f in (*found.findings, *found.minor)][:1] == ["launch_bound"]
+    assert ("profile_too_short" in {notice.code for notice in found.notices}) is not told
 
 
 def test_nothing_to_say_is_a_good_answer():

@@ -13,6 +13,7 @@ from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.notices import notices, recording
 from stepscope.diagnosis.notices.recording import Manifest
+from stepscope.diagnosis.notices.steps import takes_little
 from stepscope.diagnosis.rules import RULES
 from stepscope.diagnosis.verdict import verdict
 from stepscope.limits import FINDING_NS, FINDING_SHARE
@@ -104,7 +105,9 @@ def least_told(step_ns: int | None) -> float:
 
 
 def _is_worth_telling(facts: Facts, replayed: Predictor | str, finding: Finding) -> bool:
-    """Whether its fix gains enough, and more than the replay is off."""
+    """Whether its fix gains enough, and more than the replay is off, in steps long enough to be judged."""
+    if takes_little(facts):
+        return False
     if finding.not_determined is not None and finding.cost_ns_per_step is None:
         return True
     step, saving = facts.median_step_ns or 0, finding.saving_ns_per_step

@@ -13,6 +13,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     steps.inferred,
     steps.left_out,
     steps.few_steps,
+    steps.little_time,
     steps.warm_up,
     steps.start_up,
     devices.missing,

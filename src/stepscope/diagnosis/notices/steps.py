@@ -10,7 +10,7 @@ from stepscope.analysis.host import NO_CAUSE
 from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
-from stepscope.limits import AHEAD_SHARE, FEW_STEPS, START_UP_SHARE, WARM_UP_FACTOR
+from stepscope.limits import AHEAD_SHARE, FEW_STEPS, LITTLE_TIME_NS, START_UP_SHARE, WARM_UP_FACTOR
 from stepscope.trace.tables import Kind
 from stepscope.units import format_ns
 
@@ -78,6 +78,22 @@ def left_out(facts: Facts) -> Notice | None:
         f"{which} {'is' if one else 'are'} left out of all figures: {'it' if one else 'each'} {does[0]} "
         f"{'at most ' if ops and not one else ''}{ops or 'none'} of the {others} {does[1]} that a whole step has.",
         len(gone),
+    )
+
+
+def takes_little(facts: Facts) -> bool:
+    """Whether all used steps together take so little time that nothing can be judged by them."""
+    return 0 < facts.used_ns < LITTLE_TIME_NS
+
+
+def little_time(facts: Facts) -> Notice | None:
+    """What was recorded is too short for findings."""
+    if not takes_little(facts):
+        return None
+    return Notice(
+        "profile_too_short",
+        f"All that was recorded of steps takes {format_ns(facts.used_ns)}: too little to judge what a step waits for. "
+        "Record whole steps of the real program.",
     )
 
 
