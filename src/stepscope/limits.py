@@ -191,8 +191,8 @@ MIXED_SHARE: Final = 0.5
 """Mixed precision is on where this share of the time of matrix work is in 16 bits or fewer."""
 
 SMALL_GRIDS_SHARE: Final = 0.5
-"""From this share of step time in kernels with fewer blocks than multiprocessors a larger batch is worth a word: the
-real traces lie under 40 %."""
+"""From this share of step time in which a kernel of fewer blocks than multiprocessors runs alone a larger batch is worth
+a word: the real traces lie under 40 %."""
 
 PRECISION_KNOWN: Final = 0.95
 """Where the precision of this share of kernel time is known, shares of the known are called shares of all."""

@@ -19,7 +19,7 @@ from stepscope.analysis.memory import POINTS, MemoryUse
 from stepscope.trace.tables import NULL
 from tests.diagnosis.loops import facts_with
 from tests.kit.builder import TraceDrawing
-from tests.kit.events import US, Event, Thread
+from tests.kit.events import US, Event, Stream, Thread
 from tests.kit.ledger import Ledger
 from tests.kit.traces import real_trace
 from tests.support import facts_of
@@ -345,6 +345,18 @@ def test_memory_of_no_known_phase_may_grow_with_the_batch_too():
     use = only(facts_with(drawing.events(), deviceProperties=[{"id": 0, "name": "GPU", "totalGlobalMem": 20 * MIB}]))
     assert use.headroom is not None
     assert use.headroom.batch_factor == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(("ops_on", "known"), [((2,), True), ((2, 3), False)], ids=["one device", "one of two"])
+def test_the_only_allocator_is_the_only_devices_whatever_its_number(ops_on: tuple[int, ...], known: bool):
+    """ROCm numbers the devices of ops as the node does, allocators those that the process sees."""
+    drawing = TraceDrawing()
+    for device in ops_on:
+        drawing.kernel(drawing.launch(0), "k", 10, 10, Stream(device))
+    Ledger(drawing, reserved=10 * MIB).take(10, 5 * MIB)
+    listed = [{"id": i, "name": "GPU", "totalGlobalMem": 20 * MIB} for i in ops_on]
+    (use,) = facts_with(drawing.events(), deviceProperties=listed).memory
+    assert (use.headroom is not None) is known
 
 
 def test_without_the_devices_size_there_is_no_headroom():

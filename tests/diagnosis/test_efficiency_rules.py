@@ -10,7 +10,7 @@ from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding
 from tests.diagnosis.loops import CALL, diagnosed, loop, rules
 from tests.kit.builder import TraceDrawing
-from tests.kit.events import Event
+from tests.kit.events import Event, Stream
 
 US = 1_000
 A100, V100, H100 = "NVIDIA A100-SXM4-80GB", "Tesla V100-SXM2-16GB", "NVIDIA H100 80GB HBM3"
@@ -268,6 +268,48 @@ def test_kernels_that_do_not_fill_the_device(blocks: int, share: float, said: bo
     root = {"deviceProperties": [{"id": 0, "name": V100, "numSms": 80}]}
     assert ("small_grids" in notices(gridded(blocks, share), root)) is said
     assert "small_grids" not in notices(gridded(blocks, share), header(V100))
+
+
+SMALL_DEVICE = {"deviceProperties": [{"id": 0, "name": V100, "numSms": 80}]}
+
+
+def beside(*kernels: tuple[int, int, int, int]) -> list[Event]:
+    """Steps of 1,000 µs with kernels of (stream, blocks, start, duration) in each."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for i, (stream, blocks, at, dur) in enumerate(kernels):
+            call = drawing.launch(start + CALL * i, CALL)
+            drawing.kernel(call, f"k{i}", start + 100 + at, dur, Stream(0, stream), grid=[blocks, 1, 1])
+
+    return loop(1_000, step)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "share"),
+    [
+        ([(7, 10, 0, 900)], 0.9),
+        ([(7, 10, 0, 900), (8, 10, 0, 900)], None),
+        ([(7, 10, 0, 900), (8, 500, 100, 800)], None),
+        ([(7, 10, 0, 900), (8, 10, 600, 100)], 0.8),
+    ],
+    ids=["alone", "two at once", "a large one beside it", "one beside it for a while"],
+)
+def test_multiprocessors_stand_still_only_while_nothing_else_runs(
+    kernels: list[tuple[int, int, int, int]], share: float | None
+):
+    found = notices(beside(*kernels), SMALL_DEVICE)
+    assert ("small_grids" in found) is (share is not None)
+    (text,) = [n.text for n in diagnosed(beside(*kernels), SMALL_DEVICE).notices if n.code == "small_grids"] or [""]
+    assert text.startswith(f"For {100 * share:.1f} % of step time" if share else "")
+
+
+def test_few_blocks_are_a_collectives_way():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+        drawing.kernel(drawing.launch(start, CALL), reduce, start + CALL, 900, grid=[8, 1, 1])
+        drawing.kernel(drawing.launch(start + CALL, CALL), "k", start + CALL + 900, 50, grid=[500, 1, 1])
+
+    assert "small_grids" not in notices(loop(1_000, step), SMALL_DEVICE)
 
 
 @pytest.mark.parametrize(("type_", "said"), [("c10::Half", True), ("float", False), ("c10::BFloat16", False)])

@@ -566,6 +566,40 @@ def test_an_accelerator_of_amd_without_a_name_is_called_by_its_family():
     assert read(kernel("k"), deviceProperties=[other]).info.devices[0].name is None
 
 
+MI300X = {"name": "AMD Instinct MI300X", "totalGlobalMem": 2**37, "numSms": 304, "computeMajor": 9, "computeMinor": 4}
+NAMELESS = {"name": "", "computeMajor": 9, "computeMinor": 4, "warpSize": 64}
+
+
+@pytest.mark.parametrize(
+    ("listed", "ops_on", "names"),
+    [
+        ([MI300X], [2], ["AMD Instinct MI300X"]),
+        ([NAMELESS], [9], ["AMD Instinct MI300 series"]),
+        ([MI300X, MI300X], [1, 5], ["AMD Instinct MI300X", "AMD Instinct MI300X"]),
+        ([MI300X, MI300X | {"name": "AMD Instinct MI210"}], [2], [None]),
+        ([MI300X, MI300X | {"name": "AMD Instinct MI210"}], [1], ["AMD Instinct MI210"]),
+        ([MI300X], [0, 2], ["AMD Instinct MI300X", None]),
+        ([], [2], [None]),
+    ],
+    ids=["one listed", "without a name", "two alike", "two kinds", "listed itself", "more than listed", "none listed"],
+)
+def test_ops_of_a_device_that_is_not_listed_ran_on_the_model_that_is(
+    listed: list[Raw], ops_on: list[int], names: list[str | None]
+):
+    """ROCm numbers the ops' devices as the node does and lists those that the process sees, from 0 on."""
+    events = [kernel("k", 2 * at, device=device) for at, device in enumerate(ops_on)]
+    found = read(*events, deviceProperties=[{"id": i} | one for i, one in enumerate(listed)]).info.devices
+    assert [(device.id, device.name) for device in found] == list(zip(ops_on, names, strict=True))
+    known = [device for device in found if device.name == MI300X["name"]]
+    assert all((one.memory_bytes, one.multiprocessors) == (2**37, 304) for one in known)
+
+
+def test_devices_of_one_model_may_differ_in_memory():
+    listed = [{"id": 0} | MI300X, {"id": 1} | MI300X | {"totalGlobalMem": 2**37 - 4096}]
+    (device,) = read(kernel("k", device=5), deviceProperties=listed).info.devices
+    assert (device.name, device.memory_bytes) == (MI300X["name"], None)
+
+
 @pytest.mark.parametrize(
     "root",
     [

@@ -115,12 +115,22 @@ class MemoryUse:
 
 def memory_use(trace: Trace, markers: Markers, used: tuple[int, ...], locator: Locator) -> list[MemoryUse]:
     """Each allocator the profile recorded; ``used`` are the steps that costs are made of."""
-    capacities = {device.id: device.memory_bytes for device in trace.info.devices}
-    starts = np.sort(markers.start)
+    found = pools(trace, np.sort(markers.start))
+    capacities = _capacities(trace, found)
     return [
         _use(pool, markers, used, locator, None if pool.device is None else capacities.get(pool.device))
-        for pool in pools(trace, starts)
+        for pool in found
     ]
+
+
+def _capacities(trace: Trace, found: list[Pool]) -> dict[int, int | None]:
+    """The size of each device's memory. The only allocator is the only device's, also where a process numbers it among
+    the devices it sees and the profiler among the node's (ROCm)."""
+    sizes = {device.id: device.memory_bytes for device in trace.info.devices}
+    allocating = {pool.device for pool in found if pool.device is not None}
+    if len(allocating) == len(sizes) == 1:
+        return dict(zip(allocating, sizes.values(), strict=True))
+    return sizes
 
 
 def _use(pool: Pool, markers: Markers, used: tuple[int, ...], locator: Locator, capacity: int | None) -> MemoryUse:

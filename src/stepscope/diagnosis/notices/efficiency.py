@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.grids import alone, of_few_blocks
 from stepscope.diagnosis.finding import Notice
 from stepscope.limits import SMALL_GRIDS_SHARE
 from stepscope.names.kernels import Family
+from stepscope.trace import intervals as iv
 from stepscope.units import format_count, format_share
 
 
 def small_grids(facts: Facts) -> Notice | None:
-    """Most of the steps goes to kernels that leave multiprocessors without a block."""
+    """Most of the steps goes to kernels that leave multiprocessors without a block, and nothing runs beside them."""
     sizes = {d.id: d.multiprocessors for d in facts.trace.info.devices if d.multiprocessors}
-    uses = [use for use in facts.kernels.uses if use.device in sizes and use.shape.blocks is not None]
-    small = sum(use.total_ns for use in uses if (use.shape.blocks or 0) < (sizes[use.device] or 0))
-    share = small / (facts.used_ns * len({use.device for use in uses})) if uses and facts.used_ns else 0.0
+    small_ns = total_ns = count = 0
+    for activity, account in facts.devices:
+        if activity.device in facts.unused or activity.device not in sizes:
+            continue
+        few = of_few_blocks(facts.trace, activity, sizes[activity.device])
+        rows = np.array(facts.used_rows(account), np.intp)
+        start, end = account.rows.bounds[rows], account.rows.bounds[rows + 1]
+        small_ns += int(iv.covered_between(alone(activity, few), start, end).sum())
+        total_ns += int((end - start).sum())
+        count += int(np.isin(np.searchsorted(account.rows.bounds, activity.start[few], "right") - 1, rows).sum())
+    share = small_ns / total_ns if total_ns else 0.0
     if share < SMALL_GRIDS_SHARE:
         return None
-    most = max(sizes[use.device] or 0 for use in uses)
     factors = [use.headroom.batch_factor for use in facts.memory if use.headroom and use.headroom.batch_factor]
     room = f"memory allows some {min(factors):.1f} times today's" if factors else "memory allows it"
     return Notice(
         "small_grids",
-        f"{format_share(share)} of step time is in kernels of fewer blocks than the device has "
-        f"multiprocessors ({format_count(most)}): the others stand still. A larger batch gives them work where {room} "
-        "and convergence does (the learning rate changes with it). What it gains is not in the profile.",
-        sum(use.count for use in uses if (use.shape.blocks or 0) < (sizes[use.device] or 0)),
+        f"For {format_share(share)} of step time a device runs nothing but one kernel of fewer blocks than it has "
+        f"multiprocessors ({format_count(max(sizes.values()))}): the others stand still. A larger batch gives them "
+        f"work where {room} and convergence does (the learning rate changes with it). What it gains is not in the "
+        "profile.",
+        count,
     )
 
 

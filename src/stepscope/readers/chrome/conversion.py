@@ -123,7 +123,9 @@ class Conversion:
         """Only devices that did something, described as far as the profile does."""
         described = {device.id: device for device in info.devices}
         seen = np.unique(devices).tolist()
-        return replace(info, devices=tuple(described.get(i) or Device(i) for i in seen))
+        model = _only_model(info.devices) if len(seen) <= len(described) else None
+        others = {i: Device(i) if model is None else replace(model, id=i) for i in seen}
+        return replace(info, devices=tuple(described.get(i) or others[i] for i in seen))
 
     # --- tables ---------------------------------------------------------------------------------------------------
 
@@ -193,3 +195,12 @@ class Conversion:
         open_ended[connected] = False
         self.sorting.lose(open_ended, "flow_open", "flow arrows that end in nothing this profile holds", lost=False)
         return int(repeats.sum()), connected.size
+
+
+def _only_model(listed: tuple[Device, ...]) -> Device | None:
+    """What all listed devices are. ROCm numbers ops by the node's devices and lists those that the process sees: where
+    these are of one model, an op's device is too, whatever its number.
+    """
+    models = {replace(device, id=0, memory_bytes=None) for device in listed}
+    sizes = {device.memory_bytes for device in listed}
+    return replace(models.pop(), memory_bytes=sizes.pop() if len(sizes) == 1 else None) if len(models) == 1 else None
