@@ -184,6 +184,10 @@ FUSED_BANDWIDTH_SHARE: Final = 0.9
 """Of the memory's bandwidth a fused kernel is taken to reach this much: elementwise kernels that stream reach 87-92 %
 in the real traces of V100 and H100."""
 
+FULL_RATE_SHARE: Final = 0.8
+"""A product of odd sizes runs at full rate from this share of what products that fit reach: kernels of one library and
+size differ by as much. What NVIDIA's guide shows of sizes that do not fit lies at half the rate or lower."""
+
 UTILISATION_COUNTED_SHARE: Final = 0.9
 """With the operations of less kernel time than this counted, a utilisation would tell of what was recorded."""
 
@@ -191,8 +195,8 @@ MIXED_SHARE: Final = 0.5
 """Mixed precision is on where this share of the time of matrix work is in 16 bits or fewer."""
 
 SMALL_GRIDS_SHARE: Final = 0.5
-"""From this share of step time in which a kernel of fewer blocks than multiprocessors runs alone a larger batch is worth
-a word: the real traces lie under 40 %."""
+"""From this share of step time in which a kernel of fewer blocks than multiprocessors runs alone a larger batch is
+worth a word: the real traces lie under 40 %."""
 
 PRECISION_KNOWN: Final = 0.95
 """Where the precision of this share of kernel time is known, shares of the known are called shares of all."""

@@ -101,7 +101,7 @@ SGEMM = "ampere_sgemm_128x128_nn"
 HALF_GEMM = "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_nn"
 
 
-def product(kernel: str, dur: int, size: int = 4096, type_: str = "float") -> Op:
+def product(kernel: str, dur: int, size: int = 1024, type_: str = "float") -> Op:
     return "aten::mm", [[size, size], [size, size]], [type_] * 2, kernel, dur
 
 
@@ -129,6 +129,21 @@ def test_a_product_takes_no_less_than_memory_allows():
     assert finding.saving_ns_per_step == pytest.approx(100 * US - least, abs=2)
 
 
+def test_a_product_runs_no_faster_than_others_like_it_in_the_same_profile():
+    """The ratio of the peaks would make 200 µs of 1,600; the same product takes 300 µs in 16 bits here."""
+    half = product(HALF_GEMM, 300, type_="c10::Half")
+    alone = the(diagnosed(stepping(product(SGEMM, 1_600)), header(V100)), "tensor_cores_unused")
+    beside = the(diagnosed(stepping(product(SGEMM, 1_600), half), header(V100)), "tensor_cores_unused")
+    assert alone.saving_ns_per_step == pytest.approx(1_600 * US * (1 - 15.7 / 125), abs=2)
+    assert beside.saving_ns_per_step == pytest.approx(1_300 * US, abs=2)
+
+
+def test_a_product_takes_no_less_than_its_operations_at_the_peak():
+    """2048 x 2048 x 2048 are 17.2 GFLOP: 110 µs at 156 TFLOP/s, not the 100 µs that the ratio of peaks makes of 800."""
+    finding = the(diagnosed(stepping(product(SGEMM, 800, 2048)), header(A100)), "tf32_off")
+    assert finding.saving_ns_per_step == pytest.approx(800 * US - 2 * 2048**3 / 156e12 * 1e9, abs=2)
+
+
 def test_sixteen_bits_halve_what_memory_bounds_but_not_what_autocast_keeps():
     """relu at 800 GB/s gains; pow, at the same rate, stays in fp32."""
     gelu, pow_ = pointwise("relu", WIDE, 42), pointwise("pow", WIDE, 42)
@@ -141,7 +156,7 @@ def test_sixteen_bits_halve_what_memory_bounds_but_not_what_autocast_keeps():
 
 
 def test_what_mixed_precision_leaves_out_is_another_finding_than_its_absence():
-    events = stepping(product(HALF_GEMM, 600, type_="c10::Half"), product(SGEMM, 400))
+    events = stepping(product(HALF_GEMM, 600, 2048, "c10::Half"), product(SGEMM, 400))
     diagnosis = diagnosed(events, header(V100))
     assert rules(diagnosis) == ["amp_partial"]
     assert the(diagnosis, "amp_partial").cost_ns_per_step == 400 * US
@@ -198,6 +213,33 @@ def test_odd_sizes_on_tensor_cores_at_the_rate_of_those_that_fit():
 )
 def test_sizes_that_fit_or_of_which_nothing_tells(ops: list[Op]):
     assert "alignment" not in rules(diagnosed(stepping(*ops, OTHER), header(V100)))
+
+
+def test_padding_saves_no_more_than_memory_allows():
+    """A product that only moves data: 12.4 MB at 900 GB/s are 13.8 µs; the ratio of peaks would make 10 of 40."""
+    op: Op = ("aten::mm", [[4096, 8], [8, 1501]], HALF, PLAIN_HALF, 40)
+    found = diagnosed(stepping(op, ("aten::custom", [], [], "mystery_kernel", 400)), header(V100))
+    (finding,) = [one for one in (*found.findings, *found.minor) if one.rule == "alignment"]
+    moved = 2 * (4096 * 8 + 8 * 1504 + 4096 * 1504)
+    assert finding.saving_ns_per_step == pytest.approx(40 * US - moved / 900e9 * 1e9, abs=200)
+
+
+@pytest.mark.parametrize(
+    ("fast", "said"),
+    [(half_product(1001, HALF_GEMM, 98), False), (half_product(1001, HALF_GEMM, 130), True),
+     (half_product(1004, HALF_GEMM, 98), True)],
+    ids=["fits no better and runs as fast", "runs slower itself", "fits better"],
+)  # fmt: skip
+def test_where_sizes_that_fit_no_better_run_at_full_rate_they_slow_nothing(fast: Op, said: bool):
+    slow = ("aten::bmm", [[1, 4096, 1024], [1, 1024, 1003]], HALF, HALF_GEMM, 400)
+    events = stepping(slow, fast, half_product(1024, HALF_GEMM, 100), OTHER)
+    assert ("alignment" in rules(diagnosed(events, header(A100)))) is said
+
+
+def test_what_a_size_stands_for_is_not_guessed():
+    finding = the(diagnosed(stepping(half_product(1001, PLAIN_HALF, 500), OTHER), header(V100)), "alignment")
+    assert not any(word in finding.fix for word in ("vocabulary", "classes", "hidden"))
+    assert "(1001 no multiple of 8)" in finding.why
 
 
 # --- loss_scaling ------------------------------------------------------------------------------------------

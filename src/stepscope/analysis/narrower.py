@@ -1,7 +1,8 @@
 """What kernels would take with operands of another format: the model behind mixed precision and TF32.
 
-A kernel of matrix products scales with the ratio of the device's peaks, but takes no less than its op's bytes need at
-the memory's bandwidth. Under automatic mixed precision memory-bound kernels of ops that then run in 16 bits move half
+A kernel of matrix products scales with the ratio of the device's peaks, but not beyond the rate that products like it
+reach in the other format in this very profile, and takes no less than its op's bytes and operations need
+(``analysis/floors.py``). Under automatic mixed precision memory-bound kernels of ops that then run in 16 bits move half
 the bytes in half the time; ops that autocast keeps in fp32 (PyTorch, Autocast Op Reference), casts and optimizers do
 not gain. The bytes of either are known only where shapes were recorded.
 """
@@ -12,7 +13,6 @@ import numpy as np
 
 from stepscope.analysis.costs.attribute import KINDS
 from stepscope.analysis.costs.call import CostKind
-from stepscope.analysis.kernels import LOW_PRECISION
 from stepscope.analysis.roofline import Work
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.limits import ROOF_NEAR_SHARE
@@ -31,8 +31,8 @@ _HALVED_KINDS = [KINDS.index(kind) for kind in (CostKind.ELEMENTWISE, CostKind.N
 
 
 def shares_in_format(work: Work, chosen: Bools, peaks: DevicePeaks, target: str) -> F64 | None:
-    """Per row, the share of its time that chosen kernels of matrix products take at the peak of ``target``; 1 for other
-    rows, None where a peak is not known.
+    """Per row, the share of its time that chosen kernels of matrix products take by the ratio of the device's peaks; 1
+    for other rows, None where a peak is not known.
     """
     goal = peaks.matrix_flops(target)
     ratios = np.ones(len(work.groups))
@@ -44,13 +44,7 @@ def shares_in_format(work: Work, chosen: Bools, peaks: DevicePeaks, target: str)
         if goal is None or now is None:
             return None
         ratios[at] = min(now / goal, 1.0)
-    shares = np.where(chosen, ratios[work.group], 1.0)
-    if peaks.memory_bandwidth is not None:
-        least = _bytes(work) / (peaks.memory_bandwidth.value / 1e9)
-        wide = np.array([group.precision not in LOW_PRECISION for group in work.groups], np.bool_)[work.group]
-        least = np.where(wide & (target in LOW_PRECISION), least / 2, least)
-        shares = np.where(chosen, np.maximum(shares, np.minimum(least / np.maximum(work.ns, 1), 1.0)), shares)
-    return shares
+    return np.where(chosen, ratios[work.group], 1.0)
 
 
 def halved_by_autocast(work: Work, peaks: DevicePeaks, optimizer: Bools) -> Bools:

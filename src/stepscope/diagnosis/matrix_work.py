@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.floors import Faster, faster, reached_ns
 from stepscope.analysis.kernels import LOW_PRECISION, KernelGroup, KernelUse
 from stepscope.analysis.narrower import halved_by_autocast, shares_in_format
 from stepscope.analysis.peaks import device_peaks
@@ -23,14 +24,16 @@ from stepscope.hardware.peaks import DevicePeaks
 from stepscope.limits import MIXED_SHARE
 from stepscope.names.kernels import Tri
 from stepscope.trace.tables import F64, Bools
-from stepscope.whatif.change import Change
-from stepscope.whatif.changes import scaled_ops
+from stepscope.whatif.changes import faster_kernels
 
 WIDE = frozenset({"fp32", "tf32"})
 SHOWN = 3
 
 NO_PEAKS = "the device's peaks are not known to stepscope, so no saving is given"
-OF_PEAKS = " The saving assumes the ratio of the device's peaks: it is the most to expect."
+OF_PEAKS = (
+    " The saving assumes the ratio of the device's peaks and, where shapes are known, no more than memory and the "
+    "rates of this profile allow: it is the most to expect."
+)
 HALVED = " Memory-bound kernels of ops that then run in 16 bits move half the bytes: they are taken to halve."
 
 Kernel = KernelGroup | KernelUse
@@ -125,7 +128,8 @@ def matrix_finding(
             halved = halved_by_autocast(work.work, work.peaks, _in_optimizer(work))
             why += HALVED if (halved & work.work.used).any() else ""
             shares = np.where(halved, 0.5, shares)
-        change, saving = _change(work, shares)
+        found = _in_format(work.work, shares, target)
+        change, saving = faster_kernels(facts, found), facts.per_step(found.gained_ns)
     return Finding(
         rule=rule,
         device=work.work.activity.device,
@@ -143,11 +147,11 @@ def matrix_finding(
     )
 
 
-def _change(work: MatrixWork, shares: F64) -> tuple[Change, int]:
-    scaled = np.flatnonzero(shares < 1)
-    rows = work.work.rows[scaled]
-    gained = (work.work.ns * (1 - shares))[work.work.used].sum()
-    return scaled_ops(work.facts, work.work.activity.device, rows, shares[scaled]), work.facts.per_step(round(gained))
+def _in_format(work: Work, shares: F64, target: str) -> Faster:
+    """Rows at shares of their time, products no faster than others like them run in the format ``target`` now."""
+    rows = np.flatnonzero(shares < 1)
+    wished = np.where(work.eligible, np.maximum(work.ns * shares, reached_ns(work, target)), work.ns * shares)
+    return faster(work, rows, wished[rows], target)
 
 
 def _in_optimizer(work: MatrixWork) -> Bools:

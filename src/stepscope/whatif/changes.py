@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.floors import Faster
 from stepscope.analysis.syncs import wait_places
 from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.forest import outermost
-from stepscope.trace.tables import F64, I32, I64, Kind, Rows
+from stepscope.trace.tables import I32, I64, Kind, Rows
 from stepscope.whatif.change import GONE, Change
 
 
@@ -93,8 +92,9 @@ def waits_of_copies(facts: Facts, calls: I32) -> Rows:
 
 def without_copies(facts: Facts, category: Category) -> Change:
     """Copies of one direction cost nothing. Those to the device run beside the kernels, from pinned memory: the batch
-    is there before, and nothing waits for them. What is copied from a device is the work of the ops before, so such
-    copies take no time but keep their place, and who waits for them waits for those ops: that is ``without_waits``.
+    is there before, and nothing waits for them, but a step takes no less than they do. What is copied from a device is
+    the work of the ops before, so such copies take no time but keep their place, and who waits for them waits for those
+    ops: that is ``without_waits``.
     """
     chosen = np.concatenate([activity.category == category.code for activity in facts.activities])
     if category is not Category.COPY_H2D:
@@ -110,42 +110,45 @@ def without_copies(facts: Facts, category: Category) -> Change:
         for track in np.unique(slices.track[calls])
     }
     gone = {*calls.tolist(), *facts.host.waits.slice[waits_of_copies(facts, calls)].tolist()}
-    return Change(spans, frozenset(gone), np.where(chosen, GONE, _durations(facts)))
+    return Change(spans, frozenset(gone), np.where(chosen, GONE, _durations(facts)), floor_ns=_longest(facts, category))
 
 
 def without_collectives(facts: Facts) -> Change:
     """Collectives run beside compute: nothing waits for them, and a step takes no less than they do."""
     chosen = np.concatenate([activity.category == Category.COLLECTIVE.code for activity in facts.activities])
+    return Change(op_ns=np.where(chosen, GONE, _durations(facts)), floor_ns=_longest(facts, Category.COLLECTIVE))
+
+
+def _longest(facts: Facts, category: Category) -> int:
+    """The time per step in which the device that has most of it runs ops of a category."""
     longest = 0
     for activity, account in facts.devices:
-        mine = activity.category == Category.COLLECTIVE.code
+        mine = activity.category == category.code
         busy = iv.union(activity.start[mine], activity.end[mine])
         bounds = account.rows.bounds
         rows = np.array(facts.used_rows(account), np.intp)
         if rows.size and account.rows.device not in facts.unused:
             longest = max(longest, facts.per_step(int(iv.covered_between(busy, bounds[rows], bounds[rows + 1]).sum())))
-    return Change(op_ns=np.where(chosen, GONE, _durations(facts)), floor_ns=longest)
+    return longest
 
 
-def scaled_kernels(facts: Facts, factors: Mapping[str, float]) -> Change:
-    """Kernels of some names take a share of their time."""
-    names = facts.trace.slices.name[np.concatenate([activity.slice for activity in facts.activities])]
-    share = np.ones(len(facts.trace.strings))
-    for code, name in enumerate(facts.trace.strings):
-        share[code] = factors.get(name, 1.0)
-    return Change(op_ns=np.rint(_durations(facts) * share[names]).astype(np.int64))
-
-
-def scaled_ops(facts: Facts, device: int, ops: Rows, shares: F64) -> Change:
-    """Some ops of a device (places in its activity) take a share of their time."""
-    first = 0
-    for activity in facts.activities:
-        if activity.device == device:
-            break
-        first += len(activity)
+def faster_kernels(facts: Facts, found: Faster) -> Change:
+    """Kernels take less time, bounded as ``analysis/floors.py`` does."""
     made = _durations(facts)
-    made[first + ops] = np.rint(made[first + ops] * shares).astype(np.int64)
+    made[_first_op(facts, found.work.activity.device) + found.work.rows[found.rows]] = found.ns
     return Change(op_ns=made)
+
+
+def without_ops(facts: Facts, device: int, ops: Rows) -> Change:
+    """Some ops of a device (places in its activity) take no time."""
+    made = _durations(facts)
+    made[_first_op(facts, device) + ops] = 0
+    return Change(op_ns=made)
+
+
+def _first_op(facts: Facts, device: int) -> int:
+    """Where the ops of a device begin among those of all."""
+    return sum(len(activity) for activity in facts.activities if activity.device < device)
 
 
 def larger_batch(facts: Facts, factor: float) -> Change:

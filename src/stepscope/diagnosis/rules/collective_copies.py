@@ -27,7 +27,7 @@ from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I32, Bools, Rows, TrackKind
 from stepscope.trace.trace import Trace
 from stepscope.units import format_mean, format_ns
-from stepscope.whatif.changes import scaled_ops
+from stepscope.whatif.changes import without_ops
 
 _CURE: Remedies = {
     PYTORCH: """\
@@ -100,7 +100,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: R
         title="Copies into and out of the buffers that devices exchange",
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
-        change=scaled_ops(facts, activity.device, ops, np.zeros(ops.size)),
+        change=without_ops(facts, activity.device, ops),
         basis="modelled",
         confidence="medium",
         why=(

@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.floors import Faster, fused, least_of
 from stepscope.analysis.fusion import Chains, fusable_chains
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.limits import FINDING_NS, FINDING_SHARE
-from stepscope.trace.tables import F64, Rows
 from stepscope.units import format_bytes, format_ns
-from stepscope.whatif.changes import scaled_ops
+from stepscope.whatif.changes import faster_kernels
 
 SHOWN = 3
 LONGEST_SHOWN = 6
@@ -90,7 +90,7 @@ def _finding(facts: Facts, chains: Chains) -> Finding:
         ),
         cost_ns_per_step=facts.per_step(now),
         saving_ns_per_step=facts.per_step(now - fused),
-        change=scaled_ops(facts, work.activity.device, *_scales(chains)),
+        change=faster_kernels(facts, _faster(chains)),
     )
 
 
@@ -113,7 +113,7 @@ def _words(names: tuple[str, ...]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _scales(chains: Chains) -> tuple[Rows, F64]:
-    """The device's ops in chains, and the share of its time each keeps."""
-    size = np.diff(np.append(chains.first, len(chains.rows)))
-    return chains.work.rows[chains.rows], np.repeat(chains.fused_ns / chains.now_ns, size)
+def _faster(chains: Chains) -> Faster:
+    work, left = chains.work, chains.bytes_left.astype(np.float64)
+    least = least_of(work, left, np.zeros(left.size), None)
+    return fused(work, chains.rows, chains.first, chains.fused_ns.astype(np.float64), least)
