@@ -188,6 +188,10 @@ FULL_RATE_SHARE: Final = 0.8
 """A product of odd sizes runs at full rate from this share of what products that fit reach: kernels of one library and
 size differ by as much. What NVIDIA's guide shows of sizes that do not fit lies at half the rate or lower."""
 
+ATTENTION_REACH: Final = 16
+"""Ops on either side of a softmax among which the products of its attention are looked for: scaling, masks, casts and
+dropout take up to ten in the models we know."""
+
 UTILISATION_COUNTED_SHARE: Final = 0.9
 """With the operations of less kernel time than this counted, a utilisation would tell of what was recorded."""
 

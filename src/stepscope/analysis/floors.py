@@ -80,10 +80,12 @@ def least_of(work: Work, moved: F64, flops: F64, precision: str | None) -> F64:
     return np.maximum(_moving_ns(peaks, moved), flops / _rate(peaks, precision))
 
 
-def reached(products: list[OpRoof], precision: str | None, flops: float | None = None) -> float | None:
-    """The highest rate, in operations per ns, that products of a format reach on the matrix units in this profile (the
-    two 16-bit ones are alike); with ``flops`` only of those that compute half to twice as much in one call. None where
-    there are none.
+def reached(
+    products: list[OpRoof], precision: str | None, flops: float | None = None, *, on_units: bool = True
+) -> float | None:
+    """The highest rate, in operations per ns, that products of a format reach in this profile (the two 16-bit ones are
+    alike), on the matrix units unless said; with ``flops`` only of those that compute half to twice as much in one
+    call. None where there are none.
     """
     alike = _SIXTEEN_BITS if precision in _SIXTEEN_BITS else (precision,)
     rates = [
@@ -91,7 +93,7 @@ def reached(products: list[OpRoof], precision: str | None, flops: float | None =
         for op in products
         if op.kind in (CostKind.GEMM, CostKind.ATTENTION)
         and op.roof.precision in alike
-        and op.roof.matrix_units
+        and (op.roof.matrix_units or not on_units)
         and op.roof.flops_per_s
         and (flops is None or flops / 2 <= (op.roof.flops or 0) / op.roof.count <= flops * 2)
     ]

@@ -51,13 +51,14 @@ class Chains:
         return tuple(trace.name_of(int(owner[row])) for row in self.rows[self.first[at] : end].tolist())
 
 
-def fusable_chains(work: Work) -> Chains | None:
-    """The chains of a device; None where there are none, or its bandwidth is not known."""
+def fusable_chains(work: Work, apart: Rows) -> Chains | None:
+    """The chains of a device; None where there are none, or its bandwidth is not known. Rows of the work that stand
+    ``apart`` are in none."""
     peaks = device_peaks(work.trace, work.activity.device)
     if peaks is None or peaks.memory_bandwidth is None or not work.rows.size:
         return None
     order = np.lexsort((work.activity.start[work.rows], work.activity.stream[work.rows]))
-    linked = _linked(work, order)
+    linked = _linked(work, order, apart)
     ends = np.flatnonzero(~linked)
     begins = np.concatenate(([0], ends[:-1] + 1))
     longer = ends > begins
@@ -91,10 +92,12 @@ def _measured(work: Work, order: Rows, begins: Rows, ends: Rows, bandwidth: floa
     return Chains(work, rows[np.repeat(gains, size)], starts, total[gains], fused[gains], now[gains], left[gains])
 
 
-def _linked(work: Work, order: Rows) -> Bools:
+def _linked(work: Work, order: Rows, apart: Rows) -> Bools:
     """Which rows, in order, hand what they put out to the next."""
     owner = work.owner[order]
-    fits = _fusable(work)[order]
+    fusable = _fusable(work)
+    fusable[apart] = False
+    fits = fusable[order]
     op = work.rows[order]
     activity, costs = work.activity, work.costs
     linked = np.zeros(order.size, np.bool_)

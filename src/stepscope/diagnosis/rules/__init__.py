@@ -11,6 +11,7 @@ from stepscope.diagnosis.rules import (
     allocating,
     allocator_retries,
     amp_partial,
+    attention_unfused,
     between_steps,
     collective_copies,
     data_parallel,
@@ -65,6 +66,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     tf32_off.find,
     amp_partial.find,
     alignment.find,
+    attention_unfused.find,
     # Compilation
     memory_bound_chain.find,
     recompilation.find,

@@ -3,7 +3,8 @@
 Statement: ops follow each other on one stream, each a single memory-bound kernel (elementwise, normalisation, softmax,
 reduction, cast) that takes a tensor of the shape the one before put out, and a fused kernel, which does not read it
 again, would take less time (``analysis/fusion.py`` has the model). Needs recorded shapes: without bytes there is no
-saving to give. The launches that fusion takes away are not counted.
+saving to give. The launches that fusion takes away are not counted. Kernels of attention that has a finding of its own
+(``attention_unfused``) belong to that.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import Faster, fused, least_of
 from stepscope.analysis.fusion import Chains, fusable_chains
+from stepscope.diagnosis.attention import unfused_sites
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.limits import FINDING_NS, FINDING_SHARE
@@ -46,7 +48,8 @@ def find(facts: Facts) -> list[Finding]:
     least = max(FINDING_SHARE * (facts.mean_step_ns or 0), FINDING_NS)
     found = []
     for work in facts.work:
-        chains = fusable_chains(work)
+        attention = unfused_sites(facts, work)
+        chains = fusable_chains(work, attention.rows if attention else np.empty(0, np.intp))
         if chains is None:
             continue
         gained = int((chains.now_ns - chains.fused_ns)[chains.used].sum())
