@@ -162,6 +162,20 @@ def test_without_shapes_it_is_found_by_names_and_nothing_is_promised():
     assert "record_shapes=True" in (finding.not_determined or "")
 
 
+def test_names_alone_tell_nothing_where_another_op_stands_between():
+    first, *rest = forward()
+    found = diagnosed(stepping(first, OTHER, *rest, OTHER, shapes=False), A100)
+    assert "attention_unfused" not in rules(found)
+
+
+def test_an_op_belongs_to_one_attention_alone():
+    """By names alone the two softmaxes between one pair of products are one site, not two of the same kernels."""
+    first, *rest = forward()
+    twice = ("aten::_softmax", [], "softmax_kernel", 1_000)
+    finding = the(diagnosed(stepping(first, twice, *rest, OTHER, shapes=False), A100))
+    assert finding.cost_ns_per_step == 5_600 * US
+
+
 def test_without_peaks_nothing_is_promised():
     unknown = {"deviceProperties": [{"id": 0, "name": "A card of the future"}]}
     finding = the(diagnosed(stepping(*forward(), OTHER), unknown))

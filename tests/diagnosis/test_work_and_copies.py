@@ -8,6 +8,7 @@ from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.limits import REPEATED_COPIES
 from stepscope.trace.tables import Kind
+from tests.diagnosis import loops
 from tests.diagnosis.loops import CALL, diagnosed, loop, work
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
@@ -20,6 +21,13 @@ STEP = 4_000
 def every(events: list[Event], rule: str):
     found = diagnosed(events)
     return [f for f in (*found.findings, *found.minor) if f.rule == rule]
+
+
+def test_a_step_takes_no_less_than_the_copies_that_run_beside_it():
+    """Of 4 ms the link is busy for 3: nothing hides them all behind 1 ms of kernels."""
+    (finding,) = (one for one in diagnosed(loops.copying(STEP, 3_000)).findings if one.rule == "exposed_copy")
+    assert finding.cost_ns_per_step == 3_000 * US
+    assert finding.predicted_step_ns == pytest.approx(3_000 * US, rel=0.001)
 
 
 def launched(compute_us: int, launch_us: int) -> list[Event]:

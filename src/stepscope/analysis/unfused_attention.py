@@ -20,6 +20,7 @@ import numpy as np
 
 from stepscope.analysis.costs.attribute import KINDS
 from stepscope.analysis.costs.call import CostKind, parse_call, recorded_operands, recorded_shapes
+from stepscope.analysis.costs.movement import MOVEMENT
 from stepscope.analysis.floors import Faster, fused, least_of, reached
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.roofline import Work, op_roofs
@@ -30,6 +31,7 @@ from stepscope.trace.tables import F64, I32, Bools, Kind, Rows
 _PRODUCTS = ("aten::bmm", "aten::baddbmm")
 _SOFTMAX, _BACKWARD = "aten::_softmax", "aten::_softmax_backward_data"
 _BETWEEN = [KINDS.index(kind) for kind in (CostKind.ELEMENTWISE, CostKind.COPY)]
+_NAMED_BETWEEN = frozenset({*MOVEMENT, "aten::bernoulli_"})
 _PLAIN = "aten::_scaled_dot_product_attention_math"
 
 
@@ -118,6 +120,10 @@ class Sites:
         return fused(self.work, self.rows, self.first, self.fused_ns, least)
 
 
+_Site = tuple[int, list[int], Scores | None]
+"""A softmax, all ops of its attention, and its sizes."""
+
+
 @dataclass(frozen=True)
 class _Ops:
     """The ops with kernels of one device, thread by thread as they were called; a value per op."""
@@ -130,6 +136,10 @@ class _Ops:
     """Which only move and change elements."""
     place: Rows
     """Thread and period together: only ops of equal ones belong together."""
+    values: list[str | None]
+    """Recorded scalars."""
+    precision: dict[int, str | None]
+    """Of products, by slice: the format of their kernel's operands."""
 
 
 def unfused_attention(work: Work) -> Sites | None:
@@ -144,7 +154,19 @@ def unfused_attention(work: Work) -> Sites | None:
         if name in (_SOFTMAX, _BACKWARD)
         for members, scores in _site(ops, at, backward=name == _BACKWARD)
     ]
-    return _measured(ops, op, found) if found else None
+    return _measured(ops, op, _apart(found)) if found else None
+
+
+def _apart(found: list[_Site]) -> list[_Site]:
+    """Each op in one site alone, that of the softmax that comes first."""
+    taken: set[int] = set()
+    apart = []
+    for at, members, scores in found:
+        own = [member for member in members if member not in taken]
+        taken.update(own)
+        if own:
+            apart.append((at, own, scores))
+    return apart
 
 
 def _ops_of_rows(work: Work) -> I32:
@@ -163,13 +185,20 @@ def _ops(work: Work, op: I32) -> _Ops:
     period = work.period[rows[first]]
     order = np.lexsort((slices.start_ns[found], slices.track[found]))
     found, period = found[order], period[order]
-    dims = costs.dims[found].tolist()
+    dims, recorded = costs.dims[found].tolist(), work.trace.host_ops
+    values = np.full(len(slices), -1, np.int32)
+    values[recorded.slice] = recorded.concrete_inputs
+    matrix = np.flatnonzero(work.eligible & (work.owner >= 0))
+    products, lead = np.unique(work.owner[matrix], return_index=True)
+    groups = [work.groups[group] for group in work.group[matrix[lead]].tolist()]
     return _Ops(
         work=work,
         slice=np.asarray(found, np.intp),
         name=[strings[code] for code in slices.name[found].tolist()],
         dims=[strings[code] if code >= 0 else None for code in dims],
         between=np.isin(costs.kind[found], _BETWEEN),
+        values=[strings[code] if code >= 0 else None for code in values[found].tolist()],
+        precision=dict(zip(products.tolist(), (group.precision for group in groups), strict=True)),
         place=np.asarray(slices.track[found].astype(np.int64) * (int(period.max(initial=0)) + 2) + period, np.intp),
     )
 
@@ -181,9 +210,9 @@ def _site(ops: _Ops, at: int, *, backward: bool) -> list[tuple[list[int], Scores
     before = [j for j in reversed(near) if j < at and ops.name[j] in _PRODUCTS]
     after = [j for j in near if j > at and ops.name[j] in _PRODUCTS]
     if ops.dims[at] is None:
-        if not before or not after:
-            return []
-        return [(list(range(before[0], after[0] + 1)), None)]
+        members = range(before[0], after[0] + 1) if before and after else range(0)
+        known = all(ops.name[j] in _NAMED_BETWEEN or j in (before[0], after[0]) for j in members)
+        return [(list(members), None)] if members and known else []
     shape = _scores_shape(ops.dims[at] or "")
     if shape is None or not _is_over_keys(ops, at):
         return []
@@ -217,10 +246,8 @@ def _scores_shape(dims: str) -> tuple[int, int, int] | None:
 
 def _is_over_keys(ops: _Ops, at: int) -> bool:
     """Whether a softmax is over the last dimension, or its dimension was not recorded."""
-    recorded, argument = ops.work.trace.host_ops, 2 if ops.name[at] == _BACKWARD else 1
-    (row,) = np.flatnonzero(recorded.slice == ops.slice[at])[:1].tolist() or (-1,)
-    code = int(recorded.concrete_inputs[row]) if row >= 0 else -1
-    call = parse_call(ops.dims[at], "[]", ops.work.trace.strings[code]) if code >= 0 else None
+    argument = 2 if ops.name[at] == _BACKWARD else 1
+    call = parse_call(ops.dims[at], "[]", ops.values[at])
     dim = call.value(argument) if call is not None else None
     return dim is None or dim == -1 or (call is not None and dim == len(call.shapes[0]) - 1)
 
@@ -263,17 +290,10 @@ def _sizes(ops: _Ops, made: int, using: int, shape: tuple[int, int, int], *, bac
     # Behind a backward softmax the queries' gradient (scores x keys) comes first, or the keys' (queries x scores).
     other = second[2] if (second[0], second[1]) in (shape[1:], shape[:0:-1]) else second[0]
     head, value = (other, first[1]) if backward else (first[1], other)
-    return Scores(shape[0], shape[1], shape[2], head, value, _precision(ops, made))
+    return Scores(shape[0], shape[1], shape[2], head, value, ops.precision.get(int(ops.slice[made])))
 
 
-def _precision(ops: _Ops, at: int) -> str | None:
-    """The format of a product's operands, by its kernel."""
-    work = ops.work
-    mine = np.flatnonzero((work.owner == ops.slice[at]) & work.eligible)
-    return work.groups[int(work.group[mine[0]])].precision if mine.size else None
-
-
-def _measured(ops: _Ops, op: I32, found: list[tuple[int, list[int], Scores | None]]) -> Sites:
+def _measured(ops: _Ops, op: I32, found: list[_Site]) -> Sites:
     work = ops.work
     order = np.argsort(op, kind="stable")
     rows: list[Rows] = []

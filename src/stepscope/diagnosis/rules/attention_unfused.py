@@ -78,8 +78,8 @@ def _finding(facts: Facts, sites: Sites) -> Finding:
     used, now = sites.used, sites.now_ns
     known = sites.only(~np.isnan(sites.fused_ns))
     faster = known.faster() if known is not None else None
-    slices = sites.softmax[used].tolist()
     longest = sorted(used.tolist(), key=lambda at: -int(now[at]))[:SHOWN]
+    slices = sites.softmax[longest].tolist()
     return Finding(
         rule="attention_unfused",
         device=sites.work.activity.device,
@@ -88,7 +88,7 @@ def _finding(facts: Facts, sites: Sites) -> Finding:
         fix=paragraphs(remedy(_FALLEN_BACK if sites.plain[used].all() else _SDPA, facts.workload)),
         basis="modelled" if faster else "heuristic",
         confidence="low",
-        where=tuple(dict.fromkeys(place for place in map(facts.locator.where, slices) if place))[:SHOWN],
+        where=tuple(dict.fromkeys(place for place in map(facts.locator.where, slices) if place)),
         evidence=tuple(_evidence(sites, at) for at in longest),
         cost_ns_per_step=facts.per_step(int(now[used].sum())),
         saving_ns_per_step=facts.per_step(faster.gained_ns) if faster else None,
