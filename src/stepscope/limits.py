@@ -62,6 +62,28 @@ nothing) is set apart: the mean would tell of a step that never was."""
 P95_STEPS: Final = 20
 """Fewer steps than this have no p95: it would be the maximum in disguise."""
 
+# --- one-time work -----------------------------------------------------------------------------------------------
+
+FIRST_LAUNCH_NS: Final = 500_000
+FIRST_LAUNCH_TIMES: Final = 10
+"""The first launch of a kernel loads its code where it takes this long and so many times as long as later launches in
+the median: launches take 3-20 µs, 50 where a profiler slows them."""
+
+SET_UP_NS: Final = 10_000_000
+"""A call of the runtime that launches, copies, waits and allocates nothing, and takes this long while devices stand
+still, sets something up: in the real traces such calls otherwise take 6 ms at most (``cudaGetDeviceProperties``)."""
+
+FIRST_ALLOCATION_NS: Final = 100_000_000
+"""So does the first call of its kind that takes memory, and one that gives it back, from here on where a device has
+worked before: mapping tens of GB takes some ten ms."""
+
+CAPTURE_SHARE: Final = 0.25
+"""Where a profile has one launch that is captured for each three ops that run, or more, it is a recording of graph
+capture: programs run a step one to three times before they capture it (PyTorch's make_graphed_callables three)."""
+
+START_UP_LEADS: Final = 0.5
+"""A window's beginning belongs to start-up, and to no step, where start-up takes this share of it or more."""
+
 # --- completeness -------------------------------------------------------------------------------------------------
 
 FAR_NS: Final = 86_400_000_000_000

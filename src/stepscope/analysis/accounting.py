@@ -17,6 +17,7 @@ from stepscope.analysis.categories import CATEGORIES, HOST_CAUSES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.idle import Idle, explain_idle
+from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.analysis.steps import Markers, Rows, device_rows
 from stepscope.analysis.waits import awaited_ends
 from stepscope.errors import TraceInvariantError
@@ -143,6 +144,16 @@ def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account 
     account = Account(rows, parts, None, np.zeros(len(steps), np.int64))
     check(account)
     return account
+
+
+def one_time_ns(account: Account, once: OneTimeWork, *kinds: Once) -> I64:
+    """Per row, how long the device waited for one-time work of the host, of some kinds or any."""
+    if account.idle is None:
+        return np.zeros(len(account.rows.steps), np.int64)
+    pieces = account.idle.pieces
+    loading = pieces.category == Category.COMPILE.code
+    spans = iv.intersect((pieces.start[loading], pieces.end[loading]), once.spans(*kinds))
+    return iv.covered_between(spans, account.rows.bounds[:-1], account.rows.bounds[1:])
 
 
 def host_time(trace: Trace, host: HostActivity, cause: Category, window: iv.Intervals) -> iv.Intervals:

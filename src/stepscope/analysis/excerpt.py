@@ -10,6 +10,7 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.device import device_activities
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.once import one_time_work
 from stepscope.analysis.steps import WHOLE, Markers, find_markers
 from stepscope.errors import UsageError
 from stepscope.trace.select import Part, overlapping, with_partners
@@ -49,7 +50,8 @@ def by_steps(facts: Facts, first: int | None, stop: int | None) -> Part:
 def with_inferred_steps(part: Trace, trace: Trace, windows: list[tuple[int, int]]) -> Trace:
     """A part of a trace with the trace's steps that reach into all the windows, where nothing marks them: what is left
     of the launches would repeat otherwise, or not at all. They keep the numbers that reports show."""
-    markers = find_markers(trace, device_activities(trace))
+    activities = device_activities(trace)
+    markers = find_markers(trace, activities, one_time_work(trace, activities))
     if not markers.inferred or markers.source == WHOLE:
         return part
     chosen = [

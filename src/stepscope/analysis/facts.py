@@ -24,6 +24,7 @@ from stepscope.analysis.kernels import KernelTable, kernel_table
 from stepscope.analysis.launches import LaunchDelay, launch_delay
 from stepscope.analysis.layers import Layers, layer_costs
 from stepscope.analysis.memory import MemoryUse, memory_use
+from stepscope.analysis.once import Once, OneTimeWork, one_time_work
 from stepscope.analysis.ops import OpTable, Windows, op_table
 from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
 from stepscope.analysis.placement import Placement, place_ops
@@ -36,9 +37,9 @@ from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.where import Locator
 from stepscope.analysis.workload import Workload, workload_of
 from stepscope.analysis.xla import XlaFacts, xla_facts
-from stepscope.limits import HOST_OP_NS, HOT_PYTHON_SHARE
+from stepscope.limits import HOST_OP_NS, HOT_PYTHON_SHARE, RECURS_SHARE
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I32, I64
+from stepscope.trace.tables import I32, I64, Kind
 from stepscope.trace.trace import Trace
 
 Progress = Callable[[str, int, int], None]
@@ -72,6 +73,11 @@ class Facts:
     kernels: KernelTable
     xla: XlaFacts | None
     """What XLA did; None for a profile without its ops."""
+
+    @property
+    def once(self) -> OneTimeWork:
+        """What the host does once, however long the job runs."""
+        return self.host.once
 
     @property
     def devices(self) -> list[tuple[DeviceActivity, Account]]:
@@ -119,7 +125,25 @@ class Facts:
     @cached_property
     def workload(self) -> Workload:
         """What kind of program this is: what advice has to fit."""
-        return workload_of(self.trace, self.phases)
+        return workload_of(self.trace, self.phases, is_capture=self.is_capture)
+
+    @cached_property
+    def is_capture(self) -> bool:
+        """Whether this is a recording of graphs that are captured, and not of steps of which some capture."""
+        if not self.once.mostly_capture or self.markers.inferred:
+            return self.once.mostly_capture
+        capturing = iv.covered_between(self.once.spans(Once.CAPTURE), self.markers.start, self.markers.end) > 0
+        return 2 * int(capturing.sum()) >= len(self.markers)
+
+    @cached_property
+    def loads_recur(self) -> bool:
+        """Whether code is loaded by calls of its own in step after step: then it is new code, not loaded once."""
+        once, steps = self.once, list(self.used)
+        rows = once.rows(Once.LOADING)
+        rows = rows[self.trace.slices.kind[once.slice[rows]] == Kind.COMPILE]
+        spans = iv.union(once.start[rows], once.end[rows])
+        held = iv.covered_between(spans, self.markers.start[steps], self.markers.end[steps]) > 0
+        return int(held.sum()) >= max(2, RECURS_SHARE * len(steps))
 
     @cached_property
     def step_contents(self) -> StepContents:
@@ -170,7 +194,7 @@ class Facts:
     @cached_property
     def sampling(self) -> Sampling:
         """Whether only a part of what happened was recorded."""
-        return sampling_of(self.trace, self.activities)
+        return sampling_of(self.trace, self.activities, self.once.captured)
 
     @cached_property
     def delays(self) -> list[LaunchDelay]:
@@ -260,14 +284,15 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     tick = progress or (lambda stage, done, total: None)
     tick("accounting", 0, 4)
     activities = device_activities(trace)
-    markers = find_markers(trace, activities)
-    host = host_activity(trace, markers.slices)
+    once = one_time_work(trace, activities)
+    markers = find_markers(trace, activities, once)
+    host = host_activity(trace, markers.slices, once)
     accounts = _accounts(trace, activities, host, markers)
     complete = complete_steps(step_contents(trace, markers, activities))
     timed = used_steps(complete)
     unused = unused_devices(accounts, timed)
     step_ns = _step_durations(markers, [account for account in accounts if account.rows.device not in unused])
-    slow = slow_steps(accounts, timed, step_ns, unused)
+    slow = slow_steps(accounts, timed, step_ns, once, unused)
     used = tuple(step for step in timed if step not in {found.step for found in slow})
     tick("accounting", 1, 4)
     locator = Locator(trace)

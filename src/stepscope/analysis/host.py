@@ -8,6 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from stepscope.analysis.categories import Category
+from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
@@ -79,6 +80,7 @@ class HostActivity:
     roles: U8
     """Per slice, the code of what XLA does in it, ``NO_CAUSE`` for none."""
     waits: Waits
+    once: OneTimeWork
     pool: tuple[int, ...] = ()
     """Tracks that hold nodes of a graph: lanes of one pool of threads, so that what one does all do."""
     _sets: dict[tuple[int, Category], iv.Intervals] = field(default_factory=dict)
@@ -127,9 +129,9 @@ class HostActivity:
             parts = self._cover(low, chosen & ~wraps), iv.subtract(self._cover(low, chosen & wraps), explained)
             return iv.union(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         covered = self._cover(low, chosen)
-        if cause is Category.PROFILER:
-            return iv.union(*(np.concatenate(pair) for pair in zip(covered, self._overhead(cause), strict=True)))
-        return covered
+        if cause is Category.COMPILE:
+            return _joined([covered, self._overhead(cause), self.once.spans(track=track)])
+        return _joined([covered, self._overhead(cause)]) if cause is Category.PROFILER else covered
 
     def in_role(self, role: XlaRole) -> Bools:
         """Which slices are of a role of XLA's."""
@@ -167,19 +169,21 @@ class HostActivity:
         return iv.union(start, start + self.trace.slices.dur_ns[rows])
 
     def _overhead(self, cause: Category) -> iv.Intervals:
-        """Profiler overhead holds up whichever thread is in a call; the profile draws it on a row of its own."""
+        """The profiler's overhead, and what it counts as such, holds up whichever thread is in a call; the profile
+        draws it on a row of its own."""
         chosen = (self.trace.slices.kind == Kind.OVERHEAD) & (self.causes == cause.code)
         return self._cover(0, chosen)
 
 
-def host_activity(trace: Trace, markers: I32) -> HostActivity:
-    """Classify every host slice by its name, once per distinct name; ``markers`` are the slices that mark steps."""
+def host_activity(trace: Trace, markers: I32, once: OneTimeWork) -> HostActivity:
+    """Classify every host slice by its name, once per distinct name; ``markers`` are the slices that mark steps,
+    ``once`` is the work that is done once."""
     pool = _pool(trace)
     main = main_thread(trace, pool)
     roles = _xla_roles(trace)
-    causes = _causes(trace, roles)
+    causes = _causes(trace, roles, once)
     waits = _waits(trace, roles, main)
-    return HostActivity(trace, main, _backward_threads(trace, main), markers, causes, roles, waits, pool)
+    return HostActivity(trace, main, _backward_threads(trace, main), markers, causes, roles, waits, once, pool)
 
 
 def _pool(trace: Trace) -> tuple[int, ...]:
@@ -213,11 +217,12 @@ def _backward_threads(trace: Trace, main: int) -> tuple[int, ...]:
     return tuple(track for track in tracks.tolist() if track != main)
 
 
-def _causes(trace: Trace, roles: U8) -> U8:
+def _causes(trace: Trace, roles: U8, once: OneTimeWork) -> U8:
     slices = trace.slices
     causes = np.full(len(slices), NO_CAUSE, np.uint8)
     causes[(slices.kind == Kind.ALLOCATION) & ~_sets_up(trace)] = Category.ALLOCATOR.code
     causes[slices.kind == Kind.COMPILE] = Category.COMPILE.code
+    causes[once.slice[once.rows(Once.LOADING, Once.START_UP)]] = Category.COMPILE.code
     causes[slices.kind == Kind.OVERHEAD] = Category.PROFILER.code
     for kind in _NAMED_KINDS:
         rows = np.flatnonzero(slices.kind == kind)

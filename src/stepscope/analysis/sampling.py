@@ -10,7 +10,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.limits import CORRELATION_HOLE, CORRELATION_HOLE_SHARE, FEWEST_CALLS, UNMATCHED_SHARE
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.trace.codes import mapped
-from stepscope.trace.tables import NULL, Kind
+from stepscope.trace.tables import NULL, Bools, Kind
 from stepscope.trace.trace import Trace
 
 # Not copies and sets: those of no bytes leave no device op behind.
@@ -37,8 +37,9 @@ class Sampling:
         )
 
 
-def sampling_of(trace: Trace, activities: list[DeviceActivity]) -> Sampling:
-    """Measure what has no partner between the first and the last matched launch."""
+def sampling_of(trace: Trace, activities: list[DeviceActivity], captured: Bools | None = None) -> Sampling:
+    """Measure what has no partner between the first and the last matched launch; what was ``captured`` into a graph did
+    not run."""
     ops = unmatched = unnumbered = 0
     for activity in activities:
         if activity.launched.any() and not activity.by_node:
@@ -48,15 +49,16 @@ def sampling_of(trace: Trace, activities: list[DeviceActivity]) -> Sampling:
             unmatched += int((missing & ~activity.unnumbered).sum())
             unnumbered += int((missing & activity.unnumbered).sum())
     ops = max(ops, 1)
-    return Sampling(unmatched / ops, _launches_without_op(trace), _holes(trace), unnumbered / ops)
+    return Sampling(unmatched / ops, _launches_without_op(trace, captured), _holes(trace), unnumbered / ops)
 
 
-def _launches_without_op(trace: Trace) -> float:
+def _launches_without_op(trace: Trace, captured: Bools | None) -> float:
     slices, calls = trace.slices, trace.launches.call
     if len(calls) == 0:
         return 0.0
     times = slices.start_ns[calls]
     inside = (slices.kind == Kind.RUNTIME_CALL) & (slices.correlation != NULL)
+    inside &= True if captured is None else ~captured
     inside &= (slices.start_ns >= times.min()) & (slices.start_ns <= times.max())
     rows = np.flatnonzero(inside)
     launching = rows[mapped(slices.name[rows], trace.strings, _launches, np.bool_)]

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analysis.accounting import Account
+from stepscope.analysis.accounting import Account, one_time_ns
 from stepscope.analysis.categories import CATEGORIES, Category
+from stepscope.analysis.once import OneTimeWork
 from stepscope.limits import FEW_STEPS, SLOW_STEP_SHARE
 from stepscope.trace.tables import I64
 
@@ -40,10 +41,42 @@ class SlowStep:
     """The rare cause with most of the excess."""
     account: int
     """Position of that device's account."""
+    once: bool = False
+    """Whether it is slow for work that is done once: it tells nothing of steps to come."""
 
 
 def slow_steps(
-    accounts: list[Account], steps: tuple[int, ...], step_ns: I64, unused: frozenset[int] = frozenset()
+    accounts: list[Account], steps: tuple[int, ...], step_ns: I64, once: OneTimeWork, unused: frozenset[int]
+) -> tuple[SlowStep, ...]:
+    """The steps that take much longer than the others: for work that is done once, or for a rare cause."""
+    first = _with_one_time_work(accounts, steps, step_ns, once, unused)
+    others = tuple(step for step in steps if step not in {found.step for found in first})
+    return tuple(sorted((*first, *_rarely_slow(accounts, others, step_ns, unused)), key=lambda found: found.step))
+
+
+def _with_one_time_work(
+    accounts: list[Account], steps: tuple[int, ...], step_ns: I64, once: OneTimeWork, unused: frozenset[int]
+) -> tuple[SlowStep, ...]:
+    """The steps whose one-time work takes ``SLOW_STEP_SHARE`` of a usual step without it: the first ones, or one later,
+    and not all. In others what is loaded or captured comes back."""
+    if len(steps) < 2 or not once.kind:
+        return ()
+    most = dict.fromkeys(steps, (0, 0))
+    for at, account in enumerate(accounts):
+        if account.rows.device not in unused:
+            ns = one_time_ns(account, once)
+            for step in steps:
+                row = account.step_row(step)
+                most[step] = max(most[step], (0 if row is None else int(ns[row]), -at))
+    usual = float(np.median([step_ns[step] - ns for step, (ns, _) in most.items()]))
+    slow = [step for step, (ns, _) in most.items() if ns > SLOW_STEP_SHARE * usual]
+    found = tuple(SlowStep(step, most[step][0], Category.COMPILE, -most[step][1], once=True) for step in slow)
+    at_once = len(slow) <= 1 or slow == list(steps[: len(slow)])
+    return found if at_once and len(found) < len(steps) else ()
+
+
+def _rarely_slow(
+    accounts: list[Account], steps: tuple[int, ...], step_ns: I64, unused: frozenset[int]
 ) -> tuple[SlowStep, ...]:
     """The steps whose rare causes exceed the median's by ``SLOW_STEP_SHARE`` of the median step: fewer than half."""
     if len(steps) < FEW_STEPS:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.analysis.repeated import repeated_steps
-from stepscope.limits import CYCLE_GAP_STEPS
+from stepscope.limits import CYCLE_GAP_STEPS, START_UP_LEADS
 from stepscope.names.hosts import RANK_MODULES, RANK_STEP_NUM, RANK_STEP_NUM_ALONE, RANK_TPU_STEPS, step_marker
+from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, MarkerSource, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -30,6 +32,8 @@ class Markers:
     """The marker's slice, -1 for inferred steps."""
     on_device: bool = False
     """Whether the marks lie on a device's own line: they say when ops ran, not when they were launched."""
+    start_up_ns: int = 0
+    """How much later the first step begins than its marker, as devices were set up until then."""
 
     def __len__(self) -> int:
         """The number of steps."""
@@ -49,10 +53,25 @@ class Markers:
         return paused
 
 
-def find_markers(trace: Trace, activities: list[DeviceActivity]) -> Markers:
+def find_markers(trace: Trace, activities: list[DeviceActivity], once: OneTimeWork) -> Markers:
     """The steps of a trace: those of the profile it is a part of, where they had to be inferred, else the best marker
-    source, else what repeats in the launches, else one window."""
-    return _inferred_before(trace) or _recorded(trace) or _repeated(trace, activities) or _whole(trace)
+    source, else what repeats in the launches, else one window. What repeats while graphs are captured is no step."""
+    found = _inferred_before(trace) or _recorded(trace)
+    if found is None and not once.mostly_capture:
+        found = _repeated(trace, activities)
+    return _after_start_up(found or _whole(trace), once)
+
+
+def _after_start_up(markers: Markers, once: OneTimeWork) -> Markers:
+    """A first step whose beginning is the devices' start-up begins when that is over: no other step has any."""
+    begin, spans = int(markers.start[0]), once.spans(Once.START_UP)
+    ends = spans[1][(spans[0] >= begin) & (spans[1] < markers.end[0])]
+    share = iv.covered_between(spans, np.full(ends.size, begin), ends) / np.maximum(ends - begin, 1)
+    over = ends[share >= START_UP_LEADS]
+    if markers.on_device or not over.size:
+        return markers
+    start = np.append(over[-1:], markers.start[1:])
+    return replace(markers, start=start, start_up_ns=int(over[-1]) - begin)
 
 
 _SOURCE_RANKS = {
@@ -247,7 +266,7 @@ def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
     for a late first op belongs to the step that was late, and no window overlaps another. Ops launched before the
     profile or before the first marker end before the first window.
     """
-    origin = min(int(activity.start[0]), int(markers.start[0]))
+    origin = min(int(activity.start[0]), int(markers.start[0]) - markers.start_up_ns)
     ops = assigned(activity, markers)
     return tiled_rows(activity.device, origin, activity.end, ops, markers.start, markers.gap_after)
 

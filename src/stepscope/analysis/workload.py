@@ -59,12 +59,13 @@ class Workload:
         return not self.vendors or bool(self.vendors & frozenset(vendors))
 
 
-def workload_of(trace: Trace, phases: list[dict[Phase, int]]) -> Workload:
-    """The workload of a profile; ``phases`` are per device the busy times of the used steps by phase."""
+def workload_of(trace: Trace, phases: list[dict[Phase, int]], *, is_capture: bool = False) -> Workload:
+    """The workload of a profile; ``phases`` are per device the busy times of the used steps by phase,
+    ``is_capture`` says that graphs were captured, and hardly anything ran."""
     known = (lookup(device.name) for device in trace.info.devices if device.name)
     return Workload(
         framework=trace.info.framework,
-        purpose=_purpose(trace, phases),
+        purpose=Purpose.CAPTURE if is_capture else _purpose(trace, phases),
         vendors=frozenset(peaks.vendor for peaks in known if peaks is not None),
     )
 

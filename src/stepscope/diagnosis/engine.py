@@ -61,7 +61,7 @@ class Diagnosis:
 def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     """Apply every rule; ``manifest`` is what ``stepscope run`` says of how the profile came about."""
     replayed = predictor(facts)
-    rules = () if facts.device_lost else RULES
+    rules = () if facts.device_lost or facts.is_capture else RULES
     by_rule = [_over_devices(facts, rule(facts)) for rule in rules]
     place = {finding.rule: at for at, findings in enumerate(by_rule) for finding in findings}
     found = [finding for findings in by_rule for finding in findings]

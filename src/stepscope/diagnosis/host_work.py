@@ -73,9 +73,11 @@ class _Stretches:
     between: Bools
 
 
-def host_work(facts: Facts, account: Account, cause: Category) -> HostWork | None:
-    """What an account books to a cause; None where it books nothing."""
-    found = _stretches(facts, account, cause)
+def host_work(
+    facts: Facts, account: Account, cause: Category, but: iv.Intervals = iv.EMPTY
+) -> HostWork | None:
+    """What an account books to a cause, but for some time; None where it books nothing."""
+    found = _less(_stretches(facts, account, cause), but)
     length = found.end - found.start
     cost = facts.per_step(int(length.sum()))
     if not cost:
@@ -139,6 +141,14 @@ def _stretches(facts: Facts, account: Account, cause: Category) -> _Stretches:
     start, end = pieces.start[chosen], pieces.end[chosen]
     between = crosses_step(account)[pieces.gap[chosen]]
     return _Stretches(start, end, busy_thread(facts.host, thread, start, end), between)
+
+
+def _less(found: _Stretches, but: iv.Intervals) -> _Stretches:
+    if not len(but[0]):
+        return found
+    start, end = iv.subtract((found.start, found.end), but)
+    of = np.searchsorted(found.start, start, "right") - 1
+    return _Stretches(start, end, found.track[of], found.between[of])
 
 
 def _sampled(facts: Facts, found: _Stretches) -> tuple[I32, F64]:

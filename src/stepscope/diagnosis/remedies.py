@@ -162,6 +162,33 @@ graph, `torch_xla.debug.metrics.metrics_report()` counts the compilations.""",
     None: "Pad or bucket inputs to a few fixed shapes, and run one step of each before it counts.",
 }
 
+_EAGERLY = Part(
+    "`CUDA_MODULE_LOADING=EAGER` loads all code as the program starts, which takes longer and more memory; left at "
+    "LAZY, the default of CUDA 12.2 and later, each kernel is loaded when it is first launched.",
+    vendors=("NVIDIA",),
+)
+CODE_LOADING: Remedies = {
+    PYTORCH: (
+        """\
+Let some steps pass before you record:
+    schedule=torch.profiler.schedule(wait=5, warmup=3, active=5)""",
+        Part("Run a request of each shape before real ones come in, so that none of them waits for this.", INFERS),
+        _EAGERLY,
+    ),
+    None: (
+        "Let some steps pass before you record or measure.",
+        Part("Run a request of each shape before real ones come in, so that none of them waits for this.", INFERS),
+        _EAGERLY,
+    ),
+}
+
+CAPTURES: Remedies = {
+    PYTORCH: """\
+Let the first steps pass before you record: graphs are captured in the second and third call of a function compiled with
+`mode="reduce-overhead"`, and as an engine starts. Each new shape is captured anew: pad or bucket inputs.""",
+    None: "Capture all graphs before the steps that count. Each new shape is captured anew: pad or bucket inputs.",
+}
+
 HOST_WORK: Remedies = {
     PYTORCH: """\
 Run it every N steps (`if step % 100 == 0:`), or in a thread while the device works: logging, metrics, progress bars and

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from stepscope.analysis.accounting import one_time_ns
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
+from stepscope.analysis.once import Once
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.evidence import has_python
 from stepscope.diagnosis.notices.steps import start_up_call
+from stepscope.diagnosis.one_time import in_words
 from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.units import format_ns, format_share
 
@@ -38,12 +41,21 @@ GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
 
 def verdict(facts: Facts) -> tuple[str, str]:
     """What bounds the usual step and which steps are not usual, in a sentence each; and the name of what bounds it."""
+    if facts.is_capture:
+        return _capture_verdict(facts)
     sentence, bottleneck = _usual_verdict(facts)
     if not facts.slow:
         return sentence, bottleneck
     count, longest = len(facts.slow), max(facts.slow, key=lambda found: found.excess_ns)
     took = format_ns(int(facts.step_ns[longest.step]))
     return f"{sentence} {count} of {len(facts.timed)} steps took much longer, up to {took}.", bottleneck
+
+
+def _capture_verdict(facts: Facts) -> tuple[str, str]:
+    """Of a profile of graphs that are captured: it holds no step."""
+    told = in_words(facts, facts.once.rows(Once.CAPTURE))
+    sentence = f"This is a recording of graph capture: {told}. What is captured does not run, so no step is timed."
+    return sentence, "capture"
 
 
 def _usual_verdict(facts: Facts) -> tuple[str, str]:
@@ -83,6 +95,8 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
     words, start_up = GROUPS[worst][1], start_up_call(facts)
     if worst == "launch" and start_up is not None:
         worst, words = "start_up", f"waits for start-up work of the host ({facts.trace.name_of(start_up)})"
+    if worst == "compile" and (once := _mostly_once(facts, lost)):
+        words = f"waits while {_ONCE[once]}, which happens once"
     if worst == "unknown" and 2 * _before_first_op(facts) >= lost * len(facts.used):
         words = "has no recorded work before its first op: work from before the profile, most likely"
     return (
@@ -90,6 +104,25 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
         f"{words}; it {works}.",
         worst,
     )
+
+
+_ONCE = {
+    Once.CAPTURE: "graphs are captured",
+    Once.LOADING: "code and libraries are loaded",
+    Once.START_UP: "devices are set up",
+}
+
+
+def _mostly_once(facts: Facts, lost: int) -> Once | None:
+    """The sort of one-time work that makes up half or more of what is lost per device and step; None for none."""
+    total, rows = dict.fromkeys(Once, 0), 0
+    for account in facts.working:
+        used = facts.used_rows(account)
+        rows += len(used)
+        for kind in Once:
+            total[kind] += int(one_time_ns(account, facts.once, kind)[used].sum())
+    most = max(total, key=lambda kind: total[kind])
+    return most if 2 * sum(total.values()) >= lost * rows else None
 
 
 def _works(parts: dict[Category, int], total: int) -> str:

@@ -28,6 +28,10 @@ class CallRole(StrEnum):
     ALLOCATION = "allocation"
     FREE = "free"
     MODULE_LOAD = "module_load"
+    CAPTURE_BEGIN = "capture_begin"
+    """What is launched from here on is recorded into a graph and does not run."""
+    CAPTURE_END = "capture_end"
+    GRAPH_INSTANTIATE = "graph_instantiate"
     OTHER = "other"
 
 
@@ -73,6 +77,30 @@ def without_version(name: str) -> str:
     return _SUFFIX.sub("", name)
 
 
+def sets_up(name: str) -> bool:
+    """Whether a call, or a range named like one, does nothing but create what lasts: a library's handle, a
+    communicator.
+
+    >>> sets_up("cublasCreate_v2"), sets_up("ncclCommInitRankConfig"), sets_up("cudaMalloc")
+    (True, True, False)
+    """
+    return _SETS_UP.search(name[:_LONGEST]) is not None
+
+
+def is_runtime_call(name: str) -> bool:
+    """Whether a name is of the runtime's or driver's own interface: CUDA's, HIP's, Level Zero's."""
+    return _RUNTIME.match(name[:_LONGEST]) is not None and not _PROFILES.match(name[:_LONGEST])
+
+
+_SETS_UP = re.compile(
+    r"^(?:cublas(?:Lt|Xt)?|cudnn|cusolver[A-Z]\w|cusparse(?:Lt)?|hip(?:blas(?:Lt)?|solver\w*?|sparse|dnn)|miopen)"
+    r"Create(?:WithStream)?(?:_v\d+)?$"
+    r"|^rocblas_create_handle$|^p?ncclCommInit(?:Rank|All)\w*$"
+    r"|(?:^|/)torch/(?:cuda|xpu)/__init__\.py\(\d+\): _lazy_init$"
+)
+_RUNTIME = re.compile(r"^(?:cuda|cu|hip|hsa_|ze|ur)(?:[A-Z]|(?<=_)[a-z])")
+_PROFILES = re.compile(r"^(?:cuda|cu|hip)Profiler")
+
 _R = CallRole
 _ROLES = tuple((role, re.compile("|".join(patterns))) for role, *patterns in (
     (_R.GRAPH_LAUNCH, r"^(?:cuda|cu|hip)GraphLaunch", r"^urCommandBufferEnqueue|^urEnqueueCommandBuffer"),
@@ -85,6 +113,9 @@ _ROLES = tuple((role, re.compile("|".join(patterns))) for role, *patterns in (
     (_R.EVENT_RECORD, r"^(?:cuda|cu|hip)EventRecord", r"^recordEvent$", r"^zeCommandListAppendSignalEvent"),
     (_R.QUERY, r"^(?:cuda|cu|hip)(?:Event|Stream)(?:Query|ElapsedTime|IsCapturing|GetCaptureInfo)",
      r"^zeEventQueryStatus$"),
+    (_R.CAPTURE_BEGIN, r"^(?:cuda|cu|hip)StreamBeginCapture"),
+    (_R.CAPTURE_END, r"^(?:cuda|cu|hip)StreamEndCapture"),
+    (_R.GRAPH_INSTANTIATE, r"^(?:cuda|cu|hip)GraphInstantiate"),
     # Copies between devices return at once even without "Async" (CUDA: API synchronization behavior).
     (_R.COPY, r"^(?:cuda|cu|hip)Memcpy(?:\w*Async|(?:3D)?Peer|DtoD)$", r"^(?:cuda|cu|hip)MemPrefetchAsync$",
      r"^enqueueCommand memcpy", r"^zeCommandListAppendMemoryCopy",
@@ -97,8 +128,8 @@ _ROLES = tuple((role, re.compile("|".join(patterns))) for role, *patterns in (
     (_R.ALLOCATION, r"^(?:cuda|hip)(?:Ext)?(?:Malloc|HostAlloc|HostMalloc|HostRegister)",
      r"^cu(?:MemAlloc|MemHostAlloc|MemHostRegister)", r"^(?:ur|piext)USM\w*Alloc|^zeMemAlloc",
      r"^(?:cu|hip)Mem(?:Create|Map|AddressReserve|SetAccess)$"),
-    (_R.MODULE_LOAD, r"^(?:cu|hip)Module(?:Load|GetFunction)",
-     r"^(?:cuda|cu)Library(?:Load|Get(?:Kernel|Module))",
+    (_R.MODULE_LOAD, r"^(?:cu|hip)Module(?:Load|GetFunction)", r"^cu(?:Func|Kernel)(?:Load|GetFunction)",
+     r"^(?:cuda|cu|hip)Library(?:Load|Get(?:Kernel|Module))",
      r"^(?:cu|hiprtc)Link(?:Create|Add|Complete)", r"^(?:nv|hip)rtcCompileProgram",
      r"^(?:ur|pi)Program(?:Build|Compile|Link|CreateWith)|^zeModuleCreate",
      r"^(?:Lazy Function Loading|Runtime Triggered Module Loading)$"),

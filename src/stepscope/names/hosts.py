@@ -107,7 +107,7 @@ _RANGES = (
         r"\(dynamo_timed\)$|^(?:entire_frame_compile|entire_backward_compile|backend_compile|inductor_compile"
         r"|compile_attempt_\d+|_compile\.compile_inner|create_aot_dispatcher_function|compile_fx_inner)\b"
         r"|^XlaCompile\b|(?:^|::)XlaCompilationCache::|Client::Compile\b|^\w+Compiler::"
-        r"|^(?:Lazy Function Loading|Runtime Triggered Module Loading)$")),
+        r"|^(?:Lazy Function Loading|Runtime Triggered Module Loading|Driver Compiler)$")),
     (_R.PROFILER, re.compile(r"^(?:Activity Buffer Request|Buffer Flush|Instrumentation|Resource)$")),
     (_R.GC, re.compile(r"^(?:Python )?(?:GC|gc|gc[._]collect|garbage[ _]collect(?:ion)?)$")),
     (_R.CHECKPOINT_IO, re.compile(r"^(?:SaveV2|RestoreV2|MergeV2Checkpoints)\b")),
@@ -123,6 +123,18 @@ _SPELLED = (
     (_R.INPUT, re.compile(r"\bdata ?load(?:ing|er)?(?: next| iter| wait| fetch)?$"
                           r"|\b(?:load|next|get|fetch|wait for) (?:next )?batch$")),
 )
+
+
+def is_code_loading(name: str) -> bool:
+    """Whether it is CUPTI's name for the loading of a kernel's code: what it calls overhead is the program's own.
+
+    >>> is_code_loading("Lazy Function Loading"), is_code_loading("Buffer Flush")
+    (True, False)
+    """
+    return name in _LOADING
+
+
+_LOADING = ("Lazy Function Loading", "Runtime Triggered Module Loading", "Driver Compiler")
 
 
 class Giving(StrEnum):

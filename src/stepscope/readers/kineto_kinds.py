@@ -76,6 +76,7 @@ def call_kind(name: str) -> t.Kind:
         CallRole.ALLOCATION: t.Kind.ALLOCATION,
         CallRole.FREE: t.Kind.ALLOCATION,
         CallRole.MODULE_LOAD: t.Kind.COMPILE,
+        CallRole.GRAPH_INSTANTIATE: t.Kind.COMPILE,
     }.get(role, t.Kind.RUNTIME_CALL)
 
 

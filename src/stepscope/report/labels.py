@@ -34,7 +34,7 @@ CATEGORIES: dict[str, Label] = {
     "launch": Label("host launching work", False, "yellow"),
     "launch_latency": Label("launch latency", False, "bright_yellow"),
     "python": Label("Python between ops", False, "bright_magenta"),
-    "compile": Label("compiling", False, "bright_red"),
+    "compile": Label("compiling, loading code", False, "bright_red"),
     "graph_build": Label("building the graph", False, "bright_red"),
     "allocator": Label("allocating memory", False, "bright_yellow"),
     "copy_staging": Label("staging pageable copies", False, "cyan"),
@@ -80,6 +80,7 @@ BOTTLENECKS: dict[str, str] = {
     "gc": "Python's garbage collector sets the step time",
     "profiler": "the profiler itself sets the step time",
     "start_up": "the host's start-up work sets the step time",
+    "capture": "it records how graphs are captured",
     "host": "the host's own work sets the step time",
     "unknown": "what sets the step time was not recorded",
 }

@@ -7,6 +7,7 @@ import numpy as np
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import Faster
+from stepscope.analysis.once import Once
 from stepscope.analysis.syncs import wait_places
 from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.trace import intervals as iv
@@ -18,6 +19,23 @@ from stepscope.whatif.change import GONE, Change
 def without_host_time(facts: Facts, cause: Category) -> Change:
     """The host does not do something any more: neither the loop's thread nor others that launch."""
     return Change(host={track: _alone(facts, track, cause) for track in facts.launching_tracks})
+
+
+def without_one_time_work(facts: Facts, *kinds: Once) -> Change:
+    """Work that is done once was done before: of some kinds, or of any."""
+    tracks = facts.launching_tracks
+    return Change(
+        host={
+            track: iv.intersect(_alone(facts, track, Category.COMPILE), facts.once.spans(*kinds, track=track))
+            for track in tracks
+        }
+    )
+
+
+def without_compiling(facts: Facts) -> Change:
+    """Nothing is compiled while steps run; what is done once stays."""
+    compiling = without_host_time(facts, Category.COMPILE).host
+    return Change(host={track: iv.subtract(spans, facts.once.spans(track=track)) for track, spans in compiling.items()})
 
 
 def without_all_waits(facts: Facts) -> Change:

@@ -16,6 +16,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     steps.little_time,
     steps.warm_up,
     steps.start_up,
+    steps.done_once,
     devices.missing,
     capture.sampled,
     devices.launches_unnumbered,

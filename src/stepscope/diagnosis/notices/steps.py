@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepscope.analysis.categories import Category
 from stepscope.analysis.complete import empty_steps
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.host import NO_CAUSE
+from stepscope.analysis.once import Once
 from stepscope.diagnosis.evidence import SHOWN
-from stepscope.diagnosis.finding import Notice
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
+from stepscope.diagnosis.finding import Notice, paragraphs
+from stepscope.diagnosis.one_time import in_words, seen_in
+from stepscope.diagnosis.remedies import (
+    CAPTURES,
+    CODE_LOADING,
+    JAX,
+    PYTORCH,
+    TENSORFLOW,
+    TORCH_XLA,
+    Remedies,
+    remedy,
+)
 from stepscope.limits import AHEAD_SHARE, FEW_STEPS, LITTLE_TIME_NS, START_UP_SHARE, WARM_UP_FACTOR
 from stepscope.trace.tables import Kind
 from stepscope.units import format_ns
@@ -118,10 +129,43 @@ def start_up(facts: Facts) -> Notice | None:
     if call is None:
         return None
     duration = format_ns(int(facts.trace.slices.dur_ns[call]))
+    left_out = ", and left out of the step" if facts.markers.start_up_ns else ""
     return Notice(
         "profile_start_up",
         f"`{facts.trace.name_of(call)}` alone takes {duration}: start-up is inside this "
-        "profile. Begin recording after a few steps.",
+        f"profile{left_out}. Begin recording after a few steps.",
+    )
+
+
+def done_once(facts: Facts) -> Notice | None:
+    """Much time went to what is done once, in steps that are no usual ones, or around the steps."""
+    if facts.is_capture:
+        return Notice(
+            "profile_graph_capture",
+            f"Graphs are captured here: {in_words(facts, facts.once.rows(Once.CAPTURE))}. What is launched meanwhile "
+            "is recorded and does not run. To see how fast it runs, record later, when graphs are launched.",
+            facts.once.graphs,
+        )
+    slow = [found.step for found in facts.slow if found.once]
+    windows = [
+        (int(account.rows.bounds[row]), int(account.rows.bounds[row + 1]))
+        for account in facts.working
+        for row in account.step_rows(tuple(slow))
+    ]
+    told = [
+        (in_words(facts, rows), fix)
+        for kinds, fix in (((Once.LOADING, Once.START_UP), CODE_LOADING), ((Once.CAPTURE,), CAPTURES))
+        if (rows := seen_in(facts, windows, *kinds)).size
+    ]
+    if not told:
+        return None
+    numbers = [facts.markers.numbers[step] for step in slow]
+    names = [str(step if number is None else number) for step, number in zip(slow, numbers, strict=True)]
+    where = f"step{'s' if len(slow) > 1 else ''} {', '.join(names[:SHOWN])}"
+    return Notice(
+        "profile_done_once",
+        f"Done once, in {where}: {'; '.join(words for words, _ in told)}. Figures are of the other steps, which do not "
+        f"have it. {paragraphs(remedy(told[0][1], facts.workload))}",
     )
 
 
@@ -131,11 +175,13 @@ def start_up_call(facts: Facts) -> int | None:
     if not facts.used or not facts.activities or facts.xla is not None:
         return None  # calls of XLA that run a program on the host's own threads are no start-up
     low, high = int(facts.markers.start[facts.used[0]]), int(facts.markers.end[facts.used[-1]])
+    low -= facts.markers.start_up_ns if facts.used[0] == 0 else 0
     # Frees that are no allocator's work create the device's context.
-    frees = (slices.kind == Kind.ALLOCATION) & (facts.host.causes == NO_CAUSE)
+    frees = (slices.kind == Kind.ALLOCATION) & (facts.host.causes != Category.ALLOCATOR.code)
     inside = ((slices.kind == Kind.RUNTIME_CALL) | frees) & (slices.start_ns >= low) & (slices.start_ns < high)
     calls = np.flatnonzero(inside & (slices.dur_ns >= START_UP_SHARE * facts.used_ns))
-    calls = np.setdiff1d(calls, facts.trace.launches.call)
+    loads = facts.once.slice[facts.once.rows(Once.LOADING)]  # of those ``code_loading`` tells
+    calls = np.setdiff1d(calls, [*facts.trace.launches.call, *loads])
     return int(calls[slices.dur_ns[calls].argmax()]) if calls.size else None
 
 

@@ -13,6 +13,7 @@ from stepscope.diagnosis.rules import (
     amp_partial,
     attention_unfused,
     between_steps,
+    code_loading,
     collective_copies,
     data_parallel,
     device_overloaded,
@@ -47,6 +48,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     # Gaps
     between_steps.find,
     slow_steps.find,
+    code_loading.find,
     sync_bound.find,
     loss_scaling.find,
     allocator_retries.find,

@@ -14,12 +14,14 @@ from dataclasses import replace
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.once import Once
 from stepscope.analysis.xla import Compilation
 from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import HostWork, comes_back, doubted, host_finding, host_work, in_words, is_seen
 from stepscope.diagnosis.remedies import JAX, RECOMPILED, TENSORFLOW, remedy
 from stepscope.limits import RECURS_SHARE
+from stepscope.trace import intervals as iv
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -28,7 +30,7 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _found(facts: Facts, account: Account) -> Finding | None:
-    compiling = host_work(facts, account, Category.COMPILE)
+    compiling = host_work(facts, account, Category.COMPILE, _told_elsewhere(facts))
     works = {Category.COMPILE: compiling} if compiling is not None else {}
     if facts.trace.info.framework in (JAX, TENSORFLOW):
         tracing = host_work(facts, account, Category.GRAPH_BUILD)
@@ -40,6 +42,11 @@ def _found(facts: Facts, account: Account) -> Finding | None:
     # Of two causes the one that comes back is sure.
     surest = max(works.values(), key=lambda work: comes_back(facts, work, RECURS_SHARE))
     return doubted(facts, made, surest, RECURS_SHARE)
+
+
+def _told_elsewhere(facts: Facts) -> iv.Intervals:
+    """What is done once is that of ``code_loading``."""
+    return facts.once.spans(Once.CAPTURE) if facts.loads_recur else facts.once.spans()
 
 
 def _finding(facts: Facts, works: dict[Category, HostWork]) -> Finding:

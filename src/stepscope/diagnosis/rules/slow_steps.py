@@ -2,7 +2,7 @@
 
 Statement: steps set apart by ``analysis.slow_steps`` (limit ``SLOW_STEP_SHARE``), grouped by cause. The cost is what
 they take longer, spread over all timed steps; of one such step it says that it was seen once. What the profiler itself
-does is a notice and no finding.
+does, and what is done once (``code_loading``), is a notice and no finding.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def find(facts: Facts) -> list[Finding]:
     """One finding per cause."""
     groups: dict[Category, list[SlowStep]] = {}
     for found in facts.slow:
-        if found.cause is not Category.PROFILER:
+        if found.cause is not Category.PROFILER and not found.once:
             groups.setdefault(found.cause, []).append(found)
     return [_finding(facts, cause, group) for cause, group in groups.items()]
 

@@ -13,6 +13,7 @@ _CALL_KINDS = {
     CallRole.ALLOCATION: Kind.ALLOCATION,
     CallRole.FREE: Kind.ALLOCATION,
     CallRole.MODULE_LOAD: Kind.COMPILE,
+    CallRole.GRAPH_INSTANTIATE: Kind.COMPILE,
 }
 
 _FRAME = re.compile(r"(?P<file>.+):(?P<line>\d+) (?P<function>.+)$")

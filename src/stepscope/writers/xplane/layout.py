@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity, device_activities
+from stepscope.analysis.once import one_time_work
 from stepscope.analysis.steps import device_rows, find_markers
 from stepscope.errors import OutputError
 from stepscope.readers.restated import OwnDevice, OwnSpace, programs_of
@@ -82,7 +83,7 @@ class _Layout:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.activities = device_activities(trace)
-        self.markers = find_markers(trace, self.activities)
+        self.markers = find_markers(trace, self.activities, one_time_work(trace, self.activities))
         self.names = EventNames.of(trace, self.markers)
         self.facts = facts_of(trace, self.markers)
         self.producers = producer_types(trace, self.markers)

@@ -1,0 +1,70 @@
+"""code_loading: the device waits for what is done once: code that is loaded, libraries that are set up, graphs that are
+captured.
+
+Statement: the accounting books idle time of the used steps to ``compile`` while one of these is going on
+(``analysis.once``): a call that loads code, the first launch of a kernel that takes ``FIRST_LAUNCH_NS`` and
+``FIRST_LAUNCH_TIMES`` times as long as later launches, another call of the runtime of ``SET_UP_NS``, or the capture of
+a graph. Code that calls of their own load in step after step is that of ``recompilation``. Steps after warm-up do not
+have it, so the saving is that of the recorded steps alone. Where it fills a step beside usual ones, that step is set
+apart and a notice says so.
+"""
+
+from __future__ import annotations
+
+from stepscope.analysis.accounting import Account, one_time_ns
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.once import Once
+from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.one_time import in_words, seen_in
+from stepscope.diagnosis.remedies import CAPTURES, CODE_LOADING, Remedies, remedy
+from stepscope.whatif.changes import without_one_time_work
+
+_SORTS: tuple[tuple[tuple[Once, ...], str, str, Remedies], ...] = (
+    (
+        (Once.LOADING, Once.START_UP),
+        "Code is loaded when it is first used",
+        "Code and libraries are loaded, and devices set up, when they are first used.",
+        CODE_LOADING,
+    ),
+    ((Once.CAPTURE,), "Graphs are captured while steps run", "What is launched meanwhile does not run.", CAPTURES),
+)
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding per device and sort of work."""
+    return [
+        found
+        for account in facts.working
+        for kinds, title, why, fix in _SORTS
+        if Once.CAPTURE in kinds or not facts.loads_recur
+        if (found := _finding(facts, account, kinds, (title, why), fix)) is not None
+    ]
+
+
+def _finding(
+    facts: Facts, account: Account, kinds: tuple[Once, ...], words: tuple[str, str], fix: Remedies
+) -> Finding | None:
+    used = facts.used_rows(account)
+    cost = facts.per_step(int(one_time_ns(account, facts.once, *kinds)[used].sum()))
+    windows = [(int(account.rows.bounds[row]), int(account.rows.bounds[row + 1])) for row in used]
+    rows = seen_in(facts, windows, *kinds)
+    if not cost or not rows.size:
+        return None
+    calls = facts.once.slice[rows]
+    longest = sorted(calls.tolist(), key=lambda call: -int(facts.trace.slices.dur_ns[call]))
+    places = dict.fromkeys(place for call in longest[:SHOWN] if (place := facts.locator.where(call)))
+    told = in_words(facts, rows)
+    return Finding(
+        rule="code_loading",
+        device=account.rows.device,
+        title=f"{words[0]} (seen once)",
+        why=f"{told[:1].upper()}{told[1:]}. {words[1]} It happens once: steps after warm-up do not have it.",
+        fix=paragraphs(remedy(fix, facts.workload)),
+        confidence="medium",
+        cost_ns_per_step=cost,
+        saving_ns_per_step=cost,
+        change=without_one_time_work(facts, *kinds),
+        where=tuple(places)[:SHOWN],
+        evidence=slices_as_evidence(facts, calls.tolist(), device=account.rows.device),
+    )
