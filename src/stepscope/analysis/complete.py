@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.once import OneTimeWork
 from stepscope.analysis.steps import Markers, assigned
 from stepscope.limits import EMPTY_STEP_OPS, EMPTY_STEP_SHARE, SHORT_LAST_STEP
+from stepscope.trace import intervals as iv
 from stepscope.trace.tables import F64, I64, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -24,10 +26,12 @@ class StepContents:
     on_device: bool
     host_ops: I64
     host_ns: I64
-    """From the marker's start to its end."""
+    """From the marker's start to its end, without what is done once."""
 
 
-def step_contents(trace: Trace, markers: Markers, activities: list[DeviceActivity]) -> StepContents:
+def step_contents(
+    trace: Trace, markers: Markers, activities: list[DeviceActivity], once: OneTimeWork
+) -> StepContents:
     """Count what each step launches, and what the host does in it."""
     size = len(markers)
     ops, busy = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -46,7 +50,7 @@ def step_contents(trace: Trace, markers: Markers, activities: list[DeviceActivit
     step = np.searchsorted(markers.start, slices.start_ns[rows], "right") - 1
     within = (step >= 0) & (slices.start_ns[rows] < markers.end[step])
     host_ops = np.bincount(step[within], minlength=size).astype(np.int64)
-    host_ns = markers.end - markers.start
+    host_ns = markers.end - markers.start - iv.covered_between(once.spans(), markers.start, markers.end)
     if ops.any():
         return StepContents(ops, busy, True, host_ops, host_ns)
     return StepContents(host_ops, host_ns, False, host_ops, host_ns)

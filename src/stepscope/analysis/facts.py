@@ -148,7 +148,7 @@ class Facts:
     @cached_property
     def step_contents(self) -> StepContents:
         """What each step holds."""
-        return step_contents(self.trace, self.markers, self.activities)
+        return step_contents(self.trace, self.markers, self.activities, self.once)
 
     @cached_property
     def host_step_ns(self) -> I64:
@@ -288,7 +288,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     markers = find_markers(trace, activities, once)
     host = host_activity(trace, markers.slices, once)
     accounts = _accounts(trace, activities, host, markers)
-    complete = complete_steps(step_contents(trace, markers, activities))
+    complete = complete_steps(step_contents(trace, markers, activities, once))
     timed = used_steps(complete)
     unused = unused_devices(accounts, timed)
     step_ns = _step_durations(markers, [account for account in accounts if account.rows.device not in unused])

@@ -91,9 +91,11 @@ def one_time_work(trace: Trace, activities: list[DeviceActivity]) -> OneTimeWork
     begun = min((int(activity.start[0]) for activity in activities), default=None)
     found = [(Once.CAPTURE, *capture) for capture in captures]
     loading = [*_first_launches(trace, activities, idle), *_named_loading(trace, calls, roles)]
-    for row in [*loading, *_set_up_calls(trace, calls[~captured[calls]], begun, idle)]:
+    setting_up = _set_up_calls(trace, calls[~captured[calls]], begun, idle)
+    for row in [*loading, *setting_up]:
         end = trace.end_ns(row)
-        kind = Once.LOADING if begun is None or end > begun else Once.START_UP
+        early = begun is not None and end <= begun and row in setting_up
+        kind = Once.START_UP if early else Once.LOADING
         track = int(slices.track[row]) if on_host[row] and slices.kind[row] != Kind.OVERHEAD else ANY_TRACK
         found.append((kind, int(slices.start_ns[row]), end, track, int(row)))
     found += [
