@@ -55,13 +55,18 @@ CALLS = {
     CallRole.FREE: """
         cudaFree cudaFreeAsync cudaFreeHost cudaHostUnregister hipFree hipHostFree cuMemFree_v2 cuMemUnmap
         cuMemRelease cuMemAddressFree urUSMFree zeMemFree""",
+    CallRole.CAPTURE_BEGIN: "cudaStreamBeginCapture cudaStreamBeginCapture_v10000 cudaStreamBeginCaptureToGraph "
+    "cuStreamBeginCapture_v2_ptsz hipStreamBeginCapture",
+    CallRole.CAPTURE_END: "cudaStreamEndCapture cuStreamEndCapture_ptsz hipStreamEndCapture",
+    CallRole.GRAPH_INSTANTIATE: "cudaGraphInstantiate_v12000 cudaGraphInstantiateWithFlags hipGraphInstantiate "
+    "cuGraphInstantiateWithParams",
     CallRole.MODULE_LOAD: """
         cuModuleLoadData cuModuleLoadDataEx cuModuleGetFunction cuLibraryLoadData cuLibraryGetKernel
         cudaLibraryLoadData hipModuleLoad hipModuleLoadData hipModuleGetFunction cuLinkCreate_v2 cuLinkAddData_v2
         hiprtcLinkComplete nvrtcCompileProgram hiprtcCompileProgram urProgramBuild zeModuleCreate""",
     CallRole.OTHER: """
         cudaGetDevice cudaLaunchHostFunc cuLaunchHostFunc cudaOccupancyMaxActiveBlocksPerMultiprocessor INVALID
-        cudaFuncSetAttribute cudaStreamCreateWithFlags cudaStreamBeginCapture cudaGraphInstantiate hipCtxGetCurrent
+        cudaFuncSetAttribute cudaStreamCreateWithFlags cudaGraphDestroy hipCtxGetCurrent
         cuMemGetInfo_v2 cudaPointerGetAttributes cudaMemGetInfo hipPointerGetAttribute gif_merge""",
 }
 

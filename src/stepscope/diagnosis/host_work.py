@@ -23,6 +23,7 @@ from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import Remedies, remedy
 from stepscope.limits import DISPATCH_GAP_NS, SEEN_ONCE_SHARE
 from stepscope.names.hosts import Giving, gives_ops
+from stepscope.trace import intervals as iv
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import holding, inherit, innermost_at
 from stepscope.trace.tables import F64, I32, I64, Bools, Kind

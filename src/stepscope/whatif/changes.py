@@ -32,12 +32,6 @@ def without_one_time_work(facts: Facts, *kinds: Once) -> Change:
     )
 
 
-def without_compiling(facts: Facts) -> Change:
-    """Nothing is compiled while steps run; what is done once stays."""
-    compiling = without_host_time(facts, Category.COMPILE).host
-    return Change(host={track: iv.subtract(spans, facts.once.spans(track=track)) for track, spans in compiling.items()})
-
-
 def without_all_waits(facts: Facts) -> Change:
     """The host never waits for a device."""
     return Change(waits=frozenset(facts.host.waits.slice.tolist()))

@@ -58,6 +58,10 @@ def _finding(facts: Facts, works: dict[Category, HostWork]) -> Finding:
         why=_why(facts, works),
         fix=remedy(RECOMPILED, facts.workload),
     )
+    if made.change is not None:
+        told = _told_elsewhere(facts)
+        kept = {track: iv.subtract(spans, told) for track, spans in made.change.host.items()}
+        made = replace(made, change=replace(made.change, host=kept))
     called = [facts.locator.where(c.slice) for c in sorted(_compilations(facts), key=lambda c: -c.ns)[:SHOWN]]
     return replace(made, where=tuple(dict.fromkeys(w for w in (*called, *made.where) if w))[:SHOWN])
 
