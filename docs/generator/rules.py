@@ -14,7 +14,7 @@ from generator.markdown import section, sentence, table
 from stepscope import jobs, limits
 from stepscope.cluster import notices as job_notices
 from stepscope.cluster.rules import JOB_RULES
-from stepscope.diagnosis import matrix_work, verdict
+from stepscope.diagnosis import exchange_remedies, matrix_work, verdict
 from stepscope.diagnosis import remedies as remedies_module
 from stepscope.diagnosis.finding import paragraphs
 from stepscope.diagnosis.notices import NOTICES, recording
@@ -164,8 +164,9 @@ def by_framework(module: ModuleType) -> Iterator[str]:
     """The remedies of a rule that each framework has its own words for."""
     known = remedies_module
     frameworks = {known.PYTORCH, known.JAX, known.TENSORFLOW, known.TORCH_XLA}
-    # What the rules on matrix work share is in a module beside them.
+    # What the rules on matrix work share, and what one rule has much of, is in a module beside them.
     shared = vars(matrix_work) if "sixteen_bits" in vars(module) else {}
+    shared = vars(exchange_remedies) if "cures" in vars(module) else shared
     for texts in [*vars(module).values(), *shared.values()]:
         if not isinstance(texts, dict) or None not in texts or not set(texts) - {None} <= frameworks:
             continue

@@ -94,10 +94,10 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
     own, saving = finding.saving_ns_per_step, _saving(facts, group, worst)
     cost = finding.cost_ns_per_step
     if finding.rule == "exposed_collective" and cost is not None and facts.blame is not None:
-        parts = facts.mean_parts
-        cost = round(sum(parts.get(c, 0.0) for c in (Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER)))
+        parts, share = facts.mean_parts, _share_of_rule(facts, worst)
+        cost = round(share * sum(parts.get(c, 0.0) for c in (Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER)))
         saving = min(max(one.finding.saving_ns_per_step or 0 for one in group), cost)
-        finding = replace(finding, why=_divided(facts, finding.why))
+        finding = replace(finding, why=_divided(facts, finding.why, share))
     told = f" {count} of {all_} ranks have it; the figures are those of rank {worst.rank}." if count > 1 else ""
     predicted = None if step is None or saving is None else max(step - saving, 0)
     few = f"{count} of {all_} ranks" if count > 1 else f"rank {worst.rank}"
@@ -140,12 +140,22 @@ def _size(finding: Finding) -> int:
     return finding.saving_ns_per_step if finding.saving_ns_per_step is not None else finding.cost_ns_per_step or 0
 
 
-def _divided(facts: JobFacts, why: str) -> str:
+def _share_of_rule(facts: JobFacts, one: RankFinding) -> float:
+    """How much of what a rule says costs a device of a rank is one finding's: collectives are told by kind."""
+    partial = facts.partials[facts.ranks.index(one.rank)] if one.rank in facts.ranks else None
+    told = (*partial.findings, *partial.minor) if partial is not None else ()
+    key = one.finding.rule, one.finding.device
+    total = sum(other.cost_ns_per_step or 0 for other in told if (other.rule, other.device) == key)
+    return (one.finding.cost_ns_per_step or 0) / total if total else 1.0
+
+
+def _divided(facts: JobFacts, why: str, share: float) -> str:
     parts = facts.mean_parts
     waits = format_ns(round(parts.get(Category.COLLECTIVE_WAIT, 0.0)))
     transfers = format_ns(round(parts.get(Category.COLLECTIVE_TRANSFER, 0.0)))
     kept = why.split(" Waiting for a rank that is late")[0]
-    return f"{kept} On average over ranks {waits} of it per step is waiting for the last rank, {transfers} transfer."
+    it = "it" if share >= 1 else "what nothing hides of all collectives"
+    return f"{kept} On average over ranks {waits} of {it} per step is waiting for the last rank, {transfers} transfer."
 
 
 # --- in one sentence ------------------------------------------------------------------------------------------------

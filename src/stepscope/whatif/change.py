@@ -27,6 +27,17 @@ class Change:
     """What each op takes longer, because of work that replaces what goes; None for nothing."""
     floor_ns: int = 0
     """A step takes no less: what now runs beside the rest still has to run."""
+    beside_ns: dict[tuple[int, str], int] = field(default_factory=dict)
+    """Device and what now runs beside its other work -> the time that is its own: links carry one thing at a time, so a
+    step takes no less than all that runs there."""
+
+    @property
+    def least_ns(self) -> int:
+        """What a step takes at least."""
+        on_device: dict[int, int] = {}
+        for (device, _), ns in self.beside_ns.items():
+            on_device[device] = on_device.get(device, 0) + ns
+        return max(self.floor_ns, *on_device.values(), 0)
 
     def __or__(self, other: Change) -> Change:
         """Both changes at once; an op takes the shorter of its durations and the larger of its charges."""
@@ -39,6 +50,7 @@ class Change:
             op_ns=np.minimum.reduce(ops) if ops else None,
             charge_ns=np.maximum.reduce(charges) if charges else None,
             floor_ns=max(self.floor_ns, other.floor_ns),
+            beside_ns={**self.beside_ns, **other.beside_ns},
         )
 
 

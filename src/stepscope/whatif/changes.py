@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
+from stepscope.analysis.exchange.exposed import Exchange, exchange_of, is_one_of
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import Faster
 from stepscope.analysis.once import Once
@@ -125,10 +127,33 @@ def without_copies(facts: Facts, category: Category) -> Change:
     return Change(spans, frozenset(gone), np.where(chosen, GONE, _durations(facts)), floor_ns=_longest(facts, category))
 
 
-def without_collectives(facts: Facts) -> Change:
-    """Collectives run beside compute: nothing waits for them, and a step takes no less than they do."""
-    chosen = np.concatenate([activity.category == Category.COLLECTIVE.code for activity in facts.activities])
-    return Change(op_ns=np.where(chosen, GONE, _durations(facts)), floor_ns=_longest(facts, Category.COLLECTIVE))
+def without_collectives(facts: Facts, exchanges: tuple[Exchange, ...] = tuple(Exchange)) -> Change:
+    """Collectives that exchange in some ways run beside compute: nothing waits for them, and a step takes no less than
+    they do. Where others stay on their stream, those still wait for what the ones that go had to wait for."""
+    alone, left = 0, [np.empty(0, np.int64)]
+    beside: dict[tuple[int, str], int] = {}
+    for activity, account in facts.devices:
+        exchange = exchange_of(facts.trace, activity)
+        chosen = is_one_of(exchange, exchanges)
+        stays = np.isin(activity.stream, activity.stream[~chosen & (exchange >= 0)])
+        left.append(np.where(chosen, np.where(stays, 0, GONE), activity.end - activity.start))
+        if account.rows.device in facts.unused or not facts.used_rows(account):
+            continue
+        taken = iv.EMPTY
+        for one in Exchange:
+            mine = is_one_of(exchange, (one,))
+            busy = iv.union(activity.start[mine], activity.end[mine])
+            if one in exchanges:
+                alone = max(alone, _in_used_steps(facts, account, busy))
+                beside[activity.device, str(one)] = _in_used_steps(facts, account, iv.subtract(busy, taken))
+            taken = iv.union(*(np.concatenate(part) for part in zip(taken, busy, strict=True)))
+    return Change(op_ns=np.concatenate(left), floor_ns=alone, beside_ns=beside)
+
+
+def _in_used_steps(facts: Facts, account: Account, spans: iv.Intervals) -> int:
+    """How much of some time lies in the used steps of a device, per step."""
+    rows, bounds = np.array(facts.used_rows(account), np.intp), account.rows.bounds
+    return facts.per_step(int(iv.covered_between(spans, bounds[rows], bounds[rows + 1]).sum()))
 
 
 def _longest(facts: Facts, category: Category) -> int:
@@ -136,11 +161,9 @@ def _longest(facts: Facts, category: Category) -> int:
     longest = 0
     for activity, account in facts.devices:
         mine = activity.category == category.code
-        busy = iv.union(activity.start[mine], activity.end[mine])
-        bounds = account.rows.bounds
-        rows = np.array(facts.used_rows(account), np.intp)
-        if rows.size and account.rows.device not in facts.unused:
-            longest = max(longest, facts.per_step(int(iv.covered_between(busy, bounds[rows], bounds[rows + 1]).sum())))
+        if account.rows.device not in facts.unused:
+            busy = iv.union(activity.start[mine], activity.end[mine])
+            longest = max(longest, _in_used_steps(facts, account, busy))
     return longest
 
 

@@ -34,7 +34,7 @@ class Predictor:
 
     def saving_ns(self, change: Change) -> int:
         """What a change gains per used step; never negative."""
-        left = max(_mean(self.facts, self.graph, change), change.floor_ns)
+        left = max(_mean(self.facts, self.graph, change), change.least_ns)
         return max(round(self.unchanged_ns - left), 0)
 
     def step_ns(self, change: Change) -> int:

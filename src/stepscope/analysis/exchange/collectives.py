@@ -122,7 +122,7 @@ def _on_device(trace: Trace, activity: DeviceActivity, account: Account, markers
     ops = trace.device_ops
     dispatch = _dispatches(trace, calls)
     messages = _messages(trace, ops.message_elements[rows], ops.dtype[rows], dispatch)
-    kind = _kinds(trace, slices, ops.collective[rows], dispatch)
+    kind, _ = _kinds(trace, slices, ops.collective[rows], dispatch)
     columns = {
         "device": np.full(at.size, activity.device, np.int64),
         "kind": kind,
@@ -224,17 +224,26 @@ def _dispatches(trace: Trace, calls: I32) -> list[I64]:
     return found
 
 
-def _kinds(trace: Trace, slices: I32, recorded: I32, dispatch: list[I64]) -> I64:
+def kinds_of(trace: Trace, activity: DeviceActivity) -> tuple[I64, Bools]:
+    """Per op of a device, its index into ``KINDS`` (-1: exchanges nothing), and whether more than its name says so."""
+    at = np.flatnonzero(activity.category == Category.COLLECTIVE.code)
+    found, told = np.full(len(activity), -1, np.int64), np.zeros(len(activity), np.bool_)
+    recorded = trace.device_ops.collective[activity.row[at]]
+    found[at], told[at] = _kinds(trace, activity.slice[at], recorded, _dispatches(trace, activity.call[at]))
+    return found, told
+
+
+def _kinds(trace: Trace, slices: I32, recorded: I32, dispatch: list[I64]) -> tuple[I64, Bools]:
     kinds = np.full(slices.size, -1, np.int64)
     signals = [recorded, *(np.where(rows >= 0, trace.slices.name[rows], -1) for rows in dispatch)]
     for codes in signals:
         open_ = (kinds < 0) & (codes >= 0)
         if open_.any():
             kinds[open_] = mapped(codes[open_].astype(np.int32), trace.strings, _called, np.int64)
-    open_ = kinds < 0
-    if open_.any():
-        kinds[open_] = mapped(trace.slices.name[slices[open_]], trace.strings, _kernel_kind, np.int64)
-    return kinds
+    told = kinds >= 0
+    if not told.all():
+        kinds[~told] = mapped(trace.slices.name[slices[~told]], trace.strings, _kernel_kind, np.int64)
+    return kinds, told
 
 
 def _called(name: str) -> int:

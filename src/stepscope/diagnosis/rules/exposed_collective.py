@@ -1,114 +1,174 @@
 """exposed_collective: the device does nothing but communicate with other devices.
 
-Statement: the accounting books time to collectives that no kernel hides. The cure hides them behind compute, so a step
-is predicted to take what it takes without them, and no less than the collectives themselves. One rank's profile does
-not tell waiting for a late rank from transfer: both are in the collective. Many small ones (``SMALL_COLLECTIVES`` per
-step, half of them under ``SMALL_COLLECTIVE_NS``) are said to be too many.
+Statement: the accounting books time to collectives that no kernel hides, told by what is exchanged (all-reduces,
+all-gathers and reduce-scatters, all-to-alls, broadcasts, sends and receives, barriers), as each has cures of its own;
+what none of several is worth alone (under ``FINDING_SHARE`` and ``FINDING_NS``) is told together. The cure hides them
+behind compute, so a step is predicted to take what it takes without them, and no less than the collectives themselves.
+What is exchanged is what the profile's own argument, the op or the range around the launch say, else the kernel's name.
+One rank's profile does not tell waiting for a late rank from transfer: both are in the collective. Many small ones
+(``SMALL_COLLECTIVES`` per step, half of them under ``SMALL_COLLECTIVE_NS``) are said to be too many.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 
 from stepscope.analysis.accounting import Account
-from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.exchange.exposed import EXCHANGES, Exchange, exchange_of, exposed_of
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
+from stepscope.analysis.where import Where
+from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
+from stepscope.diagnosis.exchange_remedies import cures, joins
+from stepscope.diagnosis.exchange_words import sent
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies, remedy
-from stepscope.limits import SMALL_COLLECTIVE_NS, SMALL_COLLECTIVES
-from stepscope.trace.tables import I32
-from stepscope.units import format_count, format_ns
+from stepscope.diagnosis.remedies import remedy
+from stepscope.limits import FINDING_NS, FINDING_SHARE, SMALL_COLLECTIVE_NS, SMALL_COLLECTIVES
+from stepscope.names.parallelism import Layout, layouts
+from stepscope.trace.codes import used_codes
+from stepscope.trace.tables import I32, I64, Rows
+from stepscope.trace.trace import Trace
+from stepscope.units import format_mean, format_ns
 from stepscope.whatif.changes import without_collectives
 
-_OVERLAP: Remedies = {
-    PYTORCH: (
-        Part(
-            """\
-Let gradients travel while the backward pass computes, and less of them:
-    model = DistributedDataParallel(model, bucket_cap_mb=100, gradient_as_bucket_view=True)
-    model.register_comm_hook(None, default_hooks.bf16_compress_hook)  # half the bytes
-Accumulate gradients over several batches under `model.no_sync()`. With FSDP: `forward_prefetch=True` and
-`backward_prefetch=BackwardPrefetch.BACKWARD_PRE`. A larger batch gives each collective more compute to hide behind.""",
-            purposes=TRAINS,
-        ),
-    ),
-    JAX: """\
-Let XLA run collectives beside compute:
-    XLA_FLAGS="--xla_gpu_enable_latency_hiding_scheduler=true"
-Shard so that the axis that communicates most lies within one machine, and send gradients in bfloat16. A larger batch
-gives each collective more compute to hide behind.""",
-    TENSORFLOW: """\
-Pack gradients into fewer, larger all-reduces that start during the backward pass:
-    options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=50 * 1024 * 1024)
-    strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
-A larger batch gives each collective more compute to hide behind.""",
-    TORCH_XLA: """\
-Reduce gradients once per optimizer step (`xm.optimizer_step` does), in bfloat16, and accumulate over several batches. A
-larger batch gives each collective more compute to hide behind.""",
-    None: "Start collectives while other work can run, in fewer and larger pieces, and send fewer bytes (16 bits).",
+_TITLES = {
+    Exchange.REDUCING: "All-reduces",
+    Exchange.SHARDS: "All-gathers and reduce-scatters",
+    Exchange.ALL_TO_ALL: "All-to-alls",
+    Exchange.BROADCAST: "Broadcasts",
+    Exchange.POINT_TO_POINT: "Sends and receives",
+    Exchange.BARRIER: "Barriers",
+    Exchange.UNKNOWN: "Communication with other devices",
 }
-_MERGE: Remedies = {
-    PYTORCH: (
-        Part(
-            """\
-Reduce gradients in buckets instead of tensor by tensor: `DistributedDataParallel` does so, or
-    flat = torch._utils._flatten_dense_tensors(grads)
-    dist.all_reduce(flat)                      # one call for all
-    torch._foreach_copy_(grads, torch._utils._unflatten_dense_tensors(flat, grads))
-""",
-            purposes=TRAINS,
-        ),
-    ),
-    JAX: """\
-Reduce the whole tree of gradients in one call, `jax.lax.pmean(grads, "batch")`, and let XLA combine collectives:
-    XLA_FLAGS="--xla_gpu_all_reduce_combine_threshold_bytes=134217728"
-""",
-    None: "Join small tensors into one before they are reduced.\n",
-}
+_DEPTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """What one device exchanges in some ways, and in which cure it is told."""
+
+    device: int
+    exchanges: tuple[Exchange, ...]
+    ops: Rows
+    cost: int
+    near: frozenset[Layout]
+
+    @property
+    def exchange(self) -> Exchange:
+        """How it exchanges; unknown where in several ways."""
+        return self.exchanges[0] if len(self.exchanges) == 1 else Exchange.UNKNOWN
 
 
 def find(facts: Facts) -> list[Finding]:
-    """One finding per device that communicates with nothing to hide it."""
-    found = []
+    """One finding per device and what it exchanges with nothing to hide it."""
+    told: list[tuple[DeviceActivity, _Talk]] = []
     for activity, account in facts.devices:
-        cost = booked(facts, account, Category.COLLECTIVE)
-        if cost:
-            found.append(_finding(facts, activity, account, cost))
-    return found
+        told += [(activity, talk) for talk in _talks(facts, activity, account)]
+    anywhere = layouts(_used_names(facts.trace)) if told else frozenset()
+    return [_finding(facts, activity, talk, anywhere) for activity, talk in told]
 
 
-def _finding(facts: Facts, activity: DeviceActivity, account: Account, cost: int) -> Finding:
-    ops = _in_used_steps(facts, activity, account)
-    length = activity.end[ops] - activity.start[ops]
-    count = ops.size / len(facts.used)
-    small = count >= SMALL_COLLECTIVES and float(np.median(length)) < SMALL_COLLECTIVE_NS
-    longest = ops[np.argsort(-length, kind="stable")[:SHOWN]]
-    calls = activity.call[longest]
-    places = dict.fromkeys(facts.locator.where(call) for call in calls[calls >= 0].tolist())
+def _talks(facts: Facts, activity: DeviceActivity, account: Account) -> list[_Talk]:
+    """What a device exchanges in each way; ways that are not worth a finding are one."""
+    exchange = exchange_of(facts.trace, activity)
+    found = exposed_of(activity, account, facts.used_rows(account), exchange)
+    least = max(FINDING_SHARE * (facts.median_step_ns or 0), FINDING_NS)
+    small = [one for one in found if facts.per_step(one.exposed_ns) < least]
+    groups = [[one] for one in found if one not in small]
+    groups += [small] if small else []
+    return [
+        _Talk(
+            device=activity.device,
+            exchanges=tuple(one.exchange for one in group),
+            ops=(ops := np.sort(np.concatenate([one.ops for one in group]))),
+            cost=facts.per_step(sum(one.exposed_ns for one in group)),
+            near=layouts(_names_around(facts.trace, activity, ops)),
+        )
+        for group in groups
+    ]
+
+
+def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: frozenset[Layout]) -> Finding:
+    length = (activity.end - activity.start)[talk.ops]
+    small = talk.ops.size >= SMALL_COLLECTIVES * len(facts.used) and float(np.median(length)) < SMALL_COLLECTIVE_NS
+    longest = talk.ops[np.argsort(-length, kind="stable")[:SHOWN]]
+    chosen = [joins(talk.exchange)] if small else []
+    chosen += cures(talk.exchange, talk.near, anywhere)
     return Finding(
         rule="exposed_collective",
         device=activity.device,
-        title="Communication with other devices that nothing hides",
-        cost_ns_per_step=cost,
-        saving_ns_per_step=cost,
-        change=without_collectives(facts),
+        title=f"{_TITLES[talk.exchange]} that nothing hides",
+        cost_ns_per_step=talk.cost,
+        saving_ns_per_step=talk.cost,
+        change=without_collectives(facts, talk.exchanges),
         basis="modelled",
         confidence="medium",
-        why=(
-            f"{format_count(round(count))} collectives per step take {format_ns(facts.per_step(int(length.sum())))}, "
-            f"and for {format_ns(cost)} of it the device computes nothing. Waiting for a rank that is late is part of "
-            "it: only the profiles of all ranks tell how much."
-            + (f" Half of them take under {format_ns(round(float(np.median(length))))}." if small else "")
-        ),
-        fix=paragraphs((remedy(_MERGE, facts.workload) + "\n" if small else "") + remedy(_OVERLAP, facts.workload)),
-        where=tuple(place for place in places if place),
+        why=_why(facts, activity, talk, float(np.median(length)) if small else None),
+        fix=paragraphs("\n".join(dict.fromkeys(map(partial(remedy, workload=facts.workload), chosen)))),
+        where=_places(facts, activity.call[talk.ops], length),
         evidence=slices_as_evidence(facts, activity.slice[longest].tolist(), device=activity.device),
     )
 
 
-def _in_used_steps(facts: Facts, activity: DeviceActivity, account: Account) -> I32:
-    row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
-    chosen = (activity.category == Category.COLLECTIVE.code) & np.isin(row, facts.used_rows(account))
-    return np.flatnonzero(chosen).astype(np.int32)
+def _why(facts: Facts, activity: DeviceActivity, talk: _Talk, small: float | None) -> str:
+    length = (activity.end - activity.start)[talk.ops]
+    count = talk.ops.size / len(facts.used)
+    what = "collectives" if talk.exchange is Exchange.UNKNOWN else _TITLES[talk.exchange].lower()
+    how, speed = sent(facts, activity.device, talk.exchanges, int(length.sum()))
+    unsaid = Exchange.UNKNOWN in talk.exchanges and _sends_only(facts, activity, talk)
+    return (
+        f"{format_mean(count)} {what} per step{how} take {format_ns(facts.per_step(int(length.sum())))}, and for "
+        f"{format_ns(talk.cost)} of it the device computes nothing.{speed}"
+        + (" Their kernels only say that they send and receive, which all-to-alls do too." if unsaid else "")
+        + (f" Half of them take under {format_ns(round(small))}." if small is not None else "")
+        + " Waiting for a rank that is late is part of it: only the profiles of all ranks tell how much."
+    )
+
+
+def _sends_only(facts: Facts, activity: DeviceActivity, talk: _Talk) -> bool:
+    """Whether kernels of unknown purpose are such that send and receive."""
+    exchange = exchange_of(facts.trace, activity)[talk.ops]
+    rows = talk.ops[exchange == EXCHANGES.index(Exchange.UNKNOWN)]
+    names = {facts.trace.name_of(row) for row in activity.slice[rows].tolist()}
+    return any("sendrecv" in name.lower().replace("_", "") for name in names)
+
+
+def _places(facts: Facts, calls: I32, weight: I64) -> tuple[Where, ...]:
+    """Where they are launched from, those first that take most."""
+    known = calls >= 0
+    if not known.any():
+        return ()
+    calls, weight = calls[known], weight[known]
+    groups = facts.locator.group(calls)
+    total = np.bincount(groups, weight)
+    first = {int(group): int(call) for group, call in zip(groups[::-1], calls[::-1], strict=True)}
+    often = np.argsort(-total, kind="stable")[:SHOWN].tolist()
+    return tuple(dict.fromkeys(place for group in often if (place := facts.locator.where(first[group]))))
+
+
+def _names_around(trace: Trace, activity: DeviceActivity, ops: Rows) -> list[str]:
+    """What ops are called, what their launches lie in, and who takes part."""
+    slices, groups = trace.slices, trace.device_ops.process_group[activity.row[ops]]
+    codes = {*slices.name[activity.slice[ops]].tolist(), *groups.tolist()}
+    inside = np.unique(activity.call[ops])
+    for _ in range(_DEPTH):
+        inside = np.unique(inside[inside >= 0])
+        if not inside.size:
+            break
+        codes |= {*slices.name[inside].tolist()}
+        inside = slices.parent[inside]
+    scope = np.full(len(slices), -1, np.int32)
+    scope[trace.xla_ops.slice] = trace.xla_ops.scope
+    codes |= {*scope[activity.slice[ops]].tolist()}
+    names = [trace.strings[code] for code in codes if code >= 0]
+    described = {str(group.get("pg_name")): str(group.get("pg_desc") or "") for group in trace.info.process_groups}
+    return [*names, *(described[name] for name in names if name in described)]
+
+
+def _used_names(trace: Trace) -> list[str]:
+    codes = {*used_codes(trace.slices.name, len(trace.strings)).tolist()}
+    codes |= {*used_codes(trace.xla_ops.scope, len(trace.strings)).tolist()}
+    return [trace.strings[code] for code in codes]

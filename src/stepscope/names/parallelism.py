@@ -1,0 +1,80 @@
+"""How a program spreads its work over devices, as far as names in its profile say so.
+
+Sources: torch/nn/parallel/distributed.py and torch/csrc/distributed/c10d/reducer.cpp, torch/distributed/fsdp (classes
+of FSDP1; ranges ``FSDP::...`` and ops ``fsdp::...`` of FSDP2), torch/distributed/optim/zero_redundancy_optimizer.py,
+DeepSpeed's and Horovod's module paths, the layers of Megatron-LM and vLLM (``RowParallelLinear``), TorchRec
+(``KJTAllToAll``, ranges ``## sdd_...``), and the experts' layers of public models and libraries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Layout(StrEnum):
+    """A way of using several devices."""
+
+    DATA = "data"
+    """Replicas that reduce their gradients: DistributedDataParallel, Horovod."""
+    FSDP = "fsdp"
+    """``FullyShardedDataParallel``, FSDP1."""
+    FULLY_SHARD = "fully_shard"
+    """``fully_shard``, FSDP2."""
+    ZERO = "zero"
+    """DeepSpeed, or PyTorch's ``ZeroRedundancyOptimizer``."""
+    TENSOR = "tensor"
+    """Layers cut across devices."""
+    PIPELINE = "pipeline"
+    RECOMMENDER = "recommender"
+    """Embedding tables spread over devices."""
+    EXPERTS = "experts"
+    """Experts of a mixture spread over devices."""
+    BUFFERS = "buffers"
+    """Replicas that are sent the buffers of the first."""
+
+
+_SIGNS = tuple(
+    (layout, re.compile(pattern))
+    for layout, pattern in (
+        (Layout.BUFFERS, r"_broadcast_coalesced|_sync_(?:module_)?buffers|DistributedDataParallel\.forward"),
+        (Layout.DATA, r"DistributedDataParallel|distributed\.ddp\.reducer|^nn\.Module: DDP_|horovod|HorovodAllreduce"),
+        (Layout.FSDP, r"FullyShardedDataParallel"),
+        (Layout.FULLY_SHARD, r"^FSDP::|^fsdp::|_fully_shard/|FSDPParamGroup"),
+        (Layout.ZERO, r"(?<![A-Za-z])deepspeed|DeepSpeed|ZeroRedundancyOptimizer"),
+        (
+            Layout.TENSOR,
+            r"(?:Row|Column)ParallelLinear|VocabParallel|(?:Reduce|Gather|Scatter|Copy)\w{0,12}ModelParallelRegion"
+            r"|tensor_model_parallel|TENSOR_MODEL_PARALLEL|(?<![A-Za-z])(?:mesh_)?tp(?:_pg|_group)?$",
+        ),
+        (Layout.PIPELINE, r"distributed/pipelining/|pipeline_parallel|PIPELINE_MODEL_PARALLEL|PipelineParallel"
+                          r"|(?<![A-Za-z])(?:mesh_)?pp(?:_pg|_group)?$"),
+        (
+            Layout.RECOMMENDER,
+            r"torchrec|KJTAllToAll|KeyedJaggedTensor|Embedding(?:Bag)?Collection|## sdd_|sparse_data_dist"
+            r"|all2all_data:kjt|PooledEmbeddings|split_embedding|(?<![A-Za-z])DLRM",
+        ),
+        (
+            Layout.EXPERTS,
+            r"deep_ep|deepep|DeepEP|(?<![a-z])moe(?![a-z])|MoE|[Mm]ixtureOfExperts|(?<![a-z])experts?(?![a-z])|Experts?"
+            r"(?![a-z])|EXPERT_MODEL_PARALLEL|[Tt]oken_?[Dd]ispatch|moeA2A|Ep(?:Dispatch|Combine)[A-Z]"
+            r"|a2a_(?:dispatch|combine)_|(?<![A-Za-z])(?:mesh_)?ep(?:_pg|_group)?$",
+        ),
+    )
+)  # fmt: skip
+
+
+def layouts(names: Iterable[str]) -> frozenset[Layout]:
+    """What some names give away.
+
+    >>> sorted(layouts(["nn.Module: FusedMoE_3", "DistributedDataParallel.forward"]))
+    [<Layout.BUFFERS: 'buffers'>, <Layout.DATA: 'data'>, <Layout.EXPERTS: 'experts'>]
+    >>> layouts(["aten::mm", "step"])
+    frozenset()
+    """
+    found: set[Layout] = set()
+    for name in names:
+        text = name[:300]
+        found.update(layout for layout, pattern in _SIGNS if layout not in found and pattern.search(text))
+    return frozenset(found)

@@ -1,0 +1,224 @@
+"""exposed_collective by what is exchanged: each kind has a finding and a cure of its own, and time counts once."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+from stepscope.analysis.workload import Purpose, Workload
+from stepscope.diagnosis import exchange_remedies
+from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.remedies import remedy
+from stepscope.names import parallelism
+from stepscope.names.parallelism import Layout
+from tests.diagnosis.loops import CALL, diagnosed, facts_with, loop
+from tests.kit.builder import TraceDrawing
+from tests.kit.events import Event, Stream
+
+US = 1_000
+SEND_RECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+
+
+def exchanging(
+    *exchanged: tuple[str, str, int], compute_us: int = 8_000, around: str = "", beside: bool = False, **args: object
+) -> list[Event]:
+    """Each step computes, then exchanges: by a host op ("" for none) and a kernel of a name, for so many µs each, one
+    after another or all at once."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start, CALL), "k", start + CALL, compute_us)
+        at = start + CALL + compute_us
+        for i, (op, kernel, us) in enumerate(exchanged):
+            begin = start + 20 * (i + 1)
+            if around:
+                drawing.host(around, begin, 12, "python_function" if "(" in around else "user_annotation")
+            if op:
+                drawing.host(op, begin, 10)
+            call = drawing.launch(begin + 1, CALL)
+            drawing.kernel(call, kernel, at, us, Stream(0, 20 + i * beside), **args)
+            at += 0 if beside else us
+
+    length = max(us for _, _, us in exchanged) if beside else sum(us for _, _, us in exchanged)
+    return loop(compute_us + length + CALL, step)
+
+
+def found(events: list[Event]) -> list[Finding]:
+    diagnosis = diagnosed(events)
+    return [f for f in (*diagnosis.findings, *diagnosis.minor) if f.rule == "exposed_collective"]
+
+
+def only(events: list[Event]) -> Finding:
+    (finding,) = found(events)
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("op", "kernel", "title", "cure"),
+    [
+        ("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "All-reduces", "bucket_cap_mb"),
+        ("", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "All-reduces", "bucket_cap_mb"),
+        ("c10d::_allgather_base_", "ncclDevKernel_AllGather_RING_LL", "All-gathers and", "prefetching"),
+        ("c10d::_reduce_scatter_base_", "ncclDevKernel_Generic", "All-gathers and", "prefetching"),
+        ("c10d::alltoall_base_", SEND_RECV, "All-to-alls", "even out what each"),
+        ("c10d::broadcast_", "ncclDevKernel_Broadcast_RING_LL", "Broadcasts", "seeds"),
+        ("c10d::send", SEND_RECV, "Sends and receives", "batch_isend_irecv"),
+        ("c10d::barrier", "ncclDevKernel_AllReduce_Sum_u8_RING_LL", "Barriers", "leave the barrier out"),
+        ("", "ncclDevKernel_Generic", "Communication with other", "does not say what is exchanged"),
+        ("", "void deep_ep::intranode::dispatch<8, 768, 4096>(int4*)", "All-to-alls", "experts"),
+    ],
+)
+def test_each_kind_has_a_cure_of_its_own(op: str, kernel: str, title: str, cure: str) -> None:
+    finding = only(exchanging((op, kernel, 2_000)))
+    assert finding.title.startswith(title)
+    assert finding.title.endswith("that nothing hides")
+    assert cure in finding.fix
+    assert ("bucket_cap_mb" in finding.fix) is (cure == "bucket_cap_mb")
+    assert finding.cost_ns_per_step == 2_000 * US
+
+
+def test_a_kernel_that_sends_and_receives_is_not_taken_for_a_pipeline() -> None:
+    finding = only(exchanging(("", SEND_RECV, 2_000)))
+    assert finding.title == "Communication with other devices that nothing hides"
+    assert "which all-to-alls do too" in finding.why
+    assert "pipeline" not in finding.fix
+
+
+def test_kinds_are_findings_of_their_own_and_each_cure_takes_its_own_away() -> None:
+    events = exchanging(
+        ("c10d::alltoall_base_", SEND_RECV, 3_000),
+        ("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1_000),
+    )
+    first, second = found(events)
+    assert (first.title.split(" that")[0], second.title.split(" that")[0]) == ("All-to-alls", "All-reduces")
+    assert [f.cost_ns_per_step for f in (first, second)] == [3_000 * US, 1_000 * US]
+    assert first.saving_ns_per_step == pytest.approx(3_000 * US, abs=20 * US)
+    assert second.saving_ns_per_step == pytest.approx(1_000 * US, abs=20 * US)
+    assert second.saving_after_ns_per_step == pytest.approx(1_000 * US, abs=20 * US)
+
+
+def test_links_carry_one_thing_at_a_time_whatever_is_hidden() -> None:
+    """Of two kinds of 3 ms each beside 4 ms of compute a step cannot hide more than to 6 ms."""
+    events = exchanging(
+        ("c10d::alltoall_base_", SEND_RECV, 3_000),
+        ("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 3_000),
+        compute_us=4_000,
+    )
+    first, second = found(events)
+    assert first.predicted_step_ns == pytest.approx(7_000 * US, abs=30 * US)
+    assert second.saving_after_ns_per_step == pytest.approx(1_000 * US, abs=30 * US)
+
+
+def test_what_runs_at_once_counts_once() -> None:
+    events = exchanging(
+        ("c10d::alltoall_base_", SEND_RECV, 3_000),
+        ("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 2_000),
+        beside=True,
+    )
+    (finding,) = found(events)
+    assert finding.title.startswith("All-to-alls")
+    assert finding.cost_ns_per_step == 3_000 * US
+
+
+def test_kinds_too_small_each_are_told_together() -> None:
+    events = exchanging(
+        ("c10d::alltoall_base_", SEND_RECV, 70),
+        ("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 75),
+        ("c10d::broadcast_", "ncclDevKernel_Broadcast_RING_LL", 80),
+    )
+    finding = only(events)
+    assert finding.title == "Communication with other devices that nothing hides"
+    assert finding.cost_ns_per_step == 225 * US
+
+
+def test_sizes_ranks_and_speed_are_told_where_they_are_recorded() -> None:
+    args = {"Collective name": "allreduce", "In msg nelems": 1 << 20, "Out msg nelems": 1 << 20, "Group size": 8}
+    args |= {"dtype": "Float", "Process Group Name": "0", "Process Group Description": "default_pg"}
+    events = exchanging(("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 2_000), **args)
+    why = only(events).why
+    assert "1 all-reduces per step (4.00 MiB, among 8 ranks" in why
+    assert "Each link carries at least 3.67 GB/s meanwhile" in why  # 4 MiB · 2 · 7/8 in 2 ms
+    bare = only(exchanging(("", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 2_000))).why
+    assert "MiB" not in bare
+    assert "link" not in bare
+
+
+@pytest.mark.parametrize(
+    ("around", "op", "kernel", "cure"),
+    [
+        ("## sdd_input_dist ##", "c10d::alltoall_base_", SEND_RECV, "TrainPipelineSparseDist"),
+        ("nn.Module: DeepseekV2MoE_0", "c10d::alltoall_base_", SEND_RECV, "Tokens go to their experts"),
+        ("DistributedDataParallel.forward", "c10d::broadcast_", "ncclDevKernel_Broadcast", "broadcast_buffers=False"),
+        ("FullyShardedDataParallel.forward", "c10d::_allgather_base_", "ncclDevKernel_AllGather", "forward_prefetch"),
+        ("FSDP::all_gather", "c10d::_allgather_base_", "ncclDevKernel_AllGather", "set_modules_to_forward_prefetch"),
+        ("deepspeed/runtime/zero/stage3.py(9): f", "c10d::_allgather_base_", "ncclDevKernel_AllGather", "overlap_comm"),
+        ("nn.Module: RowParallelLinear_1", "c10d::allreduce_", "ncclDevKernel_AllReduce_Sum", "cut across devices"),
+        ("torch/distributed/pipelining/stage.py(2): f", "c10d::send", SEND_RECV, "micro-batches"),
+    ],
+)
+def test_names_around_the_launch_say_what_the_exchange_is_for(around: str, op: str, kernel: str, cure: str) -> None:
+    fix = only(exchanging((op, kernel, 2_000), around=around)).fix
+    assert cure in fix
+    assert "bucket_cap_mb" not in fix
+
+
+def test_a_broadcast_elsewhere_is_not_that_of_buffers() -> None:
+    drawing = TraceDrawing()
+    drawing.annotation("DistributedDataParallel.forward", 7_000, 500)
+    events = exchanging(("c10d::broadcast_", "ncclDevKernel_Broadcast_RING_LL", 2_000))
+    assert "sends the buffers" not in only([*drawing.events(), *events]).fix
+
+
+def test_launches_are_placed_by_the_time_they_take() -> None:
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start, CALL), "k", start + CALL, 4_000)
+        for i in range(8):
+            drawing.python("train.py(9): many", start + 20 + 20 * i, 12)
+            call = drawing.launch(start + 21 + 20 * i, CALL)
+            drawing.kernel(call, "ncclDevKernel_AllReduce_Sum", start + CALL + 4_000 + 300 * i, 300, Stream(0, 20))
+        drawing.python("train.py(5): one", start + 200, 12)
+        call = drawing.launch(start + 201, CALL)
+        drawing.kernel(call, "ncclDevKernel_AllReduce_Sum", start + CALL + 6_400, 700, Stream(0, 20))
+
+    finding = only(loop(7_200, step))
+    assert [place.line for place in finding.where] == [9, 5]
+
+
+@pytest.mark.parametrize("purpose", [Purpose.INFERENCE, Purpose.SERVING])
+def test_inference_is_told_nothing_of_training(purpose: Purpose) -> None:
+    workload = Workload("PyTorch", purpose, vendors=frozenset({"NVIDIA"}))
+    texts = [t for t in vars(exchange_remedies).values() if isinstance(t, dict) and None in t]
+    told = " ".join(remedy(texts, workload) for texts in texts if texts not in _TRAINING).lower()
+    for word in ("gradient", "optimizer", "backward", "rocm", "no_sync", "ddp"):
+        assert word not in told
+    assert "--enable-flashinfer-allreduce-fusion" in told
+
+
+_TRAINING = (
+    *(exchange_remedies.FSDP1, exchange_remedies.FSDP2, exchange_remedies.ZERO, exchange_remedies.BUFFERS),
+    *(exchange_remedies.BESIDE_SHARDS, exchange_remedies.JOIN_GRADIENTS),
+)
+"""What is evident there is done in training only, or the neutral words name it."""
+
+
+def test_a_program_that_serves_is_told_of_its_engine() -> None:
+    drawing = TraceDrawing()
+    drawing.python("nn.Module: Decoder_0", 0, 60_000)
+    events = exchanging(("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 2_000))
+    fix = only([*drawing.events(), *events]).fix
+    assert "--tensor-parallel-size" in fix
+    assert "radient" not in fix
+
+
+def test_names_tell_layouts() -> None:
+    assert doctest.testmod(parallelism).failed == 0
+    assert parallelism.layouts(["expertise", "temporary", "http", "warp"]) == frozenset()
+    assert parallelism.layouts(["mesh_tp"]) == {Layout.TENSOR}
+    assert parallelism.layouts(["model.layers.3.mlp.experts"]) == {Layout.EXPERTS}
+
+
+def test_every_kind_of_exchange_has_a_cure() -> None:
+    for exchange in exchange_remedies.Exchange:
+        assert exchange_remedies.cures(exchange, (), ())
+    facts = facts_with(exchanging(("c10d::alltoall_base_", SEND_RECV, 2_000)))
+    assert facts.collectives.kind.size == 6
