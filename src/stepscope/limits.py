@@ -168,6 +168,9 @@ PRODUCERS_IDLE_SHARE: Final = 0.5
 """Threads that prepare batches keep busy, or wait themselves, from and up to this share of the time in which a batch is
 waited for: one that works without a pause shows 0.9 or more, less what passes between two batches."""
 
+UNTOLD_SHARE: Final = 0.05
+"""Idle time of one kind that no finding tells of is a notice from this share of the step: ``LAUNCH_SHARE``."""
+
 PLACES_SHARE: Final = 0.8
 PLACES_SHOWN: Final = 8
 PLACE_SHARE: Final = 0.02

@@ -115,7 +115,34 @@ FRAMES = {
         transformers/tokenization_utils_base.py(1600): apply_chat_template
         transformers/image_processing_utils.py(50): __call__
         transformers/models/owlvit/image_processing_owlvit.py(290): preprocess
-        transformers/models/owlvit/processing_owlvit.py(90): __call__""",
+        transformers/models/owlvit/processing_owlvit.py(90): __call__
+        transformers/image_utils.py(470): load_image
+        transformers/video_utils.py(300): read_video_decord
+        transformers/data/data_collator.py(80): torch_default_data_collator
+        decord/video_reader.py(160): get_batch
+        torchcodec/decoders/_video_decoder.py(200): get_frames_at
+        torchvision/io/video.py(260): read_video
+        torchvision/io/image.py(90): decode_jpeg
+        torchvision/transforms/_functional_pil.py(240): resize
+        torchaudio/_backend/utils.py(150): load
+        imageio/v3.py(80): imread
+        librosa/core/audio.py(50): load
+        soundfile.py(180): read
+        PIL/Image.py(3200): open
+        PIL/Image.py(2400): resize
+        PIL/JpegImagePlugin.py(420): load_read
+        qwen_vl_utils/vision_process.py(300): fetch_video
+        sentencepiece/__init__.py(500): Encode
+        tiktoken/core.py(80): encode_ordinary
+        vllm/multimodal/video.py(40): load_bytes
+        diffusers/image_processor.py(500): preprocess
+        src/data/faces.py(30): __getitem__
+        my_dataset.py(12): __getitem__
+        train.py(8): collate_fn
+        <built-in function imread>
+        <built-in method encode_batch of tokenizers.Tokenizer object at 0x7f>
+        <built-in method read of cv2.VideoCapture object at 0x7f>
+        <built-in method decode of av.container.input.InputContainer object at 0x7f>""",
     HostRole.COMPILE: """
         torch/_dynamo/convert_frame.py(1211): __call__
         torch/_dynamo/eval_frame.py(671): catch_errors
@@ -199,6 +226,21 @@ ORDINARY_FRAMES = """
     transformers/trainer.py(3700): training_step
     lightning/pytorch/callbacks/model_checkpoint.py(300): on_train_batch_end
     transformers/tokenization_utils_base.py(3900): batch_decode
+    transformers/tokenization_utils_base.py(3950): decode
+    tiktoken/core.py(280): decode
+    sentencepiece/__init__.py(600): Decode
+    <built-in method decode_batch of tokenizers.Tokenizer object at 0x7f>
+    <built-in method decode of bytes object at 0x7f>
+    <built-in function imwrite>
+    PIL/Image.py(2500): save
+    PIL/Image.py(3300): fromarray
+    diffusers/image_processor.py(700): postprocess
+    torchvision/io/video.py(60): write_video
+    torchvision/io/image.py(200): write_png
+    torchaudio/_backend/utils.py(300): save
+    soundfile.py(340): write
+    model.py(40): __getitem__
+    torch/nn/modules/container.py(330): __getitem__
     transformers/models/owlvit/image_processing_owlvit.py(400): post_process_object_detection
     moca/library/profiling/profile.py(53): profile_function
     <built-in method collect of LazyFrame object at 0x7f>

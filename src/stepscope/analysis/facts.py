@@ -16,6 +16,7 @@ from stepscope.analysis.contention import Contention, contention
 from stepscope.analysis.copies import Copies, find_copies
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.exchange.collectives import Collectives, collectives_of
+from stepscope.analysis.graph_copies import GraphCopies, graph_copies
 from stepscope.analysis.host import HostActivity, host_activity
 from stepscope.analysis.host_ops import host_ops
 from stepscope.analysis.input_stages import InputStages, input_stages
@@ -28,6 +29,7 @@ from stepscope.analysis.once import Once, OneTimeWork, one_time_work
 from stepscope.analysis.ops import OpTable, Windows, op_table
 from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
 from stepscope.analysis.placement import Placement, place_ops
+from stepscope.analysis.prologues import Prologues, prologues
 from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.silent import Silence, silence, silent_calls
@@ -172,6 +174,18 @@ class Facts:
         """When they ran."""
         start = self.trace.slices.start_ns[self.host_ops]
         return iv.union(start, start + self.trace.slices.dur_ns[self.host_ops])
+
+    @cached_property
+    def prologues(self) -> Prologues:
+        """The way of compiled code to its first launch."""
+        calls = [activity.call[activity.launched] for activity in self.activities]
+        launches = np.unique(np.concatenate([*calls, np.empty(0, np.int32)]))
+        return prologues(self.trace, self.launching_tracks, launches)
+
+    @cached_property
+    def graph_copies(self) -> list[GraphCopies]:
+        """Per device, the copies right before and after launches of graphs."""
+        return [graph_copies(self.trace, activity, self.markers.start) for activity, _ in self.devices]
 
     @cached_property
     def silences(self) -> list[Silence]:

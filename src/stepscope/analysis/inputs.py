@@ -24,7 +24,14 @@ PREFETCHING = "PrefetchProduce"
 # What a name inside an input range says about the stage; the innermost name that says something decides.
 STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("collate", re.compile(r"collate|aten::stack\b|torch\.stack|aten::cat\b", re.IGNORECASE)),
-    ("decode", re.compile(r"decode|imread|PIL/|\bImage\b|jpeg|png|tokeniz", re.IGNORECASE)),
+    (
+        "decode",
+        re.compile(
+            r"decode|demux|imread|PIL/|\bImage\b|jpeg|png|decord|torchcodec|VideoCapture|read_video|librosa|soundfile"
+            r"|torchaudio/|tokeniz|tiktoken|sentencepiece|CoreBPE|encode_batch|encode_plus",
+            re.IGNORECASE,
+        ),
+    ),
     ("read", re.compile(r"\bopen\b|\bread|fromfile|\bload\b|h5py|lmdb|pyarrow|posixpath|\bio\.", re.IGNORECASE)),
     ("source", re.compile(r"\bGeneratorDataset\b")),
     (

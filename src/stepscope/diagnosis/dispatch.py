@@ -11,6 +11,8 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import Place, find_places
+from stepscope.analysis.silent import busy_thread
+from stepscope.limits import LAUNCH_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.whatif.change import Change
@@ -34,19 +36,46 @@ class Dispatch:
         return Change(host=dict.fromkeys(facts.launching_tracks, self.spans))
 
 
-def waited_for(facts: Facts, account: Account, activity: DeviceActivity, chosen: Bools) -> Dispatch:
+def waited_for(
+    facts: Facts, account: Account, activity: DeviceActivity, chosen: Bools, *, ending: bool = False
+) -> Dispatch:
     """What a device waited for the launches of some of its ops (a mask over its activity) in the used steps. Ops that
-    compute on the host, and functions among the launches that launch nothing, are no dispatching."""
+    compute on the host, and functions among the launches that launch nothing, are no dispatching. A gap counts for the
+    op that explains it (a copy hands that on to the compute behind it), with ``ending`` for the one that ended it."""
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
     counted = np.isin(pieces.category, [cause.code for cause in _CAUSES]) & np.isin(row, facts.used_rows(account))
-    counted &= chosen[gaps.cause_op[pieces.gap]]
+    op_of = (gaps.op if ending else gaps.cause_op)[pieces.gap]
+    counted &= chosen[op_of]
     start, end = pieces.start[counted], pieces.end[counted]
     length = dispatching(facts, start, end)
     spans = iv.subtract(iv.union(start, end), not_dispatching(facts))
-    calls = activity.call[gaps.cause_op[pieces.gap[counted]]].astype(np.int32)
+    calls = activity.call[op_of[counted]].astype(np.int32)
     return Dispatch(facts.per_step(int(length.sum())), spans, find_places(facts.locator, calls, length))
+
+
+def waiting_for_launches(facts: Facts, account: Account) -> tuple[I64, I64, I32, I32]:
+    """When, in the used steps, a device waits for something to be launched: start, end, the thread that was to launch
+    and the gap of each stretch."""
+    assert account.idle is not None
+    gaps, pieces = account.idle.gaps, account.idle.pieces
+    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
+    chosen = (pieces.category == Category.LAUNCH.code) & np.isin(row, facts.used_rows(account))
+    start, end, gap = pieces.start[chosen], pieces.end[chosen], pieces.gap[chosen]
+    return start, end, busy_thread(facts.host, gaps.thread[gap], start, end), gap
+
+
+def prologue_time(facts: Facts, account: Account) -> dict[int, iv.Intervals]:
+    """Per thread, when a device waits for the first launch of a region of compiled code, in the used steps; nothing
+    where that is too little to tell."""
+    start, end, track, _ = waiting_for_launches(facts, account)
+    found, spans = facts.prologues, {}
+    for thread in np.unique(found.track).tolist():
+        idle = iv.subtract((start[track == thread], end[track == thread]), not_dispatching(facts))
+        mine = found.track == thread
+        spans[thread] = iv.intersect(idle, (found.start[mine], found.end[mine]))
+    return spans if sum(map(iv.measure, spans.values())) >= LAUNCH_SHARE * facts.used_ns else {}
 
 
 def dispatching(facts: Facts, start: I64, end: I64) -> I64:

@@ -15,12 +15,15 @@ from stepscope.diagnosis.notices import notices, recording
 from stepscope.diagnosis.notices.recording import Manifest
 from stepscope.diagnosis.notices.steps import takes_little
 from stepscope.diagnosis.rules import RULES
+from stepscope.diagnosis.untold import untold
 from stepscope.diagnosis.verdict import verdict
 from stepscope.limits import FINDING_NS, FINDING_SHARE
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor
 
-HOST_BOUND_RULES = ("input_bound", "sync_bound", "launch_bound", "between_steps", "hot_python", "graph_building")
+HOST_BOUND_RULES = (
+    *("input_bound", "sync_bound", "launch_bound", "long_launch", "between_steps", "hot_python", "graph_building"),
+)
 
 PARTS = {"loss_scaling": "sync_bound", "alignment": "tensor_cores_unused", "repeated_copies": "exposed_copy"}
 """Rules that know the cure of a part of what a more general rule finds: what they find is told beside that."""
@@ -71,7 +74,7 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     sentence, bottleneck = verdict(facts)
     planned = sorted((f for f in worth if f.saving_ns_per_step is not None), key=lambda f: place[f.rule])
     plan = tuple(finding.id for finding in planned)
-    told = notices(facts)
+    told = [*notices(facts), *untold(facts, worth)]
     if manifest is not None:
         told = [*recording.reworded(told), *recording.notices(facts, manifest)]
     return Diagnosis(worth, minor, tuple(told), sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan)

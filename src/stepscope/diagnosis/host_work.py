@@ -67,7 +67,9 @@ class HostWork:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretches:
+class Stretches:
+    """Stretches of host time, in order: the thread whose time it is, and whether a step begins in its gap."""
+
     start: I64
     end: I64
     track: I32
@@ -78,7 +80,11 @@ def host_work(
     facts: Facts, account: Account, cause: Category, but: iv.Intervals = iv.EMPTY
 ) -> HostWork | None:
     """What an account books to a cause, but for some time; None where it books nothing."""
-    found = _less(_stretches(facts, account, cause), but)
+    return work_in(facts, account, cause, _less(_stretches(facts, account, cause), but))
+
+
+def work_in(facts: Facts, account: Account, cause: Category, found: Stretches) -> HostWork | None:
+    """What an account books to a cause in some stretches; None where there are none."""
     length = found.end - found.start
     cost = facts.per_step(int(length.sum()))
     if not cost:
@@ -125,7 +131,7 @@ def in_words(facts: Facts, work: HostWork, doing: str) -> str:
     return text + (f" Per step: {', '.join(listed)}." if listed else "")
 
 
-def _stretches(facts: Facts, account: Account, cause: Category) -> _Stretches:
+def _stretches(facts: Facts, account: Account, cause: Category) -> Stretches:
     rows = np.array(facts.used_rows(account), np.intp)
     windows = account.rows.bounds[rows], account.rows.bounds[rows + 1]
     if account.idle is None:
@@ -134,25 +140,25 @@ def _stretches(facts: Facts, account: Account, cause: Category) -> _Stretches:
             long = end - start >= DISPATCH_GAP_NS
             start, end = start[long], end[long]
         main = np.full(start.size, facts.host.main, np.int32)
-        return _Stretches(start, end, main, np.zeros(start.size, np.bool_))
+        return Stretches(start, end, main, np.zeros(start.size, np.bool_))
     pieces, gaps = account.idle.pieces, account.idle.gaps
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
     chosen = (pieces.category == cause.code) & np.isin(row, rows)
     thread = gaps.thread[pieces.gap[chosen]]
     start, end = pieces.start[chosen], pieces.end[chosen]
     between = crosses_step(account)[pieces.gap[chosen]]
-    return _Stretches(start, end, busy_thread(facts.host, thread, start, end), between)
+    return Stretches(start, end, busy_thread(facts.host, thread, start, end), between)
 
 
-def _less(found: _Stretches, but: iv.Intervals) -> _Stretches:
+def _less(found: Stretches, but: iv.Intervals) -> Stretches:
     if not len(but[0]):
         return found
     start, end = iv.subtract((found.start, found.end), but)
     of = np.searchsorted(found.start, start, "right") - 1
-    return _Stretches(start, end, found.track[of], found.between[of])
+    return Stretches(start, end, found.track[of], found.between[of])
 
 
-def _sampled(facts: Facts, found: _Stretches) -> tuple[I32, F64]:
+def _sampled(facts: Facts, found: Stretches) -> tuple[I32, F64]:
     """What the thread is in (-1: nothing) at points spread over the longest stretches, and the ns each stands for."""
     length = found.end - found.start
     longest = np.argsort(-length, kind="stable")[:_LOOKED_AT]
@@ -194,7 +200,7 @@ def _without_markers(facts: Facts, inside: I32) -> I32:
     return inside
 
 
-def _evidence(facts: Facts, found: _Stretches, device: int | None) -> tuple[Evidence, ...]:
+def _evidence(facts: Facts, found: Stretches, device: int | None) -> tuple[Evidence, ...]:
     """The longest stretches, in order of time, each by the name of what the thread was in for half of it."""
     length = found.end - found.start
     longest = np.sort(np.argsort(-length, kind="stable")[:SHOWN])

@@ -9,6 +9,7 @@ _REGION = re.compile(r"Torch-Compiled Region: (?P<frame>\d{1,9})/\d")  # torch/_
 _COMPILED = re.compile(
     r"Torch-Compiled Region|CompiledFunction|## Call CompiledFxGraph|CompiledFxGraph"  # torch/_dynamo, _inductor
 )
+_PREPARES = re.compile(r"TorchDynamo Cache Lookup|AOTDispatcher Runtime Wrapper Prologue|Pregraph bytecode")
 _EAGER_OP = re.compile(r"EagerLocalExecute(?:Async)?: (?!__(?:inference|forward|backward)_)")  # eager/execute.cc
 _RESUMED = re.compile(r"(?P<file>[^()]+)\(\d+\): torch_dynamo_resume_in_(?P<function>.+)_at_(?P<line>\d{1,9})$")
 
@@ -26,6 +27,15 @@ def compiled_frame(name: str) -> int | None:
 def is_compiled(name: str) -> bool:
     """Whether what runs inside is code that ``torch.compile`` made."""
     return _COMPILED.match(name[:_LONGEST]) is not None
+
+
+def prepares_compiled(name: str) -> bool:
+    """Whether PyTorch only prepares to run compiled code inside: no op of it runs yet.
+
+    >>> prepares_compiled("TorchDynamo Cache Lookup"), prepares_compiled("CompiledFunction")
+    (True, False)
+    """
+    return _PREPARES.match(name[:_LONGEST]) is not None
 
 
 def is_eager_op(name: str) -> bool:

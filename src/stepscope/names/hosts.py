@@ -87,15 +87,47 @@ _FRAMES = tuple(_frame(role, path, "|".join(functions)) for role, path, *functio
     (_R.INPUT, r"torch/utils/data/", _ANY),
     (_R.INPUT, r"(?:torchdata|webdataset|grain|petastorm|litdata|tensorflow_datasets)/", _ANY),
     (_R.INPUT, r"(?:streaming/base|ffcv/loader|nvidia/dali/plugin|keras/src/trainers/data_adapters)/", _ANY),
+    (_R.INPUT, r"transformers/data/data_collator\.py$", _ANY),
     (_R.INPUT, r"datasets/(?:arrow_dataset|iterable_dataset)\.py$", _ANY),
     (_R.INPUT, r"accelerate/data_loader\.py$", _ANY),
     (_R.INPUT, r"(?:pytorch_)?lightning/.*(?:fetchers|combined_loader)\.py$", _ANY),
     (_R.INPUT, r"tensorflow/python/data/ops/iterator_ops\.py$", _ANY),
     (_R.INPUT, r"transformers/tokenization_\w+\.py$", r"__call__|\w*encode(?:_plus)?|pad|apply_chat_template"),
+    # Reading, decoding, tokenising, resizing: what makes a batch of files and texts. What makes files and texts of
+    # outputs (decode of tokenizers, save, write, encode of images, fromarray, postprocess) is none of it.
+    (_R.INPUT, r"(?:sentencepiece/__init__|tiktoken/core)\.py$", r"_?[Ee]ncode\w*|[Tt]okenize|SampleEncode\w*"),
+    (_R.INPUT, r"transformers/(?:image|video|audio)_utils\.py$", r"load_\w+|read_video\w*|decode_video\w*|spectrogram"),
+    (_R.INPUT, r"transformers/image_transforms\.py$", r"resize|rescale|normalize|center_crop|convert_to_rgb"),
+    (_R.INPUT, r"(?:decord|qwen_vl_utils|qwen_omni_utils|albumentations|audiomentations|imgaug)/", _ANY),
+    (_R.INPUT, r"(?:vllm/(?:inputs/preprocess|multimodal/(?:image|video|audio|parse|processing|inputs))"
+     r"|sglang/srt/multimodal/processors/\w+)(?:/\w+)*\.py$", _ANY),
+    (_R.INPUT, r"diffusers/(?:image|video)_processor\.py$", r"preprocess\w*"),
+    (_R.INPUT, r"torchcodec/(?:decoders|samplers)/", _ANY),
+    (_R.INPUT, r"torchvision/io/\w+\.py$", r"_?(?:read|decode)_\w+|__next__|seek"),
+    (_R.INPUT, r"torchvision/transforms/_functional_pil\.py$", _ANY),
+    (_R.INPUT, r"torchvision/transforms/(?:v2/)?functional/?\w*\.py$", r"to_tensor|pil_to_tensor"),
+    (_R.INPUT, r"torchaudio/\S*\.py$", r"load|info|load_audio\w*"),
+    (_R.INPUT, r"PIL/Image\.py$", r"open|load|convert|resize|thumbnail|crop|rotate|transpose|reduce"),
+    (_R.INPUT, r"PIL/(?:ImageFile|\w+ImagePlugin)\.py$", r"load|load_\w+|_open|_?seek|decode|__init__"),
+    (_R.INPUT, r"PIL/ImageOps\.py$", _ANY),
+    (_R.INPUT, r"imageio/\S*\.py$", r"v?imread|mimread|volread|read|iter|get_data|get_next_data|iter_data|imiter"),
+    (_R.INPUT, r"librosa/(?:core/audio|feature/\w+)\.py$", _ANY),
+    (_R.INPUT, r"soundfile\.py$", r"read|blocks|info|buffer_read\w*"),
+    (_R.INPUT, r"av/\S+\.py[ix]*$", r"decode|demux|seek"),
+    # A program's own data sets, told by the names of their files and functions.
+    (_R.INPUT, r"(?:\S*/)?(?:(?:data|datasets?|dataloaders?|input_pipeline)/[^/]+"
+     r"|[^/]*(?:dataset|data_?loader|data_?module)[^/]*)\.py$", r"__getitems?__|\w*collat(?:e|or)\w*"),
+    (_R.INPUT, r"\S*", r"(?:\w+_)?collate(?:_fn|_batch|_function)?|collate_\w+"),
     (_R.INPUT, r"transformers/(?:models/\w+/)?(?:(?:image_|video_)?processing|feature_extraction)_\w+\.py$",
      r"__call__|_?preprocess"),
 ))
 _BUILT_INS = (
+    (_R.INPUT, re.compile(
+        r"^<built-in (?:function (?:imread|imreadmulti|imdecode|imdecodemulti)>"
+        r"|method (?:async_)?encode\w* of (?:tokenizers\.|builtins\.CoreBPE|tiktoken)"
+        r"|method (?:decode|demux|seek) of av\."
+        r"|method (?:read|grab|retrieve) of cv2\.VideoCapture\b"
+        r"|method (?:decode\w*|read) of (?:decord|torchcodec|simplejpeg|turbojpeg|nvjpeg))")),
     # gc.collect is a function of its module, so its repr has no owner; methods named collect have one.
     (_R.GC, re.compile(r"^<built-in function collect>$")),
     (_R.PROFILER, re.compile(

@@ -13,9 +13,10 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.inputs import WAITING, InputRanges
+from stepscope.analysis.places import find_places
 from stepscope.analysis.summary import feeds_devices
 from stepscope.analysis.where import Where
-from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
+from stepscope.diagnosis.evidence import booked, placed, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.limits import PRODUCERS_BUSY_SHARE, PRODUCERS_IDLE_SHARE
 from stepscope.readers.summaries import QUEUE_TAG
@@ -88,11 +89,10 @@ def find(facts: Facts) -> list[Finding]:
 def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -> Finding:
     host = "The session waits" if facts.host.pool else "The main thread waits"
     subject = "The device waits" if device is not None else host
-    locator = facts.locator
-    places = dict.fromkeys(locator.where(s) for s in ranges.slices)
-    if ranges.hot is not None:
-        hot = Where(ranges.hot.file, ranges.hot.line, ranges.hot.function)
-        places = dict.fromkeys([hot, *places])
+    slices = np.array(ranges.slices, np.int32)
+    places = find_places(facts.locator, slices, facts.trace.slices.dur_ns[slices])
+    hot = ranges.hot
+    first = [] if hot is None else [Where(hot.file, hot.line, hot.function)]
     return Finding(
         rule="input_bound",
         device=device,
@@ -102,7 +102,7 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
         change=without_host_time(facts, Category.INPUT) if device is not None else None,
         why=_why(facts, cost, ranges),
         fix=paragraphs(_fix(ranges)),
-        where=tuple(place for place in places if place)[:SHOWN],
+        where=tuple(dict.fromkeys((*first, *placed(places)))),
         evidence=slices_as_evidence(facts, list(ranges.slices), device=device),
     )
 

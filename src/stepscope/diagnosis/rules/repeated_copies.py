@@ -2,7 +2,8 @@
 
 Statement: one op makes ``REPEATED_COPIES`` or more copies per step in one direction, all of the same size, in at least
 ``RECURS_SHARE`` of the used steps. The cost is the time in which the device does nothing but these copies. That they
-could be one copy, or none, is a heuristic: a profile does not show what was copied.
+could be one copy, or none, is a heuristic: a profile does not show what was copied. Copies beside the launches of
+graphs are told by ``graph_copies``.
 """
 
 from __future__ import annotations
@@ -33,8 +34,11 @@ keep one memory layout: `.contiguous()`, `.clone()` and changes of layout copy e
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and place."""
     found = []
-    for account, groups in zip(facts.accounts, facts.copies, strict=False):
+    for (activity, account), groups, beside in zip(facts.devices, facts.copies, facts.graph_copies, strict=True):
+        around = activity.slice[beside.ops]
         for copies in groups:
+            if np.isin(copies.slices, around).mean() > RECURS_SHARE:
+                continue
             size = _size(facts, copies)
             per_step = copies.count / max(len(facts.used), 1)
             if size is None or per_step < REPEATED_COPIES or len(copies.steps) < RECURS_SHARE * len(facts.used):

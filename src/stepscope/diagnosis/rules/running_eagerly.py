@@ -12,17 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.dispatch import waited_for
+from stepscope.diagnosis.eager import eager_dispatch
 from stepscope.diagnosis.evidence import placed, shares
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import COMPILE_ALL, JAX, PYTORCH, TENSORFLOW, remedy
-from stepscope.limits import EAGER_PROGRAMS, LAUNCH_SHARE
-from stepscope.names.compiled_code import is_compiled, is_eager_op
-from stepscope.trace.codes import mapped
-from stepscope.trace.forest import outermost
-from stepscope.trace.tables import NULL, Bools
+from stepscope.diagnosis.remedies import COMPILE_ALL, remedy
 from stepscope.units import format_mean, format_share
 
 
@@ -30,12 +24,10 @@ def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
     found = []
     for activity, account in facts.devices:
-        eager = _eager(facts, activity)
-        if eager is None or not eager.any() or not facts.used_ns:
+        told = eager_dispatch(facts, activity, account)
+        if told is None:
             continue
-        waited = waited_for(facts, account, activity, eager)
-        if waited.cost_ns_per_step * len(facts.used) < LAUNCH_SHARE * facts.used_ns:
-            continue
+        eager, waited = told
         rows = np.array(facts.used_rows(account), np.intp)
         row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
         mine = np.isin(row, rows)
@@ -62,37 +54,3 @@ def find(facts: Facts) -> list[Finding]:
             )
         )
     return found
-
-
-def _eager(facts: Facts, activity: DeviceActivity) -> Bools | None:
-    """Which ops of a device were launched outside compiled code; None where the profile does not tell."""
-    trace, slices = facts.trace, facts.trace.slices
-    framework = trace.info.framework
-    if framework == JAX:
-        return _single_programs(facts, activity)
-    if framework not in (PYTORCH, TENSORFLOW):
-        return None
-    says = is_compiled if framework == PYTORCH else is_eager_op
-    named = mapped(slices.name, trace.strings, says, np.bool_)
-    if not named.any():
-        return None
-    inside = outermost(named, slices.parent)[activity.call] >= 0
-    return activity.launched & (~inside if framework == PYTORCH else inside)
-
-
-def _single_programs(facts: Facts, activity: DeviceActivity) -> Bools | None:
-    """Ops of programs that ran one or two ops, where a step starts many of them."""
-    compiled = facts.trace.xla_ops
-    row_of = np.full(len(facts.trace.slices), -1, np.int64)
-    row_of[compiled.slice] = np.arange(len(compiled))
-    rows = row_of[activity.slice]
-    known = (rows >= 0) & (activity.call >= 0)
-    if not known.any():
-        return None
-    run = np.where(known, compiled.run[rows], NULL)
-    key = np.stack((np.where(run == NULL, activity.call, -1), run, np.where(known, compiled.program[rows], -1)))
-    _, program, size = np.unique(key[:, known], axis=1, return_inverse=True, return_counts=True)
-    eager = np.zeros(len(activity), np.bool_)
-    eager[known] = (size <= 2)[program.reshape(-1)]
-    programs = int((size <= 2).sum()) / max(len(facts.markers), 1)
-    return eager if programs >= EAGER_PROGRAMS else None

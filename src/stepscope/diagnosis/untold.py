@@ -1,0 +1,92 @@
+"""idle_untold: idle time of a step that no finding and no other notice speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.evidence import booked
+from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.limits import UNTOLD_SHARE
+from stepscope.units import format_ns, format_share
+
+UNTOLD = "idle_untold"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Idle time of one kind: what a device does meanwhile, in words, and which rules tell of it."""
+
+    causes: tuple[Category, ...]
+    words: str
+    apart: frozenset[str]
+    """Rules of which no two speak of the same time."""
+    whole: frozenset[str] = frozenset()
+    """Rules that may speak of the same time as each other: the one that tells most counts."""
+
+
+_LAUNCHING = frozenset({"launch_bound", "running_eagerly", "graph_breaks", "launched_in_turn", "devices_serialised"})
+_IN_LAUNCHING = frozenset({"long_launch", "hot_python", "compiled_prologue", "ops_on_host", "host_contention"})
+
+KINDS = (
+    _Kind((Category.INPUT, Category.INFEED), "waits for input", frozenset({"input_bound", "transfer_bound"})),
+    _Kind(
+        (Category.SYNC,),
+        "idles since the host had waited for it",
+        frozenset({"sync_bound"}),
+        frozenset({"loss_scaling", "graph_cut_early"}),
+    ),
+    _Kind((Category.COMPILE,), "waits for the host to compile", frozenset({"recompilation"})),
+    _Kind((Category.ALLOCATOR,), "waits for memory to be taken or freed", frozenset({"allocator_bound"}),
+          frozenset({"allocator_retries"})),
+    _Kind((Category.COPY_STAGING,), "waits for copies to be staged", frozenset(), frozenset({"exposed_copy"})),
+    _Kind(
+        (Category.LAUNCH, Category.LAUNCH_LATENCY), "waits for launches, in pieces too small for a finding",
+        _IN_LAUNCHING, _LAUNCHING,
+    ),
+    _Kind((Category.PYTHON,), "waits for Python code", frozenset({"between_steps"})),
+    _Kind((Category.GC, Category.CHECKPOINT_IO), "waits for garbage collection or checkpoints",
+          frozenset({"between_steps"})),
+    _Kind((Category.GRAPH_BUILD,), "waits for graphs to be built", frozenset({"graph_building"})),
+    _Kind((Category.TRANSFER,), "waits for batches to be sent", frozenset({"transfer_bound"})),
+    _Kind((Category.DEPENDENCY,), "waits for what other streams do", frozenset()),
+    _Kind((Category.DEVICE_LATENCY,), "takes its time to begin ops that were queued", frozenset()),
+    _Kind(
+        (Category.UNKNOWN_DEVICE,),
+        "has work queued and does not begin it: what that waits for (another stream, program or device) was not "
+        "recorded",
+        frozenset(),
+    ),
+)
+"""``profile_host_unrecorded`` tells of a host that was not recorded, ``profile_overhead`` of the profiler."""
+
+
+def untold(facts: Facts, findings: Iterable[Finding]) -> list[Notice]:
+    """A notice of idle time from ``UNTOLD_SHARE`` of the step on, per kind, that findings leave untold."""
+    if not facts.activities or not facts.used_ns or facts.sampling.sampled or facts.device_lost:
+        return []
+    told = list(findings)
+    left = [(ns, kind) for kind in KINDS if (ns := _left(facts, kind, told)) * len(facts.used) >= _least(facts)]
+    if not left:
+        return []
+    listed = [
+        f"for {format_ns(ns)} ({format_share(ns * len(facts.used) / facts.used_ns)}) the device {kind.words}"
+        for ns, kind in sorted(left, key=lambda each: -each[0])
+    ]
+    return [Notice(UNTOLD, f"Of each step no finding explains: {'; '.join(listed)}.")]
+
+
+def _least(facts: Facts) -> float:
+    return UNTOLD_SHARE * facts.used_ns
+
+
+def _left(facts: Facts, kind: _Kind, findings: list[Finding]) -> int:
+    """What the device with most of it leaves untold, in ns per step."""
+    account: Account = max(facts.working, key=lambda each: booked(facts, each, *kind.causes))
+    costs = [(finding.rule, finding.cost_ns_per_step or 0) for finding in findings]
+    told = sum(ns for rule, ns in costs if rule in kind.apart)
+    told += max((ns for rule, ns in costs if rule in kind.whole), default=0)
+    return booked(facts, account, *kind.causes) - told

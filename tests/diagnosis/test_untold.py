@@ -1,0 +1,80 @@
+"""Nothing of a step's idle time is passed over: from a twentieth of it on, a finding or a notice tells of each kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.analysis.categories import CATEGORIES, HOST_CAUSES, Category
+from stepscope.analysis.facts import Facts, analyse
+from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.evidence import booked
+from stepscope.diagnosis.untold import KINDS, UNTOLD
+from stepscope.limits import UNTOLD_SHARE
+from tests.diagnosis.loops import CALL, diagnosed, loop
+from tests.kit.builder import TraceDrawing
+from tests.kit.traces import KINETO_TRACES, real_trace
+from tests.support import read_trace
+
+US = 1_000
+STEP = 4_000
+OTHERWISE = {Category.UNKNOWN_HOST: "profile_host_unrecorded", Category.PROFILER: "profile_overhead"}
+
+
+def passed_over(facts: Facts, diagnosis: Diagnosis) -> dict[str, float]:
+    """Shares of the step, by cause, of which neither a finding nor a notice speaks."""
+    codes = {notice.code for notice in diagnosis.notices}
+    if UNTOLD in codes or not facts.activities or not facts.used_ns or "profile_sampled" in codes:
+        return {}
+    rules = {finding.rule for finding in diagnosis.findings}
+    found = {}
+    for kind in KINDS:
+        share = max(booked(facts, a, *kind.causes) for a in facts.working) * len(facts.used) / facts.used_ns
+        if share >= UNTOLD_SHARE and not rules & (kind.apart | kind.whole):
+            found[str(kind.causes)] = share
+    return found
+
+
+@pytest.mark.parametrize("name", KINETO_TRACES)
+def test_real_profiles_leave_nothing_untold(name: str):
+    facts = analyse(read_trace(real_trace(name)))
+    assert passed_over(facts, diagnose(facts)) == {}
+
+
+def test_every_cause_of_idle_time_has_a_teller():
+    told = {cause for kind in KINDS for cause in kind.causes} | set(OTHERWISE)
+    idle = set(CATEGORIES[Category.COLLECTIVE_TRANSFER.code + 1 :]) - {Category.HOST_COMPUTE}
+    assert told == idle
+    assert set(HOST_CAUSES) <= told
+
+
+def waiting_unrecorded(wait_us: int) -> Diagnosis:
+    """The device begins a kernel that was queued long before only after a pause that nothing explains."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start, CALL), "a", start + CALL, 1_000)
+        call = drawing.launch(start + 20, CALL)
+        drawing.kernel(call, "b", start + CALL + 1_000 + wait_us, STEP - 1_000 - wait_us - CALL)
+
+    return diagnosed(loop(STEP, step))
+
+
+def notice(diagnosis: Diagnosis) -> str | None:
+    return next((n.text for n in diagnosis.notices if n.code == UNTOLD), None)
+
+
+def test_a_device_that_waits_for_what_was_not_recorded_is_a_notice():
+    text = notice(waiting_unrecorded(500))
+    assert text is not None
+    assert "the device has work queued and does not begin it" in text
+    assert "495 µs (12.4 %)" in text
+    assert notice(waiting_unrecorded(200)) is None
+
+
+def test_what_a_finding_tells_is_not_told_again():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.input_wait(start, 1_000)
+        drawing.kernel(drawing.launch(start + 1_000, CALL), "k", start + 1_000 + CALL, STEP - 1_000 - CALL)
+
+    found = diagnosed(loop(STEP, step))
+    assert [f.rule for f in found.findings] == ["input_bound"]
+    assert notice(found) is None
