@@ -25,7 +25,12 @@ HOST_BOUND_RULES = (
     *("input_bound", "sync_bound", "launch_bound", "long_launch", "between_steps", "hot_python", "graph_building"),
 )
 
-PARTS = {"loss_scaling": "sync_bound", "alignment": "tensor_cores_unused", "repeated_copies": "exposed_copy"}
+PARTS = {
+    "loss_scaling": "sync_bound",
+    "alignment": "tensor_cores_unused",
+    "repeated_copies": "exposed_copy",
+    "graph_copies": "launch_bound",
+}
 """Rules that know the cure of a part of what a more general rule finds: what they find is told beside that."""
 _ALIKE = 0.1
 """And before it, where the general finding gains no more than this share beyond."""

@@ -17,7 +17,8 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
+from stepscope.analysis.places import find_places
+from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Remedies, remedy
 from stepscope.names.staging import is_staging_kernel, is_staging_range, is_staging_scope
@@ -93,7 +94,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: R
     length = (activity.end - activity.start)[ops]
     calls = activity.call[ops]
     longest = np.argsort(-length, kind="stable")[:SHOWN]
-    places = dict.fromkeys(facts.locator.where(call) for call in calls[longest].tolist() if call >= 0)
+    places = find_places(facts.locator, calls.astype(np.int32), length)
     return Finding(
         rule="collective_copies",
         device=activity.device,
@@ -107,9 +108,10 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: R
             f"{format_mean(ops.size / len(facts.used))} ops per step copy for collectives "
             f"({format_ns(facts.per_step(int(length.sum())))}), for {format_ns(cost)} of it the device does nothing "
             f"else: {_parts(facts, activity, ops, around)}. That is a cost of communicating beside the transfer."
+            + shares(facts, places, "Their time")
         ),
         fix=paragraphs(remedy(_CURE, facts.workload)),
-        where=tuple(place for place in places if place),
+        where=placed(places),
         evidence=slices_as_evidence(facts, activity.slice[ops[longest]].tolist(), device=activity.device),
     )
 

@@ -22,7 +22,7 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.tables import Rows
 from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.change import Change
-from stepscope.whatif.changes import scaled_ops
+from stepscope.whatif.changes import without_ops
 
 _FIX: Remedies = {
     PYTORCH: (
@@ -102,7 +102,7 @@ def _finding(
             confidence="medium",
             cost_ns_per_step=cost,
             saving_ns_per_step=cost,
-            change=host | scaled_ops(facts, activity.device, ops, np.zeros(ops.size)),
+            change=host | without_ops(facts, activity.device, ops),
             where=placed(places),
             evidence=slices_as_evidence(facts, activity.slice[ops].tolist(), device=activity.device),
         )
