@@ -39,7 +39,7 @@ KINDS = (
         frozenset({"sync_bound"}),
         frozenset({"loss_scaling", "graph_cut_early"}),
     ),
-    _Kind((Category.COMPILE,), "waits for the host to compile", frozenset({"recompilation"})),
+    _Kind((Category.COMPILE,), "waits for the host to compile", frozenset({"recompilation", "code_loading"})),
     _Kind((Category.ALLOCATOR,), "waits for memory to be taken or freed", frozenset({"allocator_bound"}),
           frozenset({"allocator_retries"})),
     _Kind((Category.COPY_STAGING,), "waits for copies to be staged", frozenset(), frozenset({"exposed_copy"})),
