@@ -91,6 +91,7 @@ def test_a_fused_kernel_moves_no_scores_and_computes_as_fast_as_the_fastest_prod
     assert finding.saving_ns_per_step == pytest.approx(4_000 * US, rel=0.001)
     assert "96 × 1024 × 1024 scores in fp16, heads of 64, forward (1 per step)" in finding.why
     assert "43 TFLOP/s in fp16" in finding.why
+    assert "do not add up" not in finding.why
     assert "scaled_dot_product_attention" in finding.fix
     assert "up to 256" in finding.fix
 
@@ -128,6 +129,7 @@ def test_time_that_narrower_numbers_would_save_too_is_not_claimed_twice():
     found = diagnosed(stepping(*ops, type_=FLOAT), A100)
     first, *later = (*found.findings, *found.minor)
     assert first.rule == "attention_unfused"
+    assert "do not add up" in first.why
     assert {one.rule for one in later} >= {"tensor_cores_unused", "tf32_off"}
     left = [one.saving_after_ns_per_step for one in later if one.saving_ns_per_step]
     assert None not in left
@@ -192,3 +194,15 @@ def test_where_no_fused_kernel_exists_nothing_is_said():
 def test_the_fused_op_that_falls_back_is_told_why_it_may():
     events = stepping(*forward(), OTHER, inside="aten::_scaled_dot_product_attention_math")
     assert "none of its fused kernels fits" in the(diagnosed(events, A100)).fix
+
+
+@pytest.mark.parametrize(("name", "said", "not_said"), [
+    ("NVIDIA A100-SXM4-80GB", "from Ampere on", "ROCm"), ("AMD Instinct MI300X", "ROCm", "Ampere"),
+])  # fmt: skip
+def test_limits_are_those_of_the_device_at_hand(name: str, said: str, not_said: str):
+    plain = stepping(*forward(), OTHER)
+    fallen = stepping(*forward(), OTHER, inside="aten::_scaled_dot_product_attention_math")
+    for events in (plain, fallen):
+        fix = the(diagnosed(events, {"deviceProperties": [{"id": 0, "name": name}]})).fix
+        assert said in fix
+        assert not_said not in fix

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.kernels import LOW_PRECISION
 from stepscope.analysis.unfused_attention import Sites
 from stepscope.diagnosis.attention import unfused_sites
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
@@ -22,8 +23,26 @@ from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.changes import faster_kernels
 
 SHOWN = 3
+_ALSO = " Findings on number formats and tensor cores speak of the same products: the savings do not add up."
 
 NO_SHAPES = "Record shapes (`record_shapes=True`): the sizes of the scores tell what a fused kernel would take."
+
+_LIMITS = (
+    Part(
+        """\
+Its kernels take fp16 and bf16 (bf16 from Ampere on) with heads of up to 256 and no mask but `is_causal`, or, fp32 among
+them, any `attn_mask` with head sizes that are multiples of 8 (of 4 in fp32); dropout goes with both. fp64 has none.""",
+        since=(2, 0),
+        vendors=("NVIDIA",),
+    ),
+    Part(
+        """\
+On AMD its kernels come with the ROCm builds, for Instinct MI200 and later, in fp16, bf16 and fp32, with heads of up to
+256; a mask has to be boolean or of the queries' type.""",
+        since=(2, 3),
+        vendors=("AMD",),
+    ),
+)
 
 _SDPA: Remedies = {
     PYTORCH: (
@@ -35,21 +54,7 @@ Libraries have a setting for it: `attn_implementation="sdpa"` (transformers), `n
 `nn.MultiheadAttention`. The scores themselves are not available then.""",
             since=(2, 0),
         ),
-        Part(
-            """\
-Its kernels take fp16 and bf16 (bf16 from Ampere on) with heads of up to 256 and no mask but `is_causal`, or, fp32
-among them, any `attn_mask` with head sizes that are multiples of 8 (of 4 in fp32); dropout goes with both. fp64 has
-none.""",
-            since=(2, 0),
-            vendors=("NVIDIA",),
-        ),
-        Part(
-            """\
-On AMD its kernels come with the ROCm builds, for Instinct MI200 and later, in fp16, bf16 and fp32, with heads of up to
-256; a mask has to be boolean or of the queries' type.""",
-            since=(2, 3),
-            vendors=("AMD",),
-        ),
+        *_LIMITS,
     ),
     None: """\
 Call a fused attention op in place of both products and what stands between them: FlashAttention or xFormers
@@ -58,13 +63,18 @@ JAX and PyTorch backends. They take 16-bit operands and limit head sizes and mas
 }
 
 _FALLEN_BACK: Remedies = {
-    PYTORCH: """\
-`scaled_dot_product_attention` is called, but none of its fused kernels fits, so that plain ops run. Ask it why: with
-only fused kernels allowed it warns of each condition that is not met (format, head size, mask, contiguous last
-dimension):
-    with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]): ...  # 2.3
-On NVIDIA flash attention takes fp16 and bf16 from Ampere on, heads of up to 256 and no mask but `is_causal`; the
-memory-efficient kernel fp32 too and any mask, with head sizes that are multiples of 8 (of 4 in fp32).""",
+    PYTORCH: (
+        """\
+`scaled_dot_product_attention` is called, but none of its fused kernels fits, so that plain ops run: look which of its
+conditions on format, head size, mask and layout (a contiguous last dimension) is not met.""",
+        Part(
+            """\
+With only fused kernels allowed it warns of each condition that is not met, and fails:
+    with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]): ...""",
+            since=(2, 3),
+        ),
+        *_LIMITS,
+    ),
     None: "Fused attention is called, but falls back to plain ops: look which of its conditions is not met.",
 }
 
@@ -126,7 +136,7 @@ def _model(facts: Facts, known: Sites | None) -> str:
         "The scores are written and read again each time. A fused kernel keeps them on the chip: what it still moves, "
         f"{format_bytes(facts.per_step(int(known.moved[used].sum())))} per step, is taken to move at nine tenths of "
         f"the memory's bandwidth, and its products to run as fast as the fastest of this profile ({told}). That the "
-        "ops belong together is judged by shapes."
+        f"ops belong together is judged by shapes.{'' if LOW_PRECISION.issuperset(rates) else _ALSO}"
     )
 
 
