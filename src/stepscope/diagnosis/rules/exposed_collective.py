@@ -20,8 +20,8 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.exchange.exposed import EXCHANGES, Exchange, exchange_of, exposed_of
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.where import Where
-from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
+from stepscope.analysis.places import find_places
+from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.exchange_remedies import cures, joins
 from stepscope.diagnosis.exchange_words import sent
 from stepscope.diagnosis.finding import Finding, paragraphs
@@ -29,7 +29,7 @@ from stepscope.diagnosis.remedies import remedy
 from stepscope.limits import FINDING_NS, FINDING_SHARE, SMALL_COLLECTIVE_NS, SMALL_COLLECTIVES
 from stepscope.names.parallelism import Layout, layouts
 from stepscope.trace.codes import used_codes
-from stepscope.trace.tables import I32, I64, Rows
+from stepscope.trace.tables import Rows
 from stepscope.trace.trace import Trace
 from stepscope.units import format_mean, format_ns
 from stepscope.whatif.changes import without_collectives
@@ -95,6 +95,7 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
     length = (activity.end - activity.start)[talk.ops]
     small = talk.ops.size >= SMALL_COLLECTIVES * len(facts.used) and float(np.median(length)) < SMALL_COLLECTIVE_NS
     longest = talk.ops[np.argsort(-length, kind="stable")[:SHOWN]]
+    places = find_places(facts.locator, activity.call[talk.ops].astype(np.int32), length)
     chosen = [joins(talk.exchange)] if small else []
     chosen += cures(talk.exchange, talk.near, anywhere)
     return Finding(
@@ -106,9 +107,10 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
         change=without_collectives(facts, talk.exchanges),
         basis="modelled",
         confidence="medium",
-        why=_why(facts, activity, talk, float(np.median(length)) if small else None),
+        why=_why(facts, activity, talk, float(np.median(length)) if small else None)
+        + shares(facts, places, "Their time"),
         fix=paragraphs("\n".join(dict.fromkeys(map(partial(remedy, workload=facts.workload), chosen)))),
-        where=_places(facts, activity.call[talk.ops], length),
+        where=placed(places),
         evidence=slices_as_evidence(facts, activity.slice[longest].tolist(), device=activity.device),
     )
 
@@ -134,19 +136,6 @@ def _sends_only(facts: Facts, activity: DeviceActivity, talk: _Talk) -> bool:
     rows = talk.ops[exchange == EXCHANGES.index(Exchange.UNKNOWN)]
     names = {facts.trace.name_of(row) for row in activity.slice[rows].tolist()}
     return any("sendrecv" in name.lower().replace("_", "") for name in names)
-
-
-def _places(facts: Facts, calls: I32, weight: I64) -> tuple[Where, ...]:
-    """Where they are launched from, those first that take most."""
-    known = calls >= 0
-    if not known.any():
-        return ()
-    calls, weight = calls[known], weight[known]
-    groups = facts.locator.group(calls)
-    total = np.bincount(groups, weight)
-    first = {int(group): int(call) for group, call in zip(groups[::-1], calls[::-1], strict=True)}
-    often = np.argsort(-total, kind="stable")[:SHOWN].tolist()
-    return tuple(dict.fromkeys(place for group in often if (place := facts.locator.where(first[group]))))
 
 
 def _names_around(trace: Trace, activity: DeviceActivity, ops: Rows) -> list[str]:
