@@ -128,7 +128,7 @@ def limits_of(module: ModuleType) -> list[str]:
 
 def titles_of(module: ModuleType) -> Iterator[str]:
     """The titles a rule can give."""
-    for call in source.calls(module, "Finding", "_finding", "host_finding", "matrix_finding", "Cause"):
+    for call in source.calls(module, "Finding", "_finding", "host_finding", "matrix_finding", "Cause", "_Sort"):
         title = source.keyword(call, "title")
         if isinstance(title, ast.Constant | ast.JoinedStr):  # else handed on from a caller, which says it
             yield source.text(title, module)

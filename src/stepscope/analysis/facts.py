@@ -217,8 +217,9 @@ class Facts:
 
     @cached_property
     def placement(self) -> Placement | None:
-        """Where the ops of the used steps ran; None where that was not recorded, as for what XLA compiled."""
-        if not self.used or len(self.trace.xla_ops):
+        """Where the ops of the used steps ran; None where that was not recorded, as for what XLA compiled, or
+        where ops were captured and did not run."""
+        if not self.used or len(self.trace.xla_ops) or self.is_capture:
             return None
         return place_ops(self.trace, int(self.markers.start[self.used[0]]), int(self.markers.end[self.used[-1]]))
 

@@ -11,6 +11,8 @@ apart and a notice says so.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from stepscope.analysis.accounting import Account, one_time_ns
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.once import Once
@@ -20,14 +22,30 @@ from stepscope.diagnosis.one_time import in_words, seen_in
 from stepscope.diagnosis.remedies import CAPTURES, CODE_LOADING, Remedies, remedy
 from stepscope.whatif.changes import without_one_time_work
 
-_SORTS: tuple[tuple[tuple[Once, ...], str, str, Remedies], ...] = (
-    (
-        (Once.LOADING, Once.START_UP),
-        "Code is loaded when it is first used",
-        "Code and libraries are loaded, and devices set up, when they are first used.",
-        CODE_LOADING,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sort:
+    """What is said of one sort of work."""
+
+    kinds: tuple[Once, ...]
+    title: str
+    why: str
+    fix: Remedies
+
+
+_SORTS = (
+    _Sort(
+        kinds=(Once.LOADING, Once.START_UP),
+        title="Code is loaded when it is first used (seen once)",
+        why="Code and libraries are loaded, and devices set up, when they are first used.",
+        fix=CODE_LOADING,
     ),
-    ((Once.CAPTURE,), "Graphs are captured while steps run", "What is launched meanwhile does not run.", CAPTURES),
+    _Sort(
+        kinds=(Once.CAPTURE,),
+        title="Graphs are captured while steps run (seen once)",
+        why="What is launched meanwhile does not run.",
+        fix=CAPTURES,
+    ),
 )
 
 
@@ -36,19 +54,17 @@ def find(facts: Facts) -> list[Finding]:
     return [
         found
         for account in facts.working
-        for kinds, title, why, fix in _SORTS
-        if Once.CAPTURE in kinds or not facts.loads_recur
-        if (found := _finding(facts, account, kinds, (title, why), fix)) is not None
+        for sort in _SORTS
+        if Once.CAPTURE in sort.kinds or not facts.loads_recur
+        if (found := _finding(facts, account, sort)) is not None
     ]
 
 
-def _finding(
-    facts: Facts, account: Account, kinds: tuple[Once, ...], words: tuple[str, str], fix: Remedies
-) -> Finding | None:
+def _finding(facts: Facts, account: Account, sort: _Sort) -> Finding | None:
     used = facts.used_rows(account)
-    cost = facts.per_step(int(one_time_ns(account, facts.once, *kinds)[used].sum()))
+    cost = facts.per_step(int(one_time_ns(account, facts.once, *sort.kinds)[used].sum()))
     windows = [(int(account.rows.bounds[row]), int(account.rows.bounds[row + 1])) for row in used]
-    rows = seen_in(facts, windows, *kinds)
+    rows = seen_in(facts, windows, *sort.kinds)
     if not cost or not rows.size:
         return None
     calls = facts.once.slice[rows]
@@ -58,13 +74,13 @@ def _finding(
     return Finding(
         rule="code_loading",
         device=account.rows.device,
-        title=f"{words[0]} (seen once)",
-        why=f"{told[:1].upper()}{told[1:]}. {words[1]} It happens once: steps after warm-up do not have it.",
-        fix=paragraphs(remedy(fix, facts.workload)),
+        title=sort.title,
+        why=f"{told[:1].upper()}{told[1:]}. {sort.why} It happens once: steps after warm-up do not have it.",
+        fix=paragraphs(remedy(sort.fix, facts.workload)),
         confidence="medium",
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
-        change=without_one_time_work(facts, *kinds),
+        change=without_one_time_work(facts, *sort.kinds),
         where=tuple(places)[:SHOWN],
         evidence=slices_as_evidence(facts, calls.tolist(), device=account.rows.device),
     )
