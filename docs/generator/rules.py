@@ -75,6 +75,10 @@ HOW_READ = ("How the file had to be read, where that is slower: without numba, o
 """Stands for a text that is made elsewhere."""
 
 
+EXAMPLES = {"{dtype}": "bfloat16", "{optimizer}": "", "{device}": "cuda", "{name}": "AdamW"}
+"""What stands for what a rule fills in."""
+
+
 def page() -> str:
     """The rules in their order, hints for synchronisations, then the notices."""
     modules = [sys.modules[rule.__module__] for rule in RULES]
@@ -149,7 +153,9 @@ def remedy(raw: str) -> str:
     """A remedy as Markdown; lines indented by four spaces are code."""
     lines: list[str] = []
     code: list[str] = []
-    for line in [*paragraphs(raw.strip().replace("{dtype}", "bfloat16").replace("{optimizer}", "")).splitlines(), ""]:
+    for name, example in EXAMPLES.items():
+        raw = raw.replace(name, example)
+    for line in [*paragraphs(raw.strip("\n")).splitlines(), ""]:
         if line.startswith("    "):
             code.append(line[4:])
             continue
@@ -171,16 +177,31 @@ def by_framework(module: ModuleType) -> Iterator[str]:
         if not isinstance(texts, dict) or None not in texts or not set(texts) - {None} <= frameworks:
             continue
         for framework, text in texts.items():
-            for part in (text,) if isinstance(text, str) else text:
-                given = part if isinstance(part, known.Part) else known.Part(part)
-                yield f"*{framework or 'Others'}{condition(given)}.* {remedy(given.text)}"
+            parts = [part if isinstance(part, known.Part) else known.Part(part) for part in as_parts(text)]
+            told = "\n\n".join(condition(part) + remedy(part.text) for part in parts if remedy(part.text))
+            whose = f"*{framework or 'Others'}.* " if len(texts) > 1 else ""
+            if told:
+                yield whose + told
+
+
+def as_parts(text: remedies_module.Text) -> tuple[str | remedies_module.Part, ...]:
+    """The parts of a remedy, of which those side by side that hold everywhere are one."""
+    made: list[str | remedies_module.Part] = []
+    for part in (text,) if isinstance(text, str) else text:
+        if isinstance(part, str) and made and isinstance(made[-1], str):
+            made[-1] = f"{made[-1]}\n{part}"
+        else:
+            made.append(part)
+    return tuple(made)
 
 
 def condition(part: remedies_module.Part) -> str:
-    """When a part of a remedy is given, in words that follow the framework's name."""
+    """When a part of a remedy is given, in words before it."""
     since = f"from {part.since[0]}.{part.since[1]}" if part.since else ""
-    conditions = [since, " or ".join(part.purposes), " or ".join(part.vendors)]
-    return "".join(f", {words}" for words in conditions if words)
+    before = f"before {part.before[0]}.{part.before[1]}" if part.before else ""
+    purposes = "no training" if part.purposes == remedies_module.INFERS else " or ".join(part.purposes)
+    told = ", ".join(filter(None, [since, before, purposes, " or ".join(part.vendors)]))
+    return f"({told}){chr(10) * 2 if part.text.startswith('    ') else ' '}" if told else ""
 
 
 def hints() -> Iterator[tuple[str, str, str]]:
@@ -189,7 +210,7 @@ def hints() -> Iterator[tuple[str, str, str]]:
     for op, hint in sync_hints._OPS.items():
         by_hint.setdefault(hint, []).append(f"`{op.removeprefix('aten::')}`")
     for hint, ops in by_hint.items():
-        yield ", ".join(ops), sentence(hint.cause), "; ".join(hint.alternatives)
+        yield ", ".join(ops), sentence(hint.cause), "; ".join(map(str, hint.alternatives))
 
 
 def notices() -> Iterator[tuple[str, str, str]]:

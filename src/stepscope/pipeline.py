@@ -27,6 +27,7 @@ from stepscope.diagnosis.what_if import LargerBatch, Prediction, larger_batch, w
 from stepscope.errors import Exit, InputError, StepscopeError, UsageError
 from stepscope.jobs import Job, read_job
 from stepscope.readers import recorded, registry
+from stepscope.readers.beside import of_version
 from stepscope.readers.find import MOST_PROFILES, find
 from stepscope.readers.source import Source
 from stepscope.readers.summaries import with_queue_fill
@@ -299,6 +300,7 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
         if progress and _must_compile(here, reader):
             progress("compile", 0, 0)
         trace = with_queue_fill(reader.read(here, reading), here.path)
+        trace = of_version(trace, manifest_of(source.path))
         return Profile(source, recorded.remembering(trace, here), progress)
 
 

@@ -27,7 +27,7 @@ def chain(tmp_path: Path) -> Path:
 def test_everything_is_tried_by_itself(chain: Path, capsys: pytest.CaptureFixture[str]):
     assert cli.main(["what-if", str(chain)]) == 0
     first, _, *rows = capsys.readouterr().out.splitlines()
-    assert first.startswith("A step takes 3.48 ms on average. Replayed unchanged it is ")
+    assert first.startswith("A step takes 3.48 ms on average. Simulated as it is, it comes out ")
     assert rows[0] == "  2.81 ms  saves 672 µs     without sync_bound.1"
 
 

@@ -70,7 +70,7 @@ def test_ops_beside_compiled_regions_run_eagerly():
 
 def test_a_program_that_serves_is_not_told_of_losses_and_optimizers():
     drawing = TraceDrawing()
-    drawing.python("nn.Module: Net_0", 0, STEPS * STEP)
+    drawing.python("vllm/v1/worker/gpu_model_runner.py(1210): execute_model", 0, STEPS * STEP)
     (finding,) = found([*drawing.events(), *pieces(0, 0, 0)], "running_eagerly")
     assert "enforce_eager" in finding.fix
     assert "optimizer" not in finding.fix

@@ -79,7 +79,7 @@ def test_few_copies_and_copies_of_several_sizes_are_not(events: list[Event]):
 
 
 @pytest.mark.parametrize(
-    ("input_us", "copy_us", "words"), [(500, 900, "smaller on the CPU first"), (900, 500, "takes work from the loader")]
+    ("input_us", "copy_us", "words"), [(500, 900, "smaller on the CPU first"), (900, 500, "takes work from the host")]
 )
 def test_sending_a_batch_is_weighed_against_waiting_for_it(input_us: int, copy_us: int, words: str):
     def step(drawing: TraceDrawing, number: int, start: int) -> None:

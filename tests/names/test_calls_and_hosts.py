@@ -375,7 +375,7 @@ def test_sync_hints(op: str, always: bool, says: str) -> None:
 def test_sync_hints_name_the_remedy() -> None:
     def remedies(op: str) -> str:
         hint = sync_hint(op)
-        return "; ".join(hint.alternatives) if hint else ""
+        return "; ".join(map(str, hint.alternatives)) if hint else ""
 
     assert "torch.where" in remedies("aten::nonzero")
     assert "ignore_index" in remedies("aten::masked_select") == remedies("aten::index")

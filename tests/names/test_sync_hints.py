@@ -9,7 +9,7 @@ from stepscope.names.sync_hints import Replacement, SyncHint, frame_hint, sync_h
 
 def assert_advises(hint: SyncHint | None, says: str) -> None:
     assert hint is not None
-    assert any(says in line for line in hint.alternatives)
+    assert any(says in str(line) for line in hint.alternatives)
 
 
 @pytest.mark.parametrize(

@@ -112,14 +112,14 @@ def test_the_long_report_says_in_which_order_to_work_and_how_good_the_replay_is(
     text = " ".join(terminal.render(document, verbose=True).split())
     first, second = (item["title"] for item in document["findings"][:2])
     assert f"Work in this order, one change at a time, and record again after each: 1) {first}; 2) {second}" in text
-    assert "An unchanged replay is 0.4 % off the measured step time and keeps 2.0 % of it as measured." in text
+    assert "Simulated as it is, a step comes out 0.4 % off what was measured, with 2.0 % of it taken over." in text
     assert "With every finding fixed a step takes 100 ms." in text
 
 
 def test_a_replayed_prediction_is_told_from_a_first_order_one():
     document = documents.input_bound()
     document["findings"][0]["prediction_basis"] = "replay"
-    assert _block(_lines(document), "1. ")[1].endswith("leaving 144 ms (replayed, high confidence)")
+    assert _block(_lines(document), "1. ")[1].endswith("leaving 144 ms (simulated, high confidence)")
 
 
 def test_a_finding_whose_saving_is_not_known_is_still_a_finding():

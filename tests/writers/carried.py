@@ -17,8 +17,8 @@ from stepscope.trace.trace import Trace
 from stepscope.writers.lacks import counted
 from stepscope.writers.registry import Writer
 
-FACTS = ("framework", "origin_epoch_ns", "resolution_ns", "devices", "rank", "world_size", "process_groups", "host",
-         "options", "steps")  # fmt: skip
+FACTS = ("framework", "framework_oldest", "framework_newest", "origin_epoch_ns", "resolution_ns", "devices", "rank",
+         "world_size", "process_groups", "host", "options", "steps")  # fmt: skip
 """What is known of the run; its format, header and source are about the file."""
 
 

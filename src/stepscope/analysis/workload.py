@@ -9,28 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
+
+import numpy as np
 
 from stepscope.analysis.phases import Phase
 from stepscope.hardware.devices import lookup
-from stepscope.names.hosts import serving_frame
-from stepscope.trace.trace import Trace
+from stepscope.names.purposes import Purpose, infers, serves, trains, trains_on_device, vendor_of_call, vendor_of_device
+from stepscope.names.versions import Range, Version, of_date, of_names
+from stepscope.trace.codes import used_codes
+from stepscope.trace.tables import Kind
+from stepscope.trace.trace import Device, Trace
 
-Version = tuple[int, int]
-"""Major and minor version of a framework."""
-
-
-class Purpose(StrEnum):
-    """What a program does with its model."""
-
-    TRAINING = "training"
-    INFERENCE = "inference"
-    """A forward pass and nothing of training."""
-    SERVING = "serving"
-    """Inference inside an engine that answers requests."""
-    CAPTURE = "capture"
-    """Recording graphs that will be launched later."""
-    UNKNOWN = "unknown"
+__all__ = ["Purpose", "Version", "Workload", "workload_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +44,81 @@ class Workload:
         """Whether the framework may be of a version or a later one."""
         return self.newest is None or self.newest >= version
 
+    def is_before(self, version: Version) -> bool:
+        """Whether the framework is known to be older than a version."""
+        return not self.may_be_since(version)
+
     def may_run_on(self, vendors: Iterable[str]) -> bool:
         """Whether a device may be of one of some makes."""
         return not self.vendors or bool(self.vendors & frozenset(vendors))
 
 
 def workload_of(trace: Trace, phases: list[dict[Phase, int]], *, is_capture: bool = False) -> Workload:
-    """The workload of a profile; ``phases`` are per device the busy times of the used steps by phase,
-    ``is_capture`` says that graphs were captured, and hardly anything ran."""
-    known = (lookup(device.name) for device in trace.info.devices if device.name)
+    """The workload of a profile; ``phases`` are per device the busy times of the used steps by phase.
+
+    ``is_capture`` says that graphs were captured, and hardly anything ran.
+    """
+    names = _names(trace)
+    versions = _versions(trace, names)
     return Workload(
         framework=trace.info.framework,
-        purpose=Purpose.CAPTURE if is_capture else _purpose(trace, phases),
-        vendors=frozenset(peaks.vendor for peaks in known if peaks is not None),
+        purpose=Purpose.CAPTURE if is_capture else _purpose(names, _kernels(trace), phases),
+        oldest=versions.oldest,
+        newest=versions.newest,
+        vendors=_vendors(trace),
     )
 
 
-def _purpose(trace: Trace, phases: list[dict[Phase, int]]) -> Purpose:
+def _names(trace: Trace) -> list[str]:
+    """What slices are called, and the scopes of compiled ops: other texts of a profile say nothing of its purpose."""
+    codes = {*used_codes(trace.slices.name, len(trace.strings)).tolist()}
+    codes |= {*used_codes(trace.xla_ops.scope, len(trace.strings)).tolist()}
+    codes |= {*used_codes(trace.nodes.node, len(trace.strings)).tolist()}
+    return [trace.strings[code] for code in codes]
+
+
+def _kernels(trace: Trace) -> list[str]:
+    codes = used_codes(trace.slices.name[trace.device_ops.slice], len(trace.strings))
+    return [trace.strings[code] for code in codes.tolist()]
+
+
+def _versions(trace: Trace, names: list[str]) -> Range:
+    """What the file, the names in it and its date say; names know better than a clock."""
+    info = trace.info
+    found = Range(info.framework_oldest, info.framework_newest) & of_names(info.framework, names)
+    if not found.is_possible:
+        return Range()
+    dated = found & of_date(info.framework, info.origin_epoch_ns)
+    return dated if dated.is_possible else found
+
+
+def _vendors(trace: Trace) -> frozenset[str]:
+    """Who made the devices; where no name says so, whose calls were made."""
+    named = {vendor for device in trace.info.devices if (vendor := _vendor(device)) is not None}
+    if named:
+        return frozenset(named)
+    slices = trace.slices
+    calls = np.isin(slices.kind, (Kind.RUNTIME_CALL, Kind.ALLOCATION, Kind.SYNC))
+    codes = used_codes(slices.name[calls], len(trace.strings)).tolist()
+    return frozenset(vendor for code in codes if (vendor := vendor_of_call(trace.strings[code])) is not None)
+
+
+def _vendor(device: Device) -> str | None:
+    if device.kind == "cpu":
+        return None
+    known = lookup(device.name or "")
+    if known is not None:
+        return known.vendor
+    return vendor_of_device(device.name or "") or ("Google" if device.kind == "tpu" else None)
+
+
+def _purpose(names: list[str], kernels: list[str], phases: list[dict[Phase, int]]) -> Purpose:
     shown = {phase for times in phases for phase, ns in times.items() if ns}
-    if shown & {Phase.BACKWARD, Phase.OPTIMIZER, Phase.LOSS}:
+    if shown & {Phase.BACKWARD, Phase.OPTIMIZER} or any(map(trains, names)) or any(map(trains_on_device, kernels)):
         return Purpose.TRAINING
-    if any(map(serving_frame, trace.strings)):
+    if any(map(serves, names)):
         return Purpose.SERVING
-    return Purpose.INFERENCE if Phase.FORWARD in shown else Purpose.UNKNOWN
+    if any(map(infers, names)):
+        return Purpose.INFERENCE
+    # A loss is computed to train or to evaluate: a profile that shows nothing behind it may have been cut there.
+    return Purpose.INFERENCE if Phase.FORWARD in shown and Phase.LOSS not in shown else Purpose.UNKNOWN

@@ -55,7 +55,7 @@ def _of_input(before: Recording, gained: int) -> list[str]:
     if booked == 0:
         return ["The diagnosis without the experiment books nothing to input.", _REMAINS]
     real = min(max(gained, 0), booked)
-    return [f"Of {format_ns(booked)} per step that the diagnosis books to input, {format_ns(real)} is real.", _REMAINS]
+    return [f"Of {format_ns(booked)} per step that the diagnosis counts as input, {format_ns(real)} is real.", _REMAINS]
 
 
 def _baseline(changed: Recording, all_runs: list[Recording]) -> Recording | None:

@@ -96,8 +96,8 @@ def _batch_lines(larger: LargerBatch) -> list[str]:
         f"{format_ns(larger.per_present_batch_ns)} for as many samples as today's"
         + (f", {format_ns(gained)} less." if gained > 0 else ", which gains nothing."),
         f"Assumed: kernels and copies take {times} times as long, collectives and the host as long as now. Loading",
-        f"the input takes {times} times as long too, which is not in the figure; and a larger batch changes what the",
-        "model learns: see whether it still converges.",
+        f"the input takes {times} times as long too, which is not in the figure.",
+        larger.changes,
         "Whether it fits the memory is not recorded." if larger.has_room is None else fits[larger.has_room],
     ]
 
@@ -106,8 +106,8 @@ def _lines(made: dict[str, Any], found: Sequence[Prediction]) -> list[str]:
     from stepscope.report.names import visible
 
     kept = made["residual_share"]
-    off = f"Replayed unchanged it is {format_share(made['replay_error'])} off"
-    off += f", with {format_share(kept)} of it kept as measured." if kept else "."
+    off = f"Simulated as it is, it comes out {format_share(made['replay_error'])} off"
+    off += f", with {format_share(kept)} of it taken over." if kept else "."
     lines = [f"A step takes {format_ns(made['step_ns'])} on average. {off}", ""]
     if not found:
         return [*lines, "There is nothing to take out."]

@@ -19,6 +19,7 @@ from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.exchange.collectives import HOST, Collectives
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.evidence import has_python
 from stepscope.diagnosis.finding import Finding, Notice
@@ -93,6 +94,8 @@ class Partial:
     host: str | None
     format: str
     framework: str | None
+    workload: Workload
+    """What advice has to fit."""
     devices: tuple[Device, ...]
     unused: frozenset[int]
     epoch_ns: int | None
@@ -133,6 +136,7 @@ def reduce(facts: Facts, diagnosis: Diagnosis, path: str, size: int | None) -> P
         host=info.host,
         format=info.format,
         framework=info.framework,
+        workload=facts.workload,
         devices=info.devices,
         unused=facts.unused,
         epoch_ns=info.origin_epoch_ns,

@@ -149,7 +149,7 @@ def of_job(facts: JobFacts, diagnosis: JobDiagnosis) -> Side:
         peak_memory=None,
         findings=tuple(one.finding for one in diagnosis.findings),
         minor=tuple(one.finding for one in diagnosis.minor),
-        replayed="ranks are replayed one by one; a job is not",
+        replayed="ranks are simulated one by one; a job is not",
         verdict=diagnosis.verdict,
         setting={
             "devices": _counted(names),

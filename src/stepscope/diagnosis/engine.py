@@ -225,6 +225,6 @@ def _qualified(facts: Facts, finding: Finding) -> Finding:
             confidence="low" if finding.confidence == "low" else "medium",
             why=f"{finding.why} Part of this is the capture's own: recording {recorded} slows the host.",
         )
-    if facts.markers.source == "whole profile" and finding.confidence == "high":
-        finding = replace(finding, confidence="medium")
-    return finding
+    # What the device did meanwhile is not known where nothing of it was recorded.
+    unsure = facts.markers.source == "whole profile" or not facts.activities
+    return replace(finding, confidence="medium") if unsure and finding.confidence == "high" else finding

@@ -54,15 +54,26 @@ behind.""",
         *_ENGINES,
     ),
     JAX: f"""\
-{_OVERLAP_IN_XLA} Send gradients in bfloat16. A larger batch gives each collective more compute to hide behind.""",
-    TENSORFLOW: """\
+{_OVERLAP_IN_XLA} Send in bfloat16. A larger batch gives each collective more compute to hide behind.""",
+    TENSORFLOW: (
+        Part(
+            """\
 Pack gradients into fewer, larger all-reduces that start during the backward pass:
     options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=50 * 1024 * 1024)
     strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
 A larger batch gives each collective more compute to hide behind.""",
-    TORCH_XLA: """\
+            purposes=TRAINS,
+            since=(2, 4),
+        ),
+    ),
+    TORCH_XLA: (
+        Part(
+            """\
 Reduce gradients once per optimizer step (`xm.optimizer_step` does), in bfloat16, and accumulate over several batches. A
 larger batch gives each collective more compute to hide behind.""",
+            purposes=TRAINS,
+        ),
+    ),
     None: "Start it while other work can run, in fewer and larger pieces, and send fewer bytes (16 bits).",
 }
 """Of all-reduces where nothing says otherwise."""
@@ -252,9 +263,13 @@ STAGES: Remedies = {
         Part(
             """\
 Stages of a pipeline wait for what their neighbours send. Send more, smaller micro-batches through it, use a schedule
-that interleaves (`ScheduleInterleaved1F1B`, `ScheduleInterleavedZeroBubble` of `torch.distributed.pipelining`; in
-Megatron-LM `--num-layers-per-virtual-pipeline-stage`), and give stages equal times.""",
+that interleaves (in Megatron-LM `--num-layers-per-virtual-pipeline-stage`), and give stages equal times.""",
             purposes=TRAINS,
+        ),
+        Part(
+            "`torch.distributed.pipelining` has `ScheduleInterleaved1F1B` and `ScheduleInterleavedZeroBubble`.",
+            purposes=TRAINS,
+            since=(2, 4),
         ),
         Part(
             """\
@@ -311,7 +326,7 @@ Reduce gradients in buckets instead of tensor by tensor: `DistributedDataParalle
         ),
     ),
     JAX: """\
-Reduce the whole tree of gradients in one call, `jax.lax.pmean(grads, "batch")`, and let XLA combine collectives:
+Reduce the whole tree of arrays in one call, `jax.lax.pmean(tree, "batch")`, and let XLA combine collectives:
     XLA_FLAGS="--xla_gpu_all_reduce_combine_threshold_bytes=134217728"
 """,
     None: "Join small tensors into one before they are reduced.\n",

@@ -162,10 +162,13 @@ def _in_optimizer(work: MatrixWork) -> Bools:
 def sixteen_bits(work: MatrixWork, uses: list[KernelUse]) -> str:
     """How to run matrix work in 16 bits, and short of that in TF32."""
     workload, dtype = work.facts.workload, work.sixteen_bits
-    fix = remedy(SIXTEEN_BITS, workload).format(dtype={"bf16": "bfloat16", "fp16": "float16"}[dtype])
-    fix += remedy(LOSS_SCALING, workload) if dtype == "fp16" else ""
+    device = "xpu" if workload.vendors == {"Intel"} else "cuda"
+    named = {"bf16": "bfloat16", "fp16": "float16"}[dtype]
+    fixes = [remedy(SIXTEEN_BITS, workload).format(dtype=named, device=device)]
+    fixes += [remedy(LOSS_SCALING, workload)] if dtype == "fp16" else []
     takes_tf32 = work.peaks is not None and work.peaks.supports("tf32")
-    return fix + (remedy(TF32, workload) if takes_tf32 and any(use.precision == "fp32" for use in uses) else "")
+    fixes += [remedy(TF32, workload)] if takes_tf32 and any(use.precision == "fp32" for use in uses) else []
+    return "\n".join(filter(None, fixes))
 
 
 def named(uses: list[KernelUse]) -> str:

@@ -11,6 +11,7 @@ from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import total_parts
 from stepscope.diagnosis.engine import Diagnosis
+from stepscope.diagnosis.remedies import LARGER_BATCH, sentence
 from stepscope.errors import UsageError
 from stepscope.whatif import changes
 from stepscope.whatif.change import Change
@@ -59,7 +60,7 @@ def targets(facts: Facts, diagnosis: Diagnosis) -> list[Target]:
     for category in booked:
         change = _change(facts, category)
         if change is not None:
-            found.append(Target(str(category), f"all time booked to {category}", change))
+            found.append(Target(str(category), f"all time that counts as {category}", change))
     return found
 
 
@@ -82,6 +83,8 @@ class LargerBatch:
     predicted_step_ns: int
     has_room: bool | None
     """Whether the device's memory holds it, None where memory was not recorded."""
+    changes: str
+    """What a larger batch changes besides."""
 
     @property
     def per_present_batch_ns(self) -> int:
@@ -96,7 +99,7 @@ def larger_batch(facts: Facts, diagnosis: Diagnosis, factor: float) -> LargerBat
     predicted = replay_of(diagnosis).step_ns(changes.larger_batch(facts, factor))
     factors = [use.headroom.batch_factor for use in facts.memory if use.headroom and use.headroom.batch_factor]
     room = factor <= min(factors) if factors else None
-    return LargerBatch(factor, facts.mean_step_ns or 0, predicted, room)
+    return LargerBatch(factor, facts.mean_step_ns or 0, predicted, room, sentence(LARGER_BATCH, facts.workload))
 
 
 def what_if(facts: Facts, diagnosis: Diagnosis, names: Sequence[str], every: int = 1) -> Prediction:

@@ -230,21 +230,6 @@ _GIVING_C = re.compile(
 )
 
 
-def serving_frame(name: str) -> bool:
-    """Whether a name is of an engine that serves models: a frame of its, or its mark of an iteration.
-
-    >>> serving_frame("vllm/v1/worker/gpu_model_runner.py(1210): execute_model"), serving_frame("vllm.py(3): main")
-    (True, False)
-    """
-    return _SERVING.search(name[:_LONGEST]) is not None
-
-
-_SERVING = re.compile(
-    r"^(?:\S*[/\\])?(?:vllm|sglang|tensorrt_llm|lmdeploy|text_generation_server)[/\\]\S*\.py\(\d+\): "
-    r"|^execute_(?:\d+_)?(?:context|generation|new|model)(?:[_(].*)?$|^step\[[A-Z_]+(?: .*)?\]$"
-)
-
-
 def _spelled(text: str) -> HostRole | None:
     """Annotations whose words say it: ``## load_batch ##``, ``DataLoading``, ``save_checkpoint``."""
     words = " ".join(_WORDS.findall(text)).lower()

@@ -12,6 +12,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from stepscope.names.purposes import Purpose
+from stepscope.names.versions import Version
+
 _LONGEST = 2_048
 
 
@@ -23,6 +26,21 @@ class Replacement(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """An alternative that does not hold everywhere (``remedies.Part``): what the program is for, and since which
+    version of the framework there is what it names."""
+
+    text: str
+    purposes: tuple[Purpose, ...] = ()
+    since: Version | None = None
+    needs_bf16: bool = False
+    """Only where the device computes in bfloat16."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class SyncHint:
     """Why a host op waits for the device, and what to write instead.
 
@@ -30,7 +48,7 @@ class SyncHint:
     """
 
     cause: str
-    alternatives: tuple[str, ...]
+    alternatives: tuple[str | Advice, ...]
     always: bool = True
     replacement: Replacement | None = None
     """None where what replaces the op does on the device what the op does (a sort, a copy), or it depends."""
@@ -58,9 +76,10 @@ _SIZE = "the output's size depends on the input's values, which the host must re
 _SCALAR = "a value is read from the device into a Python number"
 _KEEP = "keep the value on the device and read it every N steps"
 _WHERE = "torch.where(cond, a, b) over the whole tensor, with a neutral b (0 in a sum), which keeps the shape"
-_LOADER = "do it in the data loader, on the host, where the values come from the batch"
-_IGNORE = (
-    "ignore_index of F.cross_entropy: write it into the targets with torch.where instead of selecting targets"
+_LOADER = "do it on the host, before the batch is sent, where the values come from the batch"
+_TRAINS = (Purpose.TRAINING,)
+_IGNORE = Advice(
+    "ignore_index of F.cross_entropy: write it into the targets with torch.where instead of selecting targets", _TRAINS
 )
 
 _MASK = SyncHint(_SIZE, (
@@ -70,7 +89,7 @@ _MASK = SyncHint(_SIZE, (
 ), replacement=Replacement.WHERE, drops=True)
 _NONZERO = SyncHint(_SIZE, (
     _WHERE + ", or arithmetic with the condition",
-    "torch.nonzero_static(x, size=n) where the count, or a bound of it, is known",
+    Advice("torch.nonzero_static(x, size=n) where the count, or a bound of it, is known", since=(2, 6)),
     _LOADER,
 ), replacement=Replacement.WHERE, drops=True)
 _UNIQUE = SyncHint(_SIZE, (
@@ -80,7 +99,7 @@ _UNIQUE = SyncHint(_SIZE, (
     _LOADER,
 ), drops=True)
 _ITEM = SyncHint(_SCALAR, (
-    f"{_KEEP} (log a detached tensor)",
+    f"{_KEEP} (log a detached copy)",
     "use the tensor itself in the computation instead of a Python number",
 ))
 _BOOL = SyncHint("a tensor is used as a Python condition, so the host must know its value", (
@@ -97,9 +116,9 @@ _INDEX = SyncHint("indexing with a boolean mask becomes nonzero: " + _SIZE, _MAS
 _REPEAT = SyncHint(_SIZE, ("pass output_size= to repeat_interleave",), always=False)
 _BINCOUNT = SyncHint(_SIZE, ("torch.zeros(n).scatter_add_(0, x, ones) with a known number of bins",))
 _COMPARE = SyncHint("the result is a Python bool, so the host must read it", (
-    "(a == b).all() kept as a tensor and read every N steps", "compare outside the training loop"))
+    "(a == b).all() kept as a tensor and read every N steps", "compare outside of the loop"))
 _CHECK = SyncHint("the host reads the solver's error code", (
-    "the _ex variant (torch.linalg.inv_ex, cholesky_ex) with check_errors=False",), always=False)
+    Advice("the _ex variant (torch.linalg.inv_ex, cholesky_ex) with check_errors=False", since=(1, 9)),), always=False)
 _ONE_HOT = SyncHint("without num_classes the host reads the largest value", (
     "pass num_classes= to F.one_hot",), always=False)
 
@@ -123,7 +142,7 @@ _TF_WHERE = SyncHint(_SIZE, (
     "tf.where(mask, x, other) with all three arguments, which keeps the shape, in place of tf.where(mask) and "
     "tf.boolean_mask",
     "multiply by tf.cast(mask, x.dtype) and divide by tf.reduce_sum of it",
-    "sample_weight, or ignore_class of SparseCategoricalCrossentropy, instead of selecting targets",
+    Advice("sample_weight, or ignore_class of SparseCategoricalCrossentropy, instead of selecting targets", _TRAINS),
 ), drops=True)
 _TF_UNIQUE = SyncHint(_SIZE, (
     "for labels of which n can occur tf.math.unsorted_segment_sum(ones, x, n), which keeps the shape",
@@ -138,8 +157,8 @@ _TF_OPS = {op: hint for hint, ops in (
 
 _PRINT = SyncHint("printing a tensor reads its values", ("print detached values every N steps only",))
 _SCALER = SyncHint("GradScaler reads whether a gradient overflowed before each optimizer step", (
-    "bfloat16 in torch.autocast, which needs no loss scaling",
-    "an optimizer with fused=True, which takes the scaler's found_inf on the device",
+    Advice("bfloat16 in torch.autocast, which needs no loss scaling", _TRAINS, since=(1, 10), needs_bf16=True),
+    Advice("an optimizer with fused=True, which takes the scaler's found_inf on the device", _TRAINS, since=(2, 0)),
 ))
 _TO_HOST = SyncHint("values are copied to the host, which waits for them", (
     f"{_KEEP}: one copy for many values",

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from stepscope.names.versions import Range, of_kineto
 from stepscope.readers import kineto_schema as schema
 from stepscope.readers.chrome import own
 from stepscope.readers.chrome.conversion import Conversion
@@ -57,7 +58,17 @@ class _Conversion(Conversion):
             grain = self._own.resolution_ns or info.resolution_ns
             steps = self._own.steps_from(self.origin)
             info = replace(info, framework=self._own.framework, resolution_ns=grain, devices=devices, steps=steps)
+        versions = self._versions()
+        info = replace(info, framework_oldest=versions.oldest, framework_newest=versions.newest)
         return self.with_seen_devices(info, self._device_numbers(self.rows_of(*t.DEVICE_BUSY_KINDS)))
+
+    def _versions(self) -> Range:
+        """The versions of PyTorch that write such a file; of our own files, those of the file it was made of."""
+        if self._own is not None:
+            return Range(self._own.framework_oldest, self._own.framework_newest)
+        e = self.events
+        categories = {e.strings[code] for code in used_codes(e.category, len(e.strings)).tolist()}
+        return of_kineto(categories, e.header.keys())
 
     def tables(self) -> t.I64:
         launched = self._device_ops()

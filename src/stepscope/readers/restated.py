@@ -26,6 +26,8 @@ class OwnRun(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What no format has words for."""
 
     framework: str | None = None
+    framework_oldest: tuple[_Number, _Number] | None = None
+    framework_newest: tuple[_Number, _Number] | None = None
     resolution_ns: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)] | None = None
     programs: list[tuple[_Signed | None, str, str | None]] = msgspec.field(default_factory=list)
     """Id, module and parameters of the programs."""
@@ -77,6 +79,8 @@ class OwnSpace(OwnRun, omit_defaults=True, kw_only=True):
         return dataclasses.replace(
             info,
             framework=self.framework,
+            framework_oldest=self.framework_oldest,
+            framework_newest=self.framework_newest,
             resolution_ns=self.resolution_ns or info.resolution_ns,
             rank=self.rank,
             world_size=self.world_size,

@@ -39,13 +39,17 @@ def entry(facts: Facts, found: InputStages) -> dict[str, Any]:
     }
 
 
+_SIDES = {"training thread": "main thread"}
+"""What the document calls a side, where people read another word: not every program trains."""
+
+
 def table(given: dict[str, Any] | None) -> Section:
     """Stages, their time, and how much of it the device works through."""
     stages = given["stages"] if given else []
     rows = [
         (
             stage["name"],
-            stage["side"],
+            _SIDES.get(stage["side"], stage["side"]),
             format_ns(stage["ns_per_step"]),
             ABSENT if stage["overlap_share"] is None else format_share(stage["overlap_share"]),
         )
@@ -56,7 +60,7 @@ def table(given: dict[str, Any] | None) -> Section:
 
 
 def _note(given: dict[str, Any]) -> str:
-    waits = f"{format_ns(given['wait_ns_per_step'])} per step in the loader on the training thread"
+    waits = f"{format_ns(given['wait_ns_per_step'])} per step in the loader on the main thread"
     for queue in given.get("queues", []):
         fill = f"{format_share(queue['mean'])} full on average, {format_share(queue['least'])} at the least"
         waits += f"; {queue['name']} was {fill}"

@@ -43,7 +43,7 @@ def make(facts: JobFacts, diagnosis: JobDiagnosis, parameters: int | None = None
         "whatif": {
             "replay_error": None,
             "residual_share": None,
-            "reason": "ranks are replayed one by one; a job is not",
+            "reason": "ranks are simulated one by one; a job is not",
             "combined_step_ns": None,
         },
         "analyses": {

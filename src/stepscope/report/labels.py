@@ -85,7 +85,7 @@ BOTTLENECKS: dict[str, str] = {
     "unknown": "what sets the step time was not recorded",
 }
 
-PREDICTION_BASES: dict[str, str] = {"first_order": "first-order", "replay": "replayed"}
+PREDICTION_BASES: dict[str, str] = {"first_order": "first-order", "replay": "simulated"}
 
 
 def bottleneck(name: str) -> str:

@@ -50,13 +50,14 @@ def layers(found: list[dict[str, Any]]) -> list[Section]:
 
 
 def _layers(found: dict[str, Any]) -> Section:
+    trains = any(layer["backward_ns_per_step"] for layer in found["layers"])
     rows, left_out = cut(
         (
             (
                 layer["path"],
                 text(found["device"]),
                 format_ns(layer["forward_ns_per_step"]),
-                format_ns(layer["backward_ns_per_step"]),
+                *((format_ns(layer["backward_ns_per_step"]),) if trains else ()),
                 format_share(layer["share"]),
                 rate(layer["kernels_per_step"]),
                 format_ns(layer["whole_ns_per_step"]),
@@ -69,7 +70,7 @@ def _layers(found: dict[str, Any]) -> Section:
         name("layer"),
         number("device"),
         number("forward"),
-        number("backward"),
+        *((number("backward"),) if trains else ()),
         number("share"),
         number("kernels" if found["device"] is not None else "ops"),
         number("with layers inside"),

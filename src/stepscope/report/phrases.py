@@ -203,10 +203,10 @@ def plan(document: Document) -> str:
 def replayed(whatif: dict[str, Any]) -> str:
     """How good the replay behind the predictions is, or why there is none."""
     if whatif["reason"] is not None:
-        return f"The step as a whole was not replayed: {whatif['reason']}."
+        return f"The step as a whole was not simulated: {whatif['reason']}."
     kept = whatif["residual_share"]
-    text = f"An unchanged replay is {format_share(whatif['replay_error'])} off the measured step time"
-    text += f" and keeps {format_share(kept)} of it as measured." if kept else "."
+    text = f"Simulated as it is, a step comes out {format_share(whatif['replay_error'])} off what was measured"
+    text += f", with {format_share(kept)} of it taken over." if kept else "."
     combined = whatif["combined_step_ns"]
     return text if combined is None else f"{text} With every finding fixed a step takes {format_ns(combined)}."
 

@@ -109,6 +109,10 @@ class Info:
 
     format: str
     framework: str | None = None
+    framework_oldest: tuple[int, int] | None = None
+    """Major and minor version: the framework's is this or a later one."""
+    framework_newest: tuple[int, int] | None = None
+    """The framework's is this or an earlier one."""
     origin_epoch_ns: int | None = None
     """Unix time of the trace's origin, in ns."""
     resolution_ns: int = 1

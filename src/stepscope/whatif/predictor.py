@@ -46,7 +46,7 @@ class Predictor:
     def why_not(self) -> str | None:
         """Why this replay is no basis for predictions; None where it is one."""
         if self.error > REPLAY_ERROR:
-            return f"an unchanged replay is {format_share(self.error)} off the measured step time"
+            return f"simulated as it is, a step comes out {format_share(self.error)} off what was measured"
         if self.residual_share > REPLAY_RESIDUAL_SHARE:
             return f"for {format_share(self.residual_share)} of the step time nothing recorded says what ops waited for"
         return None

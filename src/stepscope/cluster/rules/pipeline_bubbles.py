@@ -11,13 +11,25 @@ from __future__ import annotations
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Part, Remedies, remedy
 from stepscope.limits import BUBBLE_SHARE
 from stepscope.units import format_ns, format_share
 
-_FIX = """\
-Send more, smaller micro-batches through the pipeline (the bubble shrinks with their number), use a schedule that
-interleaves (`Schedule1F1B`, `ScheduleInterleaved1F1B` of `torch.distributed.pipelining`), and give stages equal times:
-move layers away from the one that waits least."""
+_FIX: Remedies = {
+    PYTORCH: (
+        "Send more, smaller micro-batches through the pipeline (the bubble shrinks with their number),",
+        Part(
+            """\
+use a schedule that interleaves (`Schedule1F1B`, `ScheduleInterleaved1F1B` of `torch.distributed.pipelining`),""",
+            purposes=TRAINS,
+            since=(2, 4),
+        ),
+        "and give stages equal times: move layers away from the one that waits least.",
+    ),
+    None: """\
+Send more, smaller micro-batches through the pipeline (the bubble shrinks with their number), and give stages equal
+times: move layers away from the one that waits least.""",
+}
 
 
 def find(facts: JobFacts) -> list[RankFinding]:
@@ -38,7 +50,7 @@ def find(facts: JobFacts) -> list[RankFinding]:
             f"their neighbours send: {facts.name(least)} least ({format_ns(waits[least])}), {facts.name(most)} most "
             f"({format_ns(waits[most])})."
         ),
-        fix=paragraphs(_FIX),
+        fix=paragraphs(remedy(_FIX, facts.partials[0].workload)),
         cost_ns_per_step=mean,
         saving_ns_per_step=min(mean, step),
         predicted_step_ns=max(step - mean, 0),

@@ -8,34 +8,46 @@ reaches: batches and hosts always differ a little.
 
 from __future__ import annotations
 
-from stepscope.analysis.workload import Workload
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.links import slow_links
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.units import format_ns
 
 _EVEN = """\
 Even out the work of a step: batches of equal length (bucket by length, pack sequences), fixed shapes instead of padding
-to each batch's longest, no host work that strikes ranks at different times (logging, garbage collection, checkpoints:
-let all ranks do it in the same step)."""
-_PINNED = """
+to each batch's longest, no host work that strikes ranks at different times (logging, garbage collection, saving: let
+all ranks do it in the same step)."""
+_PINNED = """\
 Where hosts launch late now and then, keep their processes apart: cores of its own for each rank (`taskset`, `numactl`),
 and fewer threads in each."""
+_LESS_OFTEN = "A larger batch makes ranks meet less often."
 _CURE: Remedies = {
-    TENSORFLOW: f"""{_EVEN}
+    TENSORFLOW: (
+        _EVEN,
+        """\
 Where launches are late now and then, because threads that preprocess take the cores, give each device launching threads
 of its own and the rest fewer:
     TF_GPU_THREAD_MODE=gpu_private TF_GPU_THREAD_COUNT=2
     options = tf.data.Options(); options.threading.private_threadpool_size = 8
 A larger batch makes waiting for each other a smaller part of the step.""",
-    PYTORCH: f"""{_EVEN}{_PINNED}
-    OMP_NUM_THREADS=4 torchrun ...   # and gc.freeze(), so that ranks do not collect garbage in turn
-A larger batch, or several under `model.no_sync()`, makes ranks meet less often.""",
-    JAX: f"{_EVEN}{_PINNED}\nA larger batch, or several steps in one `jax.lax.scan`, makes ranks meet less often.",
-    TORCH_XLA: f"{_EVEN}{_PINNED}\nA larger batch makes ranks meet less often.",
-    None: f"{_EVEN}{_PINNED}\nA larger batch makes ranks meet less often.",
+    ),
+    PYTORCH: (
+        _EVEN,
+        _PINNED,
+        Part("    OMP_NUM_THREADS=4 torchrun ...", since=(1, 10)),
+        Part("    OMP_NUM_THREADS=4 python -m torch.distributed.launch ...", before=(1, 10)),
+        "and `gc.freeze()`, so that ranks do not collect garbage in turn.",
+        Part("A larger batch, or several under `model.no_sync()`, makes ranks meet less often.", purposes=TRAINS),
+        Part(_LESS_OFTEN, purposes=INFERS, certain=True),
+    ),
+    JAX: (
+        _EVEN,
+        _PINNED,
+        "A larger batch, or several steps in one `jax.lax.scan`, makes ranks meet less often.",
+    ),
+    None: (_EVEN, _PINNED, _LESS_OFTEN),
 }
 
 
@@ -62,7 +74,7 @@ def find(facts: JobFacts) -> list[RankFinding]:
             f"{lasts} different {'ranks do' if lasts > 1 else 'rank does'} in {len(blame.counted)} steps, "
             f"{_most_often(facts)}."
         ),
-        fix=paragraphs(remedy(_CURE, Workload(facts.partials[0].framework))),
+        fix=paragraphs(remedy(_CURE, facts.partials[0].workload)),
         cost_ns_per_step=round(rest),
         saving_ns_per_step=round(min(rest, step)),
         predicted_step_ns=max(round(step - rest), 0),

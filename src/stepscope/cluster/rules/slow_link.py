@@ -13,13 +13,31 @@ from stepscope.cluster.job import JobFacts
 from stepscope.cluster.links import SlowLink, slow_links
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import AMD, NVIDIA, Part, Remedies, remedy
 from stepscope.units import format_count, format_ns, format_rate
 
-_FIX = """\
-Something between these ranks is slower than between the others: run `nccl-tests` (`all_reduce_perf -b 8M -e 256M`) on
-them alone, compare `nvidia-smi topo -m` and `nvidia-smi nvlink --status`, PCIe width and speed (`lspci -vv`), the NIC
-each was given and its error counters, and what `NCCL_DEBUG=INFO` says of the transport (P2P, SHM or NET). Place ranks
-that exchange most on the fastest links."""
+_FIX: Remedies = {
+    None: (
+        "Something between these ranks is slower than between the others:",
+        Part(
+            """\
+run `nccl-tests` (`all_reduce_perf -b 8M -e 256M`) on them alone, compare `nvidia-smi topo -m` and
+`nvidia-smi nvlink --status`,""",
+            vendors=NVIDIA,
+        ),
+        Part(
+            """\
+run `rccl-tests` (`all_reduce_perf -b 8M -e 256M`) on them alone, compare `amd-smi topology` and `amd-smi xgmi`,""",
+            vendors=AMD,
+            certain=True,
+        ),
+        Part("compare", vendors=("Intel", "Google", "AWS"), certain=True),
+        "PCIe width and speed (`lspci -vv`), the NIC each was given and its error counters,",
+        Part("and what `NCCL_DEBUG=INFO` says of the transport (P2P, SHM or NET).", vendors=(*NVIDIA, *AMD)),
+        Part("and what the library of collectives logs.", vendors=("Intel", "Google", "AWS"), certain=True),
+        "Place ranks that exchange most on the fastest links.",
+    )
+}
 _TOLD = 4
 
 
@@ -47,7 +65,7 @@ def _finding(facts: JobFacts, one: SlowLink) -> Finding:
             f"{format_count(one.siblings)} other groups of as many ranks{speed}. That is {format_ns(one.excess_ns)} "
             f"per step, in {one.steps} steps{hosts}; for {format_ns(one.exposed_ns)} of it nothing hides it."
         ),
-        fix=paragraphs(_FIX),
+        fix=paragraphs(remedy(_FIX, facts.partials[0].workload)),
         cost_ns_per_step=one.exposed_ns,
         saving_ns_per_step=saving,
         predicted_step_ns=max(step - saving, 0),

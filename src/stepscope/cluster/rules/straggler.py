@@ -16,7 +16,7 @@ from stepscope.cluster.cause import Cause, OwnCause
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import TENSORFLOW, Remedies, remedy
+from stepscope.diagnosis.remedies import AMD, INFERS, NVIDIA, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.units import format_count, format_ns
 
 _TOLD = 4
@@ -28,27 +28,60 @@ TITLES: dict[Cause, str] = {
     "link": "its transfers take longer",
     "unknown": "why is not determined",
 }
-_FIX_INPUT = """Look at what this rank reads: a slower disk or network path, larger files in its shard, other processes
-on its host. Shard by size instead of by count, and give the loader more workers or a deeper prefetch there."""
-_FIX_DEVICE = """All its kernels take longer, so the device itself is slower: look at its clocks, power cap,
-temperature and other processes (`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`), and swap it for another to see
-whether the delay moves with it."""
-_FIX_WORK = """It is given more work than the others: balance batches by tokens or elements instead of samples,
-experts by load (capacity factor, auxiliary loss), pipeline stages by time."""
+_INPUT: Remedies = {
+    None: """\
+Look at what this rank reads: a slower disk or network path, larger files in its shard, other processes on its host.
+Shard by size instead of by count, and give the loader more workers or a deeper prefetch there."""
+}
+_DEVICE: Remedies = {
+    None: (
+        """\
+All its kernels take longer, so the device itself is slower: look at its clocks, power cap, temperature and other
+processes""",
+        Part("(`nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE`),", vendors=NVIDIA),
+        Part("(`amd-smi metric`),", vendors=AMD, certain=True),
+        "and swap it for another to see whether the delay moves with it.",
+    )
+}
+_WORK: Remedies = {
+    None: (
+        "It is given more work than the others: balance batches by tokens or elements instead of samples,",
+        Part("experts by load (capacity factor, auxiliary loss), pipeline stages by time.", purposes=TRAINS),
+        Part(
+            "experts by load (replicate those that are asked most), pipeline stages by time.",
+            purposes=INFERS,
+            certain=True,
+        ),
+    )
+}
 _HOST: Remedies = {
     TENSORFLOW: """\
 Compare its host with the others: other processes, CPU pinning and power settings, NUMA placement of the process, work
-that only the chief does (summaries, checkpoints). Where threads that preprocess keep those from their cores that
-launch, give each device launching threads of its own, and the input pipeline fewer:
+that only the chief does (summaries, saving). Where threads that preprocess keep those from their cores that launch,
+give each device launching threads of its own, and the input pipeline fewer:
     TF_GPU_THREAD_MODE=gpu_private TF_GPU_THREAD_COUNT=2
     options = tf.data.Options(); options.threading.private_threadpool_size = 8""",
     None: """\
 Compare its host with the others: other processes, CPU pinning and power settings, NUMA placement of the process,
-logging or checkpointing that only this rank does. Work that only one rank does (`if rank == 0:`) belongs where nobody
-waits for it: another thread, or fewer steps.""",
+logging or saving that only this rank does. Work that only one rank does (`if rank == 0:`) belongs where nobody waits
+for it: another thread, or fewer steps.""",
 }
-_FIX_LINK = """Compare this rank's links with the others': cabling, PCIe width and speed, the NIC it was given
-(`nccl-tests` between pairs of nodes shows which), `NCCL_DEBUG=INFO` for the transport that was chosen."""
+_LINK: Remedies = {
+    None: (
+        "Compare this rank's links with the others': cabling, PCIe width and speed, the NIC it was given",
+        Part("(`nccl-tests` between pairs of nodes shows which), `NCCL_DEBUG=INFO`", vendors=NVIDIA),
+        Part("(`rccl-tests` between pairs of nodes shows which), `NCCL_DEBUG=INFO`", vendors=AMD, certain=True),
+        Part("and what the library of collectives logs", vendors=("Intel", "Google", "AWS"), certain=True),
+        "for the transport that was chosen.",
+    )
+}
+_FIXES: dict[Cause, Remedies] = {
+    "input": _INPUT,
+    "slow_device": _DEVICE,
+    "uneven_work": _WORK,
+    "host": _HOST,
+    "link": _LINK,
+}
 
 
 def find(facts: JobFacts) -> list[RankFinding]:
@@ -79,7 +112,7 @@ def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
             rule="straggler",
             title=f"{waiting} for {name}: {TITLES[cause]}",
             why=why + _also(facts, one, len(counted)),
-            fix=paragraphs(_fix(cause, partial.framework)),
+            fix=paragraphs(_fix(cause, partial.workload)),
             cost_ns_per_step=one.waited_ns,
             saving_ns_per_step=saving,
             predicted_step_ns=max(step - saving, 0),
@@ -100,10 +133,8 @@ def who_waits(facts: JobFacts, one: Straggler) -> tuple[str, str]:
     return f"the {format_count(len(one.others))} that exchange data with it", "wait"
 
 
-def _fix(cause: Cause, framework: str | None) -> str:
-    if cause == "host":
-        return remedy(_HOST, Workload(framework))
-    return {"input": _FIX_INPUT, "slow_device": _FIX_DEVICE, "uneven_work": _FIX_WORK, "link": _FIX_LINK}.get(cause, "")
+def _fix(cause: Cause, workload: Workload) -> str:
+    return remedy(_FIXES[cause], workload) if cause in _FIXES else ""
 
 
 def _because(cause: OwnCause) -> str:

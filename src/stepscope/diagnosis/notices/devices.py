@@ -7,16 +7,35 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.finding import Notice
-from stepscope.diagnosis.remedies import PYTORCH, Remedies, remedy
+from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, PYTORCH, Part, Remedies, sentence
 from stepscope.hardware.devices import lookup
 from stepscope.limits import UNDIVIDED_SHARE, UNMATCHED_SHARE
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Device
 from stepscope.units import format_share
 
+_CUDA = "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`."
 DEVICE_ADVICE: Remedies = {
-    PYTORCH: "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`.",
+    PYTORCH: (
+        Part(_CUDA, vendors=(*NVIDIA, *AMD)),
+        Part(
+            "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.XPU]`.",
+            vendors=INTEL,
+            certain=True,
+        ),
+    ),
     None: "If the job uses a GPU or TPU, `stepscope doctor` says why it may be missing.",
+}
+
+_MISSING: Remedies = {
+    None: (
+        Part(
+            "On NVIDIA check CUPTI's permissions (NVreg_RestrictProfilingToAdminUsers) and that no other profiler is "
+            "attached.",
+            vendors=NVIDIA,
+        ),
+        Part("Check that no other profiler is attached.", vendors=(*AMD, *INTEL), certain=True),
+    )
 }
 
 RANKS_ELSEWHERE = "profile_ranks_elsewhere"
@@ -32,9 +51,8 @@ def missing(facts: Facts) -> Notice | None:
     if launched:
         return Notice(
             "profile_device_missing",
-            "Device calls were recorded but no device activity: the device side of "
-            "this profile is missing. On NVIDIA check CUPTI's permissions (NVreg_RestrictProfilingToAdminUsers) "
-            "and that no other profiler is attached.",
+            "Device calls were recorded but nothing of what the device did: that side of this profile is missing. "
+            f"{sentence(_MISSING, facts.workload)}",
             launched,
         )
     if only_functions(facts.trace):
@@ -45,7 +63,7 @@ def missing(facts: Facts) -> Notice | None:
         )
     return Notice(
         "profile_no_device",
-        f"No device activity was recorded: times are the host's. {remedy(DEVICE_ADVICE, facts.workload)}",
+        f"No device activity was recorded: times are the host's. {sentence(DEVICE_ADVICE, facts.workload)}",
     )
 
 

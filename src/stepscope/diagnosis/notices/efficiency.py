@@ -7,10 +7,18 @@ import numpy as np
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.grids import alone, of_few_blocks
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.remedies import INFERS, TRAINS, Part, Remedies, sentence
 from stepscope.limits import SMALL_GRIDS_SHARE
 from stepscope.names.kernels import Family
 from stepscope.trace import intervals as iv
 from stepscope.units import format_count, format_share
+
+_ALLOWED: Remedies = {
+    None: (
+        Part(" and convergence does (the learning rate changes with it).", purposes=TRAINS),
+        Part(" and latency does.", purposes=INFERS, certain=True),
+    )
+}
 
 
 def small_grids(facts: Facts) -> Notice | None:
@@ -35,8 +43,7 @@ def small_grids(facts: Facts) -> Notice | None:
         "small_grids",
         f"For {format_share(share)} of step time a device runs nothing but one kernel of fewer blocks than it has "
         f"multiprocessors ({format_count(max(sizes.values()))}): the others stand still. A larger batch gives them "
-        f"work where {room} and convergence does (the learning rate changes with it). What it gains is not in the "
-        "profile.",
+        f"work where {room}{sentence(_ALLOWED, facts.workload)} What it gains is not in the profile.",
         count,
     )
 

@@ -6,7 +6,19 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.memory import MemoryUse
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.finding import Notice
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Remedies, remedy
+from stepscope.diagnosis.remedies import (
+    AMD,
+    INFERS,
+    JAX,
+    LARGER_BATCH,
+    NVIDIA,
+    PYTORCH,
+    TENSORFLOW,
+    TRAINS,
+    Part,
+    Remedies,
+    sentence,
+)
 from stepscope.diagnosis.rules import launch_bound
 from stepscope.limits import (
     FRAGMENTED_SHARE,
@@ -18,17 +30,46 @@ from stepscope.limits import (
 from stepscope.units import format_bytes, format_count, format_share
 
 KEPT: Remedies = {
-    PYTORCH: "A tensor kept from step to step keeps all that its backward pass needs: keep `loss.detach()`, and clear "
-    "lists of outputs. A cache of keys and values grows by design.",
+    PYTORCH: (
+        Part(
+            "A tensor kept from step to step keeps all that its backward pass needs: keep `loss.detach()`, and clear "
+            "lists of outputs.",
+            purposes=TRAINS,
+        ),
+        Part(
+            "Clear lists of outputs that are kept from step to step, or copy them to the host.",
+            purposes=INFERS,
+            certain=True,
+        ),
+        "A cache of keys and values grows by design.",
+    ),
     JAX: "Arrays kept from step to step (lists of metrics) stay on the device: fetch them every N steps with "
     "`jax.device_get`, and drop them.",
-    TENSORFLOW: "Tensors kept from step to step (lists of losses) stay on the device: keep `loss.numpy()`, every N "
+    TENSORFLOW: "Tensors kept from step to step (lists of results) stay on the device: keep `x.numpy()`, every N "
     "steps.",
     None: "Something is kept from step to step: drop it, or copy it to the host.",
 }
 FRAGMENTED: Remedies = {
-    PYTORCH: "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` lets the allocator use such memory for other sizes; "
-    "fixed shapes (pad or bucket) need it less.",
+    PYTORCH: (
+        Part(
+            "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` lets the allocator use such memory for other sizes.",
+            since=(2, 1),
+            vendors=NVIDIA,
+        ),
+        Part(
+            "`PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512` keeps large blocks whole.",
+            since=(1, 10),
+            before=(2, 1),
+            vendors=NVIDIA,
+        ),
+        Part(
+            "`PYTORCH_HIP_ALLOC_CONF=max_split_size_mb:512` keeps large blocks whole.",
+            since=(1, 10),
+            vendors=AMD,
+            certain=True,
+        ),
+        "Fixed shapes (pad or bucket) need it less.",
+    ),
     TENSORFLOW: "`TF_GPU_ALLOCATOR=cuda_malloc_async` uses such memory for other sizes; fixed shapes need it less.",
     None: "Fixed shapes (pad or bucket) let the allocator use it again.",
 }
@@ -47,7 +88,7 @@ def growth(facts: Facts) -> Notice | None:
     return Notice(
         "memory_growth",
         f"Memory in use {_on(use)} grows by {format_bytes(_per_step(use))} in every step.{full}{place} "
-        f"{remedy(KEPT, facts.workload)}",
+        f"{sentence(KEPT, facts.workload)}",
         len(growing),
     )
 
@@ -96,7 +137,7 @@ def fragmentation(facts: Facts) -> Notice | None:
         "memory_fragmentation",
         f"When most memory is in use {_on(use)}, {format_bytes(use.fragmentation.free_bytes)} of the "
         f"{format_bytes(use.peak.reserved)} that the allocator holds ({format_share(use.fragmentation.share)}) is not "
-        f"in use{more}. {remedy(FRAGMENTED, facts.workload)}",
+        f"in use{more}. {sentence(FRAGMENTED, facts.workload)}",
         len(found),
     )
 
@@ -123,7 +164,7 @@ def headroom(facts: Facts) -> Notice | None:
     return Notice(
         "memory_headroom",
         f"There is memory for a larger batch: activations and temporaries could be {times} as large as at the peak, "
-        "if nothing else uses the device. A larger batch changes what the model learns: see whether it converges.",
+        f"if nothing else uses the device. {sentence(LARGER_BATCH, facts.workload)}",
     )
 
 

@@ -6,10 +6,20 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import shares, total_parts
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, Part, Remedies, sentence
 from stepscope.limits import METER_APART, METER_BUSY
 from stepscope.units import format_share
 
 _KERNELS = (Category.COMPUTE, Category.COLLECTIVE)
+
+
+_METER: Remedies = {
+    None: (
+        Part("A meter such as nvidia-smi", vendors=NVIDIA),
+        Part("A meter such as amd-smi", vendors=AMD, certain=True),
+        Part("A coarse meter", vendors=(*INTEL, "Google", "AWS", "Huawei"), certain=True),
+    )
+}
 
 
 def meter(facts: Facts) -> Notice | None:
@@ -22,7 +32,7 @@ def meter(facts: Facts) -> Notice | None:
         return None
     return Notice(
         "meter_misleads",
-        f"A meter such as nvidia-smi calls this GPU {format_share(shown)} utilised: it counts the time in which any "
-        f"kernel runs. It computes {format_share(computing)}; the rest of that are collectives with nothing beside "
-        "them, which also spin while they wait for other ranks.",
+        f"{sentence(_METER, facts.workload)} calls this GPU {format_share(shown)} utilised: it counts the time in "
+        f"which any kernel runs. It computes {format_share(computing)}; the rest of that are collectives with nothing "
+        "beside them, which also spin while they wait for other ranks.",
     )

@@ -13,7 +13,7 @@ from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.evidence import has_python, host_share
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.notices.devices import DEVICE_ADVICE
-from stepscope.diagnosis.remedies import PYTORCH, remedy
+from stepscope.diagnosis.remedies import INTEL, PYTORCH, sentence
 from stepscope.limits import BOTTLENECK_SHARE, HOST_SHARE
 from stepscope.units import format_ns
 
@@ -96,7 +96,10 @@ NOTICES: tuple[Callable[[Facts, Manifest], Notice | None], ...] = (lighter, stop
 
 
 _INSTEAD = {
-    remedy(DEVICE_ADVICE, Workload(PYTORCH)): remedy(DEVICE_ADVICE, Workload()),
+    **{
+        sentence(DEVICE_ADVICE, Workload(PYTORCH, vendors=frozenset(made))): sentence(DEVICE_ADVICE, Workload())
+        for made in ((), INTEL)
+    },
     "Let the profiler wait a few steps longer.": "More steps are left alone with `--skip`, or `wait=` of a schedule.",
 }
 """Remedies for who calls a profiler -> those for who has had stepscope do so, with all activities."""

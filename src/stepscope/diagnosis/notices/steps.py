@@ -27,9 +27,9 @@ from stepscope.units import format_ns
 
 STEP_ADVICE: Remedies = {
     PYTORCH: "Call `prof.step()` once per iteration to have steps.",
-    JAX: "Run each iteration inside `with jax.profiler.StepTraceAnnotation('train', step_num=i):`.",
-    TENSORFLOW: "Run each iteration inside `with tf.profiler.experimental.Trace('train', step_num=i, _r=1):`.",
-    TORCH_XLA: "Run each iteration inside `with xp.StepTrace('train', step_num=i):`.",
+    JAX: "Run each iteration inside `with jax.profiler.StepTraceAnnotation('step', step_num=i):`.",
+    TENSORFLOW: "Run each iteration inside `with tf.profiler.experimental.Trace('step', step_num=i, _r=1):`.",
+    TORCH_XLA: "Run each iteration inside `with xp.StepTrace('step', step_num=i):`.",
     None: "Mark each iteration in the program to have steps.",
 }
 

@@ -11,15 +11,30 @@ from __future__ import annotations
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.matrix_work import MatrixWork, is_wide, matrix_finding, matrix_works, named
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Remedies, remedy
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.limits import MIXED_SHARE
 from stepscope.units import format_ns, format_share
 
 _LEFT_OUT: Remedies = {
-    PYTORCH: """\
-Find what keeps these ops out of autocast: they stand outside of its `with`, get fp32 tensors where the others got cast
-ones (`baddbmm`, in-place and `out=` calls are not cast), or hide in a custom autograd function:
+    PYTORCH: (
+        """\
+Find what keeps these ops out of autocast: they stand outside of its `with`, or get fp32 tensors where the others got
+cast ones (`baddbmm`, in-place and `out=` calls are not cast).""",
+        Part(
+            """\
+Or they hide in a custom autograd function:
     @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.bfloat16)""",
+            purposes=TRAINS,
+            since=(2, 4),
+        ),
+        Part(
+            """\
+Or they hide in a custom autograd function:
+    @torch.cuda.amp.custom_fwd(cast_inputs=torch.float16)""",
+            purposes=TRAINS,
+            before=(2, 4),
+        ),
+    ),
     JAX: """\
 Cast what reaches these products: one fp32 operand makes the product fp32 (`x.astype(jnp.bfloat16)`, Flax: `dtype=` of
 each module).""",

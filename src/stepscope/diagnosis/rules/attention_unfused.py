@@ -18,7 +18,7 @@ from stepscope.analysis.unfused_attention import Sites
 from stepscope.diagnosis.attention import unfused_sites
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.matrix_work import NO_PEAKS
-from stepscope.diagnosis.remedies import PYTORCH, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Part, Remedies, remedy
 from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.changes import faster_kernels
 
@@ -56,10 +56,14 @@ Libraries have a setting for it: `attn_implementation="sdpa"` (transformers), `n
         ),
         *_LIMITS,
     ),
+    JAX: """\
+Call `jax.nn.dot_product_attention` in place of both products and what stands between them. It takes 16-bit operands and
+limits head sizes and masks.""",
+    TENSORFLOW: """\
+Keras' `MultiHeadAttention(flash_attention=True)` calls a fused op on its JAX and PyTorch backends.""",
     None: """\
 Call a fused attention op in place of both products and what stands between them: FlashAttention or xFormers
-(`memory_efficient_attention`), `jax.nn.dot_product_attention`, Keras' `MultiHeadAttention(flash_attention=True)` on its
-JAX and PyTorch backends. They take 16-bit operands and limit head sizes and masks.""",
+(`memory_efficient_attention`). They take 16-bit operands and limit head sizes and masks.""",
 }
 
 _FALLEN_BACK: Remedies = {

@@ -48,7 +48,7 @@ _CAUSES = {
 
 _PYTORCHS = {
     Category.PYTHON: Cause(
-        title="The device waits for PyTorch's own Python code: modules, autograd, optimizer",
+        title="The device waits for PyTorch's own Python code, which gives it ops",
         doing="PyTorch's own Python code prepares the next launch",
         fix=GIVING_OPS,
         holds=_gives_ops,

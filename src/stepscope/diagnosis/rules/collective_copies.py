@@ -20,7 +20,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import find_places
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Remedies, remedy
+from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.names.staging import is_staging_kernel, is_staging_range, is_staging_scope
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
@@ -31,21 +31,36 @@ from stepscope.units import format_mean, format_ns
 from stepscope.whatif.changes import without_ops
 
 _CURE: Remedies = {
-    PYTORCH: """\
+    PYTORCH: (
+        Part(
+            """\
 Let gradients live in the buckets that are reduced, so that nothing is copied back, and send buffers (running means of
 batch norm) only where they must agree:
     model = DistributedDataParallel(model, gradient_as_bucket_view=True, broadcast_buffers=False)
     optimizer.zero_grad(set_to_none=True)
 With FSDP wrap larger blocks, so that fewer and larger tensors are packed. With Horovod reduce large gradients alone:
 `HOROVOD_FUSION_THRESHOLD` bounds what is packed together.""",
-    JAX: """\
+            purposes=TRAINS,
+        ),
+        Part("Wrap larger blocks, so that fewer and larger tensors are packed.", purposes=INFERS, certain=True),
+    ),
+    JAX: (
+        """\
 Shard arrays along the axis that is gathered or scattered last in memory (`PartitionSpec` on the leading dimension), so
-that XLA need not transpose before and after, and reduce the tree of gradients in one call without `ravel_pytree`.""",
-    TENSORFLOW: """\
+that XLA need not transpose before and after.""",
+        Part("Reduce the tree of gradients in one call without `ravel_pytree`.", purposes=TRAINS),
+    ),
+    TENSORFLOW: (
+        Part(
+            """\
 Pack less: a gradient as large as a pack needs no copy.
     options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=0)
 With Horovod, `HOROVOD_FUSION_THRESHOLD` bounds what is packed together.""",
-    None: "Reduce large gradients in place instead of packing them into a buffer, or keep them in it.",
+            purposes=TRAINS,
+            since=(2, 4),
+        ),
+    ),
+    None: "Exchange large tensors in place instead of packing them into a buffer, or keep them in it.",
 }
 
 

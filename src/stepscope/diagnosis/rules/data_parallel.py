@@ -16,6 +16,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import INFERS, TRAINS, Part, Remedies, remedy
 from stepscope.trace.codes import mapped
 from stepscope.units import format_ns
 
@@ -26,11 +27,24 @@ _COSTS = (
     Category.COLLECTIVE, Category.COPY_P2P, Category.COPY_D2D, Category.LAUNCH, Category.LAUNCH_LATENCY,
 )  # fmt: skip
 
-_FIX = """\
-Use a process per device instead of threads in one:
-    torchrun --nproc-per-node=gpu train.py
+_FIX: Remedies = {
+    None: (
+        "Use a process per device instead of threads in one:",
+        Part("    torchrun --nproc-per-node=gpu main.py", since=(1, 10)),
+        Part("    python -m torch.distributed.launch --nproc_per_node=8 main.py", before=(1, 10)),
+        Part(
+            """\
     model = torch.nn.parallel.DistributedDataParallel(model.to(local_rank), device_ids=[local_rank])
-The model then stays on its device, and only gradients travel, while the backward pass computes."""
+The model then stays on its device, and only gradients travel, while the backward pass computes.""",
+            purposes=TRAINS,
+        ),
+        Part(
+            "The model then stays on its device, and each process works on inputs of its own: nothing travels.",
+            purposes=INFERS,
+            certain=True,
+        ),
+    ),
+}
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -56,7 +70,7 @@ def find(facts: Facts) -> list[Finding]:
                 f"first one and launches everything from threads that share Python's lock: {format_ns(cost)} per step "
                 "on the device that loses most."
             ),
-            fix=paragraphs(_FIX),
+            fix=paragraphs(remedy(_FIX, facts.workload)),
             cost_ns_per_step=cost,
             saving_ns_per_step=cost,
             predicted_step_ns=max(step - cost, 0),

@@ -13,15 +13,25 @@ import statistics
 from stepscope.analysis.balance import balance, worth_telling
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import PYTORCH, TENSORFLOW, remedy
+from stepscope.diagnosis.remedies import INFERS, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.limits import OVERLOADED_TIMES, TOGETHER_SHARE
 from stepscope.units import format_ns
 
-_CURE = {
-    PYTORCH: """\
-What runs on one device only, the loss and the gathered outputs of DataParallel, metrics, an optimizer that is
-not sharded, belongs on all: DistributedDataParallel computes the loss where the outputs are. Of a model split
-over devices, move layers to the idle ones.""",
+_CURE: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+What runs on one device only, the loss and the gathered outputs of DataParallel, metrics, an optimizer that is not
+sharded, belongs on all: DistributedDataParallel computes the loss where the outputs are.""",
+            purposes=TRAINS,
+        ),
+        Part(
+            "What runs on one device only, such as work on the gathered outputs of DataParallel, belongs on all.",
+            purposes=INFERS,
+            certain=True,
+        ),
+        "Of a model split over devices, move layers to the idle ones.",
+    ),
     TENSORFLOW: """\
 Place variables and what is computed once per step on the CPU, or spread them over the devices
 (`tf.distribute.MirroredStrategy`): towers that all read from the first GPU keep it busy with copies.""",

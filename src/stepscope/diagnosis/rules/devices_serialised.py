@@ -11,15 +11,27 @@ from __future__ import annotations
 from stepscope.analysis.balance import balance, worth_telling
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import PYTORCH, TENSORFLOW, remedy
+from stepscope.diagnosis.remedies import INFERS, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.limits import SERIAL_SHARE, TOGETHER_SHARE
 from stepscope.units import format_ns, format_share
 
-_CURE = {
-    PYTORCH: """\
-A model whose layers are split over devices computes on one at a time. Send several micro-batches through it
-(`torch.distributed.pipelining`, `ScheduleGPipe` or `Schedule1F1B`), shard it instead (FSDP, tensor
-parallelism), or give each device the whole model and its own batch (DDP).""",
+_CURE: Remedies = {
+    PYTORCH: (
+        "A model whose layers are split over devices computes on one at a time. Send several micro-batches through it",
+        Part("(`torch.distributed.pipelining`,", since=(2, 4)),
+        Part("`ScheduleGPipe` or `Schedule1F1B`),", since=(2, 4), purposes=TRAINS),
+        Part("`ScheduleGPipe`),", since=(2, 4), purposes=INFERS, certain=True),
+        Part("(`torch.distributed.pipeline.sync.Pipe`),", since=(1, 8), before=(2, 4)),
+        Part(
+            "shard it instead (FSDP, tensor parallelism), or give each device the whole model and its own batch (DDP).",
+            purposes=TRAINS,
+        ),
+        Part(
+            "shard it instead (tensor parallelism), or give each device the whole model and its own requests.",
+            purposes=INFERS,
+            certain=True,
+        ),
+    ),
     TENSORFLOW: """\
 Look for what makes one device wait for the other: a control dependency between towers (`tf.control_dependencies`, an op
 that reads what the other tower writes, the order that automatic control dependencies of a `tf.function` keep between

@@ -116,8 +116,8 @@ def _placement(facts: Facts, account: Account, category: Category, cost: int) ->
             "the CPU first (resize, crop), and send `uint8`, cast on the device."
         )
     return (
-        f" Waiting for batches costs more than sending them ({format_ns(waited)} per step): casting, normalising and "
-        "augmenting on the device takes work from the loader, and `uint8` makes the copy smaller too."
+        f" Waiting for batches costs more than sending them ({format_ns(waited)} per step): casting and "
+        "normalising on the device takes work from the host, and `uint8` makes the copy smaller too."
     )
 
 

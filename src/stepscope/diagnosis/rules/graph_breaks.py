@@ -14,6 +14,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.dispatch import waited_for
 from stepscope.diagnosis.evidence import SHOWN, placed, shares
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import Part, Remedies, remedy
 from stepscope.names.compiled_code import compiled_frame, resumed_at
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
@@ -21,11 +22,17 @@ from stepscope.trace.forest import outermost
 from stepscope.trace.tables import Kind
 from stepscope.units import format_times
 
-_FIX = """\
-Remove what breaks the graph: `TORCH_LOGS=graph_breaks` (or `torch._dynamo.explain(f)(x)`) names each reason and line.
+_FIX: Remedies = {
+    None: (
+        Part("Remove what breaks the graph: `TORCH_LOGS=graph_breaks` names each reason and line.", since=(2, 1)),
+        Part("Remove what breaks the graph: `torch._dynamo.explain` names each reason and line.", before=(2, 1)),
+        """\
 Most are reads of a value (`.item()`, `print`, `if tensor:`), calls into code that cannot be traced, and changes of
 Python objects outside the function. Then let a break be an error, so that none comes back:
-    model = torch.compile(model, fullgraph=True)"""
+    model = torch.compile(model, fullgraph=True)""",
+    ),
+}
+"""Only what ``torch.compile`` made has graph breaks."""
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -53,7 +60,7 @@ def find(facts: Facts) -> list[Finding]:
                     f"eagerly, and another region begins; the device waits for the launches between.{resumed}"
                     + shares(facts, waited.places, "The waiting")
                 ),
-                fix=paragraphs(_FIX),
+                fix=paragraphs(remedy(_FIX, facts.workload)),
                 basis="measured" if told else "heuristic",
                 confidence="high" if told else "low",
                 cost_ns_per_step=waited.cost_ns_per_step,

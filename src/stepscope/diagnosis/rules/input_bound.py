@@ -18,6 +18,7 @@ from stepscope.analysis.summary import feeds_devices
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import booked, placed, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import INFERS, TRAINS, Part, Remedies, remedy
 from stepscope.limits import PRODUCERS_BUSY_SHARE, PRODUCERS_IDLE_SHARE
 from stepscope.readers.summaries import QUEUE_TAG
 from stepscope.units import format_ns, format_share
@@ -26,47 +27,77 @@ from stepscope.whatif.changes import without_host_time
 SINGLE_PROCESS = "_SingleProcessDataLoaderIter"
 MULTI_PROCESS = "_MultiProcessingDataLoaderIter"
 
-_FIX_NO_WORKERS = """\
-The loader prepares batches in the training process itself (num_workers=0). Let worker processes do it ahead of time:
-    DataLoader(dataset, num_workers=4, pin_memory=True, persistent_workers=True)
+_VERIFY = """\
 Verify with a synthetic batch that is reused in every step: if the step time does not fall, the cause lies elsewhere."""
 
-_FIX_WORKERS = """\
+_FIX_NO_WORKERS: Remedies = {
+    None: f"""\
+The loader prepares batches in the process that launches (num_workers=0). Let worker processes do it ahead of time:
+    DataLoader(dataset, num_workers=4, pin_memory=True, persistent_workers=True)
+{_VERIFY}"""
+}
+
+_FIX_WORKERS: Remedies = {
+    None: """\
 The worker processes do not keep up. Give them less to do or add some (they are not part of this profile):
     DataLoader(dataset, num_workers=os.cpu_count(), prefetch_factor=4,
                persistent_workers=True, pin_memory=True)
-Decode and augment ahead of time or on the device if the cores are already busy."""
+Decode and transform ahead of time or on the device if the cores are already busy."""
+}
 
-_FIX_TAKING_OVER = """\
+_FIX_TAKING_OVER: Remedies = {
+    None: """\
 The workers deliver in time; the main thread spends the time taking the batch over. Send it less: stack samples to
 one tensor per field in `collate_fn` (the workers run it), no Python objects or numpy arrays in the batch, the narrowest
 dtype, and convert on the device. `pin_memory=True` moves the copy to pinned memory to a thread of its own."""
+}
 
-_FIX_EITHER = """\
+_FIX_EITHER: Remedies = {
+    None: """\
 Worker processes load the data, and the profile does not say whether they are late or whether taking their batch over
 takes the time: record with `with_stack=True` to tell. If they are late, give them company or less to do:
     DataLoader(dataset, num_workers=os.cpu_count(), prefetch_factor=4,
                persistent_workers=True, pin_memory=True)
 If not, send fewer and larger tensors: stack samples in `collate_fn`."""
+}
 
-_FIX_QUEUE = """\
+_FIX_QUEUE: Remedies = {
+    None: """\
 The queue is empty when a step asks for its batch: the producers do not keep up. Give it more of them, and room:
     tf.train.batch([example], batch_size, num_threads=8, capacity=10 * batch_size)
 or replace queues by tf.data, which runs ahead by itself:
     AUTO = tf.data.AUTOTUNE
     dataset.map(parse, num_parallel_calls=AUTO).batch(n).prefetch(AUTO)
 Verify with a constant in place of the queue: if the step time does not fall, the cause lies elsewhere."""
+}
 
-_FIX_TF_DATA = """\
+_FIX_TF_DATA: Remedies = {
+    None: """\
 The tf.data pipeline does not keep up. Let it work in parallel and ahead of the step:
     AUTO = tf.data.AUTOTUNE
     dataset.map(parse, num_parallel_calls=AUTO).batch(n).prefetch(AUTO)
 Read files with `interleave(..., num_parallel_calls=AUTO)`, and `cache()` what does not change. Verify with
 `dataset.take(1).cache().repeat()`: if the step time does not fall, the cause lies elsewhere."""
+}
 
-_FIX_OTHER = """\
+_FIX_OTHER: Remedies = {
+    None: (
+        Part(
+            """\
 Prepare the next batch while the device works on this one: a background thread or process that stays a few batches
-ahead. Verify with a synthetic batch that is reused in every step."""
+ahead.""",
+            purposes=TRAINS,
+        ),
+        Part(
+            """\
+Prepare the next inputs (decoding, tokenising, resizing) while the device works on these: a background thread or process
+that stays a little ahead.""",
+            purposes=INFERS,
+            certain=True,
+        ),
+        "Verify with a synthetic batch that is reused in every step.",
+    )
+}
 
 
 _TENSORFLOW = {
@@ -101,7 +132,7 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
         saving_ns_per_step=cost,
         change=without_host_time(facts, Category.INPUT) if device is not None else None,
         why=_why(facts, cost, ranges),
-        fix=paragraphs(_fix(ranges)),
+        fix=paragraphs(remedy(_fix(ranges), facts.workload)),
         where=tuple(dict.fromkeys((*first, *placed(places)))),
         evidence=slices_as_evidence(facts, list(ranges.slices), device=device),
     )
@@ -178,7 +209,7 @@ def _node(facts: Facts, ranges: InputRanges) -> str | None:
     return next((facts.trace.strings[code] for code in nodes.node[longest].tolist()), None)
 
 
-def _fix(ranges: InputRanges) -> str:
+def _fix(ranges: InputRanges) -> Remedies:
     if SINGLE_PROCESS in ranges.loader:
         return _FIX_NO_WORKERS
     for part, (_, fix) in _TENSORFLOW.items():

@@ -19,7 +19,7 @@ from stepscope.analysis.where import Where
 from stepscope.diagnosis.dispatch import dispatching, launched_at
 from stepscope.diagnosis.evidence import SHOWN, capture_slows_host, placed, shares
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
-from stepscope.diagnosis.remedies import LAUNCH, remedy
+from stepscope.diagnosis.remedies import LAUNCH, OPTIMIZER, ZERO_GRAD, remedy
 from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
 from stepscope.trace.tables import I64, NULL
 from stepscope.units import format_ns, format_times
@@ -98,10 +98,10 @@ def _optimizer_lines(facts: Facts, places: tuple[Where, ...]) -> str:
     """Code for the optimizer this profile shows, nothing where it shows none (inference)."""
     found = (re.match(r"Optimizer\.step#(\w+)\.step$", name) for name in facts.trace.strings)
     name = next((match[1] for match in found if match), None)
-    lines = "" if name is None else f"    optimizer = {name}(params, fused=True)  # or foreach=True, if it has them\n"
+    lines = [] if name is None else [remedy(OPTIMIZER, facts.workload).format(name=name)]
     if any((place.annotation or "").startswith("Optimizer.zero_grad#") for place in places):
-        lines += "    optimizer.zero_grad(set_to_none=True)  # the default: nothing is launched to set zeros\n"
-    return lines
+        lines.append(remedy(ZERO_GRAD, facts.workload))
+    return "\n".join(lines)
 
 
 def _floor(gaps: Gaps) -> int:

@@ -9,15 +9,26 @@ from __future__ import annotations
 
 from stepscope.analysis.balance import balance, worth_telling
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.workload import Purpose
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import PYTORCH, TENSORFLOW, remedy
+from stepscope.diagnosis.remedies import INFERS, PYTORCH, RUNS, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.limits import TURNS
 from stepscope.units import format_ns
 
-_CURE = {
-    PYTORCH: """\
-Use a process per device (`torchrun` with DistributedDataParallel): each launches for its own device. Within one
-process, launch from a thread per device, or launch captured graphs (`torch.cuda.graphs`), which takes one call.""",
+_CURE: Remedies = {
+    PYTORCH: (
+        Part(
+            "Use a process per device (`torchrun` with DistributedDataParallel): each launches for its own device.",
+            purposes=TRAINS,
+            since=(1, 10),
+        ),
+        Part("Use a process per device: each launches for its own.", purposes=INFERS, certain=True),
+        Part("Use a process per device (DistributedDataParallel).", purposes=TRAINS, before=(1, 10)),
+        "Within one process, launch from a thread per device,",
+        Part("or launch captured graphs (`torch.cuda.graph`), which takes one call.", purposes=RUNS, since=(1, 10)),
+        Part("not from one for all.", purposes=RUNS, before=(1, 10)),
+        Part("not from one for all.", purposes=(Purpose.CAPTURE,), certain=True),
+    ),
     TENSORFLOW: """\
 Give each device its own launching threads, apart from those that run the input pipeline:
     TF_GPU_THREAD_MODE=gpu_private TF_GPU_THREAD_COUNT=2""",

@@ -12,17 +12,25 @@ import numpy as np
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import Part, Remedies, remedy
 from stepscope.trace.codes import mapped
 from stepscope.units import format_ns
 from stepscope.whatif.changes import wait_sites, without_waits
 
-_FIX = """\
-Take one, first what needs no scale:
-- bfloat16 has fp32's range: no scaler, where the device takes it.
-- An optimizer with `fused=True` reads on the device whether to skip: the scaler does not ask the host.
+_FIX: Remedies = {
+    None: (
+        "Take one, first what needs no scale:\n- bfloat16 has fp32's range: no scaler, where the device takes it.",
+        Part(
+            "- An optimizer with `fused=True` reads on the device whether to skip: the scaler does not ask the host.",
+            since=(2, 0),
+        ),
+        """\
 - A fixed scale needs no check, but the right value: too large and gradients overflow, too small and they vanish. Take
 what `scaler.get_scale()` settled at, and watch the loss:
-    (loss * SCALE).backward()   # and divide the gradients by SCALE before the step"""
+    (loss * SCALE).backward()   # and divide the gradients by SCALE before the step""",
+    ),
+}
+"""Only training scales a loss."""
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -44,7 +52,7 @@ def find(facts: Facts) -> list[Finding]:
                         f"After the gradients are checked for overflow the host waits for the answer: it is blocked "
                         f"{format_ns(blocked)} per step, and the device then idles {format_ns(cost)}."
                     ),
-                    fix=paragraphs(_FIX),
+                    fix=paragraphs(remedy(_FIX, facts.workload)),
                     confidence="high" if _in_scaler(facts, slices[0]) else "medium",
                     where=tuple(sync.where for sync in guilty[:SHOWN] if sync.where),
                     evidence=slices_as_evidence(facts, list(slices[:SHOWN]), device=account.rows.device),

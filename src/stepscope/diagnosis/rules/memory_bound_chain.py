@@ -16,7 +16,7 @@ from stepscope.analysis.floors import Faster, fused, least_of
 from stepscope.analysis.fusion import Chains, fusable_chains
 from stepscope.diagnosis.attention import unfused_sites
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies, remedy
 from stepscope.limits import FINDING_NS, FINDING_SHARE
 from stepscope.units import format_bytes, format_ns
 from stepscope.whatif.changes import faster_kernels
@@ -26,17 +26,28 @@ LONGEST_SHOWN = 6
 """Ops of a chain that are named."""
 
 _FUSE: Remedies = {
-    PYTORCH: """\
-Let a compiler write one kernel for each run, or call a fused op where there is one (`torch.nn.functional.rms_norm`,
-`torch.nn.GELU`, an optimizer with `fused=True`):
-    model = torch.compile(model)""",
+    PYTORCH: (
+        Part("Let a compiler write one kernel for each run:\n    model = torch.compile(model)", since=(2, 0)),
+        Part("Let a compiler write one kernel for each run:\n    model = torch.jit.script(model)", before=(2, 0)),
+        "Or call a fused op where there is one: `torch.nn.GELU`,",
+        Part("`torch.nn.functional.rms_norm`,", since=(2, 4)),
+        Part("an optimizer with `fused=True`,", since=(2, 0), purposes=TRAINS),
+        "`torch.nn.functional.layer_norm`.",
+    ),
     JAX: """\
 Put the whole step under one `jax.jit`: XLA fuses what it compiles together, not what is called op by op.""",
-    TENSORFLOW: """\
+    TENSORFLOW: (
+        Part(
+            """\
 Let XLA fuse what it compiles: the functions that hold these ops with fixed shapes, or all clusters it finds:
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=True)""",
+            since=(2, 5),
+        ),
+        Part("Let XLA fuse what it compiles, all clusters it finds:", before=(2, 5)),
+        """\
     tf.config.optimizer.set_jit("autoclustering")   # TF_XLA_FLAGS=--tf_xla_auto_jit=2; 1 clusters less, -1 is off
 Do this last, after mixed precision: every new shape is compiled anew, and clusters may take more memory.""",
+    ),
     TORCH_XLA: """\
 Keep these ops in one graph: nothing between them may read a value (`.item()`, `print`) or call `xm.mark_step()`.""",
     None: "Let a compiler fuse each run into one kernel, or call a fused op where there is one.",

@@ -15,6 +15,7 @@ from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import PYTORCH, Remedies, remedy
 from stepscope.limits import RECURS_SHARE, REPEATED_COPIES
 from stepscope.units import format_bytes, format_mean, format_ns
 
@@ -25,10 +26,16 @@ _WORDS = {
     Category.COPY_P2P: "between devices",
 }
 
-_FIX = """\
+_FIX: Remedies = {
+    PYTORCH: """\
 Copy once: concatenate the small tensors and send them together, keep what does not change on the device, create tensors
 where they are used (`device=...`), and read all values of a step with one copy. Within the device, write in place or
-keep one memory layout: `.contiguous()`, `.clone()` and changes of layout copy each time."""
+keep one memory layout: `.contiguous()`, `.clone()` and changes of layout copy each time.""",
+    None: """\
+Copy once: concatenate the small arrays and send them together, keep what does not change on the device, create arrays
+where they are used, and read all values of a step with one copy. Within the device, write in place or keep
+one memory layout.""",
+}
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -56,7 +63,7 @@ def find(facts: Facts) -> list[Finding]:
                         f"{f'`{copies.op}`' if copies.op else 'one place'}; for {format_ns(cost)} the device does "
                         "nothing else. The saving is that of one copy in place of them."
                     ),
-                    fix=paragraphs(_FIX),
+                    fix=paragraphs(remedy(_FIX, facts.workload)),
                     basis="heuristic",
                     confidence="low",
                     cost_ns_per_step=cost,

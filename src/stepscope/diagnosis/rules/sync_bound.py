@@ -20,9 +20,9 @@ from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.syncs import Sync
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
-from stepscope.diagnosis.remedies import PYTORCH, SYNC_CALL, TENSORFLOW, remedy
+from stepscope.diagnosis.remedies import PYTORCH, SYNC_CALL, TENSORFLOW, Part, Remedies, remedy
 from stepscope.limits import NEXT_WAITS, WAIT_COST_NS, WAIT_SHARE
-from stepscope.names.sync_hints import Replacement
+from stepscope.names.sync_hints import Advice, Replacement
 from stepscope.trace.tables import I64
 from stepscope.units import format_ns
 from stepscope.whatif.change import Change
@@ -153,16 +153,27 @@ _DROPS = (
     "so measure both"
 )
 _UNKNOWN = (
-    "`{op}`: no equivalent that needs no wait is known here. Move it out of the step (into the data loader, or behind "
-    "the step's last launch), run it every N steps, or redesign what needs its result on the host"
+    "`{op}`: no equivalent that needs no wait is known here. Move it out of the step (before it, to the host, or "
+    "behind its last launch), run it every N steps, or redesign what needs its result on the host"
 )
 
 
 def _alternatives(facts: Facts, sync: Sync) -> tuple[str, ...]:
     """Lines of a list; none where what holds for every call that waits is all there is to say."""
     if sync.hint is not None:
-        return (*sync.hint.alternatives, *((_DROPS,) if sync.hint.drops else ()))
+        lines = (_advice(facts, one) for one in sync.hint.alternatives)
+        return (*filter(None, lines), *((_DROPS,) if sync.hint.drops else ()))
     return (_UNKNOWN.format(op=sync.op),) if sync.op and facts.trace.info.framework in (PYTORCH, TENSORFLOW) else ()
+
+
+def _advice(facts: Facts, given: str | Advice) -> str:
+    """An alternative; empty where it does not fit the program."""
+    if isinstance(given, str):
+        return given
+    peaks = (device_peaks(facts.trace, activity.device) for activity in facts.activities)
+    if given.needs_bf16 and not all(known is None or known.supports("bf16") for known in peaks):
+        return ""
+    return given.text if Part("", given.purposes, given.since).fits(facts.workload) else ""
 
 
 def _fix(facts: Facts, syncs: list[Sync]) -> str:
@@ -179,7 +190,7 @@ def _fix(facts: Facts, syncs: list[Sync]) -> str:
         fixes += [f"- {_DROPS}"] if any(_DROPS in lines for lines in kinds) else []
     if others is not None:
         starts = all(_STARTS in sync.call for sync in syncs if not _alternatives(facts, sync))
-        fixes.append(paragraphs(_START_FIX) if starts else remedy(SYNC_CALL, facts.workload))
+        fixes.append(remedy(_START_FIX if starts else SYNC_CALL, facts.workload))
     return "\n".join(fixes)
 
 
@@ -190,6 +201,8 @@ def _of_kind(names: list[str], lines: list[str]) -> str:
 
 
 _STARTS = "LaunchOnDevice"
-_START_FIX = """\
+_START_FIX: Remedies = {
+    None: """\
 The call waits until its program was started on every device, and CPU devices run it meanwhile. It reads no value, so no
 value can be kept back: start fewer programs (`jax.lax.scan` over several steps), or measure on the accelerator."""
+}

@@ -11,23 +11,49 @@ from __future__ import annotations
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.matrix_work import Kernel, MatrixWork, beside_units, matrix_finding, matrix_works, named
-from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Remedies, remedy
+from stepscope.diagnosis.remedies import JAX, NVIDIA, PYTORCH, TENSORFLOW, Part, Remedies, remedy
 from stepscope.names.kernels import Family
 from stepscope.units import format_ns
 
 _SETTING: Remedies = {
-    PYTORCH: """\
+    PYTORCH: (
+        Part(
+            """\
 Let the tensor cores take fp32 products (convolutions do so by default, matrix multiplications do not):
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.allow_tf32 = True""",
-    JAX: """\
+            since=(1, 12),
+            vendors=NVIDIA,
+        ),
+        Part(
+            """\
+Let the tensor cores take fp32 products, as is the default from 1.7 to 1.11:
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cudnn.allow_tf32 = True""",
+            before=(1, 12),
+            vendors=NVIDIA,
+        ),
+    ),
+    JAX: (
+        Part(
+            """\
 Let the tensor cores take fp32 products:
     jax.config.update("jax_default_matmul_precision", "tensorfloat32")""",
-    TENSORFLOW: """\
+            vendors=NVIDIA,
+        ),
+    ),
+    TENSORFLOW: (
+        Part(
+            """\
 Let the tensor cores take fp32 products, as is the default:
     tf.config.experimental.enable_tensor_float_32_execution(True)""",
-    None: "Let the tensor cores take fp32 products (TF32).",
+            since=(2, 4),
+            vendors=NVIDIA,
+        ),
+    ),
+    None: (Part("Let the tensor cores take fp32 products (TF32).", vendors=NVIDIA),),
 }
+"""The rule speaks of NVIDIA's devices alone."""
 
 
 def find(facts: Facts) -> list[Finding]:

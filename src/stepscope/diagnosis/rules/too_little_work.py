@@ -9,18 +9,41 @@ from __future__ import annotations
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.workload import Purpose
 from stepscope.diagnosis.evidence import booked
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, RUNS, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.limits import LITTLE_WORK_NS
 from stepscope.units import format_ns
 
 _LAUNCHES = (Category.LAUNCH, Category.LAUNCH_LATENCY)
 _TRANSFERS = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_STAGING, Category.TRANSFER)
 
-_FIX = """\
-Give each step more to do: a larger batch where memory and convergence allow it, or several steps in one launch (a
-graph, `steps_per_execution`, `lax.scan`). Or time the same step on the CPU: for a model this small it may be faster, as
-nothing is launched and sent."""
+_OR_CPU = """\
+Or time the same step on the CPU: for a model this small it may be faster, as nothing is launched and sent."""
+_MORE = Part("Give each step more to do: a larger batch where memory and convergence allow it,", purposes=TRAINS)
+_MORE_WITHOUT_TRAINING = Part(
+    "Give each step more to do: a larger batch where memory and latency allow it,", purposes=INFERS, certain=True
+)
+_FIX: Remedies = {
+    PYTORCH: (
+        _MORE,
+        _MORE_WITHOUT_TRAINING,
+        Part("or a step that one launch runs (`torch.cuda.CUDAGraph`).", purposes=RUNS, since=(1, 10)),
+        Part("or fewer and larger ops.", purposes=RUNS, before=(1, 10)),
+        Part("or fewer and larger ops.", purposes=(Purpose.CAPTURE,), certain=True),
+        _OR_CPU,
+    ),
+    JAX: (_MORE, _MORE_WITHOUT_TRAINING, "or several steps in one call (`jax.lax.scan`).", _OR_CPU),
+    TENSORFLOW: (
+        _MORE,
+        _MORE_WITHOUT_TRAINING,
+        Part("or several steps in one call (`steps_per_execution`).", since=(2, 4)),
+        Part("or fewer and larger ops.", before=(2, 4)),
+        _OR_CPU,
+    ),
+    None: (_MORE, _MORE_WITHOUT_TRAINING, "or several steps in one launch.", _OR_CPU),
+}
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -43,7 +66,7 @@ def find(facts: Facts) -> list[Finding]:
                     f"Per step the device computes {format_ns(compute)}, but waits {format_ns(launches)} for launches "
                     f"and spends {format_ns(transfers)} on transfers."
                 ),
-                fix=paragraphs(_FIX),
+                fix=paragraphs(remedy(_FIX, facts.workload)),
                 basis="heuristic",
                 confidence="low",
                 cost_ns_per_step=launches + transfers,

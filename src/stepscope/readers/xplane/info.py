@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stepscope.names.versions import Version, parsed
 from stepscope.names.xla_hosts import framework_of
 from stepscope.readers.protobuf import Spans, numbers
 from stepscope.readers.xplane.lookup import all_stats
@@ -45,9 +46,12 @@ def describe_run(space: Space, headers: list[dict[str, Any]], names: Iterable[st
     if options:
         header["profile_options"] = options
     hosts = space.messages["hostnames"]
+    version = _version(headers)
     return Info(
         format="XPlane",
         framework=_framework(headers, names),
+        framework_oldest=version,
+        framework_newest=version,
         host=hosts[0] if hosts else None,
         options={"stacks": options["python_tracer_level"] > 0} if options else {},
         header=header,
@@ -67,6 +71,11 @@ def _framework(headers: list[dict[str, Any]], names: Iterable[str]) -> str | Non
     if any("jax_version" in stats for stats in headers):
         return "JAX"
     return framework_of(names)
+
+
+def _version(headers: list[dict[str, Any]]) -> Version | None:
+    """The version that JAX says it is; no other framework says it."""
+    return next((parsed(stats["jax_version"]) for stats in headers if "jax_version" in stats), None)
 
 
 def _options(space: Space) -> dict[str, int]:

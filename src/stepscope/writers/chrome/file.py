@@ -70,6 +70,8 @@ def _root(trace: Trace, places: Places) -> dict[str, Any]:
     own = OwnRoot(
         tracks=places.tracks,
         framework=info.framework,
+        framework_oldest=info.framework_oldest,
+        framework_newest=info.framework_newest,
         resolution_ns=info.resolution_ns,
         device_kinds=kinds,
         programs=programs_of(trace),

@@ -236,6 +236,8 @@ def _run(trace: Trace) -> OwnSpace:
     info = trace.info
     return OwnSpace(
         framework=info.framework,
+        framework_oldest=info.framework_oldest,
+        framework_newest=info.framework_newest,
         programs=programs_of(trace),
         steps=trace.info.steps,
         resolution_ns=info.resolution_ns,

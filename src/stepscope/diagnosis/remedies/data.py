@@ -1,0 +1,88 @@
+"""What to write instead where a device waits for data, or the host for results."""
+
+from __future__ import annotations
+
+from stepscope.analysis.workload import Purpose
+from stepscope.diagnosis.remedies.fitting import JAX, PYTORCH, SERVES, TENSORFLOW, TORCH_XLA, Part, Remedies
+
+SYNC_CALL: Remedies = {
+    PYTORCH: """\
+Remove the synchronise call, or run it every N steps. For timing, use device events:
+    start.record(); ...; end.record()   # read start.elapsed_time(end) later, after one synchronise""",
+    JAX: """\
+Let the host run ahead: keep metrics on the device and read those of an earlier step every N steps (`float(x)`,
+`np.asarray(x)`, `print(x)` and `block_until_ready()` all wait).""",
+    TENSORFLOW: """\
+Fetch values (`.numpy()`, `float(x)`, `session.run`) every N steps only, and write summaries inside the
+`tf.function`.""",
+    TORCH_XLA: """\
+Read tensors (`.item()`, `print`, `if tensor:`) every N steps only, and log in a closure that runs after the step:
+    xm.add_step_closure(log, args=(value,), run_async=True)""",
+    None: "Remove the wait, or run it every N steps: keep results on the device until then.",
+}
+
+COPY_PAGEABLE: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+Pin the batches and do not wait for the copy, so that it runs beside the kernels of the step before:
+    DataLoader(..., pin_memory=True)
+    batch = batch.to(device, non_blocking=True)""",
+            purposes=(Purpose.TRAINING, Purpose.INFERENCE),
+        ),
+        Part(
+            """\
+Send from pinned buffers that are kept, and do not wait for the copy, so that it runs beside the kernels of the step
+before:
+    buffer = torch.empty(shape, dtype=dtype, pin_memory=True)  # once
+    on_device.copy_(buffer, non_blocking=True)""",
+            purposes=SERVES,
+            certain=True,
+        ),
+    ),
+    None: """\
+Copy from pinned host memory, and without waiting, so that the copy runs beside the kernels of the step before.""",
+}
+
+COPY_PINNED: Remedies = {
+    PYTORCH: """\
+Copy the next batch on a stream of its own while this step computes (prefetching), with `non_blocking=True`.""",
+    JAX: """\
+Send the next batch while this step computes: `jax.device_put` returns at once, so call it one batch ahead.""",
+    TENSORFLOW: """\
+Send the next batch while this step computes:
+    dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))""",
+    None: "Send the next batch while this step computes (prefetching), on a stream of its own.",
+}
+
+COPY_D2H: Remedies = {
+    PYTORCH: """\
+Keep results on the device and fetch them every N steps, into pinned memory with `non_blocking=True`.""",
+    None: "Keep results on the device and fetch them every N steps.",
+}
+
+TRANSFERS: Remedies = {
+    JAX: """\
+Send the next batch while this step computes: call `jax.device_put(batch, sharding)` a batch or two ahead (it returns at
+once), keep what does not change on the device, and pass arrays of the device, not of numpy, to the step. Send the
+narrowest type (`uint8` images) and convert on the device.""",
+    TENSORFLOW: """\
+Send the next batch while this step computes:
+    dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))
+and the narrowest type (`uint8` images): cast on the device.""",
+    TORCH_XLA: """\
+Send batches from a thread of their own, a few ahead:
+    loader = torch_xla.distributed.parallel_loader.MpDeviceLoader(loader, device, device_prefetch_size=8)
+and keep Python numbers out of the step: each is sent anew.""",
+    None: "Send the next batch while this step computes, in few large pieces of the narrowest type.",
+}
+
+INFEED: Remedies = {
+    TENSORFLOW: (
+        """\
+The pipeline on the host does not keep up with the device. Let it work in parallel and ahead:
+    dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE).batch(n, drop_remainder=True).prefetch(tf.data.AUTOTUNE)""",
+        Part("Run many steps per call: `steps_per_execution`, or a loop inside the `tf.function`.", since=(2, 4)),
+    ),
+    None: "The pipeline on the host does not keep up with the device: prepare batches in parallel and a few ahead.",
+}

@@ -1,0 +1,202 @@
+"""What to write instead where work of the host holds up a device."""
+
+from __future__ import annotations
+
+from stepscope.analysis.workload import Purpose
+from stepscope.diagnosis.remedies.fitting import (
+    AMD,
+    INFERS,
+    JAX,
+    NVIDIA,
+    PYTORCH,
+    SERVES,
+    TENSORFLOW,
+    TORCH_XLA,
+    TRAINS,
+    Part,
+    Remedies,
+)
+
+HOST_WORK: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+Run it every N steps (`if step % 100 == 0:`), or in a thread while the device works: logging, metrics, progress bars and
+callbacks need not hold up a step. Keep metrics on the device as tensors and turn them into numbers only when they are
+logged.""",
+            purposes=(Purpose.TRAINING, Purpose.INFERENCE),
+        ),
+        Part(
+            """\
+Run it in a thread or process of its own while the device works: scheduling, tokenising, detokenising and answering need
+not hold up the next step.""",
+            purposes=SERVES,
+            certain=True,
+        ),
+    ),
+    JAX: """\
+Run it every N steps, or in a thread while the device works; several steps in one call leave less for Python to do:
+    state, metrics = jax.lax.scan(step, state, batches)  # N steps, then log once""",
+    TENSORFLOW: (
+        Part(
+            """\
+Let several steps run between two calls of the callbacks, and write summaries every N of them:
+    model.compile(..., steps_per_execution=10)
+    keras.callbacks.TensorBoard(update_freq=100)
+In a loop of your own a `tf.while_loop` (a `for` over the dataset inside the `tf.function`) runs many steps.""",
+            since=(2, 4),
+        ),
+    ),
+    TORCH_XLA: """\
+Log every N steps, in a closure that runs beside the next step:
+    xm.add_step_closure(log, args=(value,), run_async=True)""",
+    None: "Run it every N steps, or in a thread while the device works.",
+}
+
+GARBAGE: Remedies = {
+    None: """\
+Collect when it suits you: after set-up `gc.collect(); gc.freeze()` (what exists then is never looked at again), in the
+loop `gc.disable()` and a `gc.collect()` every few hundred steps, or a higher threshold:
+    gc.set_threshold(50_000, 50, 100)""",
+}
+
+_LOADED_ONCE = Part(
+    "A model is read while steps run: read it once, before the first of them.", purposes=INFERS, certain=True
+)
+
+_SAVING = (Purpose.TRAINING,)
+
+CHECKPOINTS: Remedies = {
+    PYTORCH: (
+        _LOADED_ONCE,
+        Part(
+            """\
+Write checkpoints less often, or in the background while the next steps run:
+    torch.distributed.checkpoint.async_save(state_dict, checkpoint_id=path)""",
+            purposes=_SAVING,
+            since=(2, 3),
+        ),
+        Part(
+            """\
+Write checkpoints less often, or in the background while the next steps run: copy the state to host memory, and call
+`torch.save` in a thread.""",
+            purposes=_SAVING,
+            before=(2, 3),
+        ),
+    ),
+    JAX: (
+        _LOADED_ONCE,
+        Part(
+            """\
+Write checkpoints less often, or in the background while the next steps run:
+    orbax.checkpoint.AsyncCheckpointer(orbax.checkpoint.StandardCheckpointHandler())""",
+            purposes=_SAVING,
+        ),
+    ),
+    TENSORFLOW: (
+        _LOADED_ONCE,
+        Part("Write checkpoints less often (`save_freq` in steps),", purposes=_SAVING),
+        Part(
+            """\
+or in the background while the next steps run:
+    tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)""",
+            purposes=_SAVING,
+            since=(2, 9),
+        ),
+        Part("or from a thread of their own.", purposes=_SAVING, before=(2, 9)),
+    ),
+    TORCH_XLA: (
+        _LOADED_ONCE,
+        Part(
+            """\
+Write checkpoints less often, or in the background: `torch_xla.experimental.distributed_checkpoint.CheckpointManager`
+with `async_save`.""",
+            purposes=_SAVING,
+        ),
+    ),
+    None: (
+        _LOADED_ONCE,
+        Part(
+            """\
+Write checkpoints less often, or in the background: copy the state to host memory, write it from a thread.""",
+            purposes=_SAVING,
+        ),
+    ),
+}
+
+SEGMENTS = (
+    Part("    PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", since=(2, 1), vendors=NVIDIA),
+    Part("    PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512", since=(1, 10), before=(2, 1), vendors=NVIDIA),
+    Part("    PYTORCH_HIP_ALLOC_CONF=max_split_size_mb:512", since=(1, 10), vendors=AMD, certain=True),
+)
+"""Settings of PyTorch's allocator. Expandable segments need ROCm 7 and a PyTorch of 2026 on AMD's devices."""
+
+ALLOCATIONS: Remedies = {
+    PYTORCH: (
+        """\
+Let the allocator's cache serve every step: fixed shapes (pad or bucket), no `torch.cuda.empty_cache()` in the loop,
+and let freed memory serve other sizes:""",
+        *SEGMENTS,
+        "Calls that free memory beside such that take it mean that it is short: a smaller batch is the cure.",
+        Part("So is activation checkpointing.", purposes=TRAINS),
+    ),
+    JAX: """\
+Let XLA allocate its memory once, as is the default (`XLA_PYTHON_CLIENT_PREALLOCATE` not `false`,
+`XLA_PYTHON_CLIENT_ALLOCATOR` not `platform`), and donate what is overwritten: `jax.jit(step, donate_argnums=0)`.""",
+    TENSORFLOW: """\
+Let TensorFlow keep its memory: the default allocator without `allow_growth`, or `TF_GPU_ALLOCATOR=cuda_malloc_async`,
+and shapes that stay the same (pad or bucket).""",
+    None: "Keep shapes fixed, and take memory from a pool that keeps what is freed.",
+}
+
+CORES: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+Leave cores to the process that launches: fewer loader workers than cores, one thread in each
+(`torch.set_num_threads(1)` in `worker_init_fn`), `OMP_NUM_THREADS` so that workers times threads fit, and loaders in
+processes, not in threads.""",
+            purposes=(Purpose.TRAINING, Purpose.INFERENCE),
+        ),
+        Part(
+            """\
+Leave cores to the process that launches: what prepares requests (tokenising, decoding) in processes, fewer than cores,
+with `OMP_NUM_THREADS` set in them.""",
+            purposes=SERVES,
+            certain=True,
+        ),
+    ),
+    TENSORFLOW: """\
+Give the threads that launch a pool of their own, so that the input pipeline cannot take it:
+    TF_GPU_THREAD_MODE=gpu_private TF_GPU_THREAD_COUNT=2   # 2 is the default count
+and bound the pipeline's own: `options.threading.private_threadpool_size`, `num_parallel_calls` below the cores.""",
+    JAX: """\
+Leave cores to the process that launches: load in processes with fewer workers than cores (`grain`), and
+set `OMP_NUM_THREADS` in them.""",
+    None: "Leave cores to the launching thread: fewer loader threads than cores, `OMP_NUM_THREADS` set, or processes.",
+}
+
+ON_DEVICE: Remedies = {
+    PYTORCH: (
+        """\
+An op runs where its tensors are. Create them on the device (`device=...`), or send what the step needs once, at its
+start.""",
+        Part(
+            "What only the host can do belongs into the data loader's workers, if it needs nothing from the device, or",
+            purposes=(Purpose.TRAINING, Purpose.INFERENCE),
+        ),
+        Part("What only the host can do belongs where requests are prepared, or", purposes=SERVES, certain=True),
+        """\
+behind the launches of the step. Many small tensors: one op over `torch.cat` or `torch.stack` of them in place of a
+loop.""",
+    ),
+    TENSORFLOW: """\
+See what was placed where, and why: an op without a kernel for the device, or one that is kept on the CPU (`tf.unique`,
+strings, many of int32), takes its neighbours along.
+    tf.debugging.set_log_device_placement(True)
+    strategy = tf.distribute.OneDeviceStrategy("/gpu:0")   # variables and ops of strategy.scope() on one device
+Move such ops into the input pipeline (`dataset.map`), or replace them: for labels `tf.math.unsorted_segment_sum` in
+place of `tf.unique`. Many small tensors: one op over `tf.concat` or `tf.stack` of them (`tf.vectorized_map`) in place
+of a loop.""",
+    None: "Run them on the device, in the input pipeline, or behind the launches of the step.",
+}

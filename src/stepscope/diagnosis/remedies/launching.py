@@ -1,0 +1,243 @@
+"""What to write instead where launching, or compiling, holds up a device."""
+
+from __future__ import annotations
+
+from stepscope.analysis.workload import Purpose
+from stepscope.diagnosis.remedies.fitting import (
+    INFERS,
+    JAX,
+    PYTORCH,
+    RUNS,
+    SERVES,
+    TENSORFLOW,
+    TORCH_XLA,
+    TRAINS,
+    Part,
+    Remedies,
+)
+
+_ENGINES = """\
+Engines that serve models launch whole graphs unless told otherwise: vLLM without `enforce_eager`, SGLang without
+`--disable-cuda-graph`."""
+
+_MORE_REQUESTS = "More requests at a time give each launch more work, where memory and latency allow."
+
+LAUNCH: Remedies = {
+    PYTORCH: (
+        Part("Let one launch run many kernels, largest effect first:", purposes=RUNS),
+        Part(
+            '    model = torch.compile(model, mode="reduce-overhead")  # fused kernels, one graph',
+            purposes=RUNS,
+            since=(2, 0),
+        ),
+        Part(
+            "    graph = torch.cuda.CUDAGraph()  # capture a step once, graph.replay() from then on",
+            purposes=RUNS,
+            since=(1, 10),
+            before=(2, 0),
+        ),
+        Part("    model = torch.jit.script(model)  # fuses elementwise ops", purposes=RUNS, before=(2, 0)),
+        Part("{optimizer}", purposes=TRAINS),
+        Part(_ENGINES, purposes=SERVES, certain=True),
+        Part(_MORE_REQUESTS, purposes=SERVES, certain=True),
+        Part(
+            "A larger batch (or sequence) gives each launch more work where memory allows.",
+            purposes=(Purpose.TRAINING, Purpose.INFERENCE),
+        ),
+    ),
+    JAX: """\
+Let one call run more of the step, largest effect first:
+    step = jax.jit(step, donate_argnums=0)      # the whole step, not its parts
+    state, _ = jax.lax.scan(step, state, batches)  # several steps in one call
+A larger batch gives each call more work where memory allows.""",
+    TENSORFLOW: (
+        Part(
+            """\
+Let one call run more of the step, largest effect first: the whole step in one `tf.function` (with `jit_compile=True`
+where its shapes are fixed), several steps in one call:
+    model.compile(..., steps_per_execution=10)""",
+            since=(2, 5),
+        ),
+        Part(
+            "Let one call run more of the step: fetch what one step needs with one `session.run`.",
+            before=(2, 0),
+        ),
+        Part("Put the whole step into one `tf.function`.", since=(2, 0), before=(2, 5)),
+        "A larger batch gives each call more work where memory allows.",
+    ),
+    None: "Let one launch run more work: fuse small kernels, and give each launch a larger batch where memory allows.",
+}
+
+LARGER_BATCH: Remedies = {
+    None: (
+        Part("A larger batch changes what the model learns: see whether it converges.", purposes=TRAINS),
+        Part("A larger batch makes each answer take longer.", purposes=INFERS, certain=True),
+    )
+}
+"""What it changes besides the step time."""
+
+OPTIMIZER: Remedies = {
+    PYTORCH: (
+        Part(
+            "    optimizer = {name}(params, fused=True)  # or foreach=True, if it has them",
+            purposes=TRAINS,
+            since=(2, 0),
+        ),
+        Part(
+            "    optimizer = {name}(params, foreach=True)  # if it has it",
+            purposes=TRAINS,
+            since=(1, 12),
+            before=(2, 0),
+        ),
+        Part(
+            "    optimizer = torch.optim._multi_tensor.{name}(params)  # if it is there",
+            purposes=TRAINS,
+            before=(1, 12),
+        ),
+    ),
+    None: "",
+}
+"""One update of all parameters."""
+
+ZERO_GRAD: Remedies = {
+    PYTORCH: (
+        Part(
+            "    optimizer.zero_grad(set_to_none=True)  # the default: nothing is launched to set zeros",
+            purposes=TRAINS,
+            since=(2, 0),
+        ),
+        Part(
+            "    optimizer.zero_grad(set_to_none=True)  # nothing is launched to set zeros",
+            purposes=TRAINS,
+            before=(2, 0),
+        ),
+    ),
+    None: "",
+}
+
+COMPILE_ALL: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+Compile what still runs eagerly too: the loss and the whole step, and the optimizer:
+    step = torch.compile(step)
+    opt_step = torch.compile(optimizer.step)
+Set numerics that must stay exact apart.""",
+            purposes=TRAINS,
+            since=(2, 0),
+        ),
+        Part(
+            """\
+Compile what still runs eagerly too, the whole model, and let one launch run it:
+    model = torch.compile(model, mode="reduce-overhead")""",
+            purposes=(Purpose.INFERENCE, Purpose.SERVING),
+            since=(2, 0),
+            certain=True,
+        ),
+        Part(_ENGINES, purposes=SERVES, since=(2, 0), certain=True),
+        Part("`TORCH_LOGS=graph_breaks` says what cannot be compiled.", since=(2, 1)),
+    ),
+    JAX: (
+        """\
+Put the whole step into one program: each op outside of `jax.jit` is a program of its own.
+    step = jax.jit(step, donate_argnums=0)""",
+        Part("Metrics, learning rates and keys belong inside.", purposes=TRAINS),
+    ),
+    TENSORFLOW: (
+        Part(
+            """\
+Run the whole step in one `tf.function`, the optimizer and metrics included:
+    @tf.function(jit_compile=True)   # jit_compile where shapes are fixed
+    def train_step(batch): ...""",
+            purposes=TRAINS,
+            since=(2, 5),
+        ),
+        Part(
+            """\
+Run the whole step in one `tf.function`:
+    @tf.function(jit_compile=True)   # jit_compile where shapes are fixed
+    def predict(batch): ...""",
+            purposes=INFERS,
+            since=(2, 5),
+            certain=True,
+        ),
+        Part("Run the whole step in one `tf.function`,", since=(2, 0), before=(2, 5)),
+        Part(
+            "and look for `run_eagerly=True` in `model.compile` and `tf.config.run_functions_eagerly(True)`.",
+            since=(2, 0),
+        ),
+    ),
+    None: "Compile the whole step as one program.",
+}
+
+RECOMPILED: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+Keep the shapes that reach the compiled function fixed: pad or bucket them, or
+    torch._dynamo.mark_dynamic(batch, 0)   # or torch.compile(model, dynamic=True)""",
+            since=(2, 0),
+        ),
+        Part("`TORCH_LOGS=recompiles` names the guard that failed.", since=(2, 1)),
+    ),
+    JAX: """\
+Pad or bucket inputs to a few fixed shapes, and run one step of each before it counts. `jax.log_compiles()` names what
+is compiled; `jax.config.update("jax_explain_cache_misses", True)` says why.""",
+    TENSORFLOW: """\
+Pad or bucket inputs to a few fixed shapes, or give the function one signature for all:
+    @tf.function(input_signature=[tf.TensorSpec([None, 224, 224, 3], tf.float32)])
+Pass tensors, not Python numbers: each new number is traced anew.""",
+    TORCH_XLA: """\
+Pad or bucket inputs to a few fixed shapes: every new graph is compiled. `PT_XLA_DEBUG_LEVEL=1` says which line cut the
+graph, `torch_xla.debug.metrics.metrics_report()` counts the compilations.""",
+    None: "Pad or bucket inputs to a few fixed shapes, and run one step of each before it counts.",
+}
+
+GIVING_OPS: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+Leave less of it to Python: one update of all parameters, and a compiled model.
+    optimizer = torch.optim.AdamW(..., fused=True)
+    model = torch.compile(model)""",
+            purposes=TRAINS,
+            since=(2, 0),
+        ),
+        Part(
+            """\
+Leave less of it to Python: a compiled model.
+    model = torch.compile(model)""",
+            purposes=INFERS,
+            since=(2, 0),
+            certain=True,
+        ),
+        Part("Leave less of it to Python: `torch.jit.script` or `torch.jit.trace` the model.", before=(2, 0)),
+    ),
+    None: (
+        "Leave less of it to Python: compile the model.",
+        Part("Update all parameters at once.", purposes=TRAINS),
+    ),
+}
+
+GRAPH_CUT: Remedies = {
+    TORCH_XLA: """\
+Keep values on the device until the step is over: `.item()`, `print(tensor)`, `if tensor:` and shapes that depend on
+values each run what was traced so far. Log in a closure that runs after the step, and find other cuts with
+`PT_XLA_DEBUG_LEVEL=2`:
+    xm.add_step_closure(log, args=(value,), run_async=True)""",
+    JAX: """\
+Put what lies between the programs into the compiled step: `jax.lax.cond`, `jnp.where` and `jax.lax.while_loop` in place
+of Python's `if` and `while` on values, and one `jax.jit` around it all.""",
+    TENSORFLOW: """\
+Keep values in the graph: `tf.cond`, `tf.where`, `tf.while_loop` in place of `.numpy()` and Python's `if` on values.""",
+    None: "Keep values on the device until the step is over.",
+}
+
+LAZY_GRAPH: Remedies = {
+    TORCH_XLA: """\
+Let Python do less per step: compile the step once in place of tracing it lazily each time,
+    step = torch.compile(step, backend="openxla")
+    # or several steps per graph: mark the step every N batches, `torch_xla.experimental.scan` over equal layers
+and let the host run ahead: no value is read between steps, so that the next graph is built while this one runs.""",
+    None: "Build the graph once and run it in every step, or while the device still works on the step before.",
+}
