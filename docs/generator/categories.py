@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generator.markdown import section, table
 from stepscope.analysis.categories import Category
-from stepscope.limits import DISPATCH_GAP_NS, LATENCY_CAP_NS
+from stepscope.limits import DISPATCH_GAP_NS, LATENCY_CAP_NS, UNRECORDED_NS
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.units import format_ns
 
@@ -40,6 +40,9 @@ DEFINITIONS: dict[Category, str] = {
     Category.MEMSET: "A memset runs and nothing else does.",
     Category.COLLECTIVE_WAIT: "The part of a collective spent waiting for the last rank to arrive.",
     Category.COLLECTIVE_TRANSFER: "The part of a collective in which data moves.",
+    Category.UNRECORDED: "The device worked on what the profile does not hold: ops were launched and did not start, or "
+    f"the host was blocked in a wait for the device, for {format_ns(UNRECORDED_NS)} or more in which nothing recorded ran. "
+    "Before a device's first op it belongs to no step.",
     Category.INPUT: "The launching thread was inside a data loader's `next` or another input range: reading, decoding, "
     "transforming, collating.",
     Category.SYNC: "The host had been blocked in a wait for the device (`.item()`, `nonzero`, `synchronize`, a "

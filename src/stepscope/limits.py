@@ -22,6 +22,27 @@ LATENCY_CAP_NS: Final = 100_000
 LATENCY_QUANTILE: Final = 0.95
 """Below the cap, latency is limited to this quantile of the trace's own uncontended launch-to-start delays."""
 
+UNRECORDED_NS: Final = 1_000_000
+"""A device that shows nothing for so long, with work launched or a host blocked in a wait for it, works on what was not
+recorded. Shorter silences of queued work are the device's own (uploading a graph, switching contexts)."""
+
+QUEUE_LEAST: Final = 64
+"""A device's queue of launches holds more than so many: about 1,000 on NVIDIA's GPUs, 16,384 packets on AMD's."""
+
+QUEUE_NEAR_SHARE: Final = 0.8
+"""Calls that find so much of the most launches ever under way find the queue full: what a launch takes of it depends on
+its arguments, and room is made in pieces."""
+
+QUEUE_BLOCKED_TIMES: Final = 3.0
+QUEUE_BLOCKED_CALLS: Final = 8
+QUEUE_AGREES_SHARE: Final = 0.8
+"""A call that takes so many times the usual was blocked; that it was the queue, so many of them have to show, and so
+much of the time of all calls that took long."""
+
+STAGING_BYTES_PER_S: Final = 1_000_000_000
+"""The host stages pageable data at least so fast: a tenth of what one core copies, so that no staging is taken for
+something else."""
+
 INFERRED_WAIT_NS: Final = 50_000
 """An op that nothing recorded held up, and that began this soon after the end of another stream's op, waited for that:
 the replay takes it so where profiles record no waits (1-7 µs on GPUs, 31-32 µs on MTIA, in the real ones)."""

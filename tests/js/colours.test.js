@@ -17,7 +17,7 @@ const GRAPHICS = 3;
 /** Of categories, as a distance in Oklab; two colours beside each other are told apart from about 0.02. */
 const APART = 0.055;
 const BUSY = ['compute', 'memset', 'collective', 'collective_transfer', 'collective_wait', 'copy_h2d', 'copy_d2h',
-  'copy_d2d', 'copy_p2p'];
+  'copy_d2d', 'copy_p2p', 'unrecorded'];
 
 /**
  * The style sheet's variables where the root has this theme and palette, with the cascade of its own selectors.
@@ -66,7 +66,7 @@ for (const theme of THEMES) {
     test(`marks stand out: ${theme}, ${palette}`, () => {
       const all = variables(theme, palette);
       const marks = named(all, (name) => /^(cat|mem)-|^(edge|focus|bad|dim|accent)$/.test(name));
-      assert.ok(Object.keys(marks).length >= 28 + 6 + 5);
+      assert.ok(Object.keys(marks).length >= 29 + 6 + 5);
       for (const [name, rgb] of Object.entries(marks)) {
         for (const behind of ['panel', 'raised']) {
           const found = contrast(rgb, linear(all[behind]));

@@ -17,6 +17,7 @@ class Category(StrEnum):
     MEMSET = "memset"
     COLLECTIVE_WAIT = "collective_wait"
     COLLECTIVE_TRANSFER = "collective_transfer"
+    UNRECORDED = "unrecorded"
     INPUT = "input"
     SYNC = "sync"
     COMPILE = "compile"
@@ -46,10 +47,11 @@ class Category(StrEnum):
 CATEGORIES = tuple(Category)
 _CODES = {category: code for code, category in enumerate(CATEGORIES)}
 
-BUSY = CATEGORIES[: Category.COLLECTIVE_TRANSFER.code + 1]
+BUSY = CATEGORIES[: Category.UNRECORDED.code + 1]
 """Time in which the device works. A row's remaining categories are idle time by cause."""
 
-BUSY_ON_ONE_RANK = CATEGORIES[: Category.MEMSET.code + 1]
+RECORDED = CATEGORIES[: Category.MEMSET.code + 1]
+"""Busy with ops that one profile holds."""
 
 HOST_CAUSES = (
     Category.PROFILER,

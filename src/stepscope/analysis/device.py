@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stepscope.analysis.categories import BUSY_ON_ONE_RANK, Category
+from stepscope.analysis.categories import RECORDED, Category
 from stepscope.readers.hlo import is_control_flow
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, LaunchBasis
@@ -39,6 +39,8 @@ class DeviceActivity:
     unnumbered: Bools
     """Ops of compiled modules without a launch that carry no number of one: nothing was taken out of the profile, the
     launch was not recorded."""
+    unrecorded: iv.Intervals = iv.EMPTY
+    """When the device worked on what the profile does not hold (``analysis/unrecorded.py``)."""
     by_node: bool = False
     """Launches were found by the names of a graph's nodes (TensorFlow 1): copies, which belong to none, have no launch,
     and nothing is left over from before the session's run."""
@@ -54,13 +56,29 @@ class DeviceActivity:
 
     @cached_property
     def busy(self) -> iv.Intervals:
-        """The set of instants at which the device worked."""
+        """The set of instants at which a recorded op ran."""
         return iv.union(self.start, self.end)
+
+    @cached_property
+    def occupied(self) -> iv.Intervals:
+        """The set of instants at which the device worked, on recorded ops or others."""
+        return iv.union(*(np.concatenate(part) for part in zip(self.busy, self.unrecorded, strict=True)))
 
     @cached_property
     def busy_pieces(self) -> tuple[I64, I64, U8]:
         """Busy time partitioned by category: the earliest category of the list wins where streams overlap."""
-        return iv.sweep(self.start, self.end, self.category, len(BUSY_ON_ONE_RANK))
+        start, end, code = iv.sweep(self.start, self.end, self.category, len(RECORDED))
+        if not len(self.unrecorded[0]):
+            return start, end, code
+        start, end = (np.concatenate(part) for part in zip((start, end), self.unrecorded, strict=True))
+        code = np.append(code, np.full(len(self.unrecorded[0]), Category.UNRECORDED.code, np.uint8))
+        order = np.argsort(start)
+        return start[order], end[order], code[order]
+
+    @property
+    def begins_occupied(self) -> bool:
+        """Whether the first op waited until the device had done what was launched before the profile."""
+        return bool(len(self.unrecorded[0]) and self.unrecorded[0][0] < self.start[0])
 
     @cached_property
     def before_profile(self) -> Bools:

@@ -10,6 +10,7 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account, account_devices, account_host, unused_devices
 from stepscope.analysis.allocator import AllocatorCalls, allocator_calls
+from stepscope.analysis.backpressure import FullQueue, full_queues
 from stepscope.analysis.categories import Category
 from stepscope.analysis.complete import StepContents, complete_steps, step_contents, used_steps
 from stepscope.analysis.contention import Contention, contention
@@ -36,6 +37,7 @@ from stepscope.analysis.silent import Silence, silence, silent_calls
 from stepscope.analysis.slow_steps import SlowStep, slow_steps
 from stepscope.analysis.steps import Markers, find_markers
 from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
+from stepscope.analysis.unrecorded import with_unrecorded
 from stepscope.analysis.where import Locator
 from stepscope.analysis.workload import Workload, workload_of
 from stepscope.analysis.xla import XlaFacts, xla_facts
@@ -206,6 +208,11 @@ class Facts:
         return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *found, strict=True)))
 
     @cached_property
+    def full_queues(self) -> list[FullQueue]:
+        """Launches that waited for room in a device's queue, per device of which some did."""
+        return [] if self.sampling.sampled else full_queues(self.trace, self.activities)
+
+    @cached_property
     def sampling(self) -> Sampling:
         """Whether only a part of what happened was recorded."""
         return sampling_of(self.trace, self.activities, self.once.captured)
@@ -302,6 +309,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     once = one_time_work(trace, activities)
     markers = find_markers(trace, activities, once)
     host = host_activity(trace, markers.slices, once)
+    activities = with_unrecorded(trace, activities, host, markers)
     accounts = _accounts(trace, activities, host, markers)
     complete = complete_steps(step_contents(trace, markers, activities, once))
     timed = used_steps(complete)

@@ -113,7 +113,7 @@ def _told_by_device(pieces: list[Pieces], infeed: iv.Intervals) -> list[Pieces]:
 
 
 def _find_gaps(activity: DeviceActivity, start: int, end: int) -> Gaps:
-    gap_start, gap_end = iv.complement(activity.busy, start, end)
+    gap_start, gap_end = iv.complement(activity.occupied, start, end)
     op = np.searchsorted(activity.start, gap_end, "left").astype(np.int32)
     cause = _first_compute(activity, op, gap_start)
     return Gaps(
@@ -142,6 +142,7 @@ def _first_compute(activity: DeviceActivity, op: I32, gap_start: I64) -> I32:
 def latency_cap(activity: DeviceActivity, gaps: Gaps) -> int:
     """This trace's own p95 of launch-to-start on an idle device, at most ``LATENCY_CAP_NS``; it covers the call too."""
     inside = (gaps.launch != NULL) & (gaps.launch >= gaps.start) & (gaps.cause_op == gaps.op)
+    inside &= gaps.end == activity.start[gaps.op]  # not where work that was not recorded began
     delays = np.maximum(activity.start[gaps.op[inside]] - gaps.launch[inside], 0)
     if delays.size == 0:
         return LATENCY_CAP_NS

@@ -9,6 +9,7 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
+from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64
 
 QUEUE_CALLS = (Category.LAUNCH, Category.LAUNCH_LATENCY)
@@ -40,6 +41,7 @@ def launch_delay(activity: DeviceActivity, account: Account, used_rows: list[int
     early = activity.end[activity.before_profile]
     alone = (earlier <= launch) & (launch >= early.max(initial=np.iinfo(np.int64).min))
     alone[:1] &= activity.by_node
+    alone &= iv.covered_between(activity.unrecorded, launch, activity.start[known]) == 0
     delay = (activity.start[known] - launch)[alone]
     delay = delay[delay >= 0]
     waiting = sum(int(account.parts[used_rows, cause.code].sum()) for cause in QUEUE_CALLS)

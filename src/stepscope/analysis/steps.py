@@ -241,6 +241,8 @@ class Assigned:
     """Launched while the profiler paused behind the step."""
     early: Bools
     """Launched before the profile began."""
+    occupied: bool = False
+    """The device's first op waited for work of before the profile that was not recorded."""
 
 
 def assigned(activity: DeviceActivity, markers: Markers) -> Assigned:
@@ -256,7 +258,8 @@ def assigned(activity: DeviceActivity, markers: Markers) -> Assigned:
     step = np.searchsorted(markers.start, instant, "right") - 1
     after = (step == len(markers) - 1) & (instant >= markers.end[-1])
     in_gap = (step >= 0) & markers.gap_after[step] & (instant >= markers.end[step]) & ~after
-    return Assigned(step, told & ~after & ~in_gap, told & in_gap, activity.before_profile)
+    inside = told & ~after & ~in_gap
+    return Assigned(step, inside, told & in_gap, activity.before_profile, activity.begins_occupied)
 
 
 def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
@@ -264,18 +267,23 @@ def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
 
     Window k is ``[E(k-1), E(k))``, where E(k) is the largest end among the ops launched in steps up to k: the wait
     for a late first op belongs to the step that was late, and no window overlaps another. Ops launched before the
-    profile or before the first marker end before the first window.
+    profile or before the first marker end before the first window, and so does work of then that was not recorded.
     """
     origin = min(int(activity.start[0]), int(markers.start[0]) - markers.start_up_ns)
     ops = assigned(activity, markers)
-    return tiled_rows(activity.device, origin, activity.end, ops, markers.start, markers.gap_after)
+    times = activity.start, activity.end
+    return tiled_rows(activity.device, origin, times, ops, markers.start, markers.gap_after)
 
 
-def tiled_rows(device: int, origin: int, ends: I64, ops: Assigned, begun: I64, paused: Bools) -> Rows:
-    """The same from the ends of the ops and the steps they belong to, when the steps begin, and after which the
-    profiler paused."""
+def tiled_rows(
+    device: int, origin: int, times: tuple[I64, I64], ops: Assigned, begun: I64, paused: Bools
+) -> Rows:
+    """The same from the starts and ends of the ops and the steps they belong to, when the steps begin, and after which
+    the profiler paused."""
+    starts, ends = times
     last_end = int(ends.max())
     before = max([int(begun[0]), *ends[ops.early].tolist(), *ends[ops.inside & (ops.step < 0)].tolist()])
+    before = max(before, int(starts.min())) if ops.occupied else before
     bounds = [origin]
     steps: list[int | None] = [None]
     phases = ["before"]

@@ -30,6 +30,7 @@ _CAUSES: dict[Category, Cause] = {
     Category.COMPUTE: "slow_device",
     Category.COLLECTIVE_TRANSFER: "link",
     Category.UNKNOWN_DEVICE: "unknown",
+    Category.UNRECORDED: "unknown",
 }
 _COUNTS_DIFFER = 0.02
 _LEAST_EXCESS = 1.02

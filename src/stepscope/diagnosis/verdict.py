@@ -31,6 +31,7 @@ GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
     "checkpoint_io": ((Category.CHECKPOINT_IO,), "waits for checkpoints"),
     "gc": ((Category.GC,), "waits for Python's garbage collector"),
     "profiler": ((Category.PROFILER,), "waits for the profiler itself"),
+    "unrecorded": ((Category.UNRECORDED,), "works on what this profile does not hold"),
     "unknown": (
         (Category.UNKNOWN_HOST, Category.UNKNOWN_DEVICE, Category.DEPENDENCY, Category.DEVICE_LATENCY),
         "is idle for reasons the profile does not record",

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.analysis.categories import BUSY, BUSY_ON_ONE_RANK
+from stepscope.analysis.categories import Category
 from stepscope.report.labels import CATEGORIES
 from stepscope.sql import Tables
 from stepscope.trace import tables as t
@@ -44,7 +44,7 @@ _ACCOUNTING: dict[str, tuple[Any, str]] = {
 }
 
 
-_ON_ONE_RANK = [name for name in CATEGORIES if name not in set(BUSY) - set(BUSY_ON_ONE_RANK)]
+_ON_ONE_RANK = [name for name in CATEGORIES if name not in (Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER)]
 """Waiting and moving data are not told apart on one rank: absent where a row does not have them, never 0."""
 
 _VIEWS = {

@@ -22,6 +22,7 @@ CATEGORIES: dict[str, Label] = {
     "collective": Label("collectives, not hidden", True, "blue"),
     "collective_transfer": Label("transfer between ranks", True, "blue"),
     "collective_wait": Label("waiting for a late rank", True, "bright_blue"),
+    "unrecorded": Label("work not recorded", True, "bright_blue"),
     "copy_h2d": Label("copying host to device", True, "cyan"),
     "copy_d2h": Label("copying device to host", True, "bright_cyan"),
     "copy_d2d": Label("copying on the device", True, "cyan"),
@@ -82,6 +83,7 @@ BOTTLENECKS: dict[str, str] = {
     "start_up": "the host's start-up work sets the step time",
     "capture": "it records how graphs are captured",
     "host": "the host's own work sets the step time",
+    "unrecorded": "work that was not recorded sets the step time",
     "unknown": "what sets the step time was not recorded",
 }
 

@@ -60,7 +60,7 @@ class Ops:
     residual: I64
     """Delay that none of these explains, kept as measured."""
     floor: I64
-    """Measured start of an op before which nothing is recorded that it could have waited for, else ``LONG_AGO``."""
+    """When an op started that nothing recorded held up, or work of before the profile was done; else ``LONG_AGO``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +141,21 @@ def _ops(facts: Facts, calls: I32) -> Ops:
     seen = np.flatnonzero(late > LATENCY_CAP_NS)
     awaits[seen] = _ended_just_before(seen, place, stream, start, end)
     awaited = np.where(awaits >= 0, end[awaits], LONG_AGO)
-    late = start - _ready(known, launch + latency, before + pause, awaited)
+    opened = _opened(activities)
+    late = start - np.maximum(_ready(known, launch + latency, before + pause, awaited), opened)
     alone = ~known & (before == LONG_AGO) & (awaits < 0)
     residual = np.where((late > LATENCY_CAP_NS) & ~alone, late, 0)
-    floor = np.where(alone, start, LONG_AGO)
+    floor = np.where(alone, start, opened)
     return Ops(stream, start, end, call.astype(np.int32), launch, latency, pause, awaits, residual, floor)
+
+
+def _opened(activities: list[DeviceActivity]) -> I64:
+    """Per op, when its device had done the work of before the profile that was not recorded; for ops launched while it
+    did, else ``LONG_AGO``."""
+    return np.concatenate([
+        np.where(a.launch < a.start[0], a.start[0], LONG_AGO) if a.begins_occupied else np.full(len(a), LONG_AGO)
+        for a in activities
+    ])  # fmt: skip
 
 
 def _ready(known: Bools, launched: I64, freed: I64, awaited: I64) -> I64:
@@ -233,24 +243,49 @@ def _waits(facts: Facts, ops: Ops, calls: I32, lines: I32) -> Waits:
     """Each host wait with the op it waited for: that of its own call, else the last to end before it returned."""
     trace, waits = facts.trace, facts.host.waits
     launch = np.where(ops.call >= 0, trace.slices.start_ns[calls[ops.call]], LONG_AGO)
+    queued, usual = _queue_waits(facts)
     silent = _silent_waits(facts, ops, calls, launch, lines)
-    slices = np.concatenate((waits.slice, np.full(silent[0].size, -1, np.int32)))
-    start, end = np.concatenate((waits.start, silent[0])), np.concatenate((waits.end, silent[1]))
-    line = np.concatenate((lines[waits.track], np.zeros(silent[0].size, np.int32)))
+    size, none = waits.slice.size, np.full(silent[0].size, -1, np.int32)
+    callers = np.concatenate((waits.slice, queued, none))
+    begun, took = trace.slices.start_ns[queued], trace.slices.dur_ns[queued]
+    start = np.concatenate((waits.start, begun, silent[0]))
+    end = np.concatenate((waits.end, begun + took, silent[1]))
+    line = np.concatenate((lines[waits.track], lines[trace.slices.track[queued]], np.zeros(none.size, np.int32)))
     op = _last_launched(np.argsort(ops.end, kind="stable"), ops.end, launch, start, end)
-    own_op, for_start = _own_ops(facts, ops, calls, slices)
+    own_op, for_start = _own_ops(facts, ops, calls, np.concatenate((waits.slice, np.full(queued.size, -1), none)))
     op = np.where(own_op >= 0, own_op, op)
     # A copy that found its stream idle was held up by nothing but its own staging.
     op = np.where(for_start & (ops.launch[own_op] > start), NONE, op)
     until = np.where(for_start, ops.start[op], ops.end[op])
     blocked, duration, after = (op >= 0) & (until > start), end - start, end - until
-    names = np.where(slices >= 0, trace.slices.name[slices], -1)
+    names = np.where(callers >= 0, trace.slices.name[callers], -1)
     kinds = np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.int64)
     back = _mean(after, blocked & (after >= 0) & (after <= LATENCY_CAP_NS), kinds, 0)
     back = np.where(blocked & (after > LATENCY_CAP_NS), after, back)
     idle = _mean(duration, ~blocked & (duration <= LATENCY_CAP_NS), kinds, 0)
+    idle[size : size + queued.size] = usual
     own = np.where(blocked, np.minimum(idle, duration), duration)
+    slices = np.where(_lasts(facts, callers, size), -1, callers).astype(np.int32)
     return Waits(slices, start, end, line, own, back, np.where(op >= 0, op, NONE).astype(np.int32), for_start)
+
+
+def _queue_waits(facts: Facts) -> tuple[I32, I64]:
+    """Launches that waited for room in a device's queue, and what they take where there is some."""
+    found = [(queue.slice, queue.usual_ns) for queue in facts.full_queues]
+    slices, usual = (np.concatenate(part) for part in zip((np.empty(0, np.int32), iv.EMPTY[0]), *found, strict=True))
+    slices, first = np.unique(slices, return_index=True)
+    other = ~np.isin(slices, facts.host.waits.slice)
+    return slices[other].astype(np.int32), usual[first][other]
+
+
+def _lasts(facts: Facts, callers: I32, waits: int) -> Bools:
+    """Which waits no change of the program takes away: those for work that was not recorded, and for room in a queue.
+    The first ``waits`` are the host's own."""
+    lasts = np.arange(callers.size) >= waits
+    for activity in facts.activities:
+        found = iv.covered_between(activity.unrecorded, facts.host.waits.start, facts.host.waits.end)
+        lasts[:waits] |= found > 0
+    return lasts
 
 
 def _silent_waits(facts: Facts, ops: Ops, calls: I32, launch: I64, lines: I32) -> iv.Intervals:

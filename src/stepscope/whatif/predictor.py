@@ -94,6 +94,6 @@ def _residual_share(facts: Facts, ops: Ops) -> float:
         late = iv.union((start - residual)[residual > 0], start[residual > 0])
         rows = np.array(facts.used_rows(account), np.intp)
         windows: iv.Intervals = (account.rows.bounds[rows], account.rows.bounds[rows + 1])
-        kept += iv.measure(iv.intersect(iv.subtract(late, activity.busy), iv.union(*windows)))
+        kept += iv.measure(iv.intersect(iv.subtract(late, activity.occupied), iv.union(*windows)))
         total += int((windows[1] - windows[0]).sum())
     return kept / total if total else 0.0

@@ -27,7 +27,7 @@ def replay(facts: Facts, graph: Graph, change: Change) -> I64:
             continue
         origin = min(int(start[mine].min()), int(marks[0]))
         ops = assigned(activity, markers)
-        rows = tiled_rows(activity.device, origin, end[mine], ops, marks, markers.gap_after)
+        rows = tiled_rows(activity.device, origin, (start[mine], end[mine]), ops, marks, markers.gap_after)
         for row, step in enumerate(rows.steps):
             if step is not None:
                 longest[step] = max(longest[step], int(rows.bounds[row + 1] - rows.bounds[row]))

@@ -21,6 +21,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     capture.sampled,
     devices.launches_unnumbered,
     devices.launched_before,
+    devices.busy_unrecorded,
     devices.unused,
     steps.host_ran_ahead,
     recorded.host_unrecorded,

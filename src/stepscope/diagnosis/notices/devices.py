@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
@@ -10,9 +12,10 @@ from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, PYTORCH, Part, Remedies, sentence
 from stepscope.hardware.devices import lookup
 from stepscope.limits import UNDIVIDED_SHARE, UNMATCHED_SHARE
+from stepscope.trace import intervals as iv
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Device
-from stepscope.units import format_share
+from stepscope.units import format_ns, format_share
 
 _CUDA = "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`."
 DEVICE_ADVICE: Remedies = {
@@ -97,6 +100,44 @@ def launched_before(facts: Facts) -> Notice | None:
         "Device ops were launched before the profile began; no step is charged for them.",
         count,
     )
+
+
+def busy_unrecorded(facts: Facts) -> Notice | None:
+    """A device worked on what the profile does not hold."""
+    of_device = [(iv.measure(activity.unrecorded), activity) for activity in facts.activities]
+    longest, activity = max(of_device, key=lambda found: found[0], default=(0, None))
+    if activity is None or not longest:
+        return None
+    rows, spans = facts.accounts[facts.activities.index(activity)].rows, activity.unrecorded
+    inside = [at for at, step in enumerate(rows.steps) if step is not None]
+    ends = np.array(inside) + 1
+    in_steps = int(iv.covered_between(spans, rows.bounds[inside], rows.bounds[ends]).sum())
+    shown = _waits_in(facts, spans)
+    where = "It lies before the steps, and no step is charged for it" if not in_steps else (
+        f"{format_ns(in_steps)} of it lie in the steps" if in_steps < longest else "It lies in the steps"
+    )  # fmt: skip
+    advice = (
+        " To record it too, start the profiler where the device has nothing left to do (after a synchronise)."
+        if activity.begins_occupied
+        else ""
+    )
+    return Notice(
+        "device_busy_unrecorded",
+        f"For {format_ns(longest)} the device was busy with work that this profile does not hold: "
+        f"{shown or 'work that was launched did not start'}, and nothing recorded ran. That is not idle time. "
+        f"{where}.{advice}",
+        len(spans[0]),
+    )
+
+
+def _waits_in(facts: Facts, spans: iv.Intervals) -> str:
+    """The call in which the host was blocked longest meanwhile, in words; empty for none."""
+    waits = facts.host.waits
+    blocked = iv.covered_between(spans, waits.start, waits.end)
+    if not blocked.any():
+        return ""
+    at = int(blocked.argmax())
+    return f"the host was blocked in `{facts.trace.name_of(int(waits.slice[at]))}` for {format_ns(int(blocked[at]))}"
 
 
 def unused(facts: Facts) -> Notice | None:
