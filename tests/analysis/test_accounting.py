@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from stepscope.analysis.accounting import check
-from stepscope.analysis.categories import BUSY, CATEGORIES
+from stepscope.analysis.categories import CATEGORIES, RECORDED
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.errors import TraceInvariantError
 from stepscope.trace.tables import Kind
@@ -25,7 +25,7 @@ def assert_exact(facts: Facts) -> None:
         assert (account.parts.sum(axis=1) == np.diff(bounds)).all()
         assert bounds[0] == min(activity.start.min(), facts.markers.start[0])
         assert bounds[-1] == activity.end.max()
-        busy = sum(int(account.parts[:, CATEGORIES.index(category)].sum()) for category in BUSY)
+        busy = sum(int(account.parts[:, CATEGORIES.index(category)].sum()) for category in RECORDED)
         rows = np.isin(trace.slices.kind, (Kind.KERNEL, Kind.COLLECTIVE, Kind.COPY, Kind.MEMSET))
         rows &= trace.tracks.device[trace.slices.track] == activity.device
         spans = sorted(zip(trace.slices.start_ns[rows].tolist(), trace.slices.dur_ns[rows].tolist(), strict=True))

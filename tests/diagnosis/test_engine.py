@@ -6,7 +6,8 @@ import dataclasses
 
 import pytest
 
-from stepscope.analysis.categories import BUSY_ON_ONE_RANK, CATEGORIES, Category
+from stepscope.analysis.categories import CATEGORIES, Category
+from stepscope.analysis.categories import RECORDED as RECORDED_WORK
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import busy_share, mean_parts
 from stepscope.diagnosis import engine
@@ -328,6 +329,7 @@ GROUPS = {
     Category.CHECKPOINT_IO: ("checkpoint_io", "waits for checkpoints"),
     Category.GC: ("gc", "garbage collector"),
     Category.PROFILER: ("profiler", "waits for the profiler itself"),
+    Category.UNRECORDED: ("unrecorded", "works on what this profile does not hold"),
     Category.UNKNOWN_HOST: ("unknown", "reasons the profile does not record"),
     Category.UNKNOWN_DEVICE: ("unknown", "reasons the profile does not record"),
     Category.DEPENDENCY: ("unknown", "reasons the profile does not record"),
@@ -367,7 +369,7 @@ def test_every_category_of_a_device_is_work_or_bounds_a_step():
     assert device_only - WORK - set(GROUPS) <= {Category.TRANSFER}
 
 
-@pytest.mark.parametrize("category", sorted(WORK & set(BUSY_ON_ONE_RANK)))
+@pytest.mark.parametrize("category", sorted(WORK & set(RECORDED_WORK)))
 def test_work_is_never_what_holds_the_step_up(plain: Facts, category: Category):
     assert diagnose(with_parts(plain, 1.0, category, Category.COMPUTE)).bottleneck == "device"
 

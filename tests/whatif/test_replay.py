@@ -37,7 +37,7 @@ CURES: dict[str, Callable[[Facts], Change]] = {
     "sync_chain": every_wait,
     "sync_in_three_places": every_wait,
     "sync_limited": every_wait,
-    "launch_bound": changes.without_launch_gaps,
+    "launch_bound": changes.without_dispatch,
     "exposed_copy": lambda facts: changes.without_copies(facts, Category.COPY_H2D),
     "copy_staging": lambda facts: changes.without_copies(facts, Category.COPY_H2D),
     "python_between_steps": host(Category.PYTHON),
@@ -133,8 +133,6 @@ TOLD = {
     "a100_rank1_of_128": "missing inside",
     "cpu_only_no_device": "no device",
     "cpu_only_rank34_of_300": "no device",
-    "mi300_vllm_decode": "nothing recorded says",
-    "mi300_vllm_prefilldecode": "nothing recorded says",
 }
 """Real profiles that cannot be replayed, and part of why."""
 

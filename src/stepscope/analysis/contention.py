@@ -49,16 +49,23 @@ class Contention:
 
 
 def contention(
-    trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...], activities: list[DeviceActivity]
+    trace: Trace,
+    host: HostActivity,
+    markers: Markers,
+    used: tuple[int, ...],
+    activities: list[DeviceActivity],
+    blocked: I32,
 ) -> Contention | None:
-    """The contrast, None where there is none or too few calls to see one."""
+    """The contrast, None where there is none or too few calls to see one; ``blocked`` are launches that waited for room
+    in a queue."""
     found = takings(trace, host, markers, used)
     spans = by_stage(trace, found.own, np.flatnonzero(found.preparing))
     working = [part for (_, stage), part in spans.items() if stage != WAITING]
     threads = len({thread for thread, _ in spans})
     if threads < CONTENTION_THREADS:
         return None
-    ops = _ops(trace, host, markers, used, activities)
+    waits = np.concatenate((host.waits.slice, blocked))
+    ops = _ops(trace, waits, markers, used, activities)
     start, length = trace.slices.start_ns[ops], trace.slices.dur_ns[ops]
     beside = np.zeros(ops.size)
     for part in working:
@@ -86,14 +93,14 @@ def contention(
 
 
 def _ops(
-    trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...], activities: list[DeviceActivity]
+    trace: Trace, waiting: I32, markers: Markers, used: tuple[int, ...], activities: list[DeviceActivity]
 ) -> Rows:
     """Outermost ops and calls of the launching threads in the used steps that wait for nothing."""
     slices = trace.slices
     launching = np.unique(np.concatenate([np.empty(0, np.int32), *(a.thread[a.launched] for a in activities)]))
     chosen = np.isin(slices.kind, (Kind.HOST_OP, Kind.RUNTIME_CALL)) & np.isin(slices.track, launching)
     waits = np.zeros(len(slices), np.bool_)
-    waits[host.waits.slice] = True
+    waits[waiting] = True
     chosen &= outermost(chosen, slices.parent) == np.arange(len(slices))
     step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
     chosen &= ~waits & ~holding(waits, slices.parent) & np.isin(step, used)

@@ -278,7 +278,8 @@ class Facts:
     @cached_property
     def contention(self) -> Contention | None:
         """Ops of launching threads that loader threads hold up; None where no contrast shows it."""
-        return contention(self.trace, self.host, self.markers, self.used, self.activities)
+        blocked = np.concatenate([np.empty(0, np.int32), *(queue.slice for queue in self.full_queues)])
+        return contention(self.trace, self.host, self.markers, self.used, self.activities, blocked)
 
     @cached_property
     def inputs(self) -> InputRanges | None:

@@ -66,7 +66,7 @@ def targets(facts: Facts, diagnosis: Diagnosis) -> list[Target]:
 
 def _change(facts: Facts, category: Category) -> Change | None:
     if category is Category.LAUNCH:
-        return changes.without_launch_gaps(facts)
+        return changes.without_dispatch(facts)
     if category is Category.SYNC:
         return changes.without_all_waits(facts)
     if category in _COPIES:
@@ -118,7 +118,7 @@ def what_if(facts: Facts, diagnosis: Diagnosis, names: Sequence[str], every: int
         listed = ", ".join(known) or "nothing"
         raise UsageError(f"{unknown[0]}: cannot be taken out of this profile, which has {listed}")
     chosen = [known[name] for name in names]
-    saving = replayed.saving_ns(reduce(or_, (target.change for target in chosen), Change()))
+    saving = replayed.saving_ns(reduce(or_, (target.change for target in chosen)))
     saving = round(saving * (every - 1) / every) if every > 1 else saving
     title = chosen[0].title if len(chosen) == 1 else "all of them"
     return Prediction(tuple(names), title, step, max(step - saving, 0))

@@ -30,6 +30,9 @@ class Change:
     beside_ns: dict[tuple[int, str], int] = field(default_factory=dict)
     """Device and what now runs beside its other work -> the time that is its own: links carry one thing at a time, so a
     step takes no less than all that runs there."""
+    most_ns: int | None = None
+    """By itself it saves no more per step: the idle time it ends. What else it takes away held nothing up, but would
+    once something else is different, so that this bound is not one of changes together."""
 
     @property
     def least_ns(self) -> int:
@@ -40,7 +43,10 @@ class Change:
         return max(self.floor_ns, *on_device.values(), 0)
 
     def __or__(self, other: Change) -> Change:
-        """Both changes at once; an op takes the shorter of its durations and the larger of its charges."""
+        """Both changes at once; an op takes the shorter of its durations and the larger of its charges.
+
+        ``Change() | change`` is the change without its ``most_ns``.
+        """
         host = {track: _either(self.host.get(track), other.host.get(track)) for track in {*self.host, *other.host}}
         ops = [ns for ns in (self.op_ns, other.op_ns) if ns is not None]
         charges = [ns for ns in (self.charge_ns, other.charge_ns) if ns is not None]

@@ -77,21 +77,26 @@ def _same_site(facts: Facts, slices: tuple[int, ...], sites: I64) -> I32:
     return waits[np.isin(sites, sites[np.isin(waits, slices)])]
 
 
-def without_launch_gaps(facts: Facts) -> Change:
-    """One launch runs what many do now, so that ops follow each other: the host time goes in which a device had run dry
-    between two launches. What else dispatching takes stays, since no graph or compiler takes all of it away, and so do
-    ops that compute on the host and functions that launch nothing.
+def without_dispatch(facts: Facts) -> Change:
+    """One launch runs what many do now: nothing is dispatched op by op any more, so that ops follow each other and the
+    host holds up no cure that comes after. By itself that saves no more than the waiting for launches it ends.
+
+    Left is what is no dispatching of ops: what the host does for any other cause, ops that compute on it, functions
+    that launch nothing, and what it takes over ``LAUNCH_GAP_NS`` for while a device waits.
     """
-    spans = iv.EMPTY
+    stays, most = _joined(facts.host_op_time, facts.silent_time), 0
     for account in facts.working:
         assert account.idle is not None
         gaps, pieces = account.idle.gaps, account.idle.pieces
-        short = (gaps.end - gaps.start <= LAUNCH_GAP_NS)[pieces.gap]
-        chosen = short & np.isin(pieces.category, (Category.LAUNCH.code, Category.LAUNCH_LATENCY.code))
-        waiting = pieces.start[chosen], pieces.end[chosen]
-        spans = iv.union(*(np.concatenate(part) for part in zip(spans, waiting, strict=True)))
-    spans = iv.subtract(iv.subtract(spans, facts.host_op_time), facts.silent_time)
-    return Change(host=dict.fromkeys(facts.launching_tracks, spans))
+        launching = np.isin(pieces.category, (Category.LAUNCH.code, Category.LAUNCH_LATENCY.code))
+        long = (gaps.end - gaps.start > LAUNCH_GAP_NS)[pieces.gap]
+        waiting = pieces.start[launching & long], pieces.end[launching & long]
+        stays = _joined(stays, waiting)
+        row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
+        ended = launching & ~long & np.isin(row, facts.used_rows(account))
+        most = max(most, facts.per_step(int((pieces.end - pieces.start)[ended].sum())))
+    spans = {track: iv.subtract(_alone(facts, track, Category.LAUNCH), stays) for track in facts.launching_tracks}
+    return Change(host=spans, most_ns=most)
 
 
 def waits_of_copies(facts: Facts, calls: I32) -> Rows:
@@ -205,3 +210,7 @@ def _alone(facts: Facts, track: int, cause: Category) -> iv.Intervals:
     for earlier in HOST_CAUSES[: HOST_CAUSES.index(cause)]:
         spans = iv.subtract(spans, facts.host.time(track, earlier))
     return spans
+
+
+def _joined(*sets: iv.Intervals) -> iv.Intervals:
+    return iv.union(*(np.concatenate(part) for part in zip(*sets, strict=True)))

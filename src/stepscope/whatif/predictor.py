@@ -35,7 +35,8 @@ class Predictor:
     def saving_ns(self, change: Change) -> int:
         """What a change gains per used step; never negative."""
         left = max(_mean(self.facts, self.graph, change), change.least_ns)
-        return max(round(self.unchanged_ns - left), 0)
+        saved = max(round(self.unchanged_ns - left), 0)
+        return saved if change.most_ns is None else min(saved, change.most_ns)
 
     def step_ns(self, change: Change) -> int:
         """The mean used step under a change, which may be longer than the measured one."""

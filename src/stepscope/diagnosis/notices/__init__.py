@@ -24,6 +24,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     devices.busy_unrecorded,
     devices.unused,
     steps.host_ran_ahead,
+    steps.launch_queue_full,
     recorded.host_unrecorded,
     recorded.no_lines,
     capture.slows_host,

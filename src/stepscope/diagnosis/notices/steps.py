@@ -21,9 +21,9 @@ from stepscope.diagnosis.remedies import (
     Remedies,
     remedy,
 )
-from stepscope.limits import AHEAD_SHARE, FEW_STEPS, LITTLE_TIME_NS, START_UP_SHARE, WARM_UP_FACTOR
+from stepscope.limits import AHEAD_SHARE, FEW_STEPS, HOST_SHARE, LITTLE_TIME_NS, START_UP_SHARE, WARM_UP_FACTOR
 from stepscope.trace.tables import Kind
-from stepscope.units import format_ns
+from stepscope.units import format_count, format_ns
 
 STEP_ADVICE: Remedies = {
     PYTORCH: "Call `prof.step()` once per iteration to have steps.",
@@ -208,4 +208,24 @@ def host_ran_ahead(facts: Facts) -> Notice | None:
         "host_ran_ahead",
         f"The host runs ahead of the device: at the end of the steps {format_ns(backlog)} of "
         "work was still queued. Host time per step is then not the step's time.",
+    )
+
+
+def launch_queue_full(facts: Facts) -> Notice | None:
+    """Launches wait for room in the device's queue: host time that is none."""
+    blocked, count = 0, 0
+    for queue in facts.full_queues:
+        start = facts.trace.slices.start_ns[queue.slice]
+        step = np.searchsorted(facts.markers.start, start, "right") - 1
+        inside = np.isin(step, facts.used)
+        blocked, count = blocked + int(queue.blocked_ns[inside].sum()), count + int(inside.sum())
+    if not count or blocked < HOST_SHARE * facts.used_ns:
+        return None
+    depth = max(queue.depth for queue in facts.full_queues)
+    return Notice(
+        "launch_queue_full",
+        f"The host is as far ahead as the device lets it be: launches wait {format_ns(facts.per_step(blocked))} per "
+        f"step for room behind some {format_count(depth)} others. That is waiting for the device and no work of the "
+        "host, however long the calls look.",
+        count,
     )

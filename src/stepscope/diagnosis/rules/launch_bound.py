@@ -23,7 +23,7 @@ from stepscope.diagnosis.remedies import LAUNCH, OPTIMIZER, ZERO_GRAD, remedy
 from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
 from stepscope.trace.tables import I64, NULL
 from stepscope.units import format_ns, format_times
-from stepscope.whatif.changes import without_launch_gaps
+from stepscope.whatif.changes import without_dispatch
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -66,7 +66,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
         title=f"The device waits for the host to {_launch(facts, activity.device)}",
         cost_ns_per_step=cost,
         saving_ns_per_step=max(cost - facts.per_step(waiting.size * _floor(gaps)), 0),
-        change=without_launch_gaps(facts),
+        change=without_dispatch(facts),
         basis="modelled",
         why=(
             f"{format_times(waiting.size / len(facts.used))} per step the device runs dry before the next launch: half "
