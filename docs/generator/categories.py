@@ -41,8 +41,8 @@ DEFINITIONS: dict[Category, str] = {
     Category.COLLECTIVE_WAIT: "The part of a collective spent waiting for the last rank to arrive.",
     Category.COLLECTIVE_TRANSFER: "The part of a collective in which data moves.",
     Category.UNRECORDED: "The device worked on what the profile does not hold: ops were launched and did not start, or "
-    f"the host was blocked in a wait for the device, for {format_ns(UNRECORDED_NS)} or more in which nothing recorded ran. "
-    "Before a device's first op it belongs to no step.",
+    f"the host was blocked in a wait for the device, for {format_ns(UNRECORDED_NS)} or more in which nothing recorded "
+    "ran. Before a device's first op it belongs to no step.",
     Category.INPUT: "The launching thread was inside a data loader's `next` or another input range: reading, decoding, "
     "transforming, collating.",
     Category.SYNC: "The host had been blocked in a wait for the device (`.item()`, `nonzero`, `synchronize`, a "

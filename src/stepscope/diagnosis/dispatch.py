@@ -16,6 +16,7 @@ from stepscope.limits import LAUNCH_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.whatif.change import Change
+from stepscope.whatif.changes import without_dispatch_of
 
 _CAUSES = (Category.LAUNCH, Category.LAUNCH_LATENCY)
 """What compiled code does without: handing ops over one by one, with the framework's own Python between them. A stretch
@@ -27,13 +28,14 @@ class Dispatch:
     """Idle time that ended with some ops and was spent dispatching them."""
 
     cost_ns_per_step: int
-    spans: iv.Intervals
+    calls: I32
+    """The calls that launch the ops."""
     places: tuple[Place, ...]
     """Where the ops are launched, by the time they were waited for."""
 
     def change(self, facts: Facts) -> Change:
-        """The launching threads do not spend that time."""
-        return Change(host=dict.fromkeys(facts.launching_tracks, self.spans))
+        """Nothing is dispatched for these calls."""
+        return without_dispatch_of(facts, self.calls, self.cost_ns_per_step)
 
 
 def waited_for(
@@ -50,9 +52,9 @@ def waited_for(
     counted &= chosen[op_of]
     start, end = pieces.start[counted], pieces.end[counted]
     length = dispatching(facts, start, end)
-    spans = iv.subtract(iv.union(start, end), not_dispatching(facts))
     calls = activity.call[op_of[counted]].astype(np.int32)
-    return Dispatch(facts.per_step(int(length.sum())), spans, find_places(facts.locator, calls, length))
+    launching = np.unique(activity.call[chosen & activity.launched]).astype(np.int32)
+    return Dispatch(facts.per_step(int(length.sum())), launching, find_places(facts.locator, calls, length))
 
 
 def waiting_for_launches(facts: Facts, account: Account) -> tuple[I64, I64, I32, I32]:

@@ -84,19 +84,39 @@ def without_dispatch(facts: Facts) -> Change:
     Left is what is no dispatching of ops: what the host does for any other cause, ops that compute on it, functions
     that launch nothing, and what it takes over ``LAUNCH_GAP_NS`` for while a device waits.
     """
-    stays, most = _joined(facts.host_op_time, facts.silent_time), 0
+    stays, most = _dispatches_nothing(facts), 0
     for account in facts.working:
         assert account.idle is not None
         gaps, pieces = account.idle.gaps, account.idle.pieces
         launching = np.isin(pieces.category, (Category.LAUNCH.code, Category.LAUNCH_LATENCY.code))
         long = (gaps.end - gaps.start > LAUNCH_GAP_NS)[pieces.gap]
-        waiting = pieces.start[launching & long], pieces.end[launching & long]
-        stays = _joined(stays, waiting)
+        stays = _joined(stays, (pieces.start[launching & long], pieces.end[launching & long]))
         row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
         ended = launching & ~long & np.isin(row, facts.used_rows(account))
         most = max(most, facts.per_step(int((pieces.end - pieces.start)[ended].sum())))
     spans = {track: iv.subtract(_alone(facts, track, Category.LAUNCH), stays) for track in facts.launching_tracks}
     return Change(host=spans, most_ns=most)
+
+
+def without_dispatch_of(facts: Facts, calls: I32, most_ns: int) -> Change:
+    """The same for some launching calls: what their threads dispatch from the launch before each until it returns."""
+    slices, stays = facts.trace.slices, _dispatches_nothing(facts)
+    every = np.unique(np.concatenate([a.call[a.launched] for a in facts.activities]))
+    spans = {}
+    for track in facts.launching_tracks:
+        own = every[slices.track[every] == track]
+        own = own[np.argsort(slices.start_ns[own], kind="stable")]
+        end = slices.start_ns[own] + slices.dur_ns[own]
+        chosen = np.isin(own, calls)
+        before = np.append(slices.start_ns[own[:1]], end[:-1])
+        spans[track] = iv.intersect(
+            iv.subtract(_alone(facts, track, Category.LAUNCH), stays), iv.union(before[chosen], end[chosen])
+        )
+    return Change(host=spans, most_ns=most_ns)
+
+
+def _dispatches_nothing(facts: Facts) -> iv.Intervals:
+    return _joined(facts.host_op_time, facts.silent_time)
 
 
 def waits_of_copies(facts: Facts, calls: I32) -> Rows:
