@@ -9,29 +9,17 @@ import pytest
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.what_if import what_if
-from stepscope.whatif.change import Change
-from stepscope.whatif.changes import scaled_kernels, without_dispatch
-from stepscope.whatif.predictor import Predictor, predictor
+from stepscope.whatif.changes import without_dispatch
 from tests.kit.loop import run
 from tests.kit.plan import Plan
 from tests.support import trace_of
+from tests.whatif.changed import faster, replayed
 
 EAGER = Plan(steps=6, forward=60, backward=60, optimizer=20, dispatch_us=80, kernel_us=60)
 
 
 def simulated(plan: Plan) -> Facts:
     return analyse(trace_of(run(plan).machine.events()))
-
-
-def faster(facts: Facts, share: float) -> Change:
-    names = {name for name in facts.trace.strings if "gemm" in name or name.startswith("multi_tensor")}
-    return scaled_kernels(facts, dict.fromkeys(names, share))
-
-
-def replayed(facts: Facts) -> Predictor:
-    found = predictor(facts)
-    assert isinstance(found, Predictor)
-    return found
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.2])

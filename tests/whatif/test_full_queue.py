@@ -6,12 +6,11 @@ import pytest
 
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
-from stepscope.whatif.changes import scaled_kernels
-from stepscope.whatif.predictor import Predictor, predictor
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import US
 from tests.kit.machine import Costs, Machine, Work
 from tests.support import trace_of
+from tests.whatif.changed import faster, replayed
 
 OPS = 400
 KINDS = 13
@@ -30,18 +29,11 @@ def loop(kernel_us: float, *, depth: int = 256, host_us: int = 15, steps: int = 
     return analyse(trace_of(machine.events()))
 
 
-def replayed(facts: Facts) -> Predictor:
-    found = predictor(facts)
-    assert isinstance(found, Predictor)
-    return found
-
-
 @pytest.mark.parametrize("depth", [100, 256, 1024])
 @pytest.mark.parametrize("factor", [0.8, 0.5, 0.25])
 def test_faster_kernels_gain_what_they_gain_without_the_queue_in_the_way(depth: int, factor: float):
     facts = loop(40, depth=depth)
-    change = scaled_kernels(facts, {f"kernel_{kind}": factor for kind in range(KINDS)})
-    predicted = facts.mean_step_ns - replayed(facts).saving_ns(change)
+    predicted = facts.mean_step_ns - replayed(facts).saving_ns(faster(facts, factor))
     assert predicted == pytest.approx(loop(40 * factor, depth=depth).mean_step_ns, rel=0.01)
 
 
