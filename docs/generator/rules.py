@@ -14,7 +14,7 @@ from generator.markdown import section, sentence, table
 from stepscope import jobs, limits
 from stepscope.cluster import notices as job_notices
 from stepscope.cluster.rules import JOB_RULES
-from stepscope.diagnosis import exchange_remedies, matrix_work, verdict
+from stepscope.diagnosis import exchange_remedies, matrix_work, untold, verdict
 from stepscope.diagnosis import remedies as remedies_module
 from stepscope.diagnosis.finding import paragraphs
 from stepscope.diagnosis.notices import NOTICES, recording
@@ -216,7 +216,7 @@ def hints() -> Iterator[tuple[str, str, str]]:
 def notices() -> Iterator[tuple[str, str, str]]:
     """Every notice: about the profile, about its events, about the file."""
     of_profiles = [sys.modules[notice.__module__] for notice in (*NOTICES, *recording.NOTICES)]
-    for module in dict.fromkeys((*of_profiles, job_notices, jobs)):
+    for module in dict.fromkeys((*of_profiles, untold, job_notices, jobs)):
         for call in source.calls(module, "Notice"):
             code, text = call.args[:2]
             if isinstance(code, ast.Constant):

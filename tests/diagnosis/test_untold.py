@@ -8,7 +8,7 @@ from stepscope.analysis.categories import CATEGORIES, HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.evidence import booked
-from stepscope.diagnosis.untold import KINDS, UNTOLD
+from stepscope.diagnosis.untold import KINDS
 from stepscope.limits import UNTOLD_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop
 from tests.kit.builder import TraceDrawing
@@ -17,13 +17,14 @@ from tests.support import read_trace
 
 US = 1_000
 STEP = 4_000
+UNTOLD = "idle_untold"
 OTHERWISE = {Category.UNKNOWN_HOST: "profile_host_unrecorded", Category.PROFILER: "profile_overhead"}
 
 
 def passed_over(facts: Facts, diagnosis: Diagnosis) -> dict[str, float]:
     """Shares of the step, by cause, of which neither a finding nor a notice speaks."""
     codes = {notice.code for notice in diagnosis.notices}
-    if UNTOLD in codes or not facts.activities or not facts.used_ns or "profile_sampled" in codes:
+    if codes & {UNTOLD, "profile_sampled", "profile_too_short"} or not facts.activities or not facts.used_ns:
         return {}
     rules = {finding.rule for finding in diagnosis.findings}
     found = {}

@@ -10,10 +10,9 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import booked
 from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.diagnosis.notices.steps import takes_little
 from stepscope.limits import UNTOLD_SHARE
 from stepscope.units import format_ns, format_share
-
-UNTOLD = "idle_untold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ KINDS = (
           frozenset({"allocator_retries"})),
     _Kind((Category.COPY_STAGING,), "waits for copies to be staged", frozenset(), frozenset({"exposed_copy"})),
     _Kind(
-        (Category.LAUNCH, Category.LAUNCH_LATENCY), "waits for launches, in pieces too small for a finding",
+        (Category.LAUNCH, Category.LAUNCH_LATENCY), "waits for launches",
         _IN_LAUNCHING, _LAUNCHING,
     ),
     _Kind((Category.PYTHON,), "waits for Python code", frozenset({"between_steps"})),
@@ -66,7 +65,7 @@ KINDS = (
 
 def untold(facts: Facts, findings: Iterable[Finding]) -> list[Notice]:
     """A notice of idle time from ``UNTOLD_SHARE`` of the step on, per kind, that findings leave untold."""
-    if not facts.activities or not facts.used_ns or facts.sampling.sampled or facts.device_lost:
+    if not facts.activities or not facts.used_ns or facts.sampling.sampled or facts.device_lost or takes_little(facts):
         return []
     told = list(findings)
     left = [(ns, kind) for kind in KINDS if (ns := _left(facts, kind, told)) * len(facts.used) >= _least(facts)]
@@ -76,7 +75,7 @@ def untold(facts: Facts, findings: Iterable[Finding]) -> list[Notice]:
         f"for {format_ns(ns)} ({format_share(ns * len(facts.used) / facts.used_ns)}) the device {kind.words}"
         for ns, kind in sorted(left, key=lambda each: -each[0])
     ]
-    return [Notice(UNTOLD, f"Of each step no finding explains: {'; '.join(listed)}.")]
+    return [Notice("idle_untold", f"Of each step no finding explains: {'; '.join(listed)}.")]
 
 
 def _least(facts: Facts) -> float:

@@ -21,7 +21,7 @@ from stepscope.trace import intervals as iv
 from stepscope.units import format_ns, format_times
 from stepscope.whatif.change import Change
 
-_FIX: Remedies = {
+_CURE: Remedies = {
     PYTORCH: (
         """\
 Before its first launch compiled code checks its guards and handles every argument, parameters and buffers among them:
@@ -76,7 +76,7 @@ def _finding(facts: Facts, account: Account) -> Finding | None:
             f"{format_ns(cost)} per step, at most {format_ns(int(waited.max()))} at a time. How much of it can go the "
             "profile does not say: the saving is the most to expect." + shares(facts, places, "The waiting")
         ),
-        fix=paragraphs(remedy(_FIX, facts.workload)),
+        fix=paragraphs(remedy(_CURE, facts.workload)),
         basis="modelled",
         confidence="medium",
         cost_ns_per_step=cost,

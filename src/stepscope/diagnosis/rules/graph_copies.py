@@ -24,7 +24,7 @@ from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.change import Change
 from stepscope.whatif.changes import without_ops
 
-_FIX: Remedies = {
+_CURE: Remedies = {
     PYTORCH: (
         """\
 A graph reads fixed addresses, so that every input which moves is copied. Write inputs where the graph reads them (the
@@ -97,7 +97,7 @@ def _finding(
                 "their launches. The saving is that of a step without them."
                 + shares(facts, places, "Their time")
             ),
-            fix=paragraphs(remedy(_FIX, facts.workload)),
+            fix=paragraphs(remedy(_CURE, facts.workload)),
             basis="heuristic",
             confidence="medium",
             cost_ns_per_step=cost,

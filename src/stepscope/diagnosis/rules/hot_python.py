@@ -24,7 +24,7 @@ from stepscope.whatif.change import Change
 _LOOKED_AT = 1_000
 """Calls of a function whose place is looked up: those the device waits for longest."""
 
-_FIX: Remedies = {
+_CURE: Remedies = {
     PYTORCH: """\
 Ask once and keep the answer, outside of the loop: what a walk over the modules finds (their device, their dtype, their
 hooks) does not change from step to step.
@@ -62,7 +62,7 @@ def _finding(facts: Facts, account: Account, silent: Silence) -> Finding:
             f"launch nothing: {'; '.join(_told(facts, function) for function in shown)}. Each time is that of the "
             "function and all that it calls."
         ),
-        fix=paragraphs(remedy(_FIX, facts.workload)),
+        fix=paragraphs(remedy(_CURE, facts.workload)),
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=Change(host=dict(silent.spans)),

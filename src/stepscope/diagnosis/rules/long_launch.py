@@ -27,7 +27,7 @@ from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.trace import intervals as iv
 from stepscope.whatif.change import Change
 
-_FIX: Remedies = {
+_CURE: Remedies = {
     PYTORCH: """\
 Look at what runs there, the longest first: the first use of a library or of a new shape (run one step of each shape
 before it counts), a search for the fastest kernel (`torch.backends.cudnn.benchmark` with shapes that change), many ops
@@ -57,7 +57,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account) -> Findin
         device=account.rows.device,
         title="The device waits more than a millisecond for its next op",
         why=in_words(facts, work, "the host takes more than a millisecond to launch the next op"),
-        fix=paragraphs(remedy(_FIX, facts.workload)),
+        fix=paragraphs(remedy(_CURE, facts.workload)),
         confidence="medium",
         cost_ns_per_step=work.cost_ns_per_step,
         saving_ns_per_step=work.cost_ns_per_step,
