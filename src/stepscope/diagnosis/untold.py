@@ -65,7 +65,8 @@ KINDS = (
 
 def untold(facts: Facts, findings: Iterable[Finding]) -> list[Notice]:
     """A notice of idle time from ``UNTOLD_SHARE`` of the step on, per kind, that findings leave untold."""
-    if not facts.activities or not facts.used_ns or facts.sampling.sampled or facts.device_lost or takes_little(facts):
+    lost = facts.device_lost or any(loss.code == "time_out_of_range" for loss in facts.trace.completeness.losses)
+    if not facts.activities or not facts.used_ns or facts.sampling.sampled or lost or takes_little(facts):
         return []
     told = list(findings)
     left = [(ns, kind) for kind in KINDS if (ns := _left(facts, kind, told)) * len(facts.used) >= _least(facts)]
