@@ -368,6 +368,7 @@ all_to_all     -        void deep_ep::intranode::notify_dispatch<8>(P)
 barrier        -        void deep_ep::intranode::barrier<8>(int**, int)
 all_to_all     -        _ZN7deep_ep9intranode8dispatchILi8ELi768ELi4096EEEvP4int4
 all_to_all     -        void primus_turbo::deep_ep::intranode::dispatch<8, 768, 4096>(P)
+all_to_all     -        void internode_ll::dispatch<true, 7168>(P)
 all_to_all     -        uccl::intranode::cached_notify_combine(P)
 all_to_all     -        void nixl_ep::dispatch<true>(P)
 all_to_all     -        void hybrid_ep::combine_kernel<8>(P)

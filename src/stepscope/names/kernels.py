@@ -126,7 +126,8 @@ _REDUCING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE
 _LIBRARY = re.compile(
     r"^(?:void )?(?:nccl|rccl|msccl(?!pp)|gloo:|oneccl|ccl::|hccl|hcom_|c10d::|nvshmem|rocshmem)")
 _NAMESPACE = re.compile(
-    r"(?:^|::|void )(?:deep_ep|uccl|nixl_ep|hybrid_ep|mori|mscclpp|rocshmem|nvshmem_extension|symmetric_memory)::")
+    r"(?:^|::|void )(?:deep_ep|uccl|nixl_ep|hybrid_ep|mori|mscclpp|rocshmem|nvshmem_extension|symmetric_memory"
+    r"|intranode|internode(?:_ll)?)::")
 _CUSTOM = re.compile(
     r"cross_device_reduce|(?<!warp)(?<!warp_)(?<!block)(?<!block_)(?<!cta)(?<!cta_)(?<!wave)(?<!wave_)(?<!quad)"
     r"(?<!quad_)(?<!thread)(?<!thread_)(?:all_?reduce|all_?gather|reduce_?scatter)|all_?to_?all|userbuffers_"
