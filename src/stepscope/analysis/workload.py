@@ -14,13 +14,14 @@ import numpy as np
 
 from stepscope.analysis.phases import Phase
 from stepscope.hardware.devices import lookup
+from stepscope.names.in_use import Feature, in_use
 from stepscope.names.purposes import Purpose, infers, serves, trains, trains_on_device, vendor_of_call, vendor_of_device
 from stepscope.names.versions import Range, Version, of_date, of_names
 from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Device, Trace
 
-__all__ = ["Purpose", "Version", "Workload", "workload_of"]
+__all__ = ["Feature", "Purpose", "Version", "Workload", "workload_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Workload:
     """The framework is of this version or an earlier one."""
     vendors: frozenset[str] = frozenset()
     """Who made the devices; empty where that is not known."""
+    uses: frozenset[Feature] = frozenset()
+    """What the profile shows in use; what is not among it may be in use all the same."""
 
     def is_for(self, purposes: Iterable[Purpose]) -> bool:
         """Whether the program may be for one of some purposes."""
@@ -66,6 +69,7 @@ def workload_of(trace: Trace, phases: list[dict[Phase, int]], *, is_capture: boo
         oldest=versions.oldest,
         newest=versions.newest,
         vendors=_vendors(trace),
+        uses=in_use(names),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stepscope.analysis.workload import Purpose, Version, Workload
+from stepscope.analysis.workload import Feature, Purpose, Version, Workload
 
 PYTORCH, JAX, TENSORFLOW, TORCH_XLA = "PyTorch", "JAX", "TensorFlow", "PyTorch/XLA"
 TRAINS = (Purpose.TRAINING,)
@@ -30,6 +30,10 @@ class Part:
     """Who made the device."""
     before: Version | None = None
     """The framework is known to be older: the equivalent of something that came with this version."""
+    given: tuple[Feature, ...] = ()
+    """What the profile shows in use, all of it."""
+    unless: tuple[Feature, ...] = ()
+    """What the profile does not show in use: it is what the text suggests."""
     certain: bool = False
     """Purpose and make must be known to be these: for what another part says of all others."""
 
@@ -40,7 +44,9 @@ class Part:
         if self.certain and self.vendors and not workload.vendors:
             return False
         return (
-            (not self.purposes or workload.is_for(self.purposes))
+            workload.uses.issuperset(self.given)
+            and workload.uses.isdisjoint(self.unless)
+            and (not self.purposes or workload.is_for(self.purposes))
             and (self.since is None or workload.may_be_since(self.since))
             and (self.before is None or workload.is_before(self.before))
             and (not self.vendors or workload.may_run_on(self.vendors))

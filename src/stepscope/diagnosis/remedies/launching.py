@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.workload import Purpose
+from stepscope.analysis.workload import Feature, Purpose
 from stepscope.diagnosis.remedies.fitting import (
     INFERS,
     JAX,
@@ -29,6 +29,20 @@ LAUNCH: Remedies = {
             '    model = torch.compile(model, mode="reduce-overhead")  # fused kernels, one graph',
             purposes=RUNS,
             since=(2, 0),
+            unless=(Feature.COMPILED,),
+        ),
+        Part(
+            '    model = torch.compile(model, mode="reduce-overhead")  # what is compiled, as one graph',
+            purposes=RUNS,
+            since=(2, 0),
+            given=(Feature.COMPILED,),
+            unless=(Feature.GRAPHS,),
+        ),
+        Part(
+            "    step = torch.compile(step)  # what still runs outside of compiled code and graphs, too",
+            purposes=RUNS,
+            since=(2, 0),
+            given=(Feature.COMPILED, Feature.GRAPHS),
         ),
         Part(
             "    graph = torch.cuda.CUDAGraph()  # capture a step once, graph.replay() from then on",
@@ -82,17 +96,27 @@ OPTIMIZER: Remedies = {
             "    optimizer = {name}(params, fused=True)  # or foreach=True, if it has them",
             purposes=TRAINS,
             since=(2, 0),
+            unless=(Feature.FUSED, Feature.FOREACH),
+        ),
+        Part(
+            "    optimizer = {name}(params, fused=True)  # if it has it, in place of foreach",
+            purposes=TRAINS,
+            since=(2, 0),
+            given=(Feature.FOREACH,),
+            unless=(Feature.FUSED,),
         ),
         Part(
             "    optimizer = {name}(params, foreach=True)  # if it has it",
             purposes=TRAINS,
             since=(1, 12),
             before=(2, 0),
+            unless=(Feature.FUSED, Feature.FOREACH),
         ),
         Part(
             "    optimizer = torch.optim._multi_tensor.{name}(params)  # if it is there",
             purposes=TRAINS,
             before=(1, 12),
+            unless=(Feature.FUSED, Feature.FOREACH),
         ),
     ),
     None: "",
@@ -202,6 +226,31 @@ Leave less of it to Python: one update of all parameters, and a compiled model.
     model = torch.compile(model)""",
             purposes=TRAINS,
             since=(2, 0),
+            unless=(Feature.FUSED, Feature.COMPILED),
+        ),
+        Part(
+            """\
+Leave less of it to Python: one update of all parameters.
+    optimizer = torch.optim.AdamW(..., fused=True)""",
+            purposes=TRAINS,
+            since=(2, 0),
+            given=(Feature.COMPILED,),
+            unless=(Feature.FUSED,),
+        ),
+        Part(
+            """\
+Leave less of it to Python: a compiled model.
+    model = torch.compile(model)""",
+            purposes=TRAINS,
+            since=(2, 0),
+            given=(Feature.FUSED,),
+            unless=(Feature.COMPILED,),
+        ),
+        Part(
+            "Leave less of it to Python: compile the whole step, not only parts of it.",
+            purposes=TRAINS,
+            since=(2, 0),
+            given=(Feature.FUSED, Feature.COMPILED),
         ),
         Part(
             """\

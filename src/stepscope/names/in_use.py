@@ -1,0 +1,55 @@
+"""What a program uses already, as the names in its profile show: advice must not suggest it.
+
+Sources: torch/optim (``_foreach_*``, ``_fused_adam_`` …), aten/src/ATen/native/cuda/fused_*.cu, Apex and DeepSpeed
+(``FusedAdam``, ``multi_tensor_adam``), names/compiled_code.py, names/calls.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+
+from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.compiled_code import is_compiled
+
+
+class Feature(StrEnum):
+    """Something that makes a program faster."""
+
+    FOREACH = "foreach"
+    """An optimizer that updates many parameters per op."""
+    FUSED = "fused"
+    """An optimizer that updates all parameters in one kernel."""
+    COMPILED = "compiled"
+    """Code made by ``torch.compile``."""
+    GRAPHS = "graphs"
+    """Graphs of kernels, launched as one."""
+
+
+# Norms, copies and zeroing of many tensors are not the optimizer's update.
+_FOREACH = re.compile(r"aten::_foreach_(?!norm|copy|zero|max)")
+_FUSED = re.compile(
+    r"aten::_fused_(?:adam|sgd|adagrad)|Fused(?:Adam|Sgd|Adagrad)MathFunctor|multi_tensor_(?:distopt_)?(?:fused_)?adam"
+    r"|Optimizer\.step#(?:Fused|DeepSpeedCPU)"
+)
+
+
+def in_use(names: Iterable[str]) -> frozenset[Feature]:
+    """What some names of ops, kernels, ranges and calls give away.
+
+    >>> sorted(in_use(["aten::_foreach_add_", "cudaGraphLaunch"])), in_use(["aten::_foreach_norm"])
+    ([<Feature.FOREACH: 'foreach'>, <Feature.GRAPHS: 'graphs'>], frozenset())
+    """
+    found: set[Feature] = set()
+    for name in names:
+        text = name[:2_048]
+        if _FOREACH.match(text):
+            found.add(Feature.FOREACH)
+        elif _FUSED.search(text):
+            found.add(Feature.FUSED)
+        elif is_compiled(text):
+            found.add(Feature.COMPILED)
+        elif classify_call(text[:200]).role is CallRole.GRAPH_LAUNCH:
+            found.add(Feature.GRAPHS)
+    return frozenset(found)
