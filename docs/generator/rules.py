@@ -200,7 +200,9 @@ def condition(part: remedies_module.Part) -> str:
     since = f"from {part.since[0]}.{part.since[1]}" if part.since else ""
     before = f"before {part.before[0]}.{part.before[1]}" if part.before else ""
     purposes = "no training" if part.purposes == remedies_module.INFERS else " or ".join(part.purposes)
-    told = ", ".join(filter(None, [since, before, purposes, " or ".join(part.vendors)]))
+    given = f"where {' and '.join(part.given)} is in use" if part.given else ""
+    unless = f"unless {' or '.join(part.unless)} is in use" if part.unless else ""
+    told = ", ".join(filter(None, [since, before, purposes, " or ".join(part.vendors), given, unless]))
     return f"({told}){chr(10) * 2 if part.text.startswith('    ') else ' '}" if told else ""
 
 
