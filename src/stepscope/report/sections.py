@@ -76,7 +76,7 @@ def _minor(findings: list[dict[str, Any]]) -> Section:
     ]
     fix = number("a fix saves"), number("with those above fixed")
     columns = (name("what"), number("per step"), *fix, place("where"))
-    more = any((item["saving_ns_per_step"] or 0) > item["cost_ns_per_step"] for item in findings)
+    more = any((item["saving_ns_per_step"] or 0) > (item["cost_ns_per_step"] or 0) for item in findings)
     note = "a fix saves more than its own time where what comes after can then begin earlier" if more else ""
     return Section("Little or nothing to gain", columns, rows, note)
 
