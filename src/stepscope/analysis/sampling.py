@@ -37,7 +37,7 @@ class Sampling:
         )
 
 
-def sampling_of(trace: Trace, activities: list[DeviceActivity], captured: Bools | None = None) -> Sampling:
+def sampling_of(trace: Trace, activities: list[DeviceActivity], captured: Bools) -> Sampling:
     """Measure what has no partner between the first and the last matched launch; what was ``captured`` into a graph did
     not run."""
     ops = unmatched = unnumbered = 0
@@ -52,13 +52,13 @@ def sampling_of(trace: Trace, activities: list[DeviceActivity], captured: Bools 
     return Sampling(unmatched / ops, _launches_without_op(trace, captured), _holes(trace), unnumbered / ops)
 
 
-def _launches_without_op(trace: Trace, captured: Bools | None) -> float:
+def _launches_without_op(trace: Trace, captured: Bools) -> float:
     slices, calls = trace.slices, trace.launches.call
     if len(calls) == 0:
         return 0.0
     times = slices.start_ns[calls]
     inside = (slices.kind == Kind.RUNTIME_CALL) & (slices.correlation != NULL)
-    inside &= True if captured is None else ~captured
+    inside &= ~captured
     inside &= (slices.start_ns >= times.min()) & (slices.start_ns <= times.max())
     rows = np.flatnonzero(inside)
     launching = rows[mapped(slices.name[rows], trace.strings, _launches, np.bool_)]

@@ -35,7 +35,9 @@ def with_unrecorded(
 ) -> list[DeviceActivity]:
     """The activities, each with the time in which its device worked on what was not recorded."""
     by_call = bool(np.isin(trace.launches.basis, (LaunchBasis.CORRELATION, LaunchBasis.GRAPH)).all())
-    if not activities or not by_call or len(trace.xla_ops) or sampling_of(trace, activities).sampled:
+    if not activities or not by_call or len(trace.xla_ops):
+        return activities
+    if sampling_of(trace, activities, host.once.captured).sampled:
         return activities
     awaited = awaited_ends(trace, activities)
     found = []
