@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.workload import Purpose
 from stepscope.cluster.bandwidth import Traffic, traffic
 from stepscope.cluster.job import JobFacts, combine
 from stepscope.cluster.partial import reduce
@@ -25,7 +26,8 @@ def of_profile(facts: Facts, diagnosis: Diagnosis, parameters: int | None) -> di
     devices of one process share a clock."""
     alone = combine([reduce(facts, diagnosis, "", None)])
     table = alone.partials[0].collectives
-    found = gradients.of_profile(table, facts, parameters) if len(table) or parameters is not None else {}
+    learns = facts.workload.is_for((Purpose.TRAINING,))
+    found = gradients.of_profile(table, facts, parameters) if (learns and len(table)) or parameters is not None else {}
     return found | ({"collectives": _entries(alone)} if len(table) else {})
 
 
