@@ -257,3 +257,51 @@ def test_compiling_in_slow_and_in_usual_steps_is_told_of_both():
 @pytest.mark.parametrize("cause", slow_steps._CURES)
 def test_a_slow_step_is_cured_in_the_words_of_its_framework(cause: Category, framework: str):
     assert "PYTORCH" not in remedy(slow_steps._CURES[cause], Workload(framework))
+
+
+def after_a_wait(python_us: int, frame: str = "callbacks.py(31): log_metrics") -> Diagnosis:
+    """Each step: 8 ms of work that the host waits for, Python code, then 120 ops of 80 µs with a launch each."""
+    length = 8_000 + CALL + python_us + 9_600
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        work(drawing, start, start + 8_000)
+        drawing.host("aten::item", start + CALL, 8_000)
+        drawing.sync(start + CALL, 8_000)
+        at = start + CALL + 8_000
+        if python_us:
+            drawing.python(frame, at, python_us)
+        for op in range(at + python_us, at + python_us + 9_600, 80):
+            drawing.host("aten::add", op, 79)
+            drawing.kernel(drawing.launch(op + 70, CALL), "small", op + 77, 2)
+
+    return diagnosed(loop(length, step))
+
+
+@pytest.mark.parametrize("python_us", [10_000, 3_000])
+def test_python_between_a_wait_and_many_launches_is_neither_waiting_nor_launching(python_us: int):
+    """The wait destroyed a lead of 8 ms, and the launches behind use that up: no Python is booked to it."""
+    found, without = after_a_wait(python_us), after_a_wait(0)
+    python = next(finding for finding in found.findings if finding.rule == "between_steps")
+    assert python.cost_ns_per_step == pytest.approx(python_us * US, rel=0.01)
+    assert python.saving_ns_per_step == pytest.approx(python_us * US, rel=0.01)
+    assert [(place.file, place.line) for place in python.where] == [("callbacks.py", 31)]
+    waits, had = (next(f for f in each.findings if f.rule == "sync_bound") for each in (found, without))
+    assert waits.cost_ns_per_step == pytest.approx(had.cost_ns_per_step, rel=0.01)
+    assert waits.saving_ns_per_step == pytest.approx(8_000 * US, rel=0.03)
+
+
+def test_python_behind_a_wait_alone_is_told_with_what_each_of_the_two_gains():
+    """Nothing but the callback follows the wait: without the wait the device works meanwhile, without it nothing waits.
+    Either saves the whole, so that the second saves nothing more."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        work(drawing, start, start + 8_000)
+        drawing.host("aten::item", start + CALL, 8_000)
+        drawing.sync(start + CALL, 8_000)
+        drawing.python("callbacks.py(31): log_metrics", start + 8_000 + CALL, 10_000)
+
+    found = diagnosed(loop(18_000 + CALL, step))
+    savings = {f.rule: f.saving_ns_per_step for f in (*found.findings, *found.minor)}
+    assert savings["between_steps"] == pytest.approx(10_000 * US, rel=0.01)
+    assert savings["sync_bound"] == pytest.approx(8_000 * US, rel=0.01)
+    assert [finding.rule for finding in found.findings] == ["between_steps"]

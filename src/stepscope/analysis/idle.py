@@ -23,7 +23,12 @@ from stepscope.trace.tables import I32, I64, NULL, U8, Bools, MemoryKind, Rows
 from stepscope.trace.trace import Trace
 
 _COMPUTE = Category.COMPUTE.code
-_MOVABLE = np.array([Category.LAUNCH.code, Category.PYTHON.code, Category.UNKNOWN_HOST.code], np.uint8)
+_MOVABLE = (
+    np.array([Category.LAUNCH.code], np.uint8),
+    np.array([Category.PYTHON.code, Category.UNKNOWN_HOST.code], np.uint8),
+)
+"""What a destroyed lead would have hidden, in the order in which it is booked to the wait: launching, which any program
+must do, before Python code, which could also go itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +99,8 @@ def explain_idle(
         *_after_call(gaps, latency),
     ]
     merged = _in_order(_told_by_device(pieces, infeed_waits(trace, activity.device)), gaps)
-    blame = _blame_waits(activity, gaps, merged, host)
-    moved = np.bincount(blame.gap, blame.ns, len(gaps)).astype(np.int64)
-    return Idle(gaps, _move_to_sync(merged, moved), blame, latency)
+    booked, blame = _blame_waits(activity, gaps, merged, host)
+    return Idle(gaps, booked, blame, latency)
 
 
 def _told_by_device(pieces: list[Pieces], infeed: iv.Intervals) -> list[Pieces]:
@@ -253,21 +257,30 @@ def _is_pageable(trace: Trace, activity: DeviceActivity, ops: I32) -> Bools:
     return np.asarray((kinds[0] == MemoryKind.PAGEABLE) | (kinds[1] == MemoryKind.PAGEABLE))
 
 
-def _blame_waits(activity: DeviceActivity, gaps: Gaps, pieces: Pieces, host: HostActivity) -> Blame:
-    """The waits that had emptied the queue before each gap, and the part of the gap each is to blame for.
+def _blame_waits(
+    activity: DeviceActivity, gaps: Gaps, pieces: Pieces, host: HostActivity
+) -> tuple[Pieces, Blame]:
+    """The waits that had emptied the queue before each gap, the part of the gap each is to blame for, and the pieces
+    with that part booked to ``sync``.
 
     A wait destroys at most the lead the host would have gained in the time it was blocked while the device worked;
     each nanosecond of that is spent once.
     """
-    movable = np.where(np.isin(pieces.category, _MOVABLE), pieces.end - pieces.start, 0)
-    rest = np.bincount(pieces.gap, movable, len(gaps)).astype(np.int64)
     threads = [*np.unique(gaps.thread[gaps.thread >= 0]).tolist(), host.main]
     chosen = np.flatnonzero(np.isin(host.waits.track, threads))
     chosen = chosen[np.argsort(host.waits.start[chosen], kind="stable")]
     start, end = host.waits.start[chosen], host.waits.end[chosen]
-    blocked = iv.covered_between(_had_work(activity, gaps), start, end)
-    gap, wait, ns = _spend_lead(gaps.start, rest, start, blocked)
-    return Blame(gap, host.waits.slice[chosen][wait], ns)
+    left = iv.covered_between(_had_work(activity, gaps), start, end)
+    found: list[tuple[I32, I32, I64]] = []
+    for movable in _MOVABLE:
+        length = np.where(np.isin(pieces.category, movable), pieces.end - pieces.start, 0)
+        rest = np.bincount(pieces.gap, length, len(gaps)).astype(np.int64)
+        gap, wait, ns, left = _spend_lead(gaps.start, rest, start, left)
+        found.append((gap, wait, ns))
+        pieces = _move_to_sync(pieces, length, np.bincount(gap, ns, len(gaps)).astype(np.int64))
+    gap, wait, ns = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.argsort(gap, kind="stable")
+    return pieces, Blame(gap[order], host.waits.slice[chosen][wait[order]], ns[order])
 
 
 def _had_work(activity: DeviceActivity, gaps: Gaps) -> iv.Intervals:
@@ -284,8 +297,9 @@ def _had_work(activity: DeviceActivity, gaps: Gaps) -> iv.Intervals:
 
 
 @kernel
-def _spend_lead(gap_start: I64, rest: I64, wait_start: I64, blocked: I64) -> tuple[I32, I32, I64]:
-    """Spend the time blocked in each wait on the gaps after it, the latest wait first, each nanosecond once."""
+def _spend_lead(gap_start: I64, rest: I64, wait_start: I64, blocked: I64) -> tuple[I32, I32, I64, I64]:
+    """Spend the time blocked in each wait on the gaps after it, the latest wait first, each nanosecond once; the last
+    array is what is left of it."""
     left = blocked.copy()
     # Every entry but the last of a gap empties a wait, so there are at most this many.
     out_gap = np.empty(gap_start.size + wait_start.size, np.int32)
@@ -311,12 +325,11 @@ def _spend_lead(gap_start: I64, rest: I64, wait_start: I64, blocked: I64) -> tup
             left[top] -= taken
             if left[top] == 0:
                 size -= 1
-    return out_gap[:count], out_wait[:count], out_ns[:count]
+    return out_gap[:count], out_wait[:count], out_ns[:count], left
 
 
-def _move_to_sync(pieces: Pieces, moved: I64) -> Pieces:
-    """Book the first ``moved`` ns of each gap's launch, python and unknown time to ``sync``."""
-    length = np.where(np.isin(pieces.category, _MOVABLE), pieces.end - pieces.start, 0)
+def _move_to_sync(pieces: Pieces, length: I64, moved: I64) -> Pieces:
+    """Book the first ``moved`` ns of each gap to ``sync``, of the pieces that have a ``length``."""
     before = np.cumsum(length) - length
     first_of_gap = np.searchsorted(pieces.gap, pieces.gap)
     within = before - before[first_of_gap] if len(before) else before
