@@ -20,7 +20,14 @@ from stepscope.analysis.summary import total_parts
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding
-from stepscope.limits import FINDING_NS, FINDING_SHARE, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED, SEEN_ONCE_SHARE
+from stepscope.limits import (
+    DISPATCH_GAP_NS,
+    FINDING_NS,
+    FINDING_SHARE,
+    LAUNCH_SHARE,
+    LAUNCH_SHARE_RECORDED,
+    SEEN_ONCE_SHARE,
+)
 from stepscope.whatif import changes
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor
@@ -247,8 +254,8 @@ def _plain(name: str) -> tuple[Facts, Diagnosis]:
 def put_in(name: str, kind_name: str, percent: int) -> Row:
     """A real profile with a stall of so much of each used step put into it, and what is said of it.
 
-    Cost is what the accounting books to its category more than before; saving, what the finding for it says, less what
-    that of the same rule said before.
+    Cost is what the accounting books to its category more than before (of Python of less than a millisecond, which is
+    booked to launching, what the finding says); saving, what the finding for it says, less what it said before.
     """
     kind, (plain, before) = KINDS[kind_name], _plain(name)
     assert plain.mean_step_ns is not None
@@ -263,14 +270,16 @@ def put_in(name: str, kind_name: str, percent: int) -> Row:
     told, untold = (_of_kind(findings, kind_name) for findings in (found.findings, found.minor))
     row: Row = {"trace": name, "kind": kind_name, "percent": percent, "delay_ns": delay_us * 1_000}
     row |= {"steps": len(facts.used), "told": _is_told(plain, kind_name, lost), "found": bool(told)}
+    had = _counterpart(before, told[0]) if told else None
     # Under the findings, as the fix of one above it hides it.
     row["hidden"] = not told and any(finding.saving_after_ns_per_step is not None for finding in untold)
-    row["cost_error"] = _error(_booked(facts, kind) - _booked(plain, kind), lost)
-    row["place"] = _names(told[0], kind) if told else None
-    row["saving_error"] = None
+    row |= {"cost_error": None, "place": _names(told[0], kind) if told else None, "saving_error": None}
+    if kind_name != "python" or lost >= DISPATCH_GAP_NS:
+        row["cost_error"] = _error(_booked(facts, kind) - _booked(plain, kind), lost)
+    elif told and told[0].cost_ns_per_step is not None:
+        row["cost_error"] = _error(told[0].cost_ns_per_step - (had.cost_ns_per_step or 0 if had else 0), lost)
     if told and told[0].saving_ns_per_step is not None:
-        had = _counterpart(before, told[0])
-        row["saving_error"] = _error(told[0].saving_ns_per_step - had, lost)
+        row["saving_error"] = _error(told[0].saving_ns_per_step - (had.saving_ns_per_step or 0 if had else 0), lost)
     return row
 
 
@@ -297,14 +306,14 @@ def _names(finding: Finding, kind: Kind) -> bool:
     return kind.name in names | {piece.name for piece in finding.evidence}
 
 
-def _counterpart(before: Diagnosis, finding: Finding) -> int:
-    """What the finding of the same rule and title said it saves without the stall."""
-    same = [
-        one.saving_ns_per_step or 0
+def _counterpart(before: Diagnosis, finding: Finding) -> Finding | None:
+    """The finding of the same rule and title without the stall."""
+    same = (
+        one
         for one in (*before.findings, *before.minor)
-        if one.rule == finding.rule and (one.rule in ("sync_bound", "launch_bound") or one.title == finding.title)
-    ]
-    return max(same, default=0)
+        if one.rule == finding.rule and (one.rule != "between_steps" or one.title == finding.title)
+    )
+    return next(same, None)
 
 
 def _marks(facts: Facts) -> list[str | None]:
