@@ -49,10 +49,9 @@ REAL = ("a100_event_sync", "h100_bert_small", "h100_qwen05b", "v100_resnet50_wor
 """Real profiles with step markers, all launches and an idle instant in each step."""
 
 SIZES = (1, 2, 4, 6, 10, 20, 40, 60)
-FEWER = (2, 6, 20, 60)
 INJECTED = {
-    "a100_event_sync": SIZES, "h100_bert_small": SIZES, "h100_qwen05b": SIZES, "b200_eager_rank0_of_8": FEWER,
-    "v100_resnet50_workers0": (1, *FEWER), "v100_two_ranks_rank1": (2, 10),
+    "a100_event_sync": SIZES, "h100_bert_small": SIZES, "h100_qwen05b": SIZES, "b200_eager_rank0_of_8": (2, 10, 40),
+    "v100_resnet50_workers0": (2, 10, 40), "v100_two_ranks_rank1": (10,),
 }  # fmt: skip
 """Real profiles into which stalls of many sizes are put, and the sizes in percent of the step that holds them. In the
 others the host runs ahead all the time: no instant at which a stall would cost what it takes."""
