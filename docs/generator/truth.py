@@ -53,15 +53,15 @@ which may cost more and then come first."""
 
 INJECTED = """\
 Stalls of nine kinds and of 1 to 60 % of the step that then holds them, put into each used step of six real profiles in
-the same way: three of one step, one of one window (vLLM), two of three and four steps. They are NVIDIA's: in the
-profiles of other makes that we have the host runs ahead all the time, so that no instant is known at which a stall
-costs what it takes. A cell says in how many profiles the stall is a finding. A dash stands where none is to be one:
-what gains less than 1 % of the step or 50 µs is none, nor launching below 5 % (10 % where the recording slows the
-host), nor Python code, a collection, a checkpoint, compiling or allocating below 5 % of the only step; above it is said
-to be *seen once*, with low confidence. {hidden} are told under `-v` instead, since the fix of a finding above them
-hides them. *Category* is the error of what the accounting books to the stall's category; Python of less than a
-millisecond between launches is booked to launching, and compared is what the finding of it says. *Place* is how often
-the finding names the code or shows the event. *Saving* is the error of what the finding says that a fix saves."""
+the same way: three of one step, one of a single request (vLLM), one without steps, one of four steps. They are
+NVIDIA's: in the profiles of other makes that we have the host runs ahead all the time, so that no instant is known at
+which a stall costs what it takes. A cell says in how many profiles the stall is a finding. A dash stands where none is
+to be one: what gains less than 1 % of the step or 50 µs is none, nor launching below 5 % (10 % where the recording
+slows the host), nor Python code, a collection, a checkpoint, compiling or allocating below 5 % of the only step; above
+it is said to be *seen once*, with low confidence. {hidden} are told under `-v` instead, since the fix of a finding
+above them hides them. *Category* is the error of what the accounting books to the stall's category; Python of less
+than a millisecond between launches is booked to launching, and compared is what the finding of it says. *Place* is how
+often the finding names the code or shows the event. *Saving* is the error of what the finding says that a fix saves."""
 
 HEALTHY = "Generated profiles in which nothing is wrong, by the findings they get: there must be none."
 
