@@ -151,6 +151,10 @@ FINDING_NS: Final = 50_000
 """The fix of a finding gains at least both of these per step, also once the findings above it are fixed; where that is
 not known its cause costs as much. Less is shown under ``-v`` only."""
 
+HIDDEN_SHARE: Final = 0.05
+"""A cause that the fixes above only hide, as the host then runs ahead, stands as a finding where its own fix gains this
+share of the step: those above may be harder to make, or gain less than predicted."""
+
 LITTLE_TIME_NS: Final = 1_000_000
 """Used steps of less than this together are too little to judge: single launches, and what the clock and the recording
 add to each call, decide what is seen in them."""

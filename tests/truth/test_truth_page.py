@@ -14,6 +14,8 @@ from tests.truth import measure
 
 FIGURES = json.loads(measure.FILE.read_text(encoding="utf-8"))
 COST, PREDICTION = 0.05, 0.10
+SAVING = 0.15
+"""Of a stall put into a real profile: some tens of microseconds around it go with it."""
 TOLERANCE = 0.002
 """Figures may move this much before the page must be made anew."""
 
@@ -103,10 +105,10 @@ def test_stalls_of_every_size_are_found_where_they_are_to_be(kind):
     rows = [row for row in INJECTED if row["kind"] == kind]
     assert [_label(row) for row in rows if row["told"] and not (row["found"] or row["hidden"])] == []
     assert [_label(row) for row in rows if (row["cost_error"] or 0) > COST] == []
-    assert [_label(row) for row in rows if row["told"] and (row["saving_error"] or 0) > PREDICTION] == []
+    assert [_label(row) for row in rows if row["told"] and (row["saving_error"] or 0) > SAVING] == []
 
 
-@pytest.mark.parametrize("kind", measure.RARE)
+@pytest.mark.parametrize("kind", ["gc", "compile", "checkpoint"])
 def test_what_is_below_the_limit_of_a_single_step_is_quiet(kind):
     rows = [row for row in INJECTED if row["kind"] == kind and row["steps"] == 1]
     assert [_label(row) for row in rows if row["found"] and not row["told"]] == []

@@ -17,7 +17,7 @@ from stepscope.diagnosis.notices.steps import takes_little
 from stepscope.diagnosis.rules import RULES
 from stepscope.diagnosis.untold import untold
 from stepscope.diagnosis.verdict import verdict
-from stepscope.limits import FINDING_NS, FINDING_SHARE
+from stepscope.limits import FINDING_NS, FINDING_SHARE, HIDDEN_SHARE
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor
 
@@ -100,11 +100,20 @@ def _divided(
             together = replayed.saving_ns(both)
             if worth and saved:
                 finding = replace(finding, saving_after_ns_per_step=max(together - saved, 0))
-                tells = together - saved >= least or PARTS.get(finding.rule) in {above.rule for above in worth}
+                tells = together - saved >= least or _stands(facts, finding, change, {above.rule for above in worth})
             if tells:
                 change, saved = both, together
         (worth if tells else minor).append(finding)
     return tuple(worth), tuple(minor)
+
+
+def _stands(facts: Facts, finding: Finding, above: Change, rules: set[str]) -> bool:
+    """Whether it is told though its fix gains nothing once those above are made: it knows the cure of a part of theirs,
+    or it is a large cause of its own, which they only hide."""
+    if PARTS.get(finding.rule) in rules:
+        return True
+    large = (finding.saving_ns_per_step or 0) >= HIDDEN_SHARE * (facts.median_step_ns or 0)
+    return large and finding.change is not None and not above.holds(finding.change)
 
 
 def least_told(step_ns: int | None) -> float:

@@ -60,6 +60,19 @@ class Change:
         )
 
 
+    def holds(self, other: Change) -> bool:
+        """Whether nearly all that the other takes out goes with this one already."""
+        for track, spans in other.host.items():
+            left = iv.subtract(spans, self.host.get(track, iv.EMPTY))
+            if iv.measure(left) > (1 - _NEARLY) * iv.measure(spans):
+                return False
+        ops = other.op_ns is None or (self.op_ns is not None and bool((self.op_ns <= other.op_ns).all()))
+        return ops and other.waits <= self.waits
+
+
+_NEARLY = 0.9
+
+
 def _either(a: iv.Intervals | None, b: iv.Intervals | None) -> iv.Intervals:
     sets = [spans for spans in (a, b) if spans is not None]
     return iv.union(*(np.concatenate(part) for part in zip(*sets, strict=True)))
