@@ -291,7 +291,7 @@ def put_in(name: str, kind_name: str, percent: int) -> Row:
 
 
 def _gained(kind: Kind, lost: float, step_ns: int) -> float:
-    """What taking a stall out gains: a wait's own latency goes with it; a copy can hide beside no more than the step."""
+    """What taking a stall out gains: a wait's own latency goes with it; a copy hides beside no more than the step."""
     if kind.category is Category.SYNC:
         return lost + (LATENCY_US + RETURN_US) * 1_000
     return min(lost, step_ns) if kind.category is Category.COPY_H2D else lost
