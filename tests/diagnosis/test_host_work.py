@@ -307,9 +307,7 @@ def test_python_behind_a_wait_alone_is_told_with_what_each_of_the_two_gains(pyth
     assert savings["sync_bound"] == pytest.approx(hidden * US, rel=0.05)
     if told:
         assert savings["between_steps"] == pytest.approx(python_us * US, rel=0.01)
-        assert [(f.rule, f.saving_after_ns_per_step) for f in found.findings] == [
-            ("between_steps", None),
-            ("sync_bound", 0),
-        ]
+        assert rules(found) == ["between_steps", "sync_bound"]
+        assert (found.findings[1].saving_after_ns_per_step or 0) < 10 * US
     else:
         assert rules(found) == ["sync_bound"]
