@@ -14,7 +14,7 @@ from stepscope.names.purposes import infers, serves, trains, trains_on_device, v
 from stepscope.readers.beside import of_version
 from stepscope.writers.registry import WRITERS
 from tests.kit.builder import TraceDrawing
-from tests.kit.events import Event
+from tests.kit.events import Event, FlowEnd
 from tests.kit.kineto_form import Form
 from tests.kit.kineto_writer import write_kineto
 from tests.kit.traces import real_trace
@@ -64,6 +64,14 @@ def test_the_forward_pass_of_a_transposed_convolution_is_no_training():
     assert not trains_on_device("cudnn_dgrad2d_nhwc")
     assert not trains_on_device("ConvolutionBwdData_nhwc")
     assert trains_on_device("ConvolutionBwdWeights_nhwc")
+
+
+def test_arrows_from_forward_to_backward_tell_of_training():
+    events = steps("aten::mm", "aten::add")
+    first, second = (next(e for e in events if e.name == name) for name in ("aten::mm", "aten::add"))
+    linked = {id(first): FlowEnd(1, True), id(second): FlowEnd(1, False)}
+    events = [dataclasses.replace(e, flows=(linked[id(e)],)) if id(e) in linked else e for e in events]
+    assert workload(events).purpose is Purpose.TRAINING
 
 
 def test_names_that_say_nothing_of_the_purpose():

@@ -26,7 +26,16 @@ _OF_TRAINING = (
 
 def as_inference(events: Sequence[Event]) -> list[Event]:
     """The same work, with nothing in it that only training has."""
-    return [replace(event, name=_renamed(event.name)) for event in events]
+    left = ("Sequence number", "Fwd thread id")
+    return [
+        replace(
+            event,
+            name=_renamed(event.name),
+            flows=tuple(flow for flow in event.flows if flow.kind != "fwdbwd"),
+            args={key: value for key, value in event.args.items() if key not in left},
+        )
+        for event in events
+    ]
 
 
 def as_serving(events: Sequence[Event]) -> list[Event]:

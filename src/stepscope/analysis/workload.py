@@ -18,7 +18,7 @@ from stepscope.names.in_use import Feature, in_use
 from stepscope.names.purposes import Purpose, infers, serves, trains, trains_on_device, vendor_of_call, vendor_of_device
 from stepscope.names.versions import Range, Version, of_date, of_names
 from stepscope.trace.codes import used_codes
-from stepscope.trace.tables import Kind
+from stepscope.trace.tables import FlowKind, Kind
 from stepscope.trace.trace import Device, Trace
 
 __all__ = ["Feature", "Purpose", "Version", "Workload", "workload_of"]
@@ -65,7 +65,7 @@ def workload_of(trace: Trace, phases: list[dict[Phase, int]], *, is_capture: boo
     versions = _versions(trace, names)
     return Workload(
         framework=trace.info.framework,
-        purpose=Purpose.CAPTURE if is_capture else _purpose(names, _kernels(trace), phases),
+        purpose=Purpose.CAPTURE if is_capture else _purpose(trace, names, phases),
         oldest=versions.oldest,
         newest=versions.newest,
         vendors=_vendors(trace),
@@ -116,9 +116,12 @@ def _vendor(device: Device) -> str | None:
     return vendor_of_device(device.name or "") or ("Google" if device.kind == "tpu" else None)
 
 
-def _purpose(names: list[str], kernels: list[str], phases: list[dict[Phase, int]]) -> Purpose:
+def _purpose(trace: Trace, names: list[str], phases: list[dict[Phase, int]]) -> Purpose:
     shown = {phase for times in phases for phase, ns in times.items() if ns}
-    if shown & {Phase.BACKWARD, Phase.OPTIMIZER} or any(map(trains, names)) or any(map(trains_on_device, kernels)):
+    arrows = bool((trace.flows.kind == FlowKind.FORWARD_BACKWARD).any())
+    if arrows or shown & {Phase.BACKWARD, Phase.OPTIMIZER} or any(map(trains, names)):
+        return Purpose.TRAINING
+    if any(map(trains_on_device, _kernels(trace))):
         return Purpose.TRAINING
     if any(map(serves, names)):
         return Purpose.SERVING
