@@ -11,11 +11,14 @@ from stepscope.analysis.exchange.collectives import Collectives
 from stepscope.analysis.facts import Facts
 from stepscope.cluster.gradients import Gradients, gradients
 from stepscope.cluster.job import JobFacts
+from stepscope.diagnosis.remedies import TRAINS
 from stepscope.units import format_bytes, format_count, format_ns, format_rate
 
 
 def of_profile(table: Collectives, facts: Facts, parameters: int | None) -> dict[str, Any]:
     """What the analyses of one profile say of it, if anything; the hosts of its peers are not known."""
+    if not facts.workload.is_for(TRAINS):
+        return {}  # what such a program reduces are no gradients
     return _entry(gradients(table, np.array(facts.used, np.int64), facts.trace.info, None, parameters))
 
 
