@@ -44,8 +44,8 @@ EVIDENCE = {
     "exchange_remedies.FSDP2": (r".*", "the same"),
     "exchange_remedies.BUFFERS": (r".*", "the profile names DistributedDataParallel, which trains"),
     "once.CAPTURES": (r"reduce-overhead", "says where captures come from"),
-    "compiled_prologue._FIX": (r"torch\._dynamo|torch\.compile|TORCH_LOGS", "the profile shows compiled regions"),
-    "graph_copies._FIX": (r"reduce-overhead|torch\.|CUDAGraph", "the profile shows graphs that are launched"),
+    "compiled_prologue._CURE": (r"torch\._dynamo|torch\.compile|TORCH_LOGS", "the profile shows compiled regions"),
+    "graph_copies._CURE": (r"reduce-overhead|torch\.|CUDAGraph", "the profile shows graphs that are launched"),
     "data_parallel._FIX": (r"torch\.", "the profile names torch.nn.DataParallel"),
 }
 """Remedy -> words that what its rule sees vouches for."""
