@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 
@@ -17,8 +19,18 @@ from stepscope.limits import SHORT_WAIT_NS, WAIT_COST_NS
 from stepscope.names.calls import without_version
 from stepscope.names.sync_hints import SyncHint, frame_hint, sync_hint
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I32, I64, Kind
+from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
+
+
+class Owner(StrEnum):
+    """Whose a wait is: what taking it out would change."""
+
+    PROGRAM = "program"
+    LOOP = "loop"
+    """A bare synchronise where a step begins or ends, or a benchmark's: it gives no value and mostly serves a timer."""
+    PROFILER = "profiler"
+    """The profiler waits for its own records: gone with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,7 @@ class Sync:
     slices: tuple[int, ...]
     replaced: str | None = None
     """The op that the hint is for."""
+    owner: Owner = Owner.PROGRAM
     elements: int | None = None
     """Elements of the condition (of the first input, where none is boolean) it takes in, where shapes were recorded."""
 
@@ -71,9 +84,38 @@ def find_syncs(
             sums = int(blocked[own].sum()), int(cost[rows].sum())
             if sums[1] < WAIT_COST_NS * len(used) and not (blocked[own] >= SHORT_WAIT_NS).any():
                 continue
-            places = waits.slice[own if own.size else rows]
-            found.append(_sync(trace, locator, places, frozenset(step[own].tolist()), sums))
+            at = own if own.size else rows
+            sync = _sync(trace, locator, waits.slice[at], frozenset(step[own].tolist()), sums)
+            found.append(replace(sync, owner=_owner(trace, locator, host, markers, at)))
     return sorted(found, key=lambda sync: (-sync.cost_ns, -sync.blocked_ns))
+
+
+_PROFILERS = re.compile(r"(?:^|/)(?:torch/(?:autograd/profiler|profiler/\w+)|stepscope/capture/\w+)\.py\(")
+_BENCHMARKS = re.compile(r"(?:^|/)(?:triton/testing|torch/utils/benchmark/\S+|timeit)\.py\(")
+
+
+def _owner(trace: Trace, locator: Locator, host: HostActivity, markers: Markers, waits: Rows) -> Owner:
+    """Whose the waits of one place are (positions in ``host.waits``)."""
+    first = int(host.waits.slice[waits[0]])
+    frames = [trace.name_of(at) for at in locator.enclosing(first) if trace.slices.kind[at] == Kind.PYTHON_FRAME]
+    if any(map(_PROFILERS.search, frames)):
+        return Owner.PROFILER
+    if any(map(_BENCHMARKS.search, frames)):
+        return Owner.LOOP
+    bare = trace.slices.kind[first] == Kind.SYNC and locator.outermost_op(first) is None
+    return Owner.LOOP if bare and _at_the_edge(trace, host, markers, waits).all() else Owner.PROGRAM
+
+
+def _at_the_edge(trace: Trace, host: HostActivity, markers: Markers, waits: Rows) -> Bools:
+    """Which waits have no launch between them and the beginning or the end of their step."""
+    launches = np.sort(trace.slices.start_ns[np.unique(trace.launches.call)])
+    start, end = host.waits.start[waits], host.waits.end[waits]
+    step = np.searchsorted(markers.start, start, "right")
+    begun = np.insert(markers.start, 0, np.iinfo(np.int64).min)[step]
+    over = np.append(markers.start, np.iinfo(np.int64).max)[step]
+    none_before = np.searchsorted(launches, begun) == np.searchsorted(launches, start)
+    none_after = np.searchsorted(launches, end) == np.searchsorted(launches, over)
+    return np.asarray(none_before | none_after)
 
 
 def _cost_per_wait(trace: Trace, account: Account, used: tuple[int, ...]) -> I64:

@@ -22,7 +22,8 @@ from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor
 
 HOST_BOUND_RULES = (
-    *("input_bound", "sync_bound", "launch_bound", "long_launch", "between_steps", "hot_python", "graph_building"),
+    *("input_bound", "sync_bound", "loop_sync", "launch_bound", "long_launch", "between_steps", "hot_python"),
+    "graph_building",
 )
 
 PARTS = {

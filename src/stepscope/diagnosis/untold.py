@@ -35,7 +35,7 @@ KINDS = (
     _Kind(
         (Category.SYNC,),
         "idles since the host had waited for it",
-        frozenset({"sync_bound"}),
+        frozenset({"sync_bound", "loop_sync"}),
         frozenset({"loss_scaling", "graph_cut_early"}),
     ),
     _Kind((Category.COMPILE,), "waits for the host to compile", frozenset({"recompilation", "code_loading"})),

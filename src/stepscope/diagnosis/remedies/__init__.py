@@ -10,6 +10,7 @@ from stepscope.diagnosis.remedies.data import (
     COPY_PAGEABLE,
     COPY_PINNED,
     INFEED,
+    LOOP_SYNC,
     SYNC_CALL,
     TRANSFERS,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "LARGER_BATCH",
     "LAUNCH",
     "LAZY_GRAPH",
+    "LOOP_SYNC",
     "LOSS_SCALING",
     "NVIDIA",
     "ON_DEVICE",

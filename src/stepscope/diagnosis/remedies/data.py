@@ -5,6 +5,15 @@ from __future__ import annotations
 from stepscope.analysis.workload import Purpose
 from stepscope.diagnosis.remedies.fitting import JAX, PYTORCH, SERVES, TENSORFLOW, TORCH_XLA, Part, Remedies
 
+LOOP_SYNC: Remedies = {
+    PYTORCH: """\
+Leave the call out of the loop, and synchronise once behind it. To time single steps, use device events, which wait for
+nothing until they are read:
+    start.record(); step(); end.record()
+    # behind the loop: one synchronise, then start.elapsed_time(end)""",
+    None: "Leave the call out of the loop, and wait once behind it: divide the time of the whole loop by its steps.",
+}
+
 SYNC_CALL: Remedies = {
     PYTORCH: """\
 Remove the synchronise call, or run it every N steps. For timing, use device events:

@@ -2,7 +2,9 @@
 
 Statement: the accounting books idle time to ``sync``: the host was blocked in a wait while the device worked, and
 the lead it lost was missing when the device ran dry. All such waits of a device form one finding, because removing
-one of a chain only moves the wait to the next. Evidence, not names, makes a sync: the blocking call inside the op.
+one of a chain only moves the wait to the next. Waits of the loop around the steps (``loop_sync``) and of the profiler
+are not among them: to take those out is no cure of the program. Evidence, not names, makes a sync: the blocking call
+inside the op.
 
 What replaces an op that waits is charged where shapes were recorded and ``torch.where`` over the whole condition can
 stand in for it: its bytes at the device's peak memory bandwidth, in place of what the op launched. Elsewhere what the
@@ -17,7 +19,7 @@ from operator import or_
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.peaks import device_peaks
-from stepscope.analysis.syncs import Sync
+from stepscope.analysis.syncs import Owner, Sync
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
 from stepscope.diagnosis.remedies import PYTORCH, SYNC_CALL, TENSORFLOW, Part, Remedies, remedy
@@ -33,10 +35,12 @@ def find(facts: Facts) -> list[Finding]:
     """One finding per device: its costly waits as one set."""
     found = []
     for account, syncs in zip(facts.accounts, facts.syncs, strict=False):
-        cost = booked(facts, account, Category.SYNC)
-        least = WAIT_SHARE * sum(sync.cost_ns for sync in syncs)
-        guilty = [sync for sync in syncs if sync.cost_ns > 0 and sync.cost_ns >= least]
-        if cost and guilty:
+        others = facts.per_step(sum(sync.cost_ns for sync in syncs if sync.owner is not Owner.PROGRAM))
+        cost = booked(facts, account, Category.SYNC) - others
+        own = [sync for sync in syncs if sync.owner is Owner.PROGRAM]
+        least = WAIT_SHARE * sum(sync.cost_ns for sync in own)
+        guilty = [sync for sync in own if sync.cost_ns > 0 and sync.cost_ns >= least]
+        if cost > 0 and guilty:
             found.append(_finding(facts, account.rows.device, cost, guilty))
     return found
 
@@ -46,6 +50,7 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
     sites = wait_sites(facts)
     parts = tuple(_part(facts, sync, sites, device) for sync in syncs)
     rest = [sync for sync in facts.syncs[_at(facts, device)] if sync not in syncs] + facts.returning_syncs
+    rest = [sync for sync in rest if sync.owner is Owner.PROGRAM]
     checks = [sync for sync in rest if not _lasts(facts, sync)]
     rest = [sync for sync in rest if sync not in checks]
     name = first.op or first.call
