@@ -180,12 +180,12 @@ def test_a_branch_on_a_tensor_is_named_as_such():
     assert "torch.where instead of if" in finding.fix
 
 
-def test_a_bare_synchronise_call_is_to_be_removed_or_replaced_by_events():
+def test_a_bare_synchronise_call_at_the_end_of_a_step_is_to_be_removed_or_replaced_by_events():
     finding = only(synchronising(STEP, 2_000, call="cudaDeviceSynchronize"))
-    assert finding.title == "`cudaDeviceSynchronize` makes the host wait for the device"
-    assert "Remove the synchronise call" in finding.fix
+    assert finding.rule == "loop_sync"
+    assert "`cudaDeviceSynchronize`" in finding.title
+    assert "device events" in finding.fix
     assert finding.where[0].file == "train.py"
-    assert "a bare call waits in `cudaDeviceSynchronize`" in finding.why
 
 
 def test_an_op_nobody_knows_that_waits_is_found_by_its_call():
@@ -263,7 +263,7 @@ def test_a_check_that_returns_at_once_is_no_part_of_the_fix(check_us: float, lis
 
 def test_an_op_and_a_bare_call_get_both_remedies():
     def step(drawing: TraceDrawing, number: int, start: int) -> None:
-        for at, op in ((start, True), (start + 3_000, False)):
+        for at, op in ((start, False), (start + 3_000, True)):
             drawing.host("aten::view", at, 500 - CALL)
             work(drawing, at + 500 - CALL, at + 3_000)
             if op:
