@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from stepscope.diagnosis.engine import Diagnosis
+from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding
-from tests.diagnosis.loops import CALL, diagnosed, loop, rules
+from stepscope.whatif.change import Change
+from stepscope.whatif.predictor import Predictor, predictor
+from tests.diagnosis.loops import CALL, diagnosed, facts_with, loop, rules
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream
 
@@ -63,6 +66,30 @@ def test_a_fused_kernel_does_not_read_what_is_handed_on():
     assert (finding.basis, finding.confidence) == ("modelled", "low")
     assert "`relu`, `sigmoid`, `tanh`" in finding.why
     assert "torch.compile" in finding.fix
+
+
+def test_launches_that_fusion_takes_away_hold_up_no_later_cure():
+    """Four launches of 90 µs in each step; fused, two of them are left."""
+    slow = 90
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        free = start
+        for i, name in enumerate(("relu", "sigmoid", "tanh", "mm")):
+            at, dur = start + slow * i, 100 if name != "mm" else 2
+            drawing.host(f"aten::{name}", at, slow, **{"Input Dims": [WIDE], "Input type": ["float"]})
+            free = max(free, at + slow)
+            drawing.kernel(drawing.launch(at + slow - 5, 5), ELEMENTWISE if dur > 2 else "gemm", free, dur)
+            free += dur
+
+    facts = facts_with(loop(4 * slow + 40, step), **header(V100))
+    change = the(diagnose(facts), "memory_bound_chain").change
+    assert change is not None
+    ns = np.concatenate([activity.end - activity.start for activity in facts.activities])
+    replayed = predictor(facts)
+    assert isinstance(replayed, Predictor)
+    tiny = Change(op_ns=(ns // 10).astype(np.int64))
+    assert facts.mean_step_ns - replayed.saving_ns(tiny) >= 4 * slow * US
+    assert facts.mean_step_ns - replayed.saving_ns(change | tiny) <= (2 * slow + 60) * US
 
 
 @pytest.mark.parametrize(

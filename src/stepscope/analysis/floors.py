@@ -8,7 +8,7 @@ is bounded: the finding says that its saving is the most to expect.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class Faster:
     """Of the work."""
     ns: I64
     """What each takes then."""
+    replaced: Rows = field(default_factory=lambda: np.empty(0, np.intp))
+    """Those of them that another kernel does the work of: they are launched no more."""
 
     @property
     def gained_ns(self) -> int:
@@ -53,7 +55,8 @@ def fused(work: Work, rows: Rows, first: Rows, wished_ns: F64, least: F64) -> Fa
     total = np.add.reduceat(now, first)
     left = np.clip(wished_ns, least, total) / np.maximum(total, 1)
     size = np.diff(np.append(first, len(rows)))
-    return Faster(work, rows, np.rint(now * np.repeat(left, size)).astype(np.int64))
+    replaced = np.setdiff1d(rows, rows[first])
+    return Faster(work, rows, np.rint(now * np.repeat(left, size)).astype(np.int64), replaced)
 
 
 def least_ns(work: Work, target: str | None = None) -> F64:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -193,10 +195,15 @@ def _longest(facts: Facts, category: Category) -> int:
 
 
 def faster_kernels(facts: Facts, found: Faster) -> Change:
-    """Kernels take less time, bounded as ``analysis/floors.py`` does."""
-    made = _durations(facts)
-    made[_first_op(facts, found.work.activity.device) + found.work.rows[found.rows]] = found.ns
-    return Change(op_ns=made)
+    """Kernels take less time, bounded as ``analysis/floors.py`` does. Those that another does the work of are launched
+    no more, which by itself counts for nothing, but holds up no cure that comes after."""
+    made, activity = _durations(facts), found.work.activity
+    made[_first_op(facts, activity.device) + found.work.rows[found.rows]] = found.ns
+    if not found.replaced.size:
+        return Change(op_ns=made)
+    calls = activity.call[found.work.rows[found.replaced]]
+    most = facts.per_step(found.gained_ns)
+    return replace(Change(op_ns=made) | without_dispatch_of(facts, calls[calls >= 0], most), most_ns=most)
 
 
 def without_ops(facts: Facts, device: int, ops: Rows) -> Change:

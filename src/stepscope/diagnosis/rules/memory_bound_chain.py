@@ -3,8 +3,8 @@
 Statement: ops follow each other on one stream, each a single memory-bound kernel (elementwise, normalisation, softmax,
 reduction, cast) that takes a tensor of the shape the one before put out, and a fused kernel, which does not read it
 again, would take less time (``analysis/fusion.py`` has the model). Needs recorded shapes: without bytes there is no
-saving to give. The launches that fusion takes away are not counted. Kernels of attention that has a finding of its own
-(``attention_unfused``) belong to that.
+saving to give. The launches that fusion takes away count only for what other cures gain beside it. Kernels of attention
+that has a finding of its own (``attention_unfused``) belong to that.
 """
 
 from __future__ import annotations
