@@ -23,7 +23,8 @@ def assert_exact(facts: Facts) -> None:
     for activity, account in facts.devices:
         bounds = account.rows.bounds
         assert (account.parts.sum(axis=1) == np.diff(bounds)).all()
-        assert bounds[0] == min(activity.start.min(), facts.markers.start[0])
+        begun = facts.markers.start[0] - facts.markers.start_up_ns  # start-up before the first step is a row too
+        assert bounds[0] == min(activity.start.min(), begun)
         assert bounds[-1] == activity.end.max()
         busy = sum(int(account.parts[:, CATEGORIES.index(category)].sum()) for category in RECORDED)
         rows = np.isin(trace.slices.kind, (Kind.KERNEL, Kind.COLLECTIVE, Kind.COPY, Kind.MEMSET))
