@@ -73,7 +73,9 @@ def test_launches_that_do_not_start_tell_it_without_a_blocking_call():
     for index in range(50):
         drawing.kernel(drawing.launch(at, 5), f"k{index}", 20 * MS + 200 * index, 195)
         at += 20
+    drawing.sync(600, 4)  # returns at once: it is not what shows it
     facts = analyse(trace_of(drawing.events()))
+    assert "work that was launched did not start" in (told(diagnose(facts)) or "")
     assert parts(facts)["unrecorded"] >= 19_000
     assert facts.mean_step_ns == pytest.approx(10_000_000, rel=0.02)
 

@@ -11,7 +11,7 @@ from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, PYTORCH, Part, Remedies, sentence
 from stepscope.hardware.devices import lookup
-from stepscope.limits import UNDIVIDED_SHARE, UNMATCHED_SHARE
+from stepscope.limits import UNDIVIDED_SHARE, UNMATCHED_SHARE, UNRECORDED_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Device
@@ -131,10 +131,10 @@ def busy_unrecorded(facts: Facts) -> Notice | None:
 
 
 def _waits_in(facts: Facts, spans: iv.Intervals) -> str:
-    """The call in which the host was blocked longest meanwhile, in words; empty for none."""
+    """The call in which the host was blocked longest meanwhile, in words; empty where none took long."""
     waits = facts.host.waits
     blocked = iv.covered_between(spans, waits.start, waits.end)
-    if not blocked.any():
+    if blocked.max(initial=0) < UNRECORDED_NS:
         return ""
     at = int(blocked.argmax())
     return f"the host was blocked in `{facts.trace.name_of(int(waits.slice[at]))}` for {format_ns(int(blocked[at]))}"
