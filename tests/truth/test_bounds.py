@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import stepscope
-from stepscope.analysis.categories import CATEGORIES
+from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import least_ns
 from stepscope.analysis.peaks import device_peaks
@@ -146,6 +146,19 @@ def rows_tile_the_time_and_hold_all_of_it(case: Case) -> Iterator[str]:
             yield f"device {activity.device}: work outside of its rows"
 
 
+def work_not_recorded_is_neither_idle_nor_recorded(case: Case) -> Iterator[str]:
+    """Time in which a device works on what the profile does not hold is that and nothing else."""
+    for activity, account in case.facts.devices:
+        assert account.idle is not None
+        pieces, code = account.idle.pieces, Category.UNRECORDED.code
+        for what, spans in (("idle", (pieces.start, pieces.end)), ("busy", activity.busy)):
+            both = iv.measure(iv.intersect(iv.union(*spans), activity.unrecorded))
+            if both:
+                yield f"device {activity.device}: {both} ns are work that was not recorded, and {what}"
+        if int(account.parts[:, code].sum()) != iv.measure(activity.unrecorded):
+            yield f"device {activity.device}: work that was not recorded is not counted as that"
+
+
 def no_share_is_above_one(case: Case) -> Iterator[str]:
     known = [busy_share(case.facts, collectives=flag) for flag in (True, False)]
     booked = shares(mean_parts(case.facts))
@@ -169,6 +182,7 @@ CHECKS: tuple[Check, ...] = (
     a_step_takes_no_less_than_what_its_streams_still_run,
     kernels_take_no_less_than_their_bytes_and_operations,
     rows_tile_the_time_and_hold_all_of_it,
+    work_not_recorded_is_neither_idle_nor_recorded,
     no_share_is_above_one,
 )
 
@@ -276,3 +290,12 @@ def test_time_that_is_booked_nowhere_is_caught(plain: Case):
     parts[1, CATEGORIES[0].code] -= 1
     broken = replace(plain.facts, accounts=[replace(account, parts=parts)])
     assert list(rows_tile_the_time_and_hold_all_of_it(replace(plain, facts=broken)))
+
+
+def test_work_that_is_not_recorded_and_idle_at_once_is_caught(plain: Case):
+    (activity,), (account,) = plain.facts.activities, plain.facts.accounts
+    assert account.idle is not None
+    idle = account.idle.pieces.start[:1], account.idle.pieces.end[:1]
+    facts = replace(plain.facts, activities=[replace(activity, unrecorded=idle)])
+    complaints = list(work_not_recorded_is_neither_idle_nor_recorded(replace(plain, facts=facts)))
+    assert any("and idle" in complaint for complaint in complaints)
