@@ -47,7 +47,7 @@ DEFINITIONS: dict[Category, str] = {
     "transforming, collating.",
     Category.SYNC: "The host had been blocked in a wait for the device (`.item()`, `nonzero`, `synchronize`, a "
     "pageable copy …) while the device worked, and the lead it lost was missing when the device ran dry; at most the "
-    "time blocked.",
+    "time blocked. Python code that was recorded stays Python's.",
     Category.COMPILE: "The host compiled or loaded code (torch.compile, Triton, loading of kernels).",
     Category.ALLOCATOR: "The host was inside a call that allocates or frees device memory.",
     Category.COPY_STAGING: "The host moved pageable memory into a staging buffer before the copy could start.",

@@ -56,6 +56,9 @@ WAIT_COST_NS: Final = 1_000
 NEXT_WAITS: Final = 16
 """So many places that wait for nothing yet are tried as the next ones of a chain: each is a replay."""
 
+CHAINED_SHARE: Final = 0.9
+"""Waits hide behind each other where what each saves alone adds up to less than this share of what all save."""
+
 WAIT_SHARE: Final = 0.01
 """A finding names a wait from this share of its cost on; what FINDING_SHARE is to a step."""
 

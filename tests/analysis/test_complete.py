@@ -33,6 +33,7 @@ def training(durations: Sequence[int], launches: Sequence[int], kernel: float = 
     [
         ([100, 100, 100], [4, 4, 4], True),
         ([100, 100, 50], [4, 4, 4], True),
+        ([100, 500, 100], [4, 4, 4], True),  # the one before was held up
         ([100, 100, 49], [4, 4, 4], False),
         ([100, 100, 100], [4, 4, 2], True),
         ([100, 100, 100], [4, 4, 1], False),

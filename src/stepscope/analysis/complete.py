@@ -66,7 +66,8 @@ def complete_steps(contents: StepContents) -> tuple[bool, ...]:
     if size == 2 and complete.all():
         complete = ~_smaller_of_two(contents)
     elif size > 2 and complete[-1] and others.any():
-        short = contents.host_ns[-1] < SHORT_LAST_STEP * np.median(contents.host_ns[:-1][others])
+        # The shortest of the others: longer ones may have been held up.
+        short = contents.host_ns[-1] < SHORT_LAST_STEP * contents.host_ns[:-1][others].min()
         few = contents.on_device and contents.ops[-1] < SHORT_LAST_STEP * np.median(contents.ops[:-1][others])
         complete[-1] = not (short or few)
     return tuple(complete.tolist())

@@ -25,10 +25,12 @@ from stepscope.trace.trace import Trace
 _COMPUTE = Category.COMPUTE.code
 _MOVABLE = (
     np.array([Category.LAUNCH.code], np.uint8),
-    np.array([Category.PYTHON.code, Category.UNKNOWN_HOST.code], np.uint8),
+    np.array([Category.UNKNOWN_HOST.code], np.uint8),
+    np.array([Category.PYTHON.code], np.uint8),
 )
-"""What a destroyed lead would have hidden, in the order in which it is booked to the wait: launching, which any program
-must do, before Python code, which could also go itself."""
+"""What a destroyed lead would have hidden, in the order in which the wait is to blame for it: launching, which any
+program must do, before what could also go itself. Python code that was recorded stays booked to Python all the same:
+it is what the host did, whatever the wait before it has to do with the device's having nothing left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Which waits for the device which gaps are due to; one value per pair. A gap's pairs sum to its ``sync`` time."""
+    """Which waits for the device which gaps are due to; one value per pair. A gap's pairs sum to its ``sync`` time and
+    to what of its Python code the host would have been ahead with."""
 
     gap: I32
     wait: I32
@@ -277,7 +280,8 @@ def _blame_waits(
         rest = np.bincount(pieces.gap, length, len(gaps)).astype(np.int64)
         gap, wait, ns, left = _spend_lead(gaps.start, rest, start, left)
         found.append((gap, wait, ns))
-        pieces = _move_to_sync(pieces, length, np.bincount(gap, ns, len(gaps)).astype(np.int64))
+        if Category.PYTHON.code not in movable:
+            pieces = _move_to_sync(pieces, length, np.bincount(gap, ns, len(gaps)).astype(np.int64))
     gap, wait, ns = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(gap, kind="stable")
     return pieces, Blame(gap[order], host.waits.slice[chosen][wait[order]], ns[order])

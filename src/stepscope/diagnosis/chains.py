@@ -7,7 +7,7 @@ from functools import reduce
 from operator import or_
 
 from stepscope.diagnosis.finding import Finding, FixPart
-from stepscope.limits import FINDING_SHARE
+from stepscope.limits import CHAINED_SHARE, FINDING_SHARE
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor
 
@@ -23,6 +23,14 @@ def completed(replayed: Predictor | str, finding: Finding) -> Finding:
         change, why = _together(finding.change, needed), f"{finding.why} {_CHAIN}"
         return replace(finding, change=change, fix_set=(*finding.fix_set, *needed), why=why)
     return replace(finding, fix_set=()) if len(finding.fix_set) == 1 else finding
+
+
+def together(finding: Finding) -> Finding:
+    """The finding, saying so where its parts alone gain clearly less than all of them."""
+    alone = sum(part.saving_alone_ns_per_step or 0 for part in finding.fix_set)
+    if len(finding.fix_set) < 2 or alone >= CHAINED_SHARE * (finding.saving_ns_per_step or 0):
+        return finding
+    return replace(finding, why=f"{finding.why} Fix them together: removing one alone moves the wait to the next.")
 
 
 def _needed(replayed: Predictor, finding: Finding) -> list[FixPart]:

@@ -8,7 +8,7 @@ from operator import or_
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.chains import completed
+from stepscope.diagnosis.chains import completed, together
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.notices import notices, recording
@@ -142,7 +142,7 @@ def _predicted(facts: Facts, replayed: Predictor | str, finding: Finding) -> Fin
             replace(part, saving_alone_ns_per_step=replayed.saving_ns(part.change)) for part in finding.fix_set
         )
         saving = replayed.saving_ns(finding.change)
-        finding = replace(finding, saving_ns_per_step=saving, prediction_basis="replay", fix_set=parts)
+        finding = together(replace(finding, saving_ns_per_step=saving, prediction_basis="replay", fix_set=parts))
     mean, gained = facts.mean_step_ns, finding.saving_ns_per_step
     if finding.predicted_step_ns is not None or mean is None or gained is None:
         return finding

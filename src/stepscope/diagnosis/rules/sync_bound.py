@@ -1,7 +1,8 @@
 """sync_bound: the host waits for the device, and the device then waits for the host.
 
 Statement: the accounting books idle time to ``sync``: the host was blocked in a wait while the device worked, and
-the lead it lost was missing when the device ran dry. All such waits of a device form one finding, because removing
+the lead it lost was missing when the device ran dry; Python code that it would have been ahead with counts to the cost,
+though it is booked to Python. All such waits of a device form one finding, because removing
 one of a chain only moves the wait to the next. Waits of the loop around the steps (``loop_sync``) and of the profiler
 are not among them: to take those out is no cure of the program. Evidence, not names, makes a sync: the blocking call
 inside the op.
@@ -16,11 +17,10 @@ from __future__ import annotations
 from functools import reduce
 from operator import or_
 
-from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.syncs import Owner, Sync
-from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
+from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
 from stepscope.diagnosis.remedies import PYTORCH, SYNC_CALL, TENSORFLOW, Part, Remedies, remedy
 from stepscope.limits import NEXT_WAITS, WAIT_COST_NS, WAIT_SHARE
@@ -35,12 +35,11 @@ def find(facts: Facts) -> list[Finding]:
     """One finding per device: its costly waits as one set."""
     found = []
     for account, syncs in zip(facts.accounts, facts.syncs, strict=False):
-        others = facts.per_step(sum(sync.cost_ns for sync in syncs if sync.owner is not Owner.PROGRAM))
-        cost = booked(facts, account, Category.SYNC) - others
         own = [sync for sync in syncs if sync.owner is Owner.PROGRAM]
-        least = WAIT_SHARE * sum(sync.cost_ns for sync in own)
+        total = sum(sync.cost_ns for sync in own)
+        cost, least = facts.per_step(total), WAIT_SHARE * total
         guilty = [sync for sync in own if sync.cost_ns > 0 and sync.cost_ns >= least]
-        if cost > 0 and guilty:
+        if cost and guilty:
             found.append(_finding(facts, account.rows.device, cost, guilty))
     return found
 
@@ -130,8 +129,6 @@ def _why(facts: Facts, syncs: list[Sync], device: int | None) -> str:
         )
     causes = dict.fromkeys(sync.hint.cause for sync in syncs if sync.hint is not None)
     text = " ".join([*lines, *(f"{cause[:1].upper()}{cause[1:]}." for cause in causes)])
-    if sum(sync.count for sync in syncs) > len(facts.used):
-        text += " Fix them together: removing one alone moves the wait to the next."
     return " ".join([text, *filter(None, (_replaced(facts, sync, device) for sync in syncs))])
 
 
