@@ -137,7 +137,7 @@ def test_a_profile_without_a_pipeline_has_none():
 def test_the_table_says_what_was_not_recorded():
     without = InputStages(4_000, (Stage("other", TRAINING, 4_000, None),), None)
     section = input_pipeline.table(input_pipeline.entry(prepared(0), without))
-    assert section.rows == [("other", TRAINING, "1.00 µs", "–")]
+    assert section.rows == [("other", "main thread", "1.00 µs", "–")]
     assert "were not recorded" in section.note
     assert input_pipeline.table(None).rows == []
 

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 import stepscope
+from stepscope.analysis.where import Where
+from stepscope.diagnosis.chains import together
 from stepscope.diagnosis.engine import diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Finding, FixPart
 from stepscope.limits import FINDING_NS, FINDING_SHARE, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
+from stepscope.whatif.change import Change
 from tests.diagnosis.loops import (
     CALL,
     STEPS,
@@ -209,11 +212,16 @@ def test_a_wait_behind_which_the_host_still_leads_is_no_finding():
     assert (diagnosis.findings, diagnosis.minor) == ((), ())
 
 
-def test_waits_that_hide_behind_each_other_are_said_to_be_fixed_together():
-    finding = diagnose(facts_of(CASES["sync_chain"]().events)).findings[0]
-    assert finding.rule == "sync_bound"
-    assert "Fix them together" in finding.why
-    assert sum(part.saving_alone_ns_per_step for part in finding.fix_set) < 0.9 * finding.saving_ns_per_step
+@pytest.mark.parametrize(("alone", "chained"), [((1, 0, 0), True), ((4, 3, 3), False), ((5, 3, 1), False)])
+def test_waits_that_hide_behind_each_other_are_said_to_be_fixed_together(alone: tuple[int, ...], chained: bool):
+    parts = tuple(
+        FixPart(title="", where=Where(), fix="", cost_ns_per_step=1, change=Change(), saving_alone_ns_per_step=ns)
+        for ns in alone
+    )
+    finding = Finding(
+        rule="sync_bound", title="", why="Why.", fix="", cost_ns_per_step=10, saving_ns_per_step=10, fix_set=parts
+    )
+    assert ("Fix them together" in together(finding).why) is chained
 
 
 def test_waits_in_a_row_are_one_fix_set():

@@ -64,7 +64,8 @@ class Diagnosis:
     replayed: Predictor | str
     """The replay behind the predictions, else why there is none."""
     plan: tuple[str, ...]
-    """Ids of findings that say what they save, in the order one should work: that of ``RULES``."""
+    """Ids of findings that say what they save, in the order one should work: that of ``RULES``, but for those that
+    others fix along the way, which come last."""
 
 
 def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
@@ -78,12 +79,19 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     found = _numbered(_ranked(found))
     worth, minor = _divided(facts, replayed, found)
     sentence, bottleneck = verdict(facts)
-    planned = sorted((f for f in worth if f.saving_ns_per_step is not None), key=lambda f: place[f.rule])
+    planned = [finding for finding in worth if finding.saving_ns_per_step is not None]
+    planned.sort(key=lambda finding: (_comes_with_others(facts, finding), place[finding.rule]))
     plan = tuple(finding.id for finding in planned)
     told = [*notices(facts), *untold(facts, worth)]
     if manifest is not None:
         told = [*recording.reworded(told), *recording.notices(facts, manifest)]
     return Diagnosis(worth, minor, tuple(told), sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan)
+
+
+def _comes_with_others(facts: Facts, finding: Finding) -> bool:
+    """Whether hardly anything is left of it once those above it are fixed."""
+    after = finding.saving_after_ns_per_step
+    return after is not None and after < least_told(facts.median_step_ns)
 
 
 def _divided(
