@@ -17,7 +17,7 @@ from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, FlowEnd
 from tests.kit.kineto_form import Form
 from tests.kit.kineto_writer import write_kineto
-from tests.kit.traces import real_trace
+from tests.kit.traces import REPOSITORY, real_trace
 from tests.support import trace_of, trace_of_bytes
 
 
@@ -146,6 +146,11 @@ def test_makes():
         None,
     )
     assert vendor_of_device("Intel(R) Data Center GPU Max 1550") == "Intel"
+
+
+def test_devices_that_are_the_host_have_no_maker_of_accelerators():
+    cpus = stepscope.open(REPOSITORY / "examples" / "profiles" / "jax_eight_devices.xplane.pb.gz").facts
+    assert cpus.workload.vendors == {"CPU"}
 
 
 @pytest.mark.real

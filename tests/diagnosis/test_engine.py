@@ -159,7 +159,7 @@ def test_a_cause_of_both_devices_is_one_finding():
     (finding,) = two_devices(2_000, 2_000).findings
     assert (finding.id, finding.device) == ("input_bound.1", 0)
     assert (finding.cost_ns_per_step, finding.saving_ns_per_step) == (2_000 * US, 2_000 * US)
-    assert finding.why.endswith("2 of 2 devices have it.")
+    assert finding.why.endswith("2 of 2 devices have it; the figures are those of device 0.")
 
 
 def test_a_device_that_lacks_the_cause_holds_the_step():

@@ -136,7 +136,7 @@ def test_sizes_ranks_and_speed_are_told_where_they_are_recorded() -> None:
     args |= {"dtype": "Float", "Process Group Name": "0", "Process Group Description": "default_pg"}
     events = exchanging(("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 2_000), **args)
     why = only(events).why
-    assert "1 all-reduces per step (4.00 MiB, among 8 ranks" in why
+    assert "1 all-reduce per step (4.00 MiB, among 8 ranks) takes 2.00 ms" in why
     assert "Each link carries at least 3.67 GB/s meanwhile" in why  # 4 MiB · 2 · 7/8 in 2 ms
     bare = only(exchanging(("", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 2_000))).why
     assert "MiB" not in bare
@@ -184,6 +184,82 @@ def test_launches_are_placed_by_the_time_they_take() -> None:
     assert [place.line for place in finding.where] == [9, 5]
 
 
+def serving() -> list[Event]:
+    drawing = TraceDrawing()
+    drawing.python("nn.Module: Decoder_0", 0, 60_000)
+    return drawing.events()
+
+
+@pytest.mark.parametrize(
+    ("op", "kernel", "why"),
+    [
+        ("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "the next layer needs the result at once"),
+        ("", "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>()", "the next layer needs the result at once"),
+        ("c10d::_allgather_base_", "ncclDevKernel_AllGather_RING_LL", "the next layer needs the result at once"),
+        ("c10d::alltoall_base_", SEND_RECV, None),  # the other half of the batch computes beside it
+    ],
+)
+def test_in_inference_nothing_hides_what_the_next_layer_needs(op: str, kernel: str, why: str | None) -> None:
+    diagnosis = diagnosed([*serving(), *exchanging((op, kernel, 2_000))])
+    finding = next(f for f in diagnosis.findings if f.rule == "exposed_collective")
+    assert finding.cost_ns_per_step == 2_000 * US
+    if why is None:
+        assert finding.saving_ns_per_step == pytest.approx(2_000 * US, abs=20 * US)
+        return
+    assert (finding.saving_ns_per_step, finding.change, finding.predicted_step_ns) == (None, None, None)
+    assert why in (finding.not_determined or "")
+    assert diagnosis.whatif.combined_step_ns is None
+    assert finding.id not in diagnosis.plan
+
+
+@pytest.mark.parametrize(
+    ("op", "kernel", "why"),
+    [
+        ("c10d::barrier", "ncclDevKernel_AllReduce_Sum_u8_RING_LL", "wait for the late one at the next collective"),
+        ("c10d::send", SEND_RECV, "must first be computed by the device that sends it"),
+    ],
+)
+def test_what_waits_for_the_work_of_others_has_no_saving_of_its_own(op: str, kernel: str, why: str) -> None:
+    finding = only(exchanging((op, kernel, 2_000)))
+    assert (finding.cost_ns_per_step, finding.saving_ns_per_step) == (2_000 * US, None)
+    assert why in (finding.not_determined or "")
+
+
+def test_of_small_kinds_told_together_only_what_can_be_hidden_is_saved() -> None:
+    barrier = ("c10d::barrier", "ncclDevKernel_AllReduce_Sum_u8_RING_LL", 75)
+    finding = only(exchanging(("c10d::alltoall_base_", SEND_RECV, 75), barrier))
+    assert finding.cost_ns_per_step == 150 * US
+    assert finding.saving_ns_per_step == pytest.approx(75 * US, abs=20 * US)
+
+
+@pytest.mark.parametrize(("around", "left_us"), [("DistributedDataParallel.forward", 1_000), ("", 4_000)])
+def test_buffers_that_are_not_sent_take_nothing_beside_compute_either(around: str, left_us: int) -> None:
+    broadcast = ("c10d::broadcast_", "ncclDevKernel_Broadcast_RING_LL", 4_000)
+    finding = only(exchanging(broadcast, compute_us=1_000, around=around))
+    assert finding.predicted_step_ns == pytest.approx(left_us * US, abs=30 * US)
+
+
+@pytest.mark.parametrize(("devices", "said"), [(1, "only the profiles of all ranks"), (2, "the table of collectives")])
+def test_where_all_devices_are_here_the_waiting_is_told(devices: int, said: str) -> None:
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for device in range(devices):
+            drawing.kernel(drawing.launch(start + 20 * device, CALL), "k", start + 50, 4_000, Stream(device, 7))
+            call = drawing.launch(start + 20 * device + 10, CALL)
+            group = {"Process Group Name": "0", "Group size": 2, "Collective name": "allreduce"}
+            drawing.kernel(call, "ncclDevKernel_AllReduce_Sum", start + 4_050, 1_000, Stream(device, 20), **group)
+
+    why = only(loop(5_100, step)).why
+    assert said in why
+    assert ("2 of 2 devices have it; the figures are those of device" in why) is (devices == 2)
+
+
+@pytest.mark.parametrize(("make", "fits"), [("NVIDIA", True), ("AMD", True), ("CPU", False), ("Google", False)])
+def test_flags_of_xla_for_gpus_are_for_gpus(make: str, fits: bool) -> None:
+    workload = Workload("JAX", vendors=frozenset({make}))
+    assert ("--xla_gpu_enable_latency" in remedy(exchange_remedies.GRADIENTS, workload)) is fits
+    assert ("combine_threshold" in remedy(exchange_remedies.JOIN_SHARDS, workload)) is fits
+
+
 @pytest.mark.parametrize("purpose", [Purpose.INFERENCE, Purpose.SERVING])
 def test_inference_is_told_nothing_of_training(purpose: Purpose) -> None:
     workload = Workload("PyTorch", purpose, vendors=frozenset({"NVIDIA"}))
@@ -202,10 +278,8 @@ _TRAINING = (
 
 
 def test_a_program_that_serves_is_told_of_its_engine() -> None:
-    drawing = TraceDrawing()
-    drawing.python("nn.Module: Decoder_0", 0, 60_000)
     events = exchanging(("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 2_000))
-    fix = only([*drawing.events(), *events]).fix
+    fix = only([*serving(), *events]).fix
     assert "--tensor-parallel-size" in fix
     assert "radient" not in fix
 

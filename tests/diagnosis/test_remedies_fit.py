@@ -56,6 +56,7 @@ NOTHING_LEFT = {
     "tf32_off._SETTING": "the rule speaks of NVIDIA's devices alone",
     "launching.OPTIMIZER": "only where the profile names an optimizer of PyTorch's",
     "launching.ZERO_GRAD": "the same",
+    "misread._METER": "only accelerators have such meters",
     "devices._MISSING": "nothing to check is known for other devices",
 }
 """Remedies of which nothing may be left, and why that is right."""
@@ -94,7 +95,7 @@ def workloads() -> Iterator[Workload]:
     versions = [(1, 8), (1, 11), (1, 13), (2, 0), (2, 4), None]
     frameworks = [(PYTORCH, newest) for newest in versions]
     frameworks += [(JAX, None), (TORCH_XLA, None), (TENSORFLOW, (1, 14)), (TENSORFLOW, None), (None, None)]
-    makes = [frozenset(makes) for makes in ((), ("NVIDIA",), ("AMD",), ("Intel",), ("Google",))]
+    makes = [frozenset(makes) for makes in ((), ("NVIDIA",), ("AMD",), ("Intel",), ("Google",), ("CPU",))]
     for (framework, newest), purpose, made in itertools.product(frameworks, Purpose, makes):
         yield Workload(framework, purpose, newest=newest, vendors=made)
 

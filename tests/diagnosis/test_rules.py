@@ -170,6 +170,29 @@ def test_the_op_its_caller_the_line_and_the_cause_are_said():
     assert {evidence.name for evidence in finding.evidence} == {"cudaStreamSynchronize"}
 
 
+@pytest.mark.parametrize(
+    ("steps", "waits_in", "times", "said"),
+    [
+        (1, {0}, 1, "once in the step"),
+        (1, {0}, 3, "3 times in the step"),
+        (6, {2}, 1, "once in 1 of 4 steps"),
+        (6, {2, 3}, 2, "4 times in 2 of 4 steps"),
+    ],
+)
+def test_how_often_a_wait_happens_is_said_in_plain_words(steps: int, waits_in: set[int], times: int, said: str):
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for each in range(times):
+            at = start + each * 3_000
+            work(drawing, at + 500, at + 2_000)
+            if number in waits_in:
+                drawing.sync(at + 600, 1_400)
+        work(drawing, start + 9_500, start + 10_000)
+
+    found = diagnosed(loop(10_000, step, steps))
+    (finding,) = (f for f in (*found.findings, *found.minor) if f.rule == "sync_bound")
+    assert finding.why.startswith(f"A call of `cudaStreamSynchronize` outside of any op waits {said}: the host")
+
+
 def test_the_places_of_a_sync_add_up_to_its_cost():
     finding = only(synchronising(STEP, 2_000, "aten::item"))
     assert finding.cost_ns_per_step == 2_000 * US
@@ -578,6 +601,26 @@ def test_wide_work_is_found_only_where_precision_is_known_of_enough(wide: int, f
     assert not found or "Only 0 % of the 5.0 % of kernel time whose precision is known" in findings[0].why
 
 
+TENSILE_HALF, TENSILE = "Cijk_Alik_Bljk_BBS_BH_MT128", "Cijk_Ailk_Bjlk_SB_MT64x64x16_SE_K1"
+
+
+@pytest.mark.parametrize(
+    ("kernels", "maker", "units", "advised"),
+    [
+        ([(TENSILE_HALF, 900)], "AMD Instinct MI300X", "matrix cores", False),
+        ([(TENSILE, 900)], "AMD Instinct MI300X", "matrix cores", True),
+        ([(TENSILE_HALF, 900)], A100, "tensor cores", False),
+        ([(SGEMM, 800)], A100, "tensor cores", True),
+    ],
+)
+def test_units_have_their_makers_name_and_what_is_narrow_is_not_to_be_made_so(kernels, maker, units, advised):
+    finding = next(f for f in diagnosed(running(*kernels), device(maker)).findings if f.rule == "tensor_cores_unused")
+    assert finding.title == f"Matrix work does not use the {units}"
+    assert f"could use {units} and do not" in finding.why
+    assert ("in 16 bits" in finding.fix) is advised
+    assert ("multiples of 8" in finding.fix) is not advised
+
+
 def test_wide_work_that_is_no_matrix_work_gains_nothing():
     assert rules(diagnosed(running((ADD, 900)), device(A100))) == []
 
@@ -603,5 +646,6 @@ def test_a_program_that_is_waited_for_while_it_starts_is_not_to_be_read_less_oft
     diagnosis = stepscope.open(REPOSITORY / "examples" / "profiles" / "jax_eight_devices.xplane.pb.gz").diagnosis
     finding = next(f for f in diagnosis.findings if f.rule == "sync_bound")
     assert "LaunchOnDevice" in finding.why
+    assert "xla_gpu" not in " ".join(f.fix for f in (*diagnosis.findings, *diagnosis.minor))
     assert "jax.lax.scan" in finding.fix
     assert "block_until_ready" not in finding.fix

@@ -24,6 +24,9 @@ from stepscope.trace.trace import Device, Trace
 __all__ = ["Feature", "Purpose", "Version", "Workload", "workload_of"]
 
 
+CPU = "CPU"
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """What a remedy has to fit; each part is None (``UNKNOWN``) where the profile does not tell."""
@@ -35,7 +38,7 @@ class Workload:
     newest: Version | None = None
     """The framework is of this version or an earlier one."""
     vendors: frozenset[str] = frozenset()
-    """Who made the devices; empty where that is not known."""
+    """Who made the devices, ``CPU`` where these are the host's own; empty where that is not known."""
     uses: frozenset[Feature] = frozenset()
     """What the profile shows in use; what is not among it may be in use all the same."""
 
@@ -104,7 +107,9 @@ def _vendors(trace: Trace) -> frozenset[str]:
     slices = trace.slices
     calls = np.isin(slices.kind, (Kind.RUNTIME_CALL, Kind.ALLOCATION, Kind.SYNC))
     codes = used_codes(slices.name[calls], len(trace.strings)).tolist()
-    return frozenset(vendor for code in codes if (vendor := vendor_of_call(trace.strings[code])) is not None)
+    called = frozenset(vendor for code in codes if (vendor := vendor_of_call(trace.strings[code])) is not None)
+    on_host = bool(trace.info.devices) and all(device.kind == "cpu" for device in trace.info.devices)
+    return called or (frozenset({CPU}) if on_host else called)
 
 
 def _vendor(device: Device) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
@@ -96,7 +97,8 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
     if finding.rule == "exposed_collective" and cost is not None and facts.blame is not None:
         parts, share = facts.mean_parts, _share_of_rule(facts, worst)
         cost = round(share * sum(parts.get(c, 0.0) for c in (Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER)))
-        saving = min(max(one.finding.saving_ns_per_step or 0 for one in group), cost)
+        # What has no saving on any rank has none in the job.
+        saving = None if own is None else min(max(one.finding.saving_ns_per_step or 0 for one in group), cost)
         finding = replace(finding, why=_divided(facts, finding.why, share))
     told = f" {count} of {all_} ranks have it; the figures are those of rank {worst.rank}." if count > 1 else ""
     predicted = None if step is None or saving is None else max(step - saving, 0)
@@ -153,7 +155,7 @@ def _divided(facts: JobFacts, why: str, share: float) -> str:
     parts = facts.mean_parts
     waits = format_ns(round(parts.get(Category.COLLECTIVE_WAIT, 0.0)))
     transfers = format_ns(round(parts.get(Category.COLLECTIVE_TRANSFER, 0.0)))
-    kept = why.split(" Waiting for a rank that is late")[0]
+    kept = re.split(" Waiting for a (?:rank|device) that is late", why)[0]
     it = "it" if share >= 1 else "what nothing hides of all collectives"
     return f"{kept} On average over ranks {waits} of {it} per step is waiting for the last rank, {transfers} transfer."
 

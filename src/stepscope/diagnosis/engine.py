@@ -213,7 +213,8 @@ def _over_devices(facts: Facts, found: list[Finding]) -> list[Finding]:
         saved = {finding.device: finding.saving_ns_per_step or 0 for finding in group}
         windows = {account.rows.device: _mean_window(facts, account) for account in facts.working}
         left = max(window - saved.get(device, 0) for device, window in windows.items())
-        also = f" {len(group)} of {len(windows)} devices have it." if len(group) > 1 else ""
+        figures = f"the figures are those of device {worst.device}"
+        also = f" {len(group)} of {len(windows)} devices have it; {figures}." if len(group) > 1 else ""
         saving = max(max(windows.values()) - left, 0)
         changes = [finding.change for finding in group if finding.change is not None]
         change = reduce(or_, changes) if changes else None

@@ -9,13 +9,31 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from stepscope.analysis.exchange.exposed import Exchange
-from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies
+from stepscope.diagnosis.remedies import (
+    AMD,
+    INFERS,
+    JAX,
+    NVIDIA,
+    PYTORCH,
+    TENSORFLOW,
+    TORCH_XLA,
+    TRAINS,
+    Part,
+    Remedies,
+)
 from stepscope.names.parallelism import Layout
 
-_OVERLAP_IN_XLA = """\
+_GPUS = (*NVIDIA, *AMD)
+_OVERLAP_IN_XLA = (
+    Part(
+        """\
 Let XLA run it beside compute:
     XLA_FLAGS="--xla_gpu_enable_latency_hiding_scheduler=true"
-Shard so that the axis that communicates most lies within one machine."""
+""",
+        vendors=_GPUS,
+    ),
+    "Shard so that the axis that communicates most lies within one machine.",
+)
 _ENGINES = (
     Part(
         """\
@@ -53,8 +71,10 @@ behind.""",
         ),
         *_ENGINES,
     ),
-    JAX: f"""\
-{_OVERLAP_IN_XLA} Send in bfloat16. A larger batch gives each collective more compute to hide behind.""",
+    JAX: (
+        *_OVERLAP_IN_XLA,
+        "Send in bfloat16. A larger batch gives each collective more compute to hide behind.",
+    ),
     TENSORFLOW: (
         Part(
             """\
@@ -124,10 +144,16 @@ allows, and gather only what is needed (of the logits the last token's).""",
             purposes=INFERS,
         ),
     ),
-    JAX: f"""\
-{_OVERLAP_IN_XLA} Let the next layers' parameters come while this one computes:
-    --xla_gpu_enable_pipelined_all_gather=true --xla_gpu_enable_pipelined_reduce_scatter=true
-and shard parameters across fewer devices where memory allows.""",
+    JAX: (
+        *_OVERLAP_IN_XLA,
+        Part(
+            """\
+Let the next layers' parameters come while this one computes:
+    --xla_gpu_enable_pipelined_all_gather=true --xla_gpu_enable_pipelined_reduce_scatter=true""",
+            vendors=_GPUS,
+        ),
+        "Shard parameters across fewer devices where memory allows.",
+    ),
     TORCH_XLA: """\
 Shard parameters across fewer devices where memory allows (with SPMD the `fsdp` axis of the mesh), in bfloat16. A larger
 batch gives each collective more compute to hide behind.""",
@@ -211,18 +237,24 @@ busiest. Kernels made for it beat a plain all-to-all (vLLM `--all2all-backend`, 
         ),
         "Send tokens in 8 bits, keep experts that are called together on one machine, and balance what each gets.",
     ),
-    JAX: f"""\
-{_OVERLAP_IN_XLA} Tokens go to their experts and back: keep the experts' axis within one machine, send tokens in 16 or 8
-bits, and balance what each expert gets.""",
+    JAX: (
+        *_OVERLAP_IN_XLA,
+        """\
+Tokens go to their experts and back: keep the experts' axis within one machine, send tokens in 16 or 8 bits, and balance
+what each expert gets.""",
+    ),
     None: """\
 Tokens go to their experts and back: overlap that with the other half of the batch, send them in 8 bits, keep the
 experts of one group on one machine, and balance what each expert gets.""",
 }
 
 ALL_TO_ALL: Remedies = {
-    JAX: f"""\
-{_OVERLAP_IN_XLA} Exchange the next piece while this one is worked on, in 16 or 8 bits, and even out what each device
-sends: an all-to-all ends with the one that has most.""",
+    JAX: (
+        *_OVERLAP_IN_XLA,
+        """\
+Exchange the next piece while this one is worked on, in 16 or 8 bits, and even out what each device sends: an all-to-all
+ends with the one that has most.""",
+    ),
     None: """\
 Exchange the next batch's, or the other half of this one's, while the device computes; send fewer bytes (16 or 8 bits);
 and even out what each device sends: an all-to-all ends with the one that has most.""",
@@ -288,7 +320,7 @@ NEIGHBOURS: Remedies = {
 Post receives before the work they are needed behind, and send as soon as a tensor is ready, many in one call:
     works = dist.batch_isend_irecv(ops)    # then compute, and wait for the works where the data is needed
 Between the stages of a pipeline: more, smaller micro-batches, and stages of equal times.""",
-    JAX: f"{_OVERLAP_IN_XLA} `jax.lax.ppermute` the next piece while this one is worked on.",
+    JAX: (*_OVERLAP_IN_XLA, "`jax.lax.ppermute` the next piece while this one is worked on."),
     None: """\
 Send as soon as the data is ready and receive before it is needed, with other work between. Between the stages of a
 pipeline: more, smaller micro-batches, and stages of equal times.""",
@@ -325,19 +357,29 @@ Reduce gradients in buckets instead of tensor by tensor: `DistributedDataParalle
             purposes=TRAINS,
         ),
     ),
-    JAX: """\
-Reduce the whole tree of arrays in one call, `jax.lax.pmean(tree, "batch")`, and let XLA combine collectives:
+    JAX: (
+        'Reduce the whole tree of arrays in one call, `jax.lax.pmean(tree, "batch")`.',
+        Part(
+            """\
+Let XLA combine collectives:
     XLA_FLAGS="--xla_gpu_all_reduce_combine_threshold_bytes=134217728"
 """,
+            vendors=_GPUS,
+        ),
+    ),
     None: "Join small tensors into one before they are reduced.\n",
 }
 JOIN_SHARDS: Remedies = {
     PYTORCH: (Part("Wrap larger blocks, so that each gathers and scatters more at once.\n", purposes=TRAINS),),
-    JAX: """\
+    JAX: (
+        Part(
+            """\
 Let XLA combine small ones:
     XLA_FLAGS="--xla_gpu_all_gather_combine_threshold_bytes=134217728"
-and `--xla_gpu_reduce_scatter_combine_threshold_bytes` likewise.
-""",
+and `--xla_gpu_reduce_scatter_combine_threshold_bytes` likewise.""",
+            vendors=_GPUS,
+        ),
+    ),
     None: "Join small tensors into one before they are gathered or scattered.\n",
 }
 JOIN: Remedies = {None: "Join small tensors into one before they are exchanged.\n"}

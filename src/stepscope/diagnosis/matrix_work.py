@@ -67,9 +67,19 @@ class MatrixWork:
         """The 16-bit format to recommend."""
         return "bf16" if self.peaks is None or self.peaks.supports("bf16") else "fp16"
 
+    @property
+    def units(self) -> str:
+        """What those who made the device call what multiplies matrices."""
+        return matrix_units(self.facts)
+
     def cost(self, uses: list[KernelUse]) -> int:
         """Their time per step."""
         return self.facts.per_step(sum(use.total_ns for use in uses))
+
+
+def matrix_units(facts: Facts) -> str:
+    """What those who made the devices call what multiplies matrices."""
+    return "matrix cores" if facts.workload.vendors == {"AMD"} else "tensor cores"
 
 
 def matrix_works(facts: Facts) -> list[MatrixWork]:

@@ -16,6 +16,7 @@ from stepscope.analysis.alignment import Misaligned, misaligned, with_padding
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.roofline import Work
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.matrix_work import matrix_units
 from stepscope.units import format_ns
 from stepscope.whatif.changes import faster_kernels
 
@@ -51,7 +52,7 @@ def _finding(facts: Facts, work: Work, gaining: list[Misaligned]) -> Finding:
     return Finding(
         rule="alignment",
         device=work.activity.device,
-        title="Sizes of matrix products do not fit the tensor cores",
+        title=f"Sizes of matrix products do not fit the {matrix_units(facts)}",
         why=(
             f"{format_ns(facts.per_step(now))} per step go to products of sizes that are no multiples of {multiple}: "
             f"{shown}. With padded sizes they are taken to run at the rate of this profile's products that fit, else "

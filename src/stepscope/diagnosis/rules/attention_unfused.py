@@ -23,7 +23,7 @@ from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.changes import faster_kernels
 
 SHOWN = 3
-_ALSO = " Findings on number formats and tensor cores speak of the same products: the savings do not add up."
+_ALSO = " Findings on number formats and matrix units speak of the same products: the savings do not add up."
 
 NO_SHAPES = "Record shapes (`record_shapes=True`): the sizes of the scores tell what a fused kernel would take."
 

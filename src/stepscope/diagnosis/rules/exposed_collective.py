@@ -3,7 +3,10 @@
 Statement: the accounting books time to collectives that no kernel hides, told by what is exchanged (all-reduces,
 all-gathers and reduce-scatters, all-to-alls, broadcasts, sends and receives, barriers), as each has cures of its own;
 what none of several is worth alone (under ``FINDING_SHARE`` and ``FINDING_NS``) is told together. The cure hides them
-behind compute, so a step is predicted to take what it takes without them, and no less than the collectives themselves.
+behind compute, so a step is predicted to take what it takes without them, and no less than the collectives themselves;
+broadcasts of DistributedDataParallel's buffers need not be at all. No saving is given for barriers and for sends and
+receives, as both wait for what other devices compute, nor in inference for what the next layer needs at once (all but
+all-to-alls, beside which another half of the batch computes).
 What is exchanged is what the profile's own argument, the op or the range around the launch say, else the kernel's name.
 One rank's profile does not tell waiting for a late rank from transfer: both are in the collective. Many small ones
 (``SMALL_COLLECTIVES`` per step, half of them under ``SMALL_COLLECTIVE_NS``) are said to be too many.
@@ -11,21 +14,22 @@ One rank's profile does not tell waiting for a late rank from transfer: both are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.device import DeviceActivity
-from stepscope.analysis.exchange.exposed import EXCHANGES, Exchange, exchange_of, exposed_of
+from stepscope.analysis.exchange.collectives import KINDS
+from stepscope.analysis.exchange.exposed import EXCHANGES, KINDS_OF, Exchange, exchange_of, exposed_of
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import find_places
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
-from stepscope.diagnosis.exchange_remedies import cures, joins
+from stepscope.diagnosis.exchange_remedies import BUFFERS, cures, joins
 from stepscope.diagnosis.exchange_words import sent
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import remedy
+from stepscope.diagnosis.remedies import INFERS, remedy
 from stepscope.limits import FINDING_NS, FINDING_SHARE, SMALL_COLLECTIVE_NS, SMALL_COLLECTIVES
 from stepscope.names.parallelism import Layout, layouts
 from stepscope.trace.codes import used_codes
@@ -43,6 +47,17 @@ _TITLES = {
     Exchange.BARRIER: "Barriers",
     Exchange.UNKNOWN: "Communication with other devices",
 }
+_UNTOLD = {
+    Exchange.BARRIER: "without them devices wait for the late one at the next collective; time a run without them",
+    Exchange.POINT_TO_POINT: "what arrives must first be computed by the device that sends it, and when that was the "
+    "one that receives did not record; time a run with the fix",
+}
+"""Why the cure's gain is not told, by what is exchanged."""
+_UNTOLD_IN_INFERENCE = dict.fromkeys(
+    (Exchange.REDUCING, Exchange.SHARDS, Exchange.BROADCAST, Exchange.UNKNOWN),
+    "in inference the next layer needs the result at once, so nothing hides it; what fewer devices or a faster "
+    "exchange gain only a run with them tells",
+)
 _DEPTH = 64
 
 
@@ -98,13 +113,20 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
     places = find_places(facts.locator, activity.call[talk.ops].astype(np.int32), length)
     chosen = [joins(talk.exchange)] if small else []
     chosen += cures(talk.exchange, talk.near, anywhere)
+    untold = _UNTOLD | (_UNTOLD_IN_INFERENCE if facts.workload.purpose in INFERS else {})
+    hidden = tuple(exchange for exchange in talk.exchanges if exchange not in untold)
+    change = without_collectives(facts, hidden) if hidden else None
+    if change is not None and BUFFERS in chosen:
+        change = replace(change, floor_ns=0, beside_ns={})
     return Finding(
         rule="exposed_collective",
         device=activity.device,
         title=f"{_TITLES[talk.exchange]} that nothing hides",
         cost_ns_per_step=talk.cost,
-        saving_ns_per_step=talk.cost,
-        change=without_collectives(facts, talk.exchanges),
+        saving_ns_per_step=talk.cost if hidden else None,
+        change=change,
+        prediction_basis="first_order" if hidden else None,
+        not_determined=None if hidden else untold[talk.exchanges[0]],
         basis="modelled",
         confidence="medium",
         why=_why(facts, activity, talk, float(np.median(length)) if small else None)
@@ -119,15 +141,34 @@ def _why(facts: Facts, activity: DeviceActivity, talk: _Talk, small: float | Non
     length = (activity.end - activity.start)[talk.ops]
     count = talk.ops.size / len(facts.used)
     what = "collectives" if talk.exchange is Exchange.UNKNOWN else _TITLES[talk.exchange].lower()
+    take = "take"
+    if talk.ops.size == len(facts.used):
+        what, take = what.replace("s and ", " or ").removesuffix("s"), "takes"
     how, speed = sent(facts, activity.device, talk.exchanges, int(length.sum()))
     unsaid = Exchange.UNKNOWN in talk.exchanges and _sends_only(facts, activity, talk)
     return (
-        f"{format_mean(count)} {what} per step{how} take {format_ns(facts.per_step(int(length.sum())))}, and for "
+        f"{format_mean(count)} {what} per step{how} {take} {format_ns(facts.per_step(int(length.sum())))}, and for "
         f"{format_ns(talk.cost)} of it the device computes nothing.{speed}"
         + (" Their kernels only say that they send and receive, which all-to-alls do too." if unsaid else "")
         + (f" Half of them take under {format_ns(round(small))}." if small is not None else "")
-        + " Waiting for a rank that is late is part of it: only the profiles of all ranks tell how much."
+        + _LATE[_all_here(facts, activity.device, talk)]
     )
+
+
+_LATE = {
+    False: " Waiting for a rank that is late is part of it: only the profiles of all ranks tell how much.",
+    True: " Waiting for a device that is late is part of it: the table of collectives (`-v`) tells how much.",
+}
+
+
+def _all_here(facts: Facts, device: int, talk: _Talk) -> bool:
+    """Whether all devices that take part are of this profile."""
+    table = facts.collectives
+    kinds = [KINDS.index(kind) for one in talk.exchanges for kind in KINDS_OF[one]]
+    groups = np.unique(table.group[(table.device == device) & np.isin(table.kind, kinds)]).tolist()
+    here = {group: np.unique(table.device[table.group == group]).size for group in groups}
+    least = max(facts.trace.info.world_size or 2, 2)
+    return bool(here) and all(count >= max(table.groups[group].size or 2, least) for group, count in here.items())
 
 
 def _sends_only(facts: Facts, activity: DeviceActivity, talk: _Talk) -> bool:

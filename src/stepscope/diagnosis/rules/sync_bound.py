@@ -121,9 +121,9 @@ def _charge_ns(facts: Facts, sync: Sync, device: int | None) -> int | None:
 def _why(facts: Facts, syncs: list[Sync], device: int | None) -> str:
     lines = []
     for sync in syncs[:3]:
-        name = f"`{sync.op}`" if sync.op else "a bare call"
+        waits = f"`{sync.op}` waits in `{sync.call}`" if sync.op else f"A call of `{sync.call}` outside of any op waits"
         lines.append(
-            f"{name} waits in `{sync.call}` {_often(facts, sync)}: the host is blocked "
+            f"{waits} {_often(facts, sync)}: the host is blocked "
             f"{format_ns(facts.per_step(sync.blocked_ns))} per step, and the device then idles "
             f"{format_ns(facts.per_step(sync.cost_ns))} because nothing was queued behind it."
         )
@@ -145,9 +145,11 @@ def _replaced(facts: Facts, sync: Sync, device: int | None) -> str:
 
 
 def _often(facts: Facts, sync: Sync) -> str:
-    if len(sync.steps) == len(facts.used) and sync.count == len(facts.used):
+    steps, used = len(sync.steps), len(facts.used)
+    if steps == sync.count == used > 1:
         return "once in every step"
-    return f"{sync.count} times in {len(sync.steps)} of {len(facts.used)} steps"
+    times = "once" if sync.count == 1 else f"{sync.count} times"
+    return f"{times} in the step" if used == 1 else f"{times} in {steps} of {used} steps"
 
 
 _DROPS = (

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.kernels import Precision, precision_of
+from stepscope.analysis.kernels import LOW_PRECISION, Precision, precision_of
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.matrix_work import (
     Kernel,
@@ -28,7 +28,11 @@ from stepscope.diagnosis.matrix_work import (
 from stepscope.limits import LOW_PRECISION_SHARE, PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.units import format_ns, format_share
 
-_FIX_DIMS = "\nFor 16-bit kernels that miss them, make sizes multiples of 8 (fp16, bf16) or 16 (fp8)."
+_FIX_DIMS = "For 16-bit kernels that miss them, make sizes multiples of 8 (fp16, bf16) or 16 (fp8)."
+_FIX_NARROW = (
+    "They are narrow already: make sizes and strides multiples of 8 (fp16, bf16) or 16 (fp8), and keep tensors "
+    "contiguous."
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -57,17 +61,19 @@ def _is_unused_narrow(kernel: Kernel) -> bool:
 
 def _unused(work: MatrixWork, chosen: Callable[[Kernel], bool]) -> Finding:
     uses = work.uses(chosen)
-    narrow = any(use.precision in ("fp16", "bf16", "fp8") for use in uses)
+    narrow = [use.precision in LOW_PRECISION for use in uses]
+    fixes = [] if all(narrow) else [sixteen_bits(work, uses)]
+    fixes += [_FIX_NARROW if all(narrow) else _FIX_DIMS] if any(narrow) else []
     return matrix_finding(
         work,
         chosen,
         rule="tensor_cores_unused",
-        title="Matrix work does not use the tensor cores",
+        title=f"Matrix work does not use the {work.units}",
         why=(
-            f"{format_ns(work.cost(uses))} per step run in kernels that could use tensor cores and do not: "
+            f"{format_ns(work.cost(uses))} per step run in kernels that could use {work.units} and do not: "
             f"{named(uses)} ({uses[0].traits.tensor_core_reason})."
         ),
-        fix=sixteen_bits(work, uses) + (_FIX_DIMS if narrow else ""),
+        fix="\n".join(fixes),
         target=work.sixteen_bits,
     )
 
