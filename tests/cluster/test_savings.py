@@ -13,6 +13,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.exchange.collectives import KINDS
 from stepscope.cluster.findings import RankFinding, diagnose
 from stepscope.cluster.job import JobFacts, combine
+from stepscope.diagnosis.finding import Finding
 from stepscope.names.collectives import Collective
 from tests.cluster.jobs import MS, WORLD, clocks, data_parallel, facts_of, pairs_apart, side_by_side, simulate
 from tests.kit.cluster import Op, Program
@@ -114,3 +115,20 @@ def test_what_was_sampled_is_said_to_be_the_reason(tmp_path: Path) -> None:
     codes = {notice.code for notice in diagnose(sampled).notices}
     assert "collectives_sampled" in codes
     assert "clocks_uncertain" not in codes
+
+
+def test_what_saves_nothing_that_is_known_on_any_rank_has_no_saving_in_the_job(tmp_path: Path) -> None:
+    facts = facts_of(simulate(2, in_turn, clocks=clocks(1, 2)), tmp_path)
+    assert told(facts, "exposed_collective").finding.saving_ns_per_step is not None
+
+    def untold(finding: Finding) -> Finding:
+        return replace(finding, saving_ns_per_step=None, predicted_step_ns=None, not_determined="why")
+
+    partials = [
+        replace(one, findings=tuple(map(untold, one.findings)), minor=tuple(map(untold, one.minor)))
+        for one in facts.partials
+    ]
+    job = diagnose(combine(partials))
+    finding = next(one.finding for one in job.findings if one.finding.rule == "exposed_collective")
+    assert (finding.saving_ns_per_step, finding.predicted_step_ns, finding.not_determined) == (None, None, "why")
+    assert finding.id not in job.plan
