@@ -212,6 +212,21 @@ def test_in_inference_nothing_hides_what_the_next_layer_needs(op: str, kernel: s
     assert finding.id not in diagnosis.plan
 
 
+def test_what_the_host_hides_in_inference_is_no_finding() -> None:
+    """What follows is launched long after the exchange: without it the device would only idle longer."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start, CALL), "k", start + CALL, 995)
+        call = drawing.launch(start + 20, CALL)
+        drawing.kernel(call, "ncclDevKernel_AllReduce_Sum", start + 1_000, 2_000, Stream(0, 20))
+        drawing.host("aten::view", start + 30, 7_900)
+        drawing.kernel(drawing.launch(start + 8_000, CALL), "k", start + 8_000 + CALL, 1_990)
+
+    diagnosis = diagnosed([*serving(), *loop(10_000, step)])
+    assert "exposed_collective" not in [f.rule for f in diagnosis.findings]
+    assert "exposed_collective" in [f.rule for f in diagnosis.minor]
+
+
 @pytest.mark.parametrize(
     ("op", "kernel", "why"),
     [

@@ -145,6 +145,12 @@ def _is_worth_telling(facts: Facts, replayed: Predictor | str, finding: Finding)
 def _predicted(facts: Facts, replayed: Predictor | str, finding: Finding) -> Finding:
     """With what the fix gains, replayed where that can be done, and the step time that leaves."""
     finding = completed(replayed, finding)
+    if finding.change is not None and finding.not_determined is not None:
+        # The change is the most that a fix could do: of what even that gains too little nothing more is to be known.
+        most = replayed.saving_ns(finding.change) if isinstance(replayed, Predictor) else None
+        if most is None or most >= least_told(facts.median_step_ns):
+            return replace(finding, change=None)
+        finding = replace(finding, not_determined=None)
     if finding.change is not None and isinstance(replayed, Predictor):
         parts = tuple(
             replace(part, saving_alone_ns_per_step=replayed.saving_ns(part.change)) for part in finding.fix_set

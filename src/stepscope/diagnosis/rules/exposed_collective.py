@@ -115,8 +115,8 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
     chosen += cures(talk.exchange, talk.near, anywhere)
     untold = _UNTOLD | (_UNTOLD_IN_INFERENCE if facts.workload.purpose in INFERS else {})
     hidden = tuple(exchange for exchange in talk.exchanges if exchange not in untold)
-    change = without_collectives(facts, hidden) if hidden else None
-    if change is not None and BUFFERS in chosen:
+    change = without_collectives(facts, hidden or talk.exchanges)
+    if BUFFERS in chosen or not hidden:
         change = replace(change, floor_ns=0, beside_ns={})
     return Finding(
         rule="exposed_collective",
