@@ -201,9 +201,8 @@ UNTOLD_SHARE: Final = 0.05
 
 PLACES_SHARE: Final = 0.8
 PLACES_SHOWN: Final = 8
-PLACE_SHARE: Final = 0.02
-"""Places are named until they hold the first share of a finding's time, so many at most, and none that holds less than
-the last: who mends one place must know how much of it that is."""
+"""Places are named until they hold this share of a finding's time, so many at most, and then how many more there are:
+who mends one place must know how much of it that is."""
 
 TOLD_SHARE: Final = 0.5
 """Host time is called Python code where frames, or annotations around nothing else, show it for this share."""
@@ -217,6 +216,10 @@ LAUNCH_SHARE_RECORDED: Final = 0.10
 
 LAUNCH_GAP_NS: Final = 1_000_000
 """A gap longer than this is not launch-bound work but one long call (initialisation, a host op)."""
+
+MANY_INNER_OPS: Final = 20
+"""An op that runs so many others inside of it takes its time by their number: at a few µs for each that is a long part
+of a gap of a millisecond, where the composite ops of a framework run a handful."""
 
 GRAPH_PAUSE_NS: Final = 1_000
 """Pause between the kernels of one graph where the profile shows no queued kernels: 1.0-2.0 µs in the real NVIDIA

@@ -66,10 +66,12 @@ def test_modules_of_one_kind_are_one_place():
     assert (found.where.module, found.share) == ("FusedMoE", 1.0)
 
 
-def test_no_more_places_than_fit_and_none_that_hold_next_to_nothing():
-    assert len(places(*((10, (f"m{n}.py(3): f{n}",)) for n in range(30)))) == PLACES_SHOWN
+def test_no_more_places_than_fit_and_how_many_more_there_are():
+    *shown, rest = places(*((1, (f"m{n}.py(3): f{n}",)) for n in range(100)))
+    assert len(shown) == PLACES_SHOWN
+    assert (rest.name, rest.share, bool(rest.where)) == ("92 more places", pytest.approx(0.92), False)
     found = places((79, (FORWARD,)), *((1, (f"m{n}.py(3): f{n}",)) for n in range(21)))
-    assert [p.name for p in found] == ["`forward`"]
+    assert [p.name for p in found] == ["`forward`", "`f0`"]
 
 
 def test_what_nothing_tells_of_counts_to_the_whole():

@@ -128,6 +128,30 @@ def test_a_device_that_waits_for_pytorchs_own_python_is_told_so():
     assert rules(diagnosed(held_up(BACKWARD))) == []
 
 
+@pytest.mark.parametrize("inner", ["named_modules", "__getattr__"])
+@pytest.mark.parametrize(
+    ("caller", "said"),
+    [
+        ("mylib/ctx.py(77): _set_context", "`_set_context`"),
+        ("diffusers/pipelines/pipeline_utils.py(1000): _execution_device", "`_execution_device`"),
+    ],
+)
+def test_a_walk_over_the_modules_is_no_giving_of_ops(caller: str, said: str, inner: str):
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for depth, frame in enumerate(("train.py(88): main", caller)):
+            drawing.python(frame, start + depth, STEP - 2 * depth)
+        drawing.python("torch/nn/modules/module.py(2696): named_modules", start + 2, HELD - 4)
+        drawing.python(f"torch/nn/modules/module.py(1900): {inner}", start + 3, HELD - 6)
+        work(drawing, start + HELD, start + STEP)
+
+    finding = only(diagnosed(loop(STEP, step)))
+    assert "walks over the modules" in finding.title
+    assert said in finding.why
+    assert "Ask once" in finding.fix
+    assert "AdamW" not in finding.fix
+    assert "torch.compile" not in finding.fix
+
+
 def test_time_of_which_the_profile_shows_nothing_has_no_name():
     """A range around the whole step, ops included, does not say that Python ran between them."""
 

@@ -58,16 +58,21 @@ def test_compiled_code_and_graphs_are_not_suggested_where_they_are() -> None:
 
 def test_a_profile_tells_what_is_in_use() -> None:
     assert doctest.testmod(in_use).failed == 0
-    assert facts_with(updating("aten::add_", launch="cudaGraphLaunch")).workload.uses == {Feature.GRAPHS}
-    assert facts_with(updating("aten::mm")).workload.uses == frozenset()
+    graphs = facts_with(updating("aten::add_", launch="cudaGraphLaunch"))
+    assert graphs.workload.uses == {Feature.GRAPHS, Feature.OPTIMIZER}
+    assert facts_with(updating("aten::mm")).workload.uses == {Feature.OPTIMIZER}
     kernel = "void at::native::multi_tensor_apply_kernel<Meta, at::native::FusedAdamMathFunctor<float, 4>>(P)"
-    assert in_use.in_use([kernel]) == {Feature.FUSED}
+    assert in_use.in_use([kernel]) == {Feature.FUSED, Feature.OPTIMIZER}
 
 
+@pytest.mark.parametrize("optimizer", [(), (Feature.OPTIMIZER,)])
 @pytest.mark.parametrize("uses", [(), (Feature.FUSED,), (Feature.COMPILED,), (Feature.FUSED, Feature.COMPILED)])
-def test_python_s_share_has_advice_left_whatever_is_in_use(uses: tuple[Feature, ...]) -> None:
+def test_python_s_share_has_advice_left_whatever_is_in_use(
+    uses: tuple[Feature, ...], optimizer: tuple[Feature, ...]
+) -> None:
+    uses += optimizer
     text = remedy(GIVING_OPS, Workload("PyTorch", Purpose.TRAINING, newest=(2, 6), oldest=(2, 6), uses=frozenset(uses)))
-    assert ("fused=True" in text) is (Feature.FUSED not in uses)
+    assert ("fused=True" in text) is (bool(optimizer) and Feature.FUSED not in uses)
     assert ("torch.compile(model)" in text) is (Feature.COMPILED not in uses)
     assert text.startswith("Leave less of it to Python")
 

@@ -76,6 +76,22 @@ def test_input_beside_a_busy_device_costs_nothing():
     assert (found.findings, found.minor) == ((), ())
 
 
+def test_all_loaders_are_named_and_the_host_s_time_is_told_from_the_device_s():
+    """The device has work for the first 3 of the 12 ms in which the host reads and tokenises."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        work(drawing, start, start + 3_000)
+        drawing.python("torchvision/io/video.py(300): read_video", start + 10, 9_000)
+        drawing.python("torchvision/io/video.py(90): inner", start + 20, 8_000)
+        drawing.python("transformers/tokenization_utils_base.py(2800): __call__", start + 9_010, 2_990)
+        work(drawing, start + 12_000, start + 20_000)
+
+    why = only(loop(20_000, step)).why
+    assert "11.99 ms of the host's time" in why or "12.0 ms of the host's time" in why
+    assert why.startswith("For 9.00 ms of each step (45.0 %) the device waits")
+    assert "read_video` 9.00 ms, `transformers/tokenization_utils_base.py(2800): __call__` 2.99 ms" in why
+
+
 def test_what_waits_and_in_what():
     finding = only(waiting_for_input(STEP, 2_000))
     assert finding.title == "The device waits for input data"
@@ -361,6 +377,18 @@ def test_one_long_call_is_not_many_small_launches():
     limit = LAUNCH_GAP_NS // US
     assert rules(diagnosed(launching(10 * limit, limit))) == ["launch_bound"]
     assert rules(diagnosed(launching(10 * limit, limit + 1))) == ["long_launch"]
+
+
+def test_advice_on_a_long_call_is_of_the_op_that_takes_the_time():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host("aten::unflatten_dense_tensors", start, 3_000)
+        for i in range(30):
+            drawing.host("aten::view", start + 90 * i + 1, 80)
+        work(drawing, start + 3_000, start + 10_000)
+
+    assert "runs 30 other ops" in only(loop(10_000, step)).fix
+    assert "broadcast_buffers=False" in only(loop(10_000, step), {"distributedInfo": {"rank": 0, "world_size": 4}}).fix
+    assert "first" not in only(loop(10_000, step)).fix
 
 
 def test_a_launch_keeps_its_latency():

@@ -50,15 +50,21 @@ class InputRanges:
     """The input ranges of the used steps, and the main thread's time inside them by stage."""
 
     slices: tuple[int, ...]
-    loader: str
-    """Name of the annotated range (``enumerate(DataLoader)#...``) that takes most time, else of the frame."""
+    loaders: tuple[tuple[str, int], ...]
+    """(name, ns), longest first: of the annotated range (``enumerate(DataLoader)#...``), else of the frame."""
     total_ns: int
+    """Time of the host in all of them, whether or not a device waits for it."""
     hot: Frame | None
     """The user's own function in which at least half of the time passes, innermost; None where not recorded."""
     stages: tuple[tuple[str, int], ...]
     """(stage, ns), longest first; ``not recorded`` is time in which nothing inside the range was recorded."""
     ahead: tuple[tuple[str, int], ...]
     """The same of all threads on which tf.data prepares batches ahead, but for what is not known; empty for others."""
+
+    @property
+    def loader(self) -> str:
+        """The one that takes most time."""
+        return self.loaders[0][0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +107,15 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
     ahead = found.preparing & np.isin(slices.name, prefetching)
     # A profile with stacks has the loader's frames around its annotation; the annotation names the loader.
     annotated = np.flatnonzero((slices.kind == Kind.ANNOTATION) & mine)
-    named = annotated if annotated.size else rows
     chosen = np.full(len(slices), -1, np.int32)
     chosen[rows] = rows
-    inside = np.flatnonzero(inherit(chosen, slices.parent) >= 0)
+    around = inherit(chosen, slices.parent)
+    inside = np.flatnonzero(around >= 0)
+    named = np.union1d(annotated, rows[~np.isin(rows, around[annotated])])
     total = int(slices.dur_ns[rows].sum())
     return InputRanges(
         slices=tuple(named.tolist()),
-        loader=_loader(trace, named),
+        loaders=_loaders(trace, rows, annotated, around),
         total_ns=total,
         hot=_hot(trace, inside, total),
         stages=_stages(trace, own, rows, inside),
@@ -130,12 +137,16 @@ def _hot(trace: Trace, inside: Rows, total_ns: int) -> Frame | None:
     return None
 
 
-def _loader(trace: Trace, ranges: Rows) -> str:
-    """The name that says most: PyTorch's own range, else the one that takes most time."""
-    codes, dense = np.unique(trace.slices.name[ranges], return_inverse=True)
-    longest_first = codes[np.argsort(-np.bincount(dense, trace.slices.dur_ns[ranges]), kind="stable")]
-    names: list[str] = [trace.strings[code] for code in longest_first.tolist()]
-    return next((name for name in names if name.startswith("enumerate(")), names[0])
+def _loaders(trace: Trace, rows: Rows, annotated: Rows, around: I32) -> tuple[tuple[str, int], ...]:
+    """Each loader's time: a range is called after PyTorch's own annotation inside it, else the longest one there."""
+    slices, name = trace.slices, trace.slices.name.copy()
+    is_own = mapped(slices.name[annotated], trace.strings, lambda text: text.startswith("enumerate("), np.bool_)
+    order = annotated[np.lexsort((slices.dur_ns[annotated], is_own))]
+    name[around[order]] = slices.name[order]
+    codes, dense = np.unique(name[rows], return_inverse=True)
+    times = np.bincount(dense, slices.dur_ns[rows])
+    longest_first = np.argsort(-times, kind="stable").tolist()
+    return tuple((trace.strings[int(codes[at])], int(times[at])) for at in longest_first)
 
 
 def _ahead(trace: Trace, own: I32, ranges: Rows) -> tuple[tuple[str, int], ...]:

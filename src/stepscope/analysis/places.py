@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepscope.analysis.where import Frame, Locator, Where
-from stepscope.limits import PLACE_SHARE, PLACES_SHARE, PLACES_SHOWN
+from stepscope.limits import PLACES_SHARE, PLACES_SHOWN
 from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import I32, Bools, Rows
 from stepscope.trace.trace import Trace
@@ -48,7 +48,8 @@ class Place:
 def find_places(locator: Locator, slices: I32, weight: Weights, *, own_names: bool = False) -> tuple[Place, ...]:
     """Where the time of some slices (-1: unknown) passes, longest first, until ``PLACES_SHARE`` of it is named.
 
-    With ``own_names`` a slice of which no place is known is told by its own name.
+    Where ``PLACES_SHOWN`` do not name as much, the last says how many more there are, and their time. With
+    ``own_names`` a slice of which no place is known is told by its own name.
     """
     total = float(weight.sum())
     known = slices >= 0
@@ -65,25 +66,26 @@ def find_places(locator: Locator, slices: I32, weight: Weights, *, own_names: bo
         for group in _told_finer(parts, coarse, weight)
     ]
     found: list[Place] = []
+    more: list[float] = []
     for key, rows in sorted(groups, key=lambda group: -float(weight[group[1]].sum())):
         where, ns = _where(locator.trace, frames, kinds, key), float(weight[rows].sum())
         name = _name(where) or (f"`{locator.trace.strings[key[_OWN]]}`" if key[_OWN] >= 0 else None)
         if name is None:
             continue
-        if _is_told(found, ns / total):
+        if sum(place.share for place in found) >= PLACES_SHARE:
             break
-        found.append(Place(where, name, round(ns), ns / total))
+        if len(found) < PLACES_SHOWN:
+            found.append(Place(where, name, round(ns), ns / total))
+        else:
+            more.append(ns)
+    if more:
+        name = f"{len(more)} more {'place' if len(more) == 1 else 'places'}"
+        found.append(Place(Where(), name, round(sum(more)), sum(more) / total))
     return tuple(found)
 
 
 _Group = tuple[tuple[int, ...], Rows]
 """The parts of a place, -1 for those that are left out, and the rows that are there."""
-
-
-def _is_told(found: list[Place], share: float) -> bool:
-    """Whether those found name enough, or the next one is too small to be worth a line."""
-    named = sum(place.share for place in found)
-    return bool(found) and (named >= PLACES_SHARE or len(found) >= PLACES_SHOWN or share < PLACE_SHARE)
 
 
 def _coarse(parts: I32) -> I32:

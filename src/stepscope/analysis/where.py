@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from stepscope.analysis.backward import forward_of
-from stepscope.names.hosts import is_frameworks_own, step_marker
+from stepscope.names.hosts import is_frameworks_own, step_marker, walks_modules
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import inherit, innermost_at, outermost
 from stepscope.trace.tables import I32, Bools, Kind, Rows
@@ -119,7 +119,8 @@ class Frame:
         """Whether the frame is a library's that says more than the framework's or the standard library's own."""
         path = self.file.replace("\\", "/")
         installed = "site-packages/" in path or "dist-packages/" in path or path.split("/")[0] in LIBRARIES
-        return installed and self.tells_library and not is_frameworks_own(str(self))
+        frameworks = is_frameworks_own(str(self)) or walks_modules(str(self))
+        return installed and self.tells_library and not frameworks
 
     @property
     def tells_library(self) -> bool:
@@ -189,6 +190,17 @@ class Locator:
     def outermost_op(self, slice_id: int) -> str | None:
         """The name of the outermost host op around a slice that is not autograd's own wrapper."""
         return self._text(int(self._columns[1][slice_id]))
+
+    @cached_property
+    def functions(self) -> I32:
+        """Per slice, the name of the innermost function around it that is the user's or of a library that the user
+        chose; -1 for none."""
+        slices, strings = self.trace.slices, self.trace.strings
+        is_frame = slices.kind == Kind.PYTHON_FRAME
+        codes = used_codes(slices.name[is_frame], len(strings)).tolist()
+        known = ((code, parse_frame(strings[code])) for code in codes)
+        told = [code for code, frame in known if frame and (frame.is_users or frame.is_of_a_chosen_library)]
+        return self._nearest(is_frame & np.isin(slices.name, told))
 
     def enclosing(self, slice_id: int) -> list[int]:
         """The slice and all that enclose it, innermost first."""

@@ -59,7 +59,9 @@ def shares(facts: Facts, places: Sequence[Place], what: str) -> str:
     if not places or (len(places) == 1 and places[0].share >= PLACES_SHARE):
         return ""
     listed = (f"{place.name} {format_share(place.share)} ({format_ns(facts.per_step(place.ns))})" for place in places)
-    return f" {what} by place: {', '.join(listed)}."
+    rest = 1 - sum(place.share for place in places)
+    unknown = f"; where the other {format_share(rest)} pass is not recorded" if 1 - rest < PLACES_SHARE else ""
+    return f" {what} by place: {', '.join(listed)}{unknown}."
 
 
 def step_at(facts: Facts, time_ns: int) -> int | None:

@@ -17,15 +17,15 @@ from stepscope.analysis.gaps import crosses_step
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.silent import busy_thread
 from stepscope.analysis.steps import WHOLE
-from stepscope.analysis.where import parse_frame
+from stepscope.analysis.where import Where, parse_frame
 from stepscope.diagnosis.evidence import SHOWN, placed, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import Remedies, remedy
-from stepscope.limits import DISPATCH_GAP_NS, SEEN_ONCE_SHARE
-from stepscope.names.hosts import Giving, gives_ops
+from stepscope.limits import DISPATCH_GAP_NS, SEEN_ONCE_SHARE, TOLD_SHARE
+from stepscope.names.hosts import Giving, gives_ops, walks_modules
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import used_codes
-from stepscope.trace.forest import holding, inherit, innermost_at
+from stepscope.trace.codes import mapped, used_codes
+from stepscope.trace.forest import holding, inherit, innermost_at, outermost
 from stepscope.trace.tables import F64, I32, I64, Bools, Kind
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.changes import without_host_time
@@ -56,8 +56,13 @@ class HostWork:
     ops and launches says nothing of the time between them; frames of PyTorch's that give ops are not among it."""
     giving_share: float
     """Share of the time in modules, autograd and optimizers: PyTorch's own Python, which gives ops."""
+    walking_share: float
+    """Share of the time in walks over the modules of a model."""
     places: tuple[Place, ...]
     """Longest first; empty where the host thread shows nothing."""
+    library: Where | None
+    """The function of a library that the user chose in which at least ``TOLD_SHARE`` of the time passes, where nothing
+    of the user's runs inside it."""
     evidence: tuple[Evidence, ...]
 
     @property
@@ -92,7 +97,7 @@ def work_in(facts: Facts, account: Account, cause: Category, found: Stretches) -
     rows = np.unique(np.searchsorted(account.rows.bounds, found.start, "right") - 1)
     device = account.rows.device
     inside, weight = _sampled(facts, found)
-    told, giving = _told(facts)
+    told, giving, walking = _told(facts)
     return HostWork(
         cause=cause,
         device=device,
@@ -102,7 +107,9 @@ def work_in(facts: Facts, account: Account, cause: Category, found: Stretches) -
         share_there=int(length.sum()) / max(int(account.duration_ns[rows].sum()), 1),
         told_share=_share(told, inside, weight),
         giving_share=_share(giving, inside, weight),
+        walking_share=_share(walking, inside, weight),
         places=find_places(facts.locator, inside, weight, own_names=True),
+        library=_library(facts, inside, weight),
         evidence=_evidence(facts, found, device),
     )
 
@@ -128,7 +135,9 @@ def in_words(facts: Facts, work: HostWork, doing: str) -> str:
     listed = [
         f"{place.name} {format_ns(facts.per_step(place.ns))} ({format_share(place.share)})" for place in work.places
     ]
-    return text + (f" Per step: {', '.join(listed)}." if listed else "")
+    text += f" Per step: {', '.join(listed)}." if listed else ""
+    inner = work.library
+    return text + (f" Most of it passes in `{inner.function}` ({inner.file}:{inner.line})." if inner else "")
 
 
 def _stretches(facts: Facts, account: Account, cause: Category) -> Stretches:
@@ -168,8 +177,20 @@ def _sampled(facts: Facts, found: Stretches) -> tuple[I32, F64]:
     return _without_markers(facts, inside), np.repeat(length[longest] / _POINTS, _POINTS)
 
 
-def _told(facts: Facts) -> tuple[Bools, Bools]:
-    """Per slice, whether it says that Python ran which gives no ops; and whether PyTorch's did, which does."""
+def _library(facts: Facts, inside: I32, weight: F64) -> Where | None:
+    known = inside >= 0
+    functions = facts.locator.functions[inside[known]]
+    totals = np.bincount(functions + 1, weight[known], 1)
+    code = int(totals.argmax()) - 1
+    if code < 0 or totals[code + 1] < TOLD_SHARE * weight.sum():
+        return None
+    frame = parse_frame(facts.trace.strings[code])
+    return Where(frame.file, frame.line, frame.function) if frame and not frame.is_users else None
+
+
+def _told(facts: Facts) -> tuple[Bools, Bools, Bools]:
+    """Per slice, whether it says that Python ran which gives no ops; whether PyTorch's did, which does; and whether it
+    is inside a walk over modules, which is of the first kind whatever it calls."""
     slices, strings = facts.trace.slices, facts.trace.strings
     around = holding(np.isin(slices.kind, _WORK), slices.parent)
     is_frame, is_module = slices.kind == Kind.PYTHON_FRAME, slices.kind == Kind.MODULE
@@ -182,7 +203,10 @@ def _told(facts: Facts) -> tuple[Bools, Bools]:
     says_of = np.where(is_module, np.int32(_GIVING[Giving.PYTHON]), np.where(is_frame, says[slices.name], np.int32(-1)))
     giving = inherit(says_of, slices.parent)
     told = is_frame | ((slices.kind == Kind.ANNOTATION) & ~around)
-    return told & (giving <= _GIVING[None]), is_frame & (giving == _GIVING[Giving.PYTHON])
+    walks = is_frame & mapped(np.where(is_frame, slices.name, np.int32(-1)), strings, walks_modules, np.bool_)
+    walking = outermost(walks, slices.parent) >= 0
+    is_told = walking | (told & (giving <= _GIVING[None]))
+    return is_told, is_frame & ~walking & (giving == _GIVING[Giving.PYTHON]), walking
 
 
 def _share(chosen: Bools, inside: I32, weight: F64) -> float:
@@ -204,7 +228,7 @@ def _evidence(facts: Facts, found: Stretches, device: int | None) -> tuple[Evide
     """The longest stretches, in order of time, each by the name of what the thread was in for half of it."""
     length = found.end - found.start
     longest = np.sort(np.argsort(-length, kind="stable")[:SHOWN])
-    names = _covering(facts, found.track[longest], found.start[longest], found.end[longest])
+    names = covering(facts, found.track[longest], found.start[longest], found.end[longest])
     return tuple(
         Evidence(
             facts.trace.name_of(name) if name >= 0 else "nothing recorded",
@@ -218,7 +242,7 @@ def _evidence(facts: Facts, found: Stretches, device: int | None) -> tuple[Evide
     )
 
 
-def _covering(facts: Facts, track: I32, start: I64, end: I64) -> I32:
+def covering(facts: Facts, track: I32, start: I64, end: I64) -> I32:
     """The innermost slice that covers half of each stretch, as seen from its middle; -1 for none."""
     slices = facts.trace.slices
     found = innermost_at(slices, track, (start + end) // 2)
@@ -269,6 +293,7 @@ def host_finding(
     """A finding about host work of some causes: its fix takes the work out of the launching threads."""
     cost = sum(work.cost_ns_per_step for work in works.values())
     device = next(iter(works.values())).device
+    libraries = [work.library for work in works.values() if work.library]
     return Finding(
         rule=rule,
         device=device,
@@ -278,7 +303,7 @@ def host_finding(
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=None if device is None else reduce(or_, (without_host_time(facts, cause) for cause in works)),
-        where=placed(place for work in works.values() for place in work.places),
+        where=tuple(dict.fromkeys((*placed(place for work in works.values() for place in work.places), *libraries))),
         evidence=tuple(piece for work in works.values() for piece in work.evidence)[:SHOWN],
     )
 

@@ -179,7 +179,8 @@ class Giving(StrEnum):
 
 
 def gives_ops(frame: str) -> Giving | None:
-    """Whether a Python frame or C function is PyTorch's own that gives ops; None of what else runs, the user's too.
+    """How a Python frame or C function of PyTorch's own gives ops; None of what else runs: the user's code, and walks
+    over the modules of a model, which give none.
 
     >>> gives_ops("torch/optim/adam.py(139): _init_group")
     <Giving.PYTHON: 'python'>
@@ -187,7 +188,18 @@ def gives_ops(frame: str) -> Giving | None:
     True
     """
     text = frame[:_LONGEST].replace("\\", "/")
+    if walks_modules(text):
+        return None
     return Giving.PYTHON if _GIVING.search(text) else Giving.C if _GIVING_C.search(text) else None
+
+
+def walks_modules(frame: str) -> bool:
+    """Whether a Python frame is PyTorch's walk over the modules of a model: it takes as long as it has modules.
+
+    >>> walks_modules("torch/nn/modules/module.py(2696): named_modules")
+    True
+    """
+    return _WALKS.search(frame[:_LONGEST].replace("\\", "/")) is not None
 
 
 def is_frameworks_own(frame: str) -> bool:
@@ -201,7 +213,7 @@ def is_frameworks_own(frame: str) -> bool:
     False
     """
     text = frame[:_LONGEST].replace("\\", "/")
-    return _OWN.search(text) is not None and not _WALKS.search(text)
+    return _OWN.search(text) is not None and not walks_modules(text)
 
 
 def only_wraps(frame: str) -> bool:

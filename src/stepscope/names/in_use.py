@@ -25,6 +25,8 @@ class Feature(StrEnum):
     """Code made by ``torch.compile``."""
     GRAPHS = "graphs"
     """Graphs of kernels, launched as one."""
+    OPTIMIZER = "optimizer"
+    """An optimizer of any kind: only where there is one can it be made faster."""
 
 
 # Norms, copies and zeroing of many tensors are not the optimizer's update.
@@ -33,6 +35,9 @@ _FUSED = re.compile(
     r"aten::_fused_(?:adam|sgd|adagrad)|Fused(?:Adam|Sgd|Adagrad)MathFunctor|multi_tensor_(?:distopt_)?(?:fused_)?adam"
     r"|Optimizer\.step#(?:Fused|DeepSpeedCPU)"
 )
+
+
+_OPTIMIZER = re.compile(rf"Optimizer\.step#|(?:^|/)torch/optim/(?!lr_scheduler|swa_utils)\w+\.py\(|{_FUSED.pattern}")
 
 
 def in_use(names: Iterable[str]) -> frozenset[Feature]:
@@ -44,6 +49,8 @@ def in_use(names: Iterable[str]) -> frozenset[Feature]:
     found: set[Feature] = set()
     for name in names:
         text = name[:2_048]
+        if _OPTIMIZER.search(text):
+            found.add(Feature.OPTIMIZER)
         if _FOREACH.match(text):
             found.add(Feature.FOREACH)
         elif _FUSED.search(text):

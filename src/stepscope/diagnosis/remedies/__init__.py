@@ -34,6 +34,7 @@ from stepscope.diagnosis.remedies.fitting import (
 )
 from stepscope.diagnosis.remedies.host import (
     ALLOCATIONS,
+    ASK_ONCE,
     CHECKPOINTS,
     CORES,
     GARBAGE,
@@ -62,6 +63,7 @@ from stepscope.diagnosis.remedies.once import CAPTURES, CODE_LOADING
 __all__ = [
     "ALLOCATIONS",
     "AMD",
+    "ASK_ONCE",
     "CAPTURES",
     "CHECKPOINTS",
     "CODE_LOADING",

@@ -53,6 +53,19 @@ Log every N steps, in a closure that runs beside the next step:
     None: "Run it every N steps, or in a thread while the device works.",
 }
 
+ASK_ONCE: Remedies = {
+    PYTORCH: """\
+Ask once and keep the answer, outside of the loop: what a walk over the modules finds (their device, their dtype, their
+hooks) does not change from step to step.
+    device = next(model.parameters()).device      # before the loop, not in it
+    @functools.cached_property                    # in a class of your own
+Where a library does it, look for the call that leaves it out (pass the device or dtype, a lower-level function), or for
+a newer version. Checks and messages of every call can run every N steps.""",
+    None: """\
+Ask once and keep the answer, outside of the loop (`functools.cached_property`, a variable), or do it every N steps.
+Where a library does it, look for the call that leaves it out, or for a newer version.""",
+}
+
 GARBAGE: Remedies = {
     None: """\
 Collect when it suits you: after set-up `gc.collect(); gc.freeze()` (what exists then is never looked at again), in the

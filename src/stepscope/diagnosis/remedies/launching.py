@@ -221,50 +221,29 @@ GIVING_OPS: Remedies = {
     PYTORCH: (
         Part(
             """\
-Leave less of it to Python: one update of all parameters, and a compiled model.
-    optimizer = torch.optim.AdamW(..., fused=True)
-    model = torch.compile(model)""",
-            purposes=TRAINS,
-            since=(2, 0),
-            unless=(Feature.FUSED, Feature.COMPILED),
-        ),
-        Part(
-            """\
 Leave less of it to Python: one update of all parameters.
     optimizer = torch.optim.AdamW(..., fused=True)""",
-            purposes=TRAINS,
             since=(2, 0),
-            given=(Feature.COMPILED,),
+            given=(Feature.OPTIMIZER,),
             unless=(Feature.FUSED,),
         ),
         Part(
             """\
 Leave less of it to Python: a compiled model.
     model = torch.compile(model)""",
-            purposes=TRAINS,
             since=(2, 0),
-            given=(Feature.FUSED,),
             unless=(Feature.COMPILED,),
         ),
         Part(
             "Leave less of it to Python: compile the whole step, not only parts of it.",
-            purposes=TRAINS,
             since=(2, 0),
-            given=(Feature.FUSED, Feature.COMPILED),
-        ),
-        Part(
-            """\
-Leave less of it to Python: a compiled model.
-    model = torch.compile(model)""",
-            purposes=INFERS,
-            since=(2, 0),
-            certain=True,
+            given=(Feature.COMPILED,),
         ),
         Part("Leave less of it to Python: `torch.jit.script` or `torch.jit.trace` the model.", before=(2, 0)),
     ),
     None: (
         "Leave less of it to Python: compile the model.",
-        Part("Update all parameters at once.", purposes=TRAINS),
+        Part("Update all parameters at once.", given=(Feature.OPTIMIZER,)),
     ),
 }
 

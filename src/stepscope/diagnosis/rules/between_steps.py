@@ -6,7 +6,8 @@ annotations in which the time passes, and whether it passes before a step's firs
 one step alone has is a finding from ``SEEN_ONCE_SHARE`` of it, and says that it was seen once. Of Python at least
 ``TOLD_SHARE`` must lie in recorded frames, or in annotations around nothing else; time in which the host shows nothing
 is no finding. Frames of PyTorch's own that give ops (modules, autograd,
-optimizers) do not count to it: where a device waits for them they are a finding of their own. Without a device all is
+optimizers) do not count to it: where a device waits for them they are a finding of their own. Walks over the modules of
+a model give none, and have advice of their own from ``TOLD_SHARE`` on. Without a device all is
 the main thread's own time, and theirs is what computing takes.
 """
 
@@ -19,13 +20,18 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import Cause, HostWork, cause_findings
-from stepscope.diagnosis.remedies import CHECKPOINTS, GARBAGE, GIVING_OPS, HOST_WORK
+from stepscope.diagnosis.remedies import ASK_ONCE, CHECKPOINTS, GARBAGE, GIVING_OPS, HOST_WORK
 from stepscope.limits import TOLD_SHARE
 
 
 def _is_told(facts: Facts, work: HostWork) -> bool:
-    """Whether the profile shows that it was Python code."""
-    return work.told_share >= TOLD_SHARE
+    """Whether the profile shows that it was Python code, and no more than that."""
+    return work.told_share >= TOLD_SHARE and not _walks(facts, work)
+
+
+def _walks(facts: Facts, work: HostWork) -> bool:
+    """Whether it was walks over the modules of a model."""
+    return work.walking_share >= TOLD_SHARE
 
 
 def _gives_ops(facts: Facts, work: HostWork) -> bool:
@@ -46,6 +52,15 @@ _CAUSES = {
     ),
 }
 
+_WALKING = {
+    Category.PYTHON: Cause(
+        title="Steps wait for walks over the modules of the model",
+        doing="Python walks over the modules of the model and launches nothing",
+        fix=ASK_ONCE,
+        holds=_walks,
+    )
+}
+
 _PYTORCHS = {
     Category.PYTHON: Cause(
         title="The device waits for PyTorch's own Python code, which gives it ops",
@@ -58,7 +73,7 @@ _PYTORCHS = {
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
-    found = cause_findings(facts, _CAUSES, rule="between_steps")
+    found = [each for causes in (_CAUSES, _WALKING) for each in cause_findings(facts, causes, rule="between_steps")]
     slowed = capture_slows_host(facts)
     return found + [
         replace(each, confidence="low", why=f"{each.why} How much of it is the recording of {slowed} is not known.")

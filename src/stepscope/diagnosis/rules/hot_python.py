@@ -16,26 +16,13 @@ from stepscope.analysis.silent import Silence, SilentFunction
 from stepscope.analysis.where import Frame, Where, parse_frame
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import PYTORCH, Remedies, remedy
+from stepscope.diagnosis.remedies import ASK_ONCE, remedy
 from stepscope.limits import PLACES_SHOWN
 from stepscope.units import format_mean, format_ns, format_share
 from stepscope.whatif.change import Change
 
 _LOOKED_AT = 1_000
 """Calls of a function whose place is looked up: those the device waits for longest."""
-
-_CURE: Remedies = {
-    PYTORCH: """\
-Ask once and keep the answer, outside of the loop: what a walk over the modules finds (their device, their dtype, their
-hooks) does not change from step to step.
-    device = next(model.parameters()).device      # before the loop, not in it
-    @functools.cached_property                    # in a class of your own
-Where a library does it, look for the call that leaves it out (pass the device or dtype, a lower-level function), or for
-a newer version. Checks and messages of every call can run every N steps.""",
-    None: """\
-Ask once and keep the answer, outside of the loop (`functools.cached_property`, a variable), or do it every N steps.
-Where a library does it, look for the call that leaves it out, or for a newer version.""",
-}
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -62,7 +49,7 @@ def _finding(facts: Facts, account: Account, silent: Silence) -> Finding:
             f"launch nothing: {'; '.join(_told(facts, function) for function in shown)}. Each time is that of the "
             "function and all that it calls."
         ),
-        fix=paragraphs(remedy(_CURE, facts.workload)),
+        fix=paragraphs(remedy(ASK_ONCE, facts.workload)),
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=Change(host=dict(silent.spans)),
@@ -83,9 +70,10 @@ def _told(facts: Facts, function: SilentFunction) -> str:
 
 def _by(facts: Facts, function: SilentFunction) -> Where | None:
     """The function outside of the standard library that calls it where the device waits longest."""
-    frames = (parse_frame(facts.trace.name_of(at)) for at in facts.locator.enclosing(int(function.calls[0]))[1:])
-    told = (frame for frame in frames if frame and (frame.is_users or frame.is_of_a_chosen_library))
-    return next((Where(frame.file, frame.line, frame.function) for frame in told), None)
+    parent = int(facts.trace.slices.parent[function.calls[0]])
+    code = int(facts.locator.functions[parent]) if parent >= 0 else -1
+    frame = parse_frame(facts.trace.strings[code]) if code >= 0 else None
+    return Where(frame.file, frame.line, frame.function) if frame else None
 
 
 def _own(function: SilentFunction) -> Where | None:

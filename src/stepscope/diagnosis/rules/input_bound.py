@@ -100,6 +100,10 @@ that stays a little ahead.""",
 }
 
 
+_NAMED = 0.02
+"""Share of the time from which a loader or a stage is named."""
+_STAGES = {"not recorded": "nothing recorded inside"}
+
 _TENSORFLOW = {
     "QueueDequeue": ("It waits for the producers that fill the queue.", _FIX_QUEUE),
     "IteratorGetNext": ("It waits for the tf.data pipeline.", _FIX_TF_DATA),
@@ -141,20 +145,34 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
 def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
     share = format_share(cost * len(facts.used) / facts.used_ns) if facts.used_ns else "part"
     node = _node(facts, ranges)
-    place = f"`{ranges.loader}`" + (f" (node `{node}`)" if node else "")
-    text = f"{format_ns(cost)} of each step ({share}) pass inside {place} with nothing else to do."
+    waits = "the device waits" if facts.activities else "the host does nothing else"
+    text = f"For {format_ns(cost)} of each step ({share}) {waits} while {_loaders(facts, ranges, node)}."
     text += next((f" {words}" for part, (words, _) in _TENSORFLOW.items() if part in ranges.loader), "")
     if "QueueDequeue" in ranges.loader:
         text += f" {_queue_fill(facts, ranges, node)}"
-    stages = [f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.stages if ns >= 0.02 * ranges.total_ns]
-    stages = stages if len(ranges.stages) > 1 else []
-    if stages:
-        text += f" Inside it, per step: {', '.join(stages)}."
+    stages = [
+        f"{_STAGES.get(name, name)} {format_ns(facts.per_step(ns))}"
+        for name, ns in ranges.stages
+        if ns >= _NAMED * ranges.total_ns
+    ]
+    if len(ranges.stages) > 1:
+        text += f" The host's time there, per step: {', '.join(stages)}."
     if ranges.ahead:
-        least = 0.02 * sum(ns for _, ns in ranges.ahead)
+        least = _NAMED * sum(ns for _, ns in ranges.ahead)
         ahead = (f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.ahead if ns >= least)
         text += f" Threads that prepare batches ahead spend, all together, per step: {', '.join(ahead)}."
     return text + _producers(facts) + _fed(facts)
+
+
+def _loaders(facts: Facts, ranges: InputRanges, node: str | None) -> str:
+    """The loaders that take much of the host's time, and how much it spends in them: more than a device waits, where
+    that has work meanwhile."""
+    total = format_ns(facts.per_step(ranges.total_ns))
+    named = [(name, ns) for name, ns in ranges.loaders if ns >= _NAMED * ranges.total_ns]
+    if len(named) < 2:
+        return f"`{ranges.loader}`" + (f" (node `{node}`)" if node else "") + f" runs, {total} of the host's time"
+    times = (f"`{name}` {format_ns(facts.per_step(ns))}" for name, ns in named)
+    return f"input is prepared, {total} of the host's time: {', '.join(times)}"
 
 
 def _fed(facts: Facts) -> str:

@@ -3,7 +3,8 @@
 Statement: gaps of which the accounting books more than ``LAUNCH_GAP_NS`` to ``launch``: dispatching one op, several
 that launch nothing, or handing work to another thread. What other rules tell of the same time is not part of it: ops
 that compute on the host, functions that launch nothing, the way of compiled code to its first launch, and ops outside
-of compiled code where there is some.
+of compiled code where there is some. The advice is of the op that covers most of the longest gap: one that runs
+``MANY_INNER_OPS`` others or more, or the first of its name, is told so.
 """
 
 from __future__ import annotations
@@ -21,23 +22,44 @@ from stepscope.diagnosis.dispatch import not_dispatching, prologue_time, waiting
 from stepscope.diagnosis.eager import eager_dispatch
 from stepscope.diagnosis.evidence import placed
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.host_work import Stretches, in_words, work_in
-from stepscope.diagnosis.remedies import PYTORCH, Remedies, remedy
-from stepscope.limits import LAUNCH_GAP_NS
+from stepscope.diagnosis.host_work import Stretches, covering, in_words, work_in
+from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Part, Remedies, remedy
+from stepscope.limits import LAUNCH_GAP_NS, MANY_INNER_OPS
 from stepscope.trace import intervals as iv
+from stepscope.trace.forest import outermost, summed
+from stepscope.trace.tables import Bools, Kind
 from stepscope.whatif.change import Change
 
+_MANY = (
+    "`{op}` runs {count} other ops inside of it: give it fewer and larger tensors, call it less often, or keep what it "
+    "makes."
+)
+_BUFFERS: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+Where it is DistributedDataParallel that sends the buffers of the model before each forward pass, and they need not be
+equal on all ranks:
+    DistributedDataParallel(model, broadcast_buffers=False)""",
+            purposes=TRAINS,
+        ),
+    ),
+    None: "",
+}
+_FIRST = (
+    "It is the first call of `{op}` in this profile and none is longer: a first use loads and prepares what later ones "
+    "find. Run one step of each shape before it counts, and record after it."
+)
 _CURE: Remedies = {
     PYTORCH: """\
-Look at what runs there, the longest first: the first use of a library or of a new shape (run one step of each shape
-before it counts), a search for the fastest kernel (`torch.backends.cudnn.benchmark` with shapes that change), many ops
-that launch nothing (views, checks of arguments), work for another thread that it begins late. What need not run there
-can run behind the launches of the step, or once before the loop.""",
+Look at what runs there, the longest first: checks of arguments, a search for the fastest kernel
+(`torch.backends.cudnn.benchmark` with shapes that change), work for another thread that it begins late.""",
     None: """\
-Look at what runs there, the longest first: the first use of a library or of a new shape (run one step of each shape
-before it counts), many ops that launch nothing, work for another thread that it begins late. What need not run there
-can run behind the launches of the step, or once before the loop.""",
+Look at what runs there, the longest first: checks of arguments, work for another thread that it begins late.""",
 }
+_BEHIND = "What need not run there can run behind the launches of the step, or once before the loop."
+_FLATTENED = ("aten::unflatten_dense_tensors", "aten::flatten_dense_tensors")
+"""One tensor made of many, and many of one: how many are sent as one."""
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -57,7 +79,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account) -> Findin
         device=account.rows.device,
         title="The device waits more than a millisecond for its next op",
         why=in_words(facts, work, "the host takes more than a millisecond to launch the next op"),
-        fix=paragraphs(remedy(_CURE, facts.workload)),
+        fix=paragraphs(_fix(facts, found)),
         confidence="medium",
         cost_ns_per_step=work.cost_ns_per_step,
         saving_ns_per_step=work.cost_ns_per_step,
@@ -65,6 +87,29 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account) -> Findin
         where=placed(work.places),
         evidence=work.evidence,
     )
+
+
+def _fix(facts: Facts, found: Stretches) -> str:
+    """What helps against what runs in the longest of the stretches."""
+    slices, longest = facts.trace.slices, (found.end - found.start).argmax(0, keepdims=True)
+    is_op = slices.kind == Kind.HOST_OP
+    inside = covering(facts, found.track[longest], found.start[longest], found.end[longest])
+    op = int(outermost(is_op, slices.parent)[inside[0]]) if inside[0] >= 0 else -1
+    cures = [remedy(_CURE, facts.workload)] if op < 0 else _cures(facts, op, is_op)
+    return "\n".join([*cures, _BEHIND])
+
+
+def _cures(facts: Facts, op: int, is_op: Bools) -> list[str]:
+    slices, name = facts.trace.slices, facts.trace.name_of(op)
+    inner = int(summed(is_op.astype(np.int64), slices.parent)[op]) - 1
+    if inner >= MANY_INNER_OPS:
+        several = (facts.trace.info.world_size or 1) > 1
+        buffers = [remedy(_BUFFERS, facts.workload)] if several and name in _FLATTENED else []
+        return [_MANY.format(op=name, count=inner), *filter(None, buffers)]
+    equal = np.flatnonzero(is_op & (slices.name == slices.name[op]))
+    if slices.start_ns[op] == slices.start_ns[equal].min() and slices.dur_ns[op] == slices.dur_ns[equal].max():
+        return [_FIRST.format(op=name)]
+    return [remedy(_CURE, facts.workload)]
 
 
 def _stretches(facts: Facts, activity: DeviceActivity, account: Account) -> Stretches:

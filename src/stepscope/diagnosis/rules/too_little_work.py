@@ -1,22 +1,26 @@
 """too_little_work: launching and sending take longer than computing, and there is little to compute.
 
 Statement: on a GPU that computes less than ``LITTLE_WORK_NS`` per step, time booked to launches and copies between
-host and device is more than its compute. A heuristic: whether the CPU alone, or a larger batch, is faster is not in the
-profile, so no saving is given.
+host and device is more than its compute. Waiting for one launch for more than ``LAUNCH_GAP_NS``, for ops that compute
+on the host and for functions that launch nothing does not count: other findings tell of it. A heuristic: whether the
+CPU alone, or a larger batch, is faster is not in the profile, so no saving is given.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
+from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.workload import Purpose
+from stepscope.diagnosis.dispatch import dispatching, waiting_for_launches
 from stepscope.diagnosis.evidence import booked
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, RUNS, TENSORFLOW, TRAINS, Part, Remedies, remedy
-from stepscope.limits import LITTLE_WORK_NS
+from stepscope.limits import LAUNCH_GAP_NS, LITTLE_WORK_NS
 from stepscope.units import format_ns
 
-_LAUNCHES = (Category.LAUNCH, Category.LAUNCH_LATENCY)
 _TRANSFERS = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_STAGING, Category.TRANSFER)
 
 _OR_CPU = """\
@@ -46,6 +50,13 @@ _FIX: Remedies = {
 }
 
 
+def _launches(facts: Facts, account: Account) -> int:
+    """What a device waits per step for launches, but for single long ones."""
+    start, end, _, gap = waiting_for_launches(facts, account)
+    waited = np.bincount(gap, dispatching(facts, start, end))
+    return facts.per_step(int(waited[waited <= LAUNCH_GAP_NS].sum())) + booked(facts, account, Category.LAUNCH_LATENCY)
+
+
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
     found = []
@@ -54,7 +65,7 @@ def find(facts: Facts) -> list[Finding]:
         if kinds.get(activity.device, "gpu") != "gpu":
             continue
         compute = booked(facts, account, Category.COMPUTE)
-        launches, transfers = booked(facts, account, *_LAUNCHES), booked(facts, account, *_TRANSFERS)
+        launches, transfers = _launches(facts, account), booked(facts, account, *_TRANSFERS)
         if not 0 < compute < min(LITTLE_WORK_NS, launches + transfers):
             continue
         found.append(
