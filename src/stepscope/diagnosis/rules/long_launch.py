@@ -44,7 +44,7 @@ equal on all ranks:
             purposes=TRAINS,
         ),
     ),
-    None: "",
+    None: "Keep what many small tensors hold in one large one.",
 }
 _FIRST = (
     "It is the first call of `{op}` in this profile and none is longer: a first use loads and prepares what later ones "
