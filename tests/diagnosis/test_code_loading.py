@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding
+from stepscope.report import markdown
+from stepscope.report.document import File, make
+from stepscope.report.terminal import render
+from stepscope.web.words import words
 from tests.analysis.test_once import LONG, SET_UP, capturing, launching
 from tests.diagnosis.loops import facts_with, rules
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
+from tests.report.documents import check
 
 US = 1_000
 NVIDIA = [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}]
@@ -74,7 +82,46 @@ def test_a_step_that_loads_code_beside_usual_ones_is_a_notice_and_costs_none():
     found = told(drawing.events())
     assert (found.findings, found.minor) == ((), ())
     texts = {notice.code: notice.text for notice in found.notices}
-    assert texts["profile_done_once"].startswith("Done once, in step 0: `cudaLaunchKernel` of `new` takes 100 ms.")
+    assert texts["profile_done_once"] == (
+        "Done once, in step 0: `cudaLaunchKernel` of `new` takes 100 ms. Figures are of the other steps, which do not "
+        "have it. Let the profiler wait a few steps longer."
+    )
+    assert "profile_warm_up" not in texts, "it says the same"
+
+
+def loading_first(calls: int, length: float, *, marked: bool) -> dict[str, str]:
+    """Notices on steps of twelve kernels in turn, before the first of which code is loaded."""
+    drawing, at = TraceDrawing(), 0.0
+    for number in range(6):
+        begin = at
+        for name in "abcdefghijkl":
+            if number == 0 and ord(name) - ord("a") < calls:
+                drawing.call("cuModuleLoadData", at, length)
+                at += length
+            drawing.kernel(drawing.launch(at), name, at + 5, 1_000)
+            at += 1_005
+        if marked:
+            drawing.step(number, begin, at - begin)
+    return {notice.code: notice.text for notice in told(drawing.events()).notices}
+
+
+def test_code_loaded_before_and_in_inferred_steps_is_named():
+    texts = loading_first(6, 170_000, marked=False)
+    assert "profile_steps_inferred" in texts
+    assert texts["profile_done_once"].startswith(
+        "Done once, outside the steps that figures are of: 6 calls take 1.02 s, the longest 170 ms: `cuModuleLoadData`."
+    )
+    assert "profile_warm_up" not in texts
+
+
+def test_code_loaded_in_a_first_step_that_figures_leave_out_is_named():
+    texts = loading_first(6, 170_000, marked=True)
+    assert texts["profile_done_once"].startswith("Done once, in step 0: 6 calls take 1.02 s")
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_little_code_loaded_outside_the_steps_used_is_no_notice(marked: bool):
+    assert "profile_done_once" not in loading_first(1, 100, marked=marked)
 
 
 def test_start_up_is_left_out_of_the_step_and_said():
@@ -128,7 +175,33 @@ def test_a_recording_of_capture_says_so_and_advises_nothing():
     assert found.bottleneck == "capture"
     codes = {notice.code: notice for notice in found.notices}
     assert codes["profile_graph_capture"].count == 25
-    assert not {"profile_sampled", "profile_steps_inferred"} & set(codes)
+    assert set(codes) == {"profile_graph_capture"}, "what speaks of steps, or of time untold, is off"
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_report_of_capture_claims_no_step_time(marked: bool):
+    drawing, at = TraceDrawing(), 0.0
+    for number in range(4):
+        begin = at
+        at = launching(drawing, at, "attention", count=2)
+        at = capturing(drawing, at, 40)
+        if marked:
+            drawing.step(number, begin, at - begin)
+    launching(drawing, at, "attention")
+    facts = facts_with(drawing.events(), deviceProperties=NVIDIA)
+    assert facts.is_capture
+    file = File("capture.json", 1, 1)
+    made = check(json.loads(json.dumps(make(facts, diagnose(facts), [file]))))
+    assert set(made["summary"]["step_time_ns"].values()) == {None}
+    assert sum(made["summary"]["parts_ns_per_step"].values()) > 0
+    shown = words(made)
+    assert shown["untimed"]
+    assert shown["step_time"].startswith("not timed, ")
+    assert shown["categories"]["compile"]["words"] == "capturing graphs, loading code"
+    for text in (render(made), render(made, verbose=True), markdown.render(made, verbose=True)):
+        assert "capturing graphs, loading code" in text
+        assert "no step timed" in text
+        assert not re.search(r"per step|a single step|of the step|each step|as one step", text)
 
 
 def test_a_step_that_captures_beside_usual_ones_is_set_apart():

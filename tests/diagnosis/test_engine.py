@@ -332,8 +332,8 @@ GROUPS = {
     Category.UNRECORDED: ("unrecorded", "works on what this profile does not hold"),
     Category.UNKNOWN_HOST: ("unknown", "reasons the profile does not record"),
     Category.UNKNOWN_DEVICE: ("unknown", "reasons the profile does not record"),
-    Category.DEPENDENCY: ("unknown", "reasons the profile does not record"),
-    Category.DEVICE_LATENCY: ("unknown", "reasons the profile does not record"),
+    Category.DEPENDENCY: ("dependency", "waits for what other streams do"),
+    Category.DEVICE_LATENCY: ("device_latency", "takes its time to begin ops that were queued"),
 }
 WORK = {Category.COMPUTE, Category.MEMSET, Category.COPY_D2D}
 

@@ -12,6 +12,7 @@ from stepscope.diagnosis.untold import KINDS
 from stepscope.limits import UNTOLD_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop
 from tests.kit.builder import TraceDrawing
+from tests.kit.planted import CASES
 from tests.kit.traces import KINETO_TRACES, real_trace
 from tests.support import read_trace
 
@@ -38,7 +39,9 @@ def passed_over(facts: Facts, diagnosis: Diagnosis) -> dict[str, float]:
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_real_profiles_leave_nothing_untold(name: str):
     facts = analyse(read_trace(real_trace(name)))
-    assert passed_over(facts, diagnose(facts)) == {}
+    diagnosis = diagnose(facts)
+    assert passed_over(facts, diagnosis) == {}
+    one_paragraph(diagnosis)
 
 
 def test_every_cause_of_idle_time_has_a_teller():
@@ -79,3 +82,40 @@ def test_what_a_finding_tells_is_not_told_again():
     found = diagnosed(loop(STEP, step))
     assert [f.rule for f in found.findings] == ["input_bound"]
     assert notice(found) is None
+
+
+@pytest.mark.parametrize("frames", [True, False])
+def test_what_a_host_without_a_device_does_between_ops_is_told(frames: bool):
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host("aten::mm", start, 1_000)
+        drawing.annotation("## backward ##", start, 3_500)
+        drawing.host("aten::add", start + 3_000, 100)
+        if frames:
+            drawing.python("train.py(12): read", start + 3_700, 50)
+
+    text = notice(diagnosed(loop(STEP, step)))
+    assert text is not None
+    assert "the main thread runs Python code outside any op. Most of its longest stretches lie in " in text
+    assert "`## backward ##` 2.00 ms" in text
+    assert ("Which functions run there was not recorded. `with_stack=True` records" in text) is not frames
+
+
+def test_a_host_of_which_nothing_was_recorded_between_ops_has_a_notice_of_its_own():
+    found = diagnosed(loop(STEP, lambda drawing, number, start: drawing.host("aten::mm", start, 1_000)))
+    assert notice(found) is None
+    assert "profile_host_unrecorded" in {each.code for each in found.notices}
+
+
+def test_a_host_that_computes_all_the_time_is_told_nothing():
+    assert notice(diagnosed(loop(STEP, lambda drawing, number, start: drawing.host("aten::mm", start, STEP)))) is None
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_notices_on_planted_causes_are_one_paragraph(case: str):
+    one_paragraph(diagnosed(CASES[case]().events))
+
+
+def one_paragraph(diagnosis: Diagnosis) -> None:
+    for each in diagnosis.notices:
+        assert "\n" not in each.text, each
+        assert "\\n" not in each.text, each

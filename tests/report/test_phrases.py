@@ -44,6 +44,19 @@ def test_a_saving_that_is_anothers_too_says_so(then: int | None, said: str):
 
 
 @pytest.mark.parametrize(
+    ("steps", "predicted", "said"),
+    [(1, 24, "saves 63.0 ms of 87.0 ms in this recording, leaving 24.0 ms"),
+     (6, 24, "saves 63.0 ms of 87.0 ms per step on average over this recording, leaving 24.0 ms"),
+     (6, 87, "saves 63.0 ms per step on average over this recording, leaving the usual 87.0 ms")],
+)  # fmt: skip
+def test_what_was_seen_once_saves_nothing_of_each_step_to_come(steps: int, predicted: int, said: str):
+    ms = 1_000_000
+    finding = {"title": "Loads code (seen once)", "saving_ns_per_step": 63 * ms, "predicted_step_ns": predicted * ms}
+    summary = {"step_time_ns": {"mean": 87 * ms, "median": 87 * ms}, "steps_used": steps, "steps_slow": 0}
+    assert phrases.saving(finding, summary) == said
+
+
+@pytest.mark.parametrize(
     ("text", "count", "said"),
     [
         ("A name is not UTF-8.", 3, "A name is not UTF-8. (3×)"),

@@ -100,8 +100,8 @@ def phases_per_step(facts: Facts) -> dict[str, int] | None:
 
 
 def launch_wait_share(facts: Facts) -> float | None:
-    """Share of the used steps in which devices waited for launches; None without a device, or activity of it."""
-    if not facts.activities or facts.device_lost:
+    """Share of the used steps in which devices waited for launches; None without a device, activity of it, or steps."""
+    if not facts.activities or facts.device_lost or facts.is_capture:
         return None
     of = shares(total_parts(facts))
     return of.get(Category.LAUNCH, 0.0) + of.get(Category.LAUNCH_LATENCY, 0.0)

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.evidence import booked
+from stepscope.diagnosis.evidence import SHOWN, booked, has_python
 from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.diagnosis.host_work import host_work
+from stepscope.diagnosis.notices.recorded import PYTHON_ADVICE
 from stepscope.diagnosis.notices.steps import takes_little
+from stepscope.diagnosis.remedies import sentence
 from stepscope.limits import UNTOLD_SHARE
+from stepscope.trace.tables import Kind
 from stepscope.units import format_ns, format_share
 
 
@@ -62,21 +66,49 @@ KINDS = (
 )
 """``profile_host_unrecorded`` tells of a host that was not recorded, ``profile_overhead`` of the profiler."""
 
+ON_HOST = (
+    _Kind((Category.INPUT,), "waits for input data", frozenset({"input_bound"})),
+    _Kind((Category.COMPILE,), "compiles or loads code", frozenset({"recompilation", "code_loading"})),
+    _Kind((Category.PYTHON,), "runs Python code outside any op", frozenset({"between_steps"})),
+    _Kind((Category.GC, Category.CHECKPOINT_IO), "collects garbage or handles checkpoints",
+          frozenset({"between_steps"})),
+    _Kind((Category.GRAPH_BUILD,), "builds graphs", frozenset({"graph_building"})),
+    _Kind((Category.ALLOCATOR,), "allocates memory", frozenset({"allocator_bound"})),
+)
+"""Of a profile without a device, what its main thread does instead of computing."""
+
 
 def untold(facts: Facts, findings: Iterable[Finding]) -> list[Notice]:
     """A notice of idle time from ``UNTOLD_SHARE`` of the step on, per kind, that findings leave untold."""
     lost = facts.device_lost or any(loss.code == "time_out_of_range" for loss in facts.trace.completeness.losses)
-    if not facts.activities or not facts.used_ns or facts.sampling.sampled or lost or takes_little(facts):
+    if facts.is_capture or not facts.used_ns or facts.sampling.sampled or lost or takes_little(facts):
         return []
-    told = list(findings)
-    left = [(ns, kind) for kind in KINDS if (ns := _left(facts, kind, told)) * len(facts.used) >= _least(facts)]
+    told, device = list(findings), bool(facts.activities)
+    if not facts.working:
+        return []
+    kinds = KINDS if device else ON_HOST
+    left = [(ns, kind) for kind in kinds if (ns := _left(facts, kind, told)) * len(facts.used) >= _least(facts)]
     if not left:
         return []
     listed = [
-        f"for {format_ns(ns)} ({format_share(ns * len(facts.used) / facts.used_ns)}) the device {kind.words}"
+        f"for {format_ns(ns)} ({format_share(ns * len(facts.used) / facts.used_ns)}) the "
+        f"{'device' if device else 'main thread'} {kind.words}"
         for ns, kind in sorted(left, key=lambda each: -each[0])
     ]
-    return [Notice("idle_untold", f"Of each step no finding explains: {'; '.join(listed)}.")]
+    python = not device and any(Category.PYTHON in kind.causes for _, kind in left)
+    text = f"Of each step no finding explains: {'; '.join(listed)}.{_python_where(facts) if python else ''}"
+    return [Notice("idle_untold", text)]
+
+
+def _python_where(facts: Facts) -> str:
+    """Where the Python code of a host without a device lies, as far as that was recorded, else how to record it."""
+    work = host_work(facts, facts.working[0], Category.PYTHON)
+    named = [f"{place.name} {format_ns(facts.per_step(place.ns))}" for place in (work.places if work else ())[:SHOWN]]
+    told = f" Most of its longest stretches lie in {', '.join(named)}." if named else ""
+    if (facts.trace.slices.kind == Kind.PYTHON_FRAME).any():
+        return told
+    advice = "" if has_python(facts) else f" {sentence(PYTHON_ADVICE, facts.workload)}"
+    return f"{told} Which functions run there was not recorded.{advice}"
 
 
 def _least(facts: Facts) -> float:

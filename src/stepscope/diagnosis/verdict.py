@@ -31,9 +31,11 @@ GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
     "checkpoint_io": ((Category.CHECKPOINT_IO,), "waits for checkpoints"),
     "gc": ((Category.GC,), "waits for Python's garbage collector"),
     "profiler": ((Category.PROFILER,), "waits for the profiler itself"),
+    "dependency": ((Category.DEPENDENCY,), "waits for what other streams do"),
+    "device_latency": ((Category.DEVICE_LATENCY,), "takes its time to begin ops that were queued"),
     "unrecorded": ((Category.UNRECORDED,), "works on what this profile does not hold"),
     "unknown": (
-        (Category.UNKNOWN_HOST, Category.UNKNOWN_DEVICE, Category.DEPENDENCY, Category.DEVICE_LATENCY),
+        (Category.UNKNOWN_HOST, Category.UNKNOWN_DEVICE),
         "is idle for reasons the profile does not record",
     ),
 }

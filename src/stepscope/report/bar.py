@@ -43,17 +43,18 @@ def parts_of(summary: dict[str, Any]) -> list[Part]:
     smallest = sum(ns for _, ns, _ in entries) // _SMALL
     busy = [entry for entry in entries if labels.works(entry[0])]
     idle = [entry for entry in entries if not labels.works(entry[0])]
-    return _side(busy, _BUSY_GLYPHS, smallest) + _side(idle, _IDLE_GLYPHS, smallest)
+    sides = ((busy, _BUSY_GLYPHS), (idle, _IDLE_GLYPHS))
+    return [part for side in sides for part in _side(*side, smallest, summary["bottleneck"])]
 
 
-def _side(entries: list[tuple[str, int, float]], glyphs: str, smallest: int) -> list[Part]:
+def _side(entries: list[tuple[str, int, float]], glyphs: str, smallest: int, bottleneck: str) -> list[Part]:
     large = sum(entry[1] >= smallest for entry in entries)
     shown = entries[: min(max(large, 1), len(glyphs) - 1)]  # The largest keeps its name however small it is.
     small = entries[len(shown) :]
     if len(small) == 1:  # Folding a single part would hide its name and save nothing.
         shown, small = entries, []
     parts = [
-        Part(labels.CATEGORIES[name].words, labels.works(name), ns, share, glyph, labels.CATEGORIES[name].colour)
+        Part(labels.words(name, bottleneck), labels.works(name), ns, share, glyph, labels.CATEGORIES[name].colour)
         for (name, ns, share), glyph in zip(shown, glyphs, strict=False)
     ]
     if small:

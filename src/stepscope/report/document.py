@@ -109,13 +109,14 @@ def _rows(facts: Facts, account: Account) -> list[dict[str, Any]]:
 
 def _summary(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     median, p95 = summary.step_time(facts)
+    median, mean, p95 = (None,) * 3 if facts.is_capture else (median, facts.mean_step_ns, p95)
     parts = summary.mean_parts(facts)
     idle = summary.idle_per_step(facts)
     placed, precision = facts.placement if facts.activities else None, precision_of(facts.kernels)
     return {
         "verdict": diagnosis.verdict,
         "bottleneck": diagnosis.bottleneck,
-        "step_time_ns": {"median": median, "mean": facts.mean_step_ns, "p95": p95},
+        "step_time_ns": {"median": median, "mean": mean, "p95": p95},
         "steps_used": len(facts.used),
         "steps_slow": len(facts.slow),
         "step_basis": facts.basis if facts.used else None,

@@ -49,6 +49,13 @@ CATEGORIES: dict[str, Label] = {
     "unknown_device": Label("device, cause unrecorded", False, "white"),
 }
 
+
+def words(category: str, bottleneck: str) -> str:
+    """A category in words; what is compiled and loaded while graphs are captured is the capture's."""
+    capturing = category == "compile" and bottleneck == "capture"
+    return "capturing graphs, loading code" if capturing else CATEGORIES[category].words
+
+
 def works(category: str) -> bool:
     """Whether anything is done in it: a kernel that spins until the last rank has come keeps its device busy and waits.
     """
@@ -80,6 +87,8 @@ BOTTLENECKS: dict[str, str] = {
     "checkpoint_io": "checkpoints set the step time",
     "gc": "Python's garbage collector sets the step time",
     "profiler": "the profiler itself sets the step time",
+    "dependency": "waits of one stream for another set the step time",
+    "device_latency": "the time from queued to begun sets the step time",
     "start_up": "the host's start-up work sets the step time",
     "capture": "it records how graphs are captured",
     "host": "the host's own work sets the step time",

@@ -81,9 +81,10 @@ def _top(document: Document) -> Iterator[str]:
     parts = bar.parts_of(summary)
     if parts and not phrases.is_partial(summary):
         widths = bar.cells([part.ns for part in parts], _BAR_WIDTH)
+        of = "profile" if phrases.is_capture(summary) else "step"
         drawn = "".join(part.glyph * count for part, count in zip(parts, widths, strict=True))
         yield from ["```text", drawn, "```", ""]
-        yield from ["|   | part of the step | time | share |", "| --- | --- | ---: | ---: |"]
+        yield from [f"|   | part of the {of} | time | share |", "| --- | --- | ---: | ---: |"]
         for part in parts:
             side = "works" if part.busy else "waits"
             words = f"{code(part.glyph)} {text(part.words)}"

@@ -68,6 +68,8 @@ def _devices(devices: list[dict[str, Any]]) -> str:
 def _steps(count: int, summary: dict[str, Any]) -> str:
     if not count:
         return "no steps"
+    if is_capture(summary):
+        return "no step timed"
     if summary.get("step_source") == "whole profile":
         return "the whole profile as one step"
     noun = "step" if count == 1 else "steps"
@@ -79,6 +81,10 @@ def _steps(count: int, summary: dict[str, Any]) -> str:
 
 def step_time(summary: dict[str, Any]) -> str:
     """The step time with its spread, or why there is none."""
+    if is_capture(summary):
+        took = format_ns(sum(summary["parts_ns_per_step"].values()))
+        whole = summary.get("step_source") == "whole profile"
+        return f"not timed, {'the whole profile' if whole else 'a recorded iteration'} takes {took}"
     median, p95 = summary["step_time_ns"]["median"], summary["step_time_ns"]["p95"]
     if median is None:
         return "not recorded"
@@ -97,9 +103,9 @@ def headlines(document: Document) -> list[tuple[str, str]]:
     """The three numbers people look at first, each as (name, value); of a job the one that its ranks have together."""
     summary = document["summary"]
     busy, without = summary["device_busy_share"], summary["device_busy_share_without_collectives"]
-    busy_text = format_share(busy)
+    busy_text, of = format_share(busy), "of the profile" if is_capture(summary) else "of the step time"
     if busy is not None:
-        busy_text += " of the step time"
+        busy_text += f" {of}"
         if without is not None and without != busy:
             busy_text += f" ({format_share(without)} without collectives)"
     duty = summary.get("duty_cycle_share")
@@ -107,7 +113,7 @@ def headlines(document: Document) -> list[tuple[str, str]]:
         return [("device busy", busy_text)]
     return [
         ("device busy", busy_text),
-        *([("duty cycle", f"{format_share(duty)} of the step time in compiled modules")] if duty is not None else []),
+        *([("duty cycle", f"{format_share(duty)} {of} in compiled modules")] if duty is not None else []),
         ("ops on device", two_shares(summary["device_ops_share"])),
         ("16-bit kernels", low_precision(summary["low_precision_share"], summary.get("precision_known_share"))),
     ]
@@ -148,11 +154,15 @@ def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
         cost, missing = finding["cost_ns_per_step"], finding["not_determined"]
         unknown = "saving not known" if missing is None else f"saving not known: {missing}"
         return unknown if cost is None else f"costs {format_ns(cost)} per step, {unknown}"
-    text = f"saves {format_ns(saved)}"
+    text, per = f"saves {format_ns(saved)}", "per step"
+    if "(seen once)" in finding.get("title", ""):
+        several = summary["steps_used"] + summary["steps_slow"] > 1
+        per = "per step on average over this recording" if several else "in this recording"
     if mean is not None and predicted == mean:
-        return f"{text} per step on average, leaving the usual {format_ns(predicted)}"
+        average = f"{per} on average" if per == "per step" else per
+        return f"{text} {average}, leaving the usual {format_ns(predicted)}"
     if mean is not None:
-        text += f" of {format_ns(mean)} per step"
+        text += f" of {format_ns(mean)} {per}"
     return (text if predicted is None else f"{text}, leaving {format_ns(predicted)}") + _in_turn(finding)
 
 
@@ -286,6 +296,11 @@ def without_findings(summary: dict[str, Any]) -> str:
 def is_healthy(summary: dict[str, Any]) -> bool:
     """Whether the device's own work sets the step time."""
     return bool(summary["bottleneck"] == "device")
+
+
+def is_capture(summary: dict[str, Any]) -> bool:
+    """Whether graphs are captured in what was recorded: no step of it ran."""
+    return bool(summary["bottleneck"] == "capture")
 
 
 def is_partial(summary: dict[str, Any]) -> bool:

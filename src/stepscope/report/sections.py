@@ -22,8 +22,11 @@ from stepscope.units import format_bytes, format_count, format_ns, format_share
 
 
 def sections(document: Document) -> list[Section]:
-    """Every table of the long report that has rows."""
+    """Every table of the long report that has rows; of graphs that are captured those that speak of no step."""
     analyses = document["analyses"]
+    if phrases.is_capture(document["summary"]):
+        made = [*_breakdowns(document), *efficiency_sections.kernels(analyses.get("kernels", []))]
+        return _shown([*made, _functions(analyses.get("functions", [])), _files(document["profile"])], document)
     made = [
         _minor(analyses.get("minor_findings", [])),
         *rank_sections.sections(analyses.get("ranks"), analyses.get("collectives", [])),
@@ -48,6 +51,10 @@ def sections(document: Document) -> list[Section]:
         _functions(analyses.get("functions", [])),
         _files(document["profile"]),
     ]
+    return _shown(made, document)
+
+
+def _shown(made: list[Section], document: Document) -> list[Section]:
     silent = {"device"} if len(document["profile"]["devices"]) < 2 else set()
     return [_without_silent_columns(section, silent) for section in made if section.rows]
 
@@ -125,7 +132,7 @@ def _breakdown(entry: dict[str, Any], document: Document) -> Section:
     )
     rows = [
         (
-            labels.CATEGORIES[part["category"]].words,
+            labels.words(part["category"], document["summary"]["bottleneck"]),
             "works" if labels.works(part["category"]) else "waits",
             format_ns(part["ns_per_step"]),
             format_share(part["share"]),
@@ -133,12 +140,14 @@ def _breakdown(entry: dict[str, Any], document: Document) -> Section:
         for part in entry["parts"]
         if part["ns_per_step"]
     ]
-    note = f"{format_ns(entry['step_ns'])} per step" + (
+    captures = phrases.is_capture(document["summary"])
+    per, whose = ("in all", "the profile's") if captures else ("per step", "each step's")
+    note = f"{format_ns(entry['step_ns'])} {per}" + (
         f", mean of {entry['steps']} steps" if entry["steps"] > 1 else ""
     )
-    columns = (Column("part"), Column(""), number("per step"), number("share"))
+    columns = (Column("part"), Column(""), number(per), number("share"))
     unused = ", unused" if entry.get("unused") else ""
-    return Section(f"{where}{unused}{rank}: where each step's time goes", columns, rows, note)
+    return Section(f"{where}{unused}{rank}: where {whose} time goes", columns, rows, note)
 
 
 def _device_title(device: int, document: Document) -> str:

@@ -54,6 +54,7 @@ def words(document: Document) -> dict[str, Any]:
         "headlines": phrases.headlines(document),
         "gradients": gradients.sentence(document),
         "partial": phrases.is_partial(document["summary"]),
+        "untimed": phrases.is_capture(document["summary"]),
         "healthy": phrases.is_healthy(document["summary"]),
         "told": [finding["id"] for finding in told],
         "without_findings": None if told else phrases.without_findings(document["summary"]),
@@ -62,7 +63,10 @@ def words(document: Document) -> dict[str, Any]:
         "replayed": phrases.replayed(document["whatif"]),
         "notices": [phrases.notice(item) for item in document["profile"]["notices"]],
         "steps": phrases.step_names(document),
-        "categories": {name: {"words": one.words, "busy": one.busy} for name, one in labels.CATEGORIES.items()},
+        "categories": {
+            name: {"words": labels.words(name, document["summary"]["bottleneck"]), "busy": one.busy}
+            for name, one in labels.CATEGORIES.items()
+        },
         "phases": labels.PHASES,
         "memory": MEMORY,
         "causes": CAUSES,

@@ -43,6 +43,20 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
 )
 
 
+_NOT_OF_CAPTURE = (
+    steps.inferred,
+    steps.left_out,
+    steps.few_steps,
+    steps.little_time,
+    steps.warm_up,
+    steps.start_up,
+    steps.host_ran_ahead,
+    steps.launch_queue_full,
+    recorded.no_lines,
+)
+"""What speaks of steps or findings: a recording of graph capture has neither."""
+
+
 def notices(facts: Facts) -> list[Notice]:
     """All notices, in the order in which one should read them."""
     found = [
@@ -52,7 +66,7 @@ def notices(facts: Facts) -> list[Notice]:
     ]
     partial = facts.trace.completeness.nameless or facts.device_lost
     for rule in (steps.inferred, devices.missing_in_a_part) if partial else NOTICES:
-        notice = rule(facts)
+        notice = None if facts.is_capture and rule in _NOT_OF_CAPTURE else rule(facts)
         if notice is not None:
             found.append(notice)
     return found

@@ -8,20 +8,30 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.complete import empty_steps
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.once import Once
+from stepscope.analysis.steps import WHOLE
 from stepscope.diagnosis.evidence import SHOWN
-from stepscope.diagnosis.finding import Notice, paragraphs
+from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.one_time import in_words, seen_in
 from stepscope.diagnosis.remedies import (
-    CAPTURES,
-    CODE_LOADING,
     JAX,
+    ONCE_CAPTURED,
+    ONCE_LOADED,
     PYTORCH,
     TENSORFLOW,
     TORCH_XLA,
     Remedies,
     remedy,
+    sentence,
 )
-from stepscope.limits import AHEAD_SHARE, FEW_STEPS, HOST_SHARE, LITTLE_TIME_NS, START_UP_SHARE, WARM_UP_FACTOR
+from stepscope.limits import (
+    AHEAD_SHARE,
+    FEW_STEPS,
+    HOST_SHARE,
+    LITTLE_TIME_NS,
+    SLOW_STEP_SHARE,
+    START_UP_SHARE,
+    WARM_UP_FACTOR,
+)
 from stepscope.trace.tables import Kind
 from stepscope.units import format_count, format_ns
 
@@ -114,7 +124,7 @@ def warm_up(facts: Facts) -> Notice | None:
     if len(whole) < FEW_STEPS:
         return None
     first, rest = int(facts.step_ns[whole[0]]), float(np.median(facts.step_ns[whole[1:]]))
-    if first < WARM_UP_FACTOR * rest:
+    if first < WARM_UP_FACTOR * rest or (whole[0] in _apart(facts) and done_once(facts) is not None):
         return None
     return Notice(
         "profile_warm_up",
@@ -137,8 +147,14 @@ def start_up(facts: Facts) -> Notice | None:
     )
 
 
+def _apart(facts: Facts) -> list[int]:
+    """Steps that are not used: all but those slow for what comes back."""
+    again = {found.step for found in facts.slow if not found.once}
+    return [step for step in range(len(facts.markers)) if step not in facts.used and step not in again]
+
+
 def done_once(facts: Facts) -> Notice | None:
-    """Much time went to what is done once, in steps that are no usual ones, or around the steps."""
+    """Much time went to what is done once, in steps that are no usual ones, or around those that were inferred."""
     if facts.is_capture:
         return Notice(
             "profile_graph_capture",
@@ -146,27 +162,41 @@ def done_once(facts: Facts) -> Notice | None:
             "is recorded and does not run. To see how fast it runs, record later, when graphs are launched.",
             facts.once.graphs,
         )
-    slow = [found.step for found in facts.slow if found.once]
-    windows = [
-        (int(account.rows.bounds[row]), int(account.rows.bounds[row + 1]))
-        for account in facts.working
-        for row in account.step_rows(tuple(slow))
-    ]
+    if facts.markers.source == WHOLE:
+        return None  # what lies before the one window is ``start_up``'s
+    around = [None] if facts.markers.inferred else []  # inferred steps begin where launches repeat
+    found = {step: _windows(facts, step) for step in (*_apart(facts), *around)}
+    held = {step: seen_in(facts, windows, *Once) for step, windows in found.items()}
+    held = {step: rows for step, rows in held.items() if rows.size}
+    every = np.unique(np.concatenate([np.empty(0, np.intp), *held.values()]))
+    took = int((facts.once.end - facts.once.start)[every].sum())
+    if not every.size or took <= SLOW_STEP_SHARE * (facts.mean_step_ns or 0):
+        return None
     told = [
         (in_words(facts, rows), fix)
-        for kinds, fix in (((Once.LOADING, Once.START_UP), CODE_LOADING), ((Once.CAPTURE,), CAPTURES))
-        if (rows := seen_in(facts, windows, *kinds)).size
+        for kinds, fix in (((Once.LOADING, Once.START_UP), ONCE_LOADED), ((Once.CAPTURE,), ONCE_CAPTURED))
+        if (rows := np.intersect1d(every, facts.once.rows(*kinds))).size
     ]
-    if not told:
-        return None
-    numbers = [facts.markers.numbers[step] for step in slow]
-    names = [str(step if number is None else number) for step, number in zip(slow, numbers, strict=True)]
-    where = f"step{'s' if len(slow) > 1 else ''} {', '.join(names[:SHOWN])}"
+    steps = [step for step in held if step is not None]
+    numbers = [facts.markers.numbers[step] for step in steps]
+    names = [str(step if number is None else number) for step, number in zip(steps, numbers, strict=True)]
+    where = f"in step{'s' if len(steps) > 1 else ''} {', '.join(names[:SHOWN])}"
+    where = "outside the steps that figures are of" if None in held else where
     return Notice(
         "profile_done_once",
-        f"Done once, in {where}: {'; '.join(words for words, _ in told)}. Figures are of the other steps, which do not "
-        f"have it. {paragraphs(remedy(told[0][1], facts.workload))}",
+        f"Done once, {where}: {'; '.join(words for words, _ in told)}. Figures are of the other steps, which do not "
+        f"have it. {sentence(told[0][1], facts.workload)}",
     )
+
+
+def _windows(facts: Facts, step: int | None) -> list[tuple[int, int]]:
+    """A step's windows on the devices (None: the time around the steps, from the profile's beginning on)."""
+    before = [(0, int(account.rows.bounds[0])) for account in facts.working] if step is None else []
+    return before + [
+        (int(account.rows.bounds[row]), int(account.rows.bounds[row + 1]))
+        for account in facts.working
+        for row in np.flatnonzero(np.array([each == step for each in account.rows.steps], np.bool_)).tolist()
+    ]
 
 
 def start_up_call(facts: Facts) -> int | None:

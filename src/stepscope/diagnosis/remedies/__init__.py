@@ -58,7 +58,7 @@ from stepscope.diagnosis.remedies.numbers import (
     SIXTEEN_BITS,
     TF32,
 )
-from stepscope.diagnosis.remedies.once import CAPTURES, CODE_LOADING
+from stepscope.diagnosis.remedies.once import CAPTURES, CODE_LOADING, ONCE_CAPTURED, ONCE_LOADED
 
 __all__ = [
     "ALLOCATIONS",
@@ -86,6 +86,8 @@ __all__ = [
     "LOOP_SYNC",
     "LOSS_SCALING",
     "NVIDIA",
+    "ONCE_CAPTURED",
+    "ONCE_LOADED",
     "ON_DEVICE",
     "OPTIMIZER",
     "PYTORCH",

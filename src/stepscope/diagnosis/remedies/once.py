@@ -27,6 +27,11 @@ Let some steps pass before you record:
     ),
 }
 
+_LATER = "Let the profiler wait a few steps longer."
+ONCE_LOADED: Remedies = {None: (_LATER, _REQUESTS)}
+ONCE_CAPTURED: Remedies = {None: _LATER}
+"""The same on one line, for a profile whose figures do not have it."""
+
 CAPTURES: Remedies = {
     PYTORCH: """\
 Let the first steps pass before you record: graphs are captured in the second and third call of a function compiled with

@@ -58,7 +58,7 @@ function figures(context) {
   const { report, words } = context;
   const { summary, analyses } = report;
   const limited = context.place.steps && !words.partial ? ofSteps(context) : [];
-  const [, time, spread] = /** @type {string[]} */ (/^([\d.]+ \S+|.*?)(?:,? (.*))?$/s.exec(words.step_time));
+  const [, time, spread] = /** @type {string[]} */ (/^([\d.]+ \S+|[^,]*)(?:,? (.*))?$/s.exec(words.step_time));
   const waited = summary.launch_wait_share;
   const pool = (analyses.memory?.pools ?? []).find((/** @type {any} */ one) => !one.on_host);
   /** @type {import('../widgets/related.js').Tile[]} */
@@ -184,11 +184,11 @@ function mean(context, entry, choice) {
   const named = report.profile.devices.length > 1 || entry.device === null;
   const where = named ? ` (${laneName(context, entry)})` : '';
   const of = count > 1 ? `, mean of ${count} steps` : '';
-  const note = `${formatNs(per)} per step${of}${whole ? '' : `: ${context.scope()}`}`;
+  const note = `${formatNs(per)} ${words.untimed ? 'in all' : 'per step'}${of}${whole ? '' : `: ${context.scope()}`}`;
   return panel(
-    `Where each step's time goes${where}`,
+    `Where ${words.untimed ? "the profile's" : "each step's"} time goes${where}`,
     { note, actions: choice ? [choice] : [], class: OF_STEPS },
-    hbar('Mean step', parts.map((part) => ({
+    hbar(words.untimed ? 'Profile' : 'Mean step', parts.map((part) => ({
       words: words.categories[part.category]?.words ?? part.category,
       swatch: swatch(part.category, words.categories[part.category]?.busy ?? true),
       busy: words.categories[part.category]?.busy ?? true,
