@@ -126,6 +126,18 @@ def test_a_call_that_should_be_short_sets_something_up(name: str, told: bool):
     assert kinds(facts_of(drawing.events())) == ["loading"] * told
 
 
+@pytest.mark.parametrize(("later_us", "told"), [(40_000, True), (150_000, False)])
+def test_a_first_allocation_that_later_ones_resemble_sets_nothing_up(later_us: int, told: bool):
+    drawing = TraceDrawing()
+    at = launching(drawing, 0, "a", count=3)
+    for length in (150_000, later_us):
+        drawing.call("cudaMalloc", at, length)
+        at = launching(drawing, at + length, "a", count=3)
+    facts = facts_of(drawing.events())
+    assert kinds(facts) == ["loading"] * told
+    assert booked(facts, Category.ALLOCATOR) == later_us + 150_000 * (not told)
+
+
 def test_a_communicator_that_is_set_up():
     drawing = TraceDrawing()
     at = launching(drawing, 0, "a", count=3)

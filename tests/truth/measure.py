@@ -1,23 +1,38 @@
 """How well causes are found, sized and predicted, measured anew: what ``docs/truth.md`` is made from.
 
-    python -m tests.truth.measure      # writes docs/truth.json; then make docs
+    python -m tests.truth.measure             # writes docs/truth.json; then make docs
+    python -m tests.truth.measure injected    # one of its tables
 """
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
+from functools import cache
+from math import ceil
 from typing import Any
 
 import stepscope
-from stepscope.analysis.categories import CATEGORIES
+from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import total_parts
-from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.evidence import capture_slows_host
+from stepscope.diagnosis.finding import Finding
+from stepscope.limits import (
+    DISPATCH_GAP_NS,
+    FINDING_NS,
+    FINDING_SHARE,
+    LAUNCH_SHARE,
+    LAUNCH_SHARE_RECORDED,
+    SEEN_ONCE_SHARE,
+)
 from stepscope.whatif import changes
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor
 from stepscope.whatif.replay import replay
-from tests.kit.inject import KINDS, Kind, injected, stretch_us
+from tests.kit.inject import KINDS, LATENCY_US, OP_US, RETURN_US, Kind, injected, stretch_us
 from tests.kit.masked_loss import VARIANTS, MaskedLoss
 from tests.kit.planted import CASES
 from tests.kit.planted_case import Planted
@@ -33,14 +48,35 @@ LEAST_US = 5_000
 REAL = ("a100_event_sync", "h100_bert_small", "h100_qwen05b", "v100_resnet50_workers0", "v100_two_ranks_rank1")
 """Real profiles with step markers, all launches and an idle instant in each step."""
 
+SIZES = (1, 2, 4, 6, 10, 20, 40, 60)
+INJECTED = {
+    "a100_event_sync": SIZES, "h100_bert_small": SIZES, "h100_qwen05b": SIZES, "b200_eager_rank0_of_8": (2, 10, 40),
+    "v100_resnet50_workers0": (2, 10, 40), "a100_alexnet_sync": SIZES,
+}  # fmt: skip
+"""Real profiles into which stalls of many sizes are put, and the sizes in percent of the step that holds them. In the
+others the host runs ahead all the time: no instant at which a stall would cost what it takes."""
+CELLS = [
+    (name, kind, size)
+    for name, sizes in INJECTED.items()
+    for kind in KINDS
+    for size in sizes
+    if (name, kind) != ("a100_alexnet_sync", "launch")  # 43 s: millions of launches
+]
+
+STALLED = ("input", "gc", "compile", "python", "sync")
+
 REPAIRED = (("examples/capture_demo.py", "cpu_input_bound.json.gz", "cpu_input_fixed.json.gz"),)
 """The program, and the files in ``examples/profiles`` recorded of it before and after the repair."""
 
 RULES = {
     "input": "input_bound", "gc": "between_steps", "compile": "recompilation", "python": "between_steps",
-    "sync": "sync_bound",
+    "sync": "sync_bound", "checkpoint": "between_steps", "allocator": "allocator_bound", "copy": "exposed_copy",
+    "launch": "launch_bound",
 }  # fmt: skip
 """Which rule must find an injected stall."""
+
+RARE = ("gc", "compile", "python", "checkpoint", "allocator")
+"""Of these a profile of one step cannot show that they come back."""
 
 
 BOOKED = {
@@ -193,7 +229,7 @@ def stalled(name: str, kind_name: str) -> Row:
     plain = stepscope.open(path).facts
     assert plain.mean_step_ns is not None
     delay_us = max(LEAST_US, plain.mean_step_ns // 2_000)
-    data = injected(path, kind, delay_us, [plain.markers.numbers[k] or 0 for k in plain.used])
+    data = injected(path, kind, delay_us, _marks(plain))
     assert data is not None, "no idle instant"
     facts = analyse(trace_of_bytes(data))
     delay = delay_us * 1_000
@@ -214,8 +250,99 @@ def stalled(name: str, kind_name: str) -> Row:
     }
 
 
+@cache
+def _plain(name: str) -> tuple[Facts, Diagnosis]:
+    """A real profile as it is."""
+    facts = stepscope.open(traces_folder() / "kineto" / f"{name}.json.gz").facts
+    return facts, diagnose(facts)
+
+
+def put_in(name: str, kind_name: str, percent: int) -> Row:
+    """A real profile with a stall of so much of each used step put into it, and what is said of it.
+
+    Cost is what the accounting books to its category more than before (of Python of less than a millisecond, which is
+    booked to launching, what the finding says); saving, what the finding for it says, less what it said before.
+    """
+    kind, (plain, before) = KINDS[kind_name], _plain(name)
+    assert plain.mean_step_ns is not None
+    delay_us = ceil(plain.mean_step_ns * percent / (100 - percent) / 1_000)
+    if kind_name == "launch":
+        delay_us = ceil(delay_us / OP_US) * OP_US
+    data = injected(traces_folder() / "kineto" / f"{name}.json.gz", kind, delay_us, _marks(plain))
+    assert data is not None, "no idle instant"
+    facts = analyse(trace_of_bytes(data))
+    found = diagnose(facts)
+    lost = delay_us * 1_000 * ((OP_US - 1) / OP_US if kind_name == "launch" else 1)
+    told, untold = (_of_kind(findings, kind_name) for findings in (found.findings, found.minor))
+    row: Row = {"trace": name, "kind": kind_name, "percent": percent, "delay_ns": delay_us * 1_000}
+    row |= {"steps": len(facts.used), "told": _is_told(plain, kind_name, lost), "found": bool(told)}
+    had = _counterpart(before, told[0]) if told else None
+    # Under the findings, as the fix of one above it hides it.
+    row["hidden"] = not told and any(finding.saving_after_ns_per_step is not None for finding in untold)
+    row |= {"cost_error": None, "place": _names(told[0], kind) if told else None, "saving_error": None}
+    if kind_name != "python" or lost >= DISPATCH_GAP_NS:
+        row["cost_error"] = _error(_booked(facts, kind) - _booked(plain, kind), lost)
+    elif told and told[0].cost_ns_per_step is not None:
+        row["cost_error"] = _error(told[0].cost_ns_per_step - (had.cost_ns_per_step or 0 if had else 0), lost)
+    if told and told[0].saving_ns_per_step is not None:
+        gains = _gained(kind, lost, plain.mean_step_ns)
+        row["saving_error"] = _error(told[0].saving_ns_per_step - (had.saving_ns_per_step or 0 if had else 0), gains)
+    return row
+
+
+def _gained(kind: Kind, lost: float, step_ns: int) -> float:
+    """What taking a stall out gains: a wait's own latency goes with it; a copy hides beside no more than the step."""
+    if kind.category is Category.SYNC:
+        return lost + (LATENCY_US + RETURN_US) * 1_000
+    return min(lost, step_ns) if kind.category is Category.COPY_H2D else lost
+
+
+def _of_kind(findings: tuple[Finding, ...], kind: str) -> list[Finding]:
+    """Those of the rule that must find a stall, one that names it first."""
+    rules = (RULES[kind], "hot_python") if kind == "python" else (RULES[kind],)
+    chosen = [f for f in findings if f.rule in rules and (f.rule != "hot_python" or _names(f, KINDS[kind]))]
+    return sorted(chosen, key=lambda finding: not _names(finding, KINDS[kind]))
+
+
+def _is_told(plain: Facts, kind: str, lost: float) -> bool:
+    """Whether a stall is to be told of, by the limits of findings."""
+    step = (plain.mean_step_ns or 0) + lost
+    share = SEEN_ONCE_SHARE if kind in RARE and len(plain.used) == 1 else FINDING_SHARE
+    if kind == "launch":
+        share = LAUNCH_SHARE if capture_slows_host(plain) is None else LAUNCH_SHARE_RECORDED
+    return lost > max(share * step, FINDING_NS) * 1.02
+
+
+def _names(finding: Finding, kind: Kind) -> bool:
+    """Whether it names the event that was put in, or shows it as evidence."""
+    wheres = (*finding.where, *(part.where for part in finding.fix_set))
+    names = {name for where in wheres for name in (where.annotation, where.op) if name}
+    names |= {f"{where.file}({where.line}): {where.function}" for where in wheres}
+    return kind.name in names | {piece.name for piece in finding.evidence}
+
+
+def _counterpart(before: Diagnosis, finding: Finding) -> Finding | None:
+    """The finding of the same rule and title without the stall."""
+    same = (
+        one
+        for one in (*before.findings, *before.minor)
+        if one.rule == finding.rule and (one.rule != "between_steps" or one.title == finding.title)
+    )
+    return next(same, None)
+
+
+def _marks(facts: Facts) -> list[str | None]:
+    """The names of the used steps' markers; None for a profile that has none."""
+    if facts.markers.inferred:
+        return [None]
+    return [facts.trace.name_of(int(facts.markers.slices[step])) for step in facts.used]
+
+
 def _booked(facts: Facts, kind: Kind) -> float:
-    return total_parts(facts).get(kind.category, 0) / len(facts.used)
+    """Launching is also what the device takes to begin."""
+    parts, latency = total_parts(facts), kind.category is Category.LAUNCH
+    booked = parts.get(kind.category, 0) + (parts.get(Category.LAUNCH_LATENCY, 0) if latency else 0)
+    return booked / len(facts.used)
 
 
 def _saving(facts: Facts, kind: Kind) -> float:
@@ -235,12 +362,19 @@ def _first_sentence(text: str | None) -> str:
     return " ".join((text or "").split()).partition(". ")[0].rstrip(".")
 
 
+TABLES: dict[str, Callable[[], list[Row]]] = {
+    "planted": lambda: [planted(name) for name in CASES],
+    "several": lambda: [row for name in SEVERAL for row in several(name)],
+    "pairs": pairs,
+    "repaired": repaired,
+    "stalled": lambda: [stalled(name, kind) for name in REAL for kind in STALLED],
+    "injected": lambda: [put_in(*cell) for cell in CELLS],
+}
+
+
 if __name__ == "__main__":
-    made = {
-        "planted": [planted(name) for name in CASES],
-        "several": [row for name in SEVERAL for row in several(name)],
-        "pairs": pairs(),
-        "repaired": repaired(),
-        "stalled": [stalled(name, kind) for name in REAL for kind in KINDS],
-    }
-    FILE.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    made = json.loads(FILE.read_text(encoding="utf-8"))
+    made |= {name: TABLES[name]() for name in sys.argv[1:] or TABLES}
+    line = ",\n"
+    tables = (f"{json.dumps(name)}: [\n{line.join(map(json.dumps, made[name]))}\n]" for name in TABLES)
+    FILE.write_text(f"{{\n{line.join(tables)}\n}}\n", encoding="utf-8")

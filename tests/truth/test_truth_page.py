@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.kit.inject import KINDS
 from tests.kit.planted import CASES
 from tests.kit.several import SEVERAL
 from tests.kit.traces import real_trace
@@ -13,6 +14,8 @@ from tests.truth import measure
 
 FIGURES = json.loads(measure.FILE.read_text(encoding="utf-8"))
 COST, PREDICTION = 0.05, 0.10
+SAVING = 0.15
+"""Of a stall put into a real profile: some tens of microseconds around it go with it."""
 TOLERANCE = 0.002
 """Figures may move this much before the page must be made anew."""
 
@@ -72,7 +75,53 @@ def test_stalls_in_real_profiles(row):
     real_trace(f"kineto/{row['trace']}.json.gz")
     assert row["cost_error"] <= COST
     assert max(row["prediction_error"], row["saving_error"]) <= PREDICTION
-    assert row["found"] or row["steps"] == 1
+    assert row["found"]
     found = measure.stalled(row["trace"], row["kind"])
     # Which of a real profile's own causes comes first is not this test's matter.
     same({**found, "first": row["first"]}, row)
+
+
+INJECTED = FIGURES["injected"]
+LIGHT = ("a100_event_sync", "h100_bert_small")
+"""Profiles that take a fraction of a second: all stalls of some sizes are put into them in each run of the tests."""
+
+
+def _label(row: measure.Row) -> str:
+    return f"{row['trace']}-{row['kind']}-{row['percent']}"
+
+
+def _measured_again(row: measure.Row) -> None:
+    real_trace(f"kineto/{row['trace']}.json.gz")
+    same(measure.put_in(row["trace"], row["kind"], row["percent"]), row)
+
+
+def test_every_stall_is_on_the_page():
+    assert [(row["trace"], row["kind"], row["percent"]) for row in INJECTED] == measure.CELLS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stalls_of_every_size_are_found_where_they_are_to_be(kind):
+    """Where a stall is to be a finding it is one, booked to its category and with its saving."""
+    rows = [row for row in INJECTED if row["kind"] == kind]
+    assert [_label(row) for row in rows if row["told"] and not (row["found"] or row["hidden"])] == []
+    assert [_label(row) for row in rows if (row["cost_error"] or 0) > COST] == []
+    assert [_label(row) for row in rows if row["told"] and (row["saving_error"] or 0) > SAVING] == []
+
+
+@pytest.mark.parametrize("kind", ["gc", "compile", "checkpoint"])
+def test_what_is_below_the_limit_of_a_single_step_is_quiet(kind):
+    rows = [row for row in INJECTED if row["kind"] == kind and row["steps"] == 1]
+    assert [_label(row) for row in rows if row["found"] and not row["told"]] == []
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("row", [r for r in INJECTED if r["trace"] in LIGHT and r["percent"] in (4, 20)], ids=_label)
+def test_stalls_of_some_sizes(row):
+    _measured_again(row)
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.parametrize("row", INJECTED, ids=_label)
+def test_stalls_of_all_sizes(row):
+    _measured_again(row)
