@@ -325,16 +325,15 @@ class _DeviceLedger:
         ]
 
     def _blame_wait(self, share: _Share, gap: int) -> None:
-        """Move what waits destroyed: at most the time blocked before the device went idle, each ns once."""
+        """Move the launching that a destroyed lead would have hidden: at most the time blocked before the device went
+        idle, each ns once. Python code stays what it is."""
         lead, copying = self.lead_ns, self.copying_ns
-        movable = [(end - start, name) for start, end, name in share.pieces if name in ("launch", "python")]
-        rest = sum(ns for ns, _ in movable)
+        rest = sum(end - start for start, end, name in share.pieces if name == "launch")
         moved = min(rest, lead)
         share.lead_ns, share.copying_ns = lead - moved, max(copying - (rest - moved), 0)
         if moved < rest:
             returning = sum(span.end - gap for span in self._spans(gap, gap) if span.cause == "sync")
-            both = moved if len({name for _, name in movable}) > 1 else 0
-            share.may_be(min(rest - moved, returning + both + copying), "sync", "launch", "python")
+            share.may_be(min(rest - moved, returning + copying), "sync", "launch")
         share.pieces = _moved(share.pieces, moved)
 
     def _count_waits(self, gap: int) -> None:
@@ -364,7 +363,7 @@ class _DeviceLedger:
 def _moved(pieces: list[Piece], ns: int) -> list[Piece]:
     made: list[Piece] = []
     for start, end, name in pieces:
-        taken = min(ns, end - start) if name in ("launch", "python") else 0
+        taken = min(ns, end - start) if name == "launch" else 0
         made += [(start, start + taken, "sync")] * (taken > 0) + [(start + taken, end, name)] * (
             end - start > taken
         )

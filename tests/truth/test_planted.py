@@ -125,11 +125,11 @@ def test_what_is_special_about_a_profile_is_a_notice(solved, case, code):
     assert code in {notice.code for notice in solved(case)[2].notices}
 
 
-def test_three_syncs_are_one_fix_set_with_three_places(solved):
+def test_three_waits_of_one_line_are_one_place_to_fix(solved):
     _, _, diagnosis = solved("sync_in_three_places")
     finding = diagnosis.findings[0]
-    assert "Fix them together" in finding.why
-    assert len({(place.file, place.line, place.op) for place in finding.where}) >= 1
+    assert (finding.fix_set, "Fix them together" in finding.why) == ((), False)
+    assert len({(place.file, place.line, place.op) for place in finding.where}) == 1
     assert len(finding.evidence) >= 3
 
 
