@@ -46,6 +46,17 @@ def test_a_step_that_launches_more_than_it_computes_has_too_little_to_do():
     assert "a larger batch" in finding.fix
 
 
+def test_one_long_launch_is_told_elsewhere_and_counts_for_nothing_here():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for at, launch_us in ((start, 700), (start + 800, 3_000)):
+            drawing.host("aten::add", at, launch_us)
+            work(drawing, at + launch_us - CALL, at + launch_us + 100)
+
+    (finding,) = every(loop(3_900, step), "too_little_work")
+    assert finding.cost_ns_per_step == 700 * US
+    assert every(launched(300, 3_000), "too_little_work") == []
+
+
 @pytest.mark.parametrize(("compute_us", "launch_us"), [(500, 500), (1_001, 5_000)])
 def test_enough_work_is_not_said_to_be_too_little(compute_us: int, launch_us: int):
     assert every(launched(compute_us, launch_us), "too_little_work") == []
