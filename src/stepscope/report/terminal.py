@@ -24,7 +24,7 @@ from stepscope.report.sections import sections
 from stepscope.units import format_ns, format_share
 
 _NOTICES_SHORT = 4
-_FIX_LINES_SHORT = (5, 2)
+_FIX_LINES_SHORT = (4, 1)
 """Lines of the remedy shown of each finding that is told in full."""
 _WIDEST_TEXT = 110
 """Sentences wrap here on very wide terminals: longer lines are hard to read."""
@@ -192,7 +192,7 @@ def _finding(number: int, finding: dict[str, Any], document: Document, *, verbos
     if verbose:
         body += [_paragraph(line) for line in finding["why"].splitlines()]
     sites = phrases.fix_set(finding)
-    body += _sites(sites, None if verbose else 4) if sites else _places(finding["where"], None if verbose else 2)
+    body += _sites(sites, None if verbose else 4) if sites else _places(finding["where"], None if verbose else 3 - number)
     if finding["fix"]:
         body.append(_fix(finding["fix"], None if verbose else _FIX_LINES_SHORT[number - 1]))
     if verbose:
