@@ -37,7 +37,8 @@
  * @typedef {{
  *   header: string[], damage: string|null, step_time: string, headlines: [string, string][],
  *   gradients: string|null, partial: boolean,
- *   healthy: boolean, untimed: boolean, told: string[], without_findings: string|null, findings: Record<string, FindingWords>,
+ *   healthy: boolean, untimed: boolean, told: string[], without_findings: string|null,
+ *   findings: Record<string, FindingWords>,
  *   plan: string, replayed: string, notices: string[], steps: Record<string, string>,
  *   categories: Record<string, {words: string, busy: boolean}>, phases: Record<string, string>,
  *   memory: Record<string, string>, capture: [string, string][], files: string[],
