@@ -192,7 +192,10 @@ def _finding(number: int, finding: dict[str, Any], document: Document, *, verbos
     if verbose:
         body += [_paragraph(line) for line in finding["why"].splitlines()]
     sites = phrases.fix_set(finding)
-    body += _sites(sites, None if verbose else 4) if sites else _places(finding["where"], None if verbose else 3 - number)
+    if sites:
+        body += _sites(sites, None if verbose else 4)
+    else:
+        body += _places(finding["where"], None if verbose else 3 - number)
     if finding["fix"]:
         body.append(_fix(finding["fix"], None if verbose else _FIX_LINES_SHORT[number - 1]))
     if verbose:
