@@ -98,14 +98,19 @@ def test_no_two_places_of_an_op_look_alike(shared_page: Page, reports: Reports) 
 
 
 @pytest.mark.real
-def test_phases_and_runs_that_could_be_fused_are_shown(shared_page: Page, reports: Reports) -> None:
+def test_phases_are_shown(shared_page: Page, reports: Reports) -> None:
     document = stepscope.open(real_trace(V100)).document()
     open_page(shared_page, reports(V100), "overview")
     phases = shared_page.locator("section:has(h2:text-is('Device time by phase'))").inner_text()
     for ns in document["summary"]["phases_ns_per_step"].values():
         assert not ns or format_ns(ns) in phases
-    open_page(shared_page, reports(V100), "kernels")
-    (chain,) = [one for one in document["analyses"]["minor_findings"] if one["rule"] == "memory_bound_chain"]
+
+
+@pytest.mark.real
+def test_runs_that_could_be_fused_are_shown(shared_page: Page, reports: Reports) -> None:
+    document = stepscope.open(real_trace(H100)).document()
+    open_page(shared_page, reports(H100), "kernels")
+    (chain,) = [one for one in document["findings"] if one["rule"] == "memory_bound_chain"]
     fused = shared_page.locator("section:has(h2:text-is('Fusion candidates'))")
     assert chain["title"] in fused.inner_text()
     assert fused.get_by_role("button", name="Show in trace").count() == 1

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding
 from stepscope.whatif.change import Change
@@ -14,6 +15,9 @@ from stepscope.whatif.predictor import Predictor, predictor
 from tests.diagnosis.loops import CALL, diagnosed, facts_with, loop, rules
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream
+from tests.kit.jobs_of_kinds import of_version
+from tests.kit.kineto_writer import write_kineto
+from tests.support import trace_of_bytes
 
 US = 1_000
 A100, V100, H100 = "NVIDIA A100-SXM4-80GB", "Tesla V100-SXM2-16GB", "NVIDIA H100 80GB HBM3"
@@ -120,6 +124,17 @@ def test_a_reduction_in_a_chain_takes_what_it_takes_now():
     finding = the(diagnosed(stepping(pointwise("relu", WIDE), norm), header(V100)), "memory_bound_chain")
     assert finding.cost_ns_per_step == 600 * US
     assert finding.saving_ns_per_step == 100 * US
+
+
+def test_before_inductor_a_compiler_fuses_pointwise_ops_only():
+    """TorchScript takes no normalisation into a kernel of its own: an older PyTorch is promised nothing for that."""
+    norm: Op = ("aten::native_layer_norm", [WIDE, [], [1024], [1024], []], ["float", "", "float", "float", ""],
+                "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float>()", 500)  # fmt: skip
+    relu = pointwise("relu", WIDE, 500)
+    for ops, expected in (((relu, norm), []), ((relu, relu), ["memory_bound_chain"])):
+        trace = trace_of_bytes(write_kineto(stepping(*ops), header=header(V100)))
+        assert rules(diagnose(analyse(of_version(trace, (1, 13))))) == expected
+        assert rules(diagnose(analyse(trace))) == ["memory_bound_chain"]
 
 
 # --- mixed precision ---------------------------------------------------------------------------------------

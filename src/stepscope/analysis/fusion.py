@@ -20,8 +20,12 @@ from stepscope.analysis.roofline import Work
 from stepscope.limits import FUSED_BANDWIDTH_SHARE
 from stepscope.trace.tables import NULL, Bools, Rows
 
-_POINTWISE = (CostKind.ELEMENTWISE, CostKind.COPY)
+POINTWISE = (CostKind.ELEMENTWISE, CostKind.COPY)
+"""What every compiler fuses."""
 _REDUCING = (CostKind.NORMALIZATION, CostKind.SOFTMAX, CostKind.REDUCTION)
+FUSABLE = (*POINTWISE, *_REDUCING)
+"""What TorchInductor and XLA fuse. TorchScript's fusers take no normalisation that a library does, and no backward of
+one."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +55,16 @@ class Chains:
         return tuple(trace.name_of(int(owner[row])) for row in self.rows[self.first[at] : end].tolist())
 
 
-def fusable_chains(work: Work, apart: Rows) -> Chains | None:
-    """The chains of a device; None where there are none, or its bandwidth is not known. Rows of the work that stand
-    ``apart`` are in none."""
+def fusable_chains(work: Work, apart: Rows, kinds: tuple[CostKind, ...] = FUSABLE) -> Chains | None:
+    """The chains of a device of ops of some kinds; None where there are none, or its bandwidth is not known. Rows of
+    the work that stand ``apart`` are in none."""
     peaks = device_peaks(work.trace, work.activity.device)
     if peaks is None or peaks.memory_bandwidth is None or not work.rows.size:
         return None
     order = np.lexsort((work.activity.start[work.rows], work.activity.stream[work.rows]))
-    linked = _linked(work, order, apart)
+    fusable = _fusable(work, kinds)
+    fusable[apart] = False
+    linked = _linked(work, order, fusable[order])
     ends = np.flatnonzero(~linked)
     begins = np.concatenate(([0], ends[:-1] + 1))
     longer = ends > begins
@@ -92,12 +98,9 @@ def _measured(work: Work, order: Rows, begins: Rows, ends: Rows, bandwidth: floa
     return Chains(work, rows[np.repeat(gains, size)], starts, total[gains], fused[gains], now[gains], left[gains])
 
 
-def _linked(work: Work, order: Rows, apart: Rows) -> Bools:
-    """Which rows, in order, hand what they put out to the next."""
+def _linked(work: Work, order: Rows, fits: Bools) -> Bools:
+    """Which rows, in order, hand what they put out to the next; ``fits`` says which may."""
     owner = work.owner[order]
-    fusable = _fusable(work)
-    fusable[apart] = False
-    fits = fusable[order]
     op = work.rows[order]
     activity, costs = work.activity, work.costs
     linked = np.zeros(order.size, np.bool_)
@@ -127,13 +130,13 @@ def _takes(work: Work, before: int, after: int, dims: int) -> bool:
     return one.out in recorded_shapes(work.trace.strings[dims]) and read >= one.written
 
 
-def _fusable(work: Work) -> Bools:
-    """Rows that do all of a fusable op's work, with known bytes."""
+def _fusable(work: Work, kinds: tuple[CostKind, ...]) -> Bools:
+    """Rows that do all of the work of an op of some kinds, with known bytes."""
     mine = work.owner >= 0
     _, dense, count = np.unique(work.owner, return_inverse=True, return_counts=True)
-    kinds = [KINDS.index(kind) for kind in (*_POINTWISE, *_REDUCING)]
     costs = work.costs
-    known = np.isin(costs.kind[work.owner], kinds) & (costs.bytes[work.owner] != NULL) & (costs.call[work.owner] >= 0)
+    known = np.isin(costs.kind[work.owner], [KINDS.index(kind) for kind in kinds])
+    known &= (costs.bytes[work.owner] != NULL) & (costs.call[work.owner] >= 0)
     return np.asarray(mine & (count[dense] == 1) & known & ~work.eligible)
 
 

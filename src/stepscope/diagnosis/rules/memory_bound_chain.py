@@ -13,7 +13,7 @@ import numpy as np
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import Faster, fused, least_of
-from stepscope.analysis.fusion import Chains, fusable_chains
+from stepscope.analysis.fusion import FUSABLE, POINTWISE, Chains, fusable_chains
 from stepscope.diagnosis.attention import unfused_sites
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies, remedy
@@ -25,10 +25,13 @@ SHOWN = 3
 LONGEST_SHOWN = 6
 """Ops of a chain that are named."""
 
+_INDUCTOR = (2, 0)
+"""The first PyTorch with TorchInductor; TorchScript before it fuses pointwise ops only."""
+
 _FUSE: Remedies = {
     PYTORCH: (
-        Part("Let a compiler write one kernel for each run:\n    model = torch.compile(model)", since=(2, 0)),
-        Part("Let a compiler write one kernel for each run:\n    model = torch.jit.script(model)", before=(2, 0)),
+        Part("Let a compiler write one kernel for each run:\n    model = torch.compile(model)", since=_INDUCTOR),
+        Part("Let a compiler write one kernel for each run:\n    model = torch.jit.script(model)", before=_INDUCTOR),
         "Or call a fused op where there is one: `torch.nn.GELU`,",
         Part("`torch.nn.functional.rms_norm`,", since=(2, 4)),
         Part("an optimizer with `fused=True`,", since=(2, 0), purposes=TRAINS),
@@ -57,10 +60,13 @@ Keep these ops in one graph: nothing between them may read a value (`.item()`, `
 def find(facts: Facts) -> list[Finding]:
     """One finding per device whose chains gain enough."""
     least = max(FINDING_SHARE * (facts.mean_step_ns or 0), FINDING_NS)
+    older = facts.workload.framework == PYTORCH and facts.workload.is_before(_INDUCTOR)
     found = []
     for work in facts.work:
         attention = unfused_sites(facts, work)
-        chains = fusable_chains(work, attention.rows if attention else np.empty(0, np.intp))
+        chains = fusable_chains(
+            work, attention.rows if attention else np.empty(0, np.intp), POINTWISE if older else FUSABLE
+        )
         if chains is None:
             continue
         gained = int((chains.now_ns - chains.fused_ns)[chains.used].sum())
