@@ -102,7 +102,7 @@ class HostActivity:
     def _make(self, track: int, cause: Category) -> iv.Intervals:
         if track not in self.pool or cause is Category.LAUNCH:
             return self._of_thread(track, cause)
-        covered = _joined([self._of_thread(member, cause) for member in self.pool])
+        covered = iv.joined([self._of_thread(member, cause) for member in self.pool])
         # A node that waits for input holds nothing up while others compute.
         return iv.subtract(covered, self._computing()) if cause is Category.INPUT else covered
 
@@ -117,7 +117,7 @@ class HostActivity:
             # Main and autograd threads take turns, so their dispatching is one stretch.
             turns = (self.main, *self.backward)
             group = self.pool if track in self.pool else turns if track in turns else (track,)
-            return _closed(_joined([self._dispatching(member) for member in group]), DISPATCH_GAP_NS)
+            return _closed(iv.joined([self._dispatching(member) for member in group]), DISPATCH_GAP_NS)
         if cause is Category.PYTHON:
             # The markers of the steps cover everything: they say nothing of what ran.
             chosen = np.isin(kinds, _COVER_KINDS) & ~np.isin(np.arange(low, low + kinds.size), self.markers)
@@ -130,8 +130,8 @@ class HostActivity:
             return iv.union(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         covered = self._cover(low, chosen)
         if cause is Category.COMPILE:
-            return _joined([covered, self._overhead(cause), self.once.spans(track=track)])
-        return _joined([covered, self._overhead(cause)]) if cause is Category.PROFILER else covered
+            return iv.joined([covered, self._overhead(cause), self.once.spans(track=track)])
+        return iv.joined([covered, self._overhead(cause)]) if cause is Category.PROFILER else covered
 
     def in_role(self, role: XlaRole) -> Bools:
         """Which slices are of a role of XLA's."""
@@ -151,7 +151,7 @@ class HostActivity:
         tracks = self.pool if track in self.pool else (track,)
         of_tracks = [self._of_track(member)[:2] for member in tracks]
         frames = Kind.PYTHON_FRAME, Kind.MODULE
-        return _joined([self._cover(low, ~np.isin(kinds, frames)) for low, kinds in of_tracks])
+        return iv.joined([self._cover(low, ~np.isin(kinds, frames)) for low, kinds in of_tracks])
 
     def _of_track(self, track: int) -> tuple[int, U8, U8]:
         slices = self.trace.slices
@@ -324,11 +324,6 @@ def _inside_programs(trace: Trace) -> Bools:
 
 def _is_blocking_copy(name: str) -> bool:
     return classify_call(name).role is CallRole.COPY_BLOCKING
-
-
-def _joined(sets: list[iv.Intervals]) -> iv.Intervals:
-    """The union of some sets."""
-    return iv.union(*(np.concatenate(part) for part in zip(*sets, strict=True)))
 
 
 def _closed(a: iv.Intervals, gap_ns: int) -> iv.Intervals:

@@ -9,7 +9,6 @@ profile: of them nothing is said.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,7 +94,7 @@ def input_stages(
     """What is known of the pipeline; None where nothing of it was recorded."""
     found = takings(trace, host, markers, used)
     taking, preparing = np.flatnonzero(found.taking), np.flatnonzero(found.preparing)
-    over = _joined([a.busy for a in activities]) if activities else None
+    over = iv.joined([a.busy for a in activities]) if activities else None
     mine = by_stage(trace, found.own, taking)
     theirs = by_stage(trace, found.own, preparing)
     stages = [*_stages(mine, TRAINING, over), *_stages(theirs, LOADER, over)]
@@ -197,9 +196,9 @@ def _producers(spans: Spans, waited: iv.Intervals) -> Producers | None:
     if not threads or not length:
         return None
     working = {key: part for key, part in spans.items() if key[1] != WAITING}
-    each = [_joined([part for (of, _), part in working.items() if of == thread]) for thread in threads]
+    each = [iv.joined([part for (of, _), part in working.items() if of == thread]) for thread in threads]
     busy = sum(iv.measure(iv.intersect(worked, waited)) for worked in each)
-    together = iv.measure(iv.intersect(_joined(each), waited)) / length
+    together = iv.measure(iv.intersect(iv.joined(each), waited)) / length
     totals: dict[str, int] = {}
     for (_, name), part in working.items():
         totals[name] = totals.get(name, 0) + iv.measure(part)
@@ -208,10 +207,6 @@ def _producers(spans: Spans, waited: iv.Intervals) -> Producers | None:
     known = most is not None and 2 * told[most] >= sum(totals.values())
     share = busy / (length * len(threads))
     return Producers(len(threads), share, together, most if known else None, sum(totals.values()))
-
-
-def _joined(parts: Sequence[iv.Intervals]) -> iv.Intervals:
-    return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *parts, strict=True)))
 
 
 def _cover(trace: Trace, chosen: Bools) -> iv.Intervals:

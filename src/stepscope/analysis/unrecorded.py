@@ -12,7 +12,6 @@ for an event, no copy whose data the host may be staging, no event missing insid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -42,7 +41,7 @@ def with_unrecorded(
     awaited = awaited_ends(trace, activities)
     found = []
     for at, activity in enumerate(activities):
-        others = _joined([other.busy for other in activities if other is not activity])
+        others = iv.joined([other.busy for other in activities if other is not activity])
         origin = min(int(activity.start[0]), int(markers.start[0]))
         spans = _Device(trace, activity, host, awaited[at], others).unrecorded(origin)
         found.append(replace(activity, unrecorded=spans))
@@ -67,11 +66,11 @@ class _Device:
         begin, end, op = begin[long], end[long], op[long]
         queued = self._queued(begin, end, op)
         blocked = self._blocked(begin, end, op)
-        spans = _joined([queued, blocked])
+        spans = iv.joined([queued, blocked])
         first = int(activity.start[0])
         at_start = iv.clip(spans, origin, first)
         if len(at_start[0]):  # nothing was launched before it: it is older than the profile
-            spans = _joined([spans, (np.array([origin], np.int64), at_start[1][-1:])])
+            spans = iv.joined([spans, (np.array([origin], np.int64), at_start[1][-1:])])
         return spans
 
     def _queued(self, begin: I64, end: I64, op: I32) -> iv.Intervals:
@@ -95,7 +94,7 @@ class _Device:
             start = self.trace.slices.start_ns[own]
             spans = iv.union(start, start + self.trace.slices.dur_ns[own])
             found.append(iv.intersect((gaps[0][kept], gaps[1][kept]), spans))
-        start, stop = _joined(found)
+        start, stop = iv.joined(found)
         long = stop - start >= UNRECORDED_NS
         return self._alone((start[long], stop[long]))
 
@@ -154,7 +153,3 @@ def _times_told(trace: Trace) -> I64:
 
 def _tells_to_wait(name: str) -> bool:
     return classify_call(name).role is CallRole.STREAM_WAIT or "LaunchHostFunc" in name
-
-
-def _joined(sets: Sequence[iv.Intervals]) -> iv.Intervals:
-    return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *sets, strict=True)))

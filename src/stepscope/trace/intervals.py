@@ -6,6 +6,8 @@ anything. All functions are pure; every result is exact.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from stepscope.compiled import kernel
@@ -28,6 +30,11 @@ def union(starts: I64, ends: I64) -> Intervals:
     first[1:] = starts[1:] > reach[:-1]
     last = np.append(first[1:], True)
     return starts[first], reach[last]
+
+
+def joined(sets: Iterable[Intervals]) -> Intervals:
+    """The union of some sets."""
+    return union(*(np.concatenate(part) for part in zip(EMPTY, *sets, strict=True)))
 
 
 def measure(a: Intervals) -> int:

@@ -92,7 +92,7 @@ def without_dispatch(facts: Facts) -> Change:
         gaps, pieces = account.idle.gaps, account.idle.pieces
         launching = np.isin(pieces.category, (Category.LAUNCH.code, Category.LAUNCH_LATENCY.code))
         long = (gaps.end - gaps.start > LAUNCH_GAP_NS)[pieces.gap]
-        stays = _joined(stays, (pieces.start[launching & long], pieces.end[launching & long]))
+        stays = iv.joined((stays, (pieces.start[launching & long], pieces.end[launching & long])))
         row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
         ended = launching & ~long & np.isin(row, facts.used_rows(account))
         most = max(most, facts.per_step(int((pieces.end - pieces.start)[ended].sum())))
@@ -118,7 +118,7 @@ def without_dispatch_of(facts: Facts, calls: I32, most_ns: int) -> Change:
 
 
 def _dispatches_nothing(facts: Facts) -> iv.Intervals:
-    return _joined(facts.host_op_time, facts.silent_time)
+    return iv.joined((facts.host_op_time, facts.silent_time))
 
 
 def waits_of_copies(facts: Facts, calls: I32) -> Rows:
@@ -237,7 +237,3 @@ def _alone(facts: Facts, track: int, cause: Category) -> iv.Intervals:
     for earlier in HOST_CAUSES[: HOST_CAUSES.index(cause)]:
         spans = iv.subtract(spans, facts.host.time(track, earlier))
     return spans
-
-
-def _joined(*sets: iv.Intervals) -> iv.Intervals:
-    return iv.union(*(np.concatenate(part) for part in zip(*sets, strict=True)))
