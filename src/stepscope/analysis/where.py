@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from stepscope.analysis.backward import forward_of
-from stepscope.names.hosts import is_frameworks_own, step_marker, walks_modules
-from stepscope.trace.codes import used_codes
+from stepscope.names.hosts import is_frameworks_own, runs_others, step_marker, walks_modules
+from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.forest import inherit, innermost_at, outermost
 from stepscope.trace.tables import I32, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -215,8 +215,10 @@ class Locator:
         """Per slice, dictionary codes of frame, op, module, annotation, recorded stack and source line; -1 for none."""
         slices = self.trace.slices
         is_op = slices.kind == Kind.HOST_OP
-        wrappers = [code for code, text in enumerate(self.trace.strings) if text.startswith("autograd::engine")]
-        ops = outermost(is_op & ~np.isin(slices.name, wrappers), slices.parent)
+        ops = np.full(len(slices), -1, np.int32)
+        for passed in (runs_others, lambda name: name.startswith("autograd::engine")):
+            told = is_op & ~mapped(slices.name, self.trace.strings, passed, np.bool_)
+            ops = np.where(ops >= 0, ops, outermost(told, slices.parent))
         frames = self._nearest_frame()
         modules, annotations = self._nearest(slices.kind == Kind.MODULE), self._nearest(self._is_annotation())
         stacks = np.full(len(slices), -1, np.int32)

@@ -216,6 +216,16 @@ def is_frameworks_own(frame: str) -> bool:
     return _OWN.search(text) is not None and not walks_modules(text)
 
 
+def runs_others(op: str) -> bool:
+    """Whether an op of a framework is only what runs others: autograd's engine, TensorFlow's executors and calls of
+    functions. What is inside says where one is.
+
+    >>> [runs_others(op) for op in ("ExecutorState::Process", "EagerLocalExecute: __inference_step_42", "dense/MatMul")]
+    [True, True, False]
+    """
+    return _RUNS_OTHERS.match(op[:_LONGEST]) is not None
+
+
 def only_wraps(frame: str) -> bool:
     """Whether a Python frame is of the standard library's wrappers: what they call says what runs.
 
@@ -226,6 +236,10 @@ def only_wraps(frame: str) -> bool:
 
 
 _OWN = re.compile(r"(?:^|/)(?:torch/(?!utils/tensorboard/)|torch_xla/|triton/|jax/|jaxlib/|tensorflow/|keras/)")
+_RUNS_OTHERS = re.compile(
+    r"autograd::engine|ExecutorState::Process|ExecutorDoneCallback$|FunctionRun$|SessionRun$|RunGraph"
+    r"|TFE_Py_|Eager(?:Kernel)?Execute$|EagerLocalExecute(?:Async)?: __|KernelAndDevice\w+::Run"
+)
 _WALKS = re.compile(
     r"(?:^|/)torch/nn/modules/module\.py\(\d+\): (?:_?named_(?:members|modules|parameters|buffers|children)|modules"
     r"|parameters|buffers|children|state_dict|apply|_apply|train|eval|requires_grad_|get_submodule|get_parameter)$"

@@ -157,7 +157,7 @@ _DROPS = (
     "so measure both"
 )
 _UNKNOWN = (
-    "`{op}`: no equivalent that needs no wait is known here. Move it out of the step (before it, to the host, or "
+    "no equivalent that needs no wait is known here. Move it out of the step (before it, to the host, or "
     "behind its last launch), run it every N steps, or redesign what needs its result on the host"
 )
 
@@ -167,7 +167,7 @@ def _alternatives(facts: Facts, sync: Sync) -> tuple[str, ...]:
     if sync.hint is not None:
         lines = (_advice(facts, one) for one in sync.hint.alternatives)
         return (*filter(None, lines), *((_DROPS,) if sync.hint.drops else ()))
-    return (_UNKNOWN.format(op=sync.op),) if sync.op and facts.trace.info.framework in (PYTORCH, TENSORFLOW) else ()
+    return (_UNKNOWN,) if sync.op and facts.trace.info.framework in (PYTORCH, TENSORFLOW) else ()
 
 
 def _advice(facts: Facts, given: str | Advice) -> str:
@@ -187,7 +187,7 @@ def _fix(facts: Facts, syncs: list[Sync]) -> str:
         names = kinds.setdefault(_alternatives(facts, sync), [])
         names += [sync.op] if sync.op and sync.op not in names else []
     others = kinds.pop((), None)
-    if len(kinds) == 1:
+    if len(kinds) == 1 and (_UNKNOWN,) not in kinds:
         fixes = [f"- {line}" for lines in kinds for line in lines]
     else:
         fixes = [_of_kind(names, [line for line in lines if line != _DROPS]) for lines, names in kinds.items()]
@@ -198,8 +198,12 @@ def _fix(facts: Facts, syncs: list[Sync]) -> str:
     return "\n".join(fixes)
 
 
+_NAMED = 3
+
+
 def _of_kind(names: list[str], lines: list[str]) -> str:
-    named = ", ".join(f"`{name}`" for name in names)
+    named = ", ".join(f"`{name}`" for name in names[:_NAMED])
+    named += f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     text = "; or ".join(lines)
     return f"- {named}: {text}" if named and not text.startswith(named) else f"- {text}"
 
