@@ -504,6 +504,16 @@ take 430 MB of the page's memory and 1.3 s of its processor's time until the fir
 NOTEBOOK_PACK_BYTES: Final = 16 << 20
 """A trace of more bytes is left out below a notebook's cell: the notebook keeps all of it, as text, a third larger."""
 
+# --- devices by their figures ---------------------------------------------------------------------------------------
+
+MEMORY_FITS_FROM: Final = 0.9
+"""A device has at least this share of its product's nominal memory: error correction and the driver take up to 8 % (a
+T4 reports 14.8 of 16 GiB), and the next product has a sixth more or less."""
+
+BANDWIDTH_FITS_WITHIN: Final = 0.02
+"""Memory bandwidth by clock and bus is that of the data sheet but for rounding: 898 for 900 GB/s. Products of equal
+multiprocessors and memory differ by 5 % at least (an A100 of 80 GB: 1,935 and 2,039 GB/s)."""
+
 # --- many devices of one process ----------------------------------------------------------------------------------
 
 TOGETHER_SHARE: Final = 0.10

@@ -191,13 +191,3 @@ def test_devices_of_the_real_traces_are_known_and_fit_what_they_recorded(trace: 
     assert peaks.supports(Precision.FP16)
     assert peaks.memory_bytes is not None
     assert device["totalGlobalMem"] == pytest.approx(peaks.memory_bytes.value, rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("version", "name"),
-    [((9, 4), "AMD Instinct MI300 series"), ((9, 5), "AMD Instinct MI350 series"), ((9, 0), "AMD GPU"),
-     ((None, None), "AMD GPU")],
-)  # fmt: skip
-def test_a_gpu_known_by_its_instruction_set_alone_has_a_family_and_no_peaks(version, name):
-    assert amd.family(*version) == name
-    assert lookup(name) is None

@@ -559,10 +559,12 @@ def test_the_run_is_described_as_far_as_the_file_does():
     assert info.header["schemaVersion"] == 1
 
 
-def test_an_accelerator_of_amd_without_a_name_is_called_by_its_family():
+def test_an_accelerator_of_amd_without_a_name_is_called_by_its_figures_or_its_family():
     properties = {"id": 0, "name": "", "computeMajor": 9, "computeMinor": 4, "warpSize": 64}
     assert read(kernel("k"), deviceProperties=[properties]).info.devices[0].name == "AMD Instinct MI300 series"
-    other = properties | {"warpSize": 32}
+    figures = properties | {"numSms": 304, "totalGlobalMem": 206_141_652_992}
+    assert read(kernel("k"), deviceProperties=[figures]).info.devices[0].name == "AMD Instinct MI300X"
+    other = figures | {"warpSize": 32}
     assert read(kernel("k"), deviceProperties=[other]).info.devices[0].name is None
 
 

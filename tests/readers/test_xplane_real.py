@@ -80,7 +80,7 @@ def test_a_profile_of_jax_on_eight_gpus_of_amd() -> None:
     assert (trace.info.framework, trace.info.origin_epoch_ns) == ("JAX", 1757516928109224562)
     assert trace.info.host == "chi-mi300x-013.ord.vultr.cpe.ice.amd.com"
     assert [(d.id, d.name, d.memory_bytes, d.multiprocessors, d.compute_capability) for d in trace.info.devices] == [
-        (number, "AMD Instinct MI300 series", 206141652992, 304, None) for number in (0, 7)]  # fmt: skip
+        (number, "AMD Instinct MI300X", 206141652992, 304, None) for number in (0, 7)]  # fmt: skip
     assert trace.completeness.rows == {"slices": 4664, "memory": 460, "instants": 900}
     ops = Counter(rows(trace, "device", "bytes", "direction", "registers", "shared_memory", table="device_ops"))
     assert ops == {(0, 655360, "d2d", None, None): 53, (7, None, "unknown", None, None): 25}

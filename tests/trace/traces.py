@@ -58,7 +58,7 @@ INFO = Info(
     "test",
     framework="PyTorch 2",
     origin_epoch_ns=1 << 62,
-    devices=(Device(0, "GPU", 1 << 36, 108, (8, 0)), Device(3)),
+    devices=(Device(0, "GPU", 1 << 36, 108, (8, 0), "gpu", 1_410_000, 1_555 * 10**9), Device(3)),
     rank=2,
     world_size=8,
     process_groups=({"pg_name": "0", "ranks": [0, 1]},),

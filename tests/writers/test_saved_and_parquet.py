@@ -35,7 +35,7 @@ def test_parquet_files_are_the_tables(tmp_path_factory, trace):
     known = json.loads((folder / "info.json").read_text())
     assert known["info"]["devices"][0] == {
         "id": 0, "name": "GPU", "memory_bytes": 1 << 36, "multiprocessors": 108, "compute_capability": [8, 0],
-        "kind": "gpu",
+        "kind": "gpu", "clock_khz": 1_410_000, "memory_bandwidth": 1_555 * 10**9,
     }  # fmt: skip
     assert known["completeness"]["losses"][0]["lost_events"] == 2
 

@@ -168,12 +168,13 @@ def assert_slices(trace: Trace, space: XSpace) -> None:
 
 
 def test_what_is_known_of_devices_the_host_and_the_time(tmp_path: Path) -> None:
-    devices = (Device(0, "NVIDIA H100", 80 << 30, 132, (9, 0)), Device(1, "AMD Instinct MI300X"), Device(2, "X"),
-               Device(3))  # fmt: skip
+    h100 = Device(0, "NVIDIA H100", 80 << 30, 132, (9, 0), "gpu", 1_980_000, 3_352 * 10**9)
+    devices = (h100, Device(1, "AMD Instinct MI300X"), Device(2, "X"), Device(3))
     trace = small(Info("test", origin_epoch_ns=10**18, devices=devices, host="node7"))
     space = written(trace, tmp_path)
     assert space.plane("/device:GPU:0").stats == {
-        "device_vendor": "Nvidia", "gpu_device_name": "NVIDIA H100", "core_count": 132, "memory_size": 80 << 30,
+        "device_vendor": "Nvidia", "gpu_device_name": "NVIDIA H100", "clock_rate": 1_980_000, "core_count": 132,
+        "memory_bandwidth": 3_352 * 10**9, "memory_size": 80 << 30,
         "compute_cap_major": 9, "compute_cap_minor": 0,
     }  # fmt: skip
     assert space.plane("/device:GPU:1").stats == {"device_vendor": "AMD", "gpu_device_name": "AMD Instinct MI300X"}

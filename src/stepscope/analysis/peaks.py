@@ -4,17 +4,51 @@ from __future__ import annotations
 
 from stepscope.analysis.kernels import KernelGroup
 from stepscope.hardware.devices import lookup
+from stepscope.hardware.figures import Figures, peaks_of_figures, tensor_cores_take
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.names.kernels import Tri
-from stepscope.trace.trace import Trace
+from stepscope.names.purposes import vendor_of_device
+from stepscope.trace.trace import Device, Trace
+
+
+def device_of(trace: Trace, device: int) -> Device | None:
+    """A device as the profile describes it."""
+    return next((d for d in trace.info.devices if d.id == device), None)
 
 
 def device_peaks(trace: Trace, device: int) -> DevicePeaks | None:
-    """The peaks of a device; None for one that is not named or not in the tables."""
-    described = next((d for d in trace.info.devices if d.id == device), None)
-    if described is None or described.name is None:
+    """The peaks of a device; None where nothing recorded tells them."""
+    described = device_of(trace, device)
+    return None if described is None else peaks_of(described)
+
+
+def peaks_of(device: Device) -> DevicePeaks | None:
+    """The peaks of a device by its name, else by the figures that were recorded of it."""
+    name = device.name or ""
+    if device.kind != "gpu":
+        return lookup(name, device.compute_capability)
+    known = lookup(name, device.compute_capability)
+    if known is not None or not _may_be_nvidia(device):
+        return known
+    return peaks_of_figures(name, Figures(
+        device.compute_capability, device.multiprocessors, device.clock_khz, device.memory_bytes,
+        device.memory_bandwidth,
+    ))
+
+
+def _may_be_nvidia(device: Device) -> bool:
+    """Whether a compute capability is on NVIDIA's scale: Kineto writes AMD's versions as one, too."""
+    return vendor_of_device(device.name or "") in (None, "NVIDIA")
+
+
+def takes(device: Device | None, precision: str) -> bool | None:
+    """Whether the matrix units of a device take a format; None where nothing recorded tells."""
+    known = None if device is None else peaks_of(device)
+    if known is not None:
+        return known.supports(precision)
+    if device is None or device.compute_capability is None or not _may_be_nvidia(device):
         return None
-    return lookup(described.name, described.compute_capability)
+    return tensor_cores_take(device.compute_capability, precision)
 
 
 def on_matrix_units(group: KernelGroup) -> bool:

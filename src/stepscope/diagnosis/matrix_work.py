@@ -12,7 +12,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import Faster, faster, reached_ns
 from stepscope.analysis.kernels import LOW_PRECISION, KernelGroup, KernelUse
 from stepscope.analysis.narrower import halved_by_autocast, shares_in_format
-from stepscope.analysis.peaks import device_peaks
+from stepscope.analysis.peaks import device_of, device_peaks, takes
 from stepscope.analysis.phases import Phase, device_phases, phase_code
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.roofline import Work
@@ -65,7 +65,11 @@ class MatrixWork:
     @property
     def sixteen_bits(self) -> str:
         """The 16-bit format to recommend."""
-        return "bf16" if self.peaks is None or self.peaks.supports("bf16") else "fp16"
+        return "fp16" if self.takes("bf16") is False else "bf16"
+
+    def takes(self, precision: str) -> bool | None:
+        """Whether the matrix units take a format; None where the profile does not tell."""
+        return takes(device_of(self.facts.trace, self.work.activity.device), precision)
 
     @property
     def units(self) -> str:
@@ -93,7 +97,7 @@ def _has_none(work: MatrixWork) -> bool:
 
     NVIDIA's came with compute capability 7.0.
     """
-    described = next((d for d in work.facts.trace.info.devices if d.id == work.work.activity.device), None)
+    described = device_of(work.facts.trace, work.work.activity.device)
     if described is not None and described.kind != "gpu":
         return True
     if work.peaks is not None:
@@ -176,8 +180,7 @@ def sixteen_bits(work: MatrixWork, uses: list[KernelUse]) -> str:
     named = {"bf16": "bfloat16", "fp16": "float16"}[dtype]
     fixes = [remedy(SIXTEEN_BITS, workload).format(dtype=named, device=device)]
     fixes += [remedy(LOSS_SCALING, workload)] if dtype == "fp16" else []
-    takes_tf32 = work.peaks is not None and work.peaks.supports("tf32")
-    fixes += [remedy(TF32, workload)] if takes_tf32 and any(use.precision == "fp32" for use in uses) else []
+    fixes += [remedy(TF32, workload)] if work.takes("tf32") and any(use.precision == "fp32" for use in uses) else []
     return "\n".join(filter(None, fixes))
 
 

@@ -6,6 +6,10 @@ figures. Link bandwidths add up the Infinity Fabric links between accelerators, 
 
 from __future__ import annotations
 
+import re
+
+from stepscope.hardware import figures
+from stepscope.hardware.figures import Figures, Version
 from stepscope.hardware.peaks import DevicePeaks, Memory, Unit, build
 
 _MI100 = "AMD Instinct MI100 accelerator data sheet"
@@ -18,7 +22,7 @@ _MI325X = "AMD Instinct MI325X accelerator data sheet"
 _MI350X = "AMD Instinct MI350X GPU data sheet"
 _MI355X = "AMD Instinct MI355X GPU data sheet"
 
-_FAMILIES: dict[tuple[int | None, int | None], str] = {
+_FAMILIES: dict[Version | None, str] = {
     (9, 4): "AMD Instinct MI300 series",
     (9, 5): "AMD Instinct MI350 series",
 }
@@ -27,13 +31,26 @@ table of processors); 9.0 is of anything from Vega to MI200. The products of a s
 looked up for one."""
 
 
-def family(major: int | None, minor: int | None) -> str:
-    """What a GPU is called of which only the version of its instruction set is known.
+_ARCHITECTURE = re.compile(r"gfx(\d{1,2})([0-9a-f])[0-9a-f](?::.*)?")
 
-    >>> family(9, 4), family(9, 0)
+
+def version_of(architecture: str) -> Version | None:
+    """The version of the instruction set by its name, which ROCm's newer collectors write as that of the device.
+
+    >>> version_of("gfx942"), version_of("gfx90a:sramecc+:xnack-"), version_of("AMD Instinct MI300X")
+    ((9, 4), (9, 0), None)
+    """
+    found = _ARCHITECTURE.fullmatch(architecture)
+    return (int(found[1]), int(found[2], 16)) if found else None
+
+
+def called(known: Figures) -> str:
+    """What a GPU is called whose name is not recorded: the only product of its figures, else its series.
+
+    >>> called(Figures((9, 4))), called(Figures((9, 0)))
     ('AMD Instinct MI300 series', 'AMD GPU')
     """
-    return _FAMILIES.get((major, minor), "AMD GPU")
+    return figures.product(figures.AMD, known) or _FAMILIES.get(known.version, "AMD GPU")
 
 
 _MI300X_MATRIX = {

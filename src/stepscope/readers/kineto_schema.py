@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from stepscope.hardware.amd import family
+from stepscope.hardware.amd import called
+from stepscope.hardware.figures import Figures
 from stepscope.trace.tables import Direction, Kind, MemoryKind
 from stepscope.trace.trace import Device, Info
 
@@ -149,14 +150,16 @@ def _device(properties: Mapping[str, Any]) -> Device:
     major, minor = whole(properties.get("computeMajor")), whole(properties.get("computeMinor"))
     given = properties.get("name")
     name = given.strip() if isinstance(given, str) and given.strip() else None
+    version = None if major is None or minor is None else (major, minor)
+    memory, count = whole(properties.get("totalGlobalMem")), whole(properties.get("numSms"))
     if name is None and whole(properties.get("warpSize")) == _AMD_WAVE:
-        name = family(major, minor)
+        name = called(Figures(version, count, memory_bytes=memory))
     return Device(
         id=whole(properties.get("id")) or 0,
         name=name,
-        memory_bytes=whole(properties.get("totalGlobalMem")),
-        multiprocessors=whole(properties.get("numSms")),
-        compute_capability=None if major is None or minor is None else (major, minor),
+        memory_bytes=memory,
+        multiprocessors=count,
+        compute_capability=version,
     )
 
 

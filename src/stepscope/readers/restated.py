@@ -63,6 +63,8 @@ class OwnDevice(msgspec.Struct, omit_defaults=True):
     multiprocessors: _Count | None = None
     compute_capability: tuple[_Count, _Count] | None = None
     kind: str = "gpu"
+    clock_khz: _Count | None = None
+    memory_bandwidth: _Count | None = None
 
 
 class OwnSpace(OwnRun, omit_defaults=True, kw_only=True):

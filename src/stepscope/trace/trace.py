@@ -31,6 +31,9 @@ class Device:
     multiprocessors: int | None = None
     compute_capability: tuple[int, int] | None = None
     kind: str = "gpu"
+    clock_khz: int | None = None
+    memory_bandwidth: int | None = None
+    """Bytes per second, by the memory's clock and bus."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stepscope.hardware.devices import lookup
+from stepscope.analysis.peaks import peaks_of
 from stepscope.names.collectives import Collective
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Device
@@ -50,6 +50,6 @@ def bus_factor(kind: Collective, size: int | None) -> float | None:
 
 def link_of(devices: Iterable[Device]) -> float | None:
     """Peak of the links of one kind of device in one direction, bytes per second; None where it is not known."""
-    named = [(name, capability) for name, capability in {(d.name, d.compute_capability) for d in devices} if name]
-    peaks = lookup(*named[0]) if len(named) == 1 else None
+    kinds = list({(device.name, device.compute_capability): device for device in devices if device.name}.values())
+    peaks = peaks_of(kinds[0]) if len(kinds) == 1 else None
     return None if peaks is None or peaks.link_bandwidth is None else peaks.link_bandwidth.value / 2

@@ -18,7 +18,7 @@ from functools import reduce
 from operator import or_
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.peaks import device_peaks
+from stepscope.analysis.peaks import device_of, device_peaks, takes
 from stepscope.analysis.syncs import Owner, Sync
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
@@ -174,8 +174,8 @@ def _advice(facts: Facts, given: str | Advice) -> str:
     """An alternative; empty where it does not fit the program."""
     if isinstance(given, str):
         return given
-    peaks = (device_peaks(facts.trace, activity.device) for activity in facts.activities)
-    if given.needs_bf16 and not all(known is None or known.supports("bf16") for known in peaks):
+    told = (takes(device_of(facts.trace, activity.device), "bf16") for activity in facts.activities)
+    if given.needs_bf16 and False in told:
         return ""
     return given.text if Part("", given.purposes, given.since).fits(facts.workload) else ""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from stepscope.hardware.amd import family
+from stepscope.hardware import amd
+from stepscope.hardware.figures import NVIDIA, Figures, product
 from stepscope.readers.xplane.grouping import dense, distinct
 from stepscope.readers.xplane.planes import LineRole, stream_number
 from stepscope.readers.xplane.view import HOST_ROLES, View
@@ -64,23 +66,40 @@ class Devices:
 
 
 def _device(number: int, kind: str, stats: Mapping[str, Any]) -> Device:
-    vendor = stats.get("device_vendor")
-    name = stats.get("gpu_device_name") or stats.get("device_type_string")
-    if not isinstance(name, str):
-        name = f"{vendor} {kind.upper()}" if isinstance(vendor, str) and vendor else None
-    is_nvidia, is_amd = (isinstance(vendor, str) and vendor.lower() == known for known in ("nvidia", "amd"))
     major, minor = (_whole(stats.get(f"compute_cap_{part}")) for part in ("major", "minor"))
-    # On AMD GPUs the two numbers are those of the instruction set (gfx942), which is another scale.
-    if is_amd and name == f"{vendor} GPU":
-        name = family(major, minor)
+    known = Figures(
+        version=(major, minor) if major and minor is not None else None,
+        multiprocessors=_whole(stats.get("core_count")) or None,
+        clock_khz=_whole(stats.get("clock_rate")) or None,
+        memory_bytes=_whole(stats.get("memory_size")) or None,
+        memory_bandwidth=_whole(stats.get("memory_bandwidth")) or None,
+    )
+    vendor = stats.get("device_vendor")
+    if vendor is None and kind == "gpu" and known.version is not None:
+        vendor = "Nvidia"  # ROCm's collector has named the vendor from the first; CUPTI's old ones named none.
+    name = stats.get("gpu_device_name") or stats.get("device_type_string")
+    # On AMD GPUs the version is that of the instruction set (gfx942), which is another scale.
+    is_nvidia = isinstance(vendor, str) and vendor.lower() == "nvidia"
     return Device(
         id=number,
-        name=name,
-        memory_bytes=_whole(stats.get("memory_size")) or None,
-        multiprocessors=_whole(stats.get("core_count")) or None,
-        compute_capability=(major, minor) if is_nvidia and major and minor is not None else None,
+        name=_name(name if isinstance(name, str) else None, vendor if isinstance(vendor, str) else "", kind, known),
+        memory_bytes=known.memory_bytes,
+        multiprocessors=known.multiprocessors,
+        compute_capability=known.version if is_nvidia else None,
         kind=kind,
+        clock_khz=known.clock_khz,
+        memory_bandwidth=known.memory_bandwidth if is_nvidia else None,
     )
+
+
+def _name(recorded: str | None, vendor: str, kind: str, known: Figures) -> str | None:
+    """What a device is called: as recorded, else the only product of its figures, else by vendor and kind."""
+    version = amd.version_of(recorded or "")
+    if kind == "gpu" and vendor.lower() == "amd" and (recorded is None or version is not None):
+        return amd.called(replace(known, version=version or known.version))
+    if recorded is None and kind == "gpu" and vendor.lower() == "nvidia":
+        recorded = product(NVIDIA, known)
+    return recorded or (f"{vendor} {kind.upper()}" if vendor else None)
 
 
 def _whole(value: Any) -> int | None:

@@ -255,7 +255,9 @@ def _device_stats(device: Device) -> dict[str, Value]:
     stats: dict[str, Value | None] = {
         "device_vendor": vendor,
         "gpu_device_name": name,
+        "clock_rate": device.clock_khz,
         "core_count": device.multiprocessors,
+        "memory_bandwidth": device.memory_bandwidth,
         "memory_size": device.memory_bytes,
         "compute_cap_major": capability[0] if capability else None,
         "compute_cap_minor": capability[1] if capability else None,
