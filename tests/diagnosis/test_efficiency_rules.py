@@ -72,6 +72,14 @@ def test_a_fused_kernel_does_not_read_what_is_handed_on():
     assert "torch.compile" in finding.fix
 
 
+def test_ops_that_repeat_in_a_chain_are_counted():
+    names = ("mul", "sigmoid", "sigmoid", "sigmoid", "add")
+    filler: Op = ("aten::mm", [], [], "ampere_fp16_s16816gemm_fp16_128x128_nn", 2_000)
+    events = stepping(*(pointwise(name, WIDE) for name in names), filler)
+    finding = the(diagnosed(events, header(V100)), "memory_bound_chain")
+    assert "`mul`, `sigmoid` x3, `add` (" in finding.why
+
+
 def test_launches_that_fusion_takes_away_hold_up_no_later_cure():
     """Four launches of 90 µs in each step; fused, two of them are left."""
     slow = 90

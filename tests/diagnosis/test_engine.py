@@ -301,10 +301,16 @@ def test_the_devices_own_time_is_as_certain_as_before():
 
 def with_parts(facts: Facts, share: float, category: Category, rest: Category) -> Facts:
     """The same facts, the time of all rows split over two categories."""
+    return with_shares(facts, {category: share}, rest)
+
+
+def with_shares(facts: Facts, shares: dict[Category, float], rest: Category) -> Facts:
+    """The same facts, the time of all rows split over some categories and what is left."""
     (account,) = facts.accounts
     parts = account.parts * 0
-    parts[:, category.code] = (account.duration_ns * share).round()
-    parts[:, rest.code] = account.duration_ns - parts[:, category.code]
+    for category, share in shares.items():
+        parts[:, category.code] = (account.duration_ns * share).round()
+    parts[:, rest.code] += account.duration_ns - parts.sum(axis=1)
     return dataclasses.replace(facts, accounts=[dataclasses.replace(account, parts=parts)])
 
 
@@ -354,6 +360,15 @@ def test_what_takes_a_tenth_of_the_step_bounds_it(plain: Facts, category: Catego
     below = diagnose(with_parts(plain, BOTTLENECK_SHARE - 0.001, category, Category.COMPUTE))
     assert below.bottleneck == "device"
     assert below.verdict.startswith("The device sets the pace: it computes 90.1 % of each step")
+
+
+def test_small_causes_that_are_much_together_are_named(plain: Facts):
+    found = diagnose(with_shares(plain, {Category.PYTHON: 0.09, Category.SYNC: 0.08}, Category.COMPUTE))
+    assert found.bottleneck == "device"
+    assert found.verdict == (
+        "The device computes 83.0 % of each step; for 9.0 % it waits for Python code that launches nothing, for 8.0 % "
+        "it waits for a host that was itself held up waiting for the device."
+    )
 
 
 @pytest.mark.parametrize("category", [Category.MEMSET, Category.COPY_D2D])

@@ -7,7 +7,7 @@ import doctest
 import pytest
 
 from stepscope.analysis.workload import Feature, Workload
-from stepscope.diagnosis.remedies import GIVING_OPS, LAUNCH, OPTIMIZER, Part, remedy
+from stepscope.diagnosis.remedies import GIVING_OPS, LAUNCH, OPTIMIZER, ZERO_GRAD, Part, remedy
 from stepscope.names import in_use
 from stepscope.names.purposes import Purpose
 from tests.diagnosis.loops import CALL, diagnosed, facts_with, loop
@@ -54,6 +54,12 @@ def test_compiled_code_and_graphs_are_not_suggested_where_they_are() -> None:
     assert "fused kernels" not in compiled
     both = remedy(LAUNCH, Workload("PyTorch", Purpose.TRAINING, uses=frozenset({Feature.COMPILED, Feature.GRAPHS})))
     assert "reduce-overhead" not in both
+
+
+def test_gradients_that_a_graph_writes_stay_where_they_are() -> None:
+    by_hand = Workload("PyTorch", Purpose.TRAINING, uses=frozenset({Feature.GRAPHS}))
+    assert remedy(ZERO_GRAD, by_hand) == ""
+    assert "set_to_none=True" in remedy(ZERO_GRAD, Workload("PyTorch", Purpose.TRAINING))
 
 
 def test_a_profile_tells_what_is_in_use() -> None:

@@ -56,6 +56,17 @@ def test_what_was_seen_once_saves_nothing_of_each_step_to_come(steps: int, predi
     assert phrases.saving(finding, summary) == said
 
 
+@pytest.mark.parametrize("title", ["Loads code (seen once)", "The device waits for launches"])
+def test_a_profile_without_steps_has_nothing_per_step(title: str):
+    ms = 1_000_000
+    finding = {"title": title, "saving_ns_per_step": 63 * ms, "predicted_step_ns": 24 * ms}
+    summary = {"step_time_ns": {"mean": 87 * ms, "median": 87 * ms}, "steps_used": 1, "steps_slow": 0,
+               "step_source": "whole profile"}  # fmt: skip
+    assert phrases.saving(finding, summary) == "saves 63.0 ms of 87.0 ms in this recording, leaving 24.0 ms"
+    unknown = {**finding, "saving_ns_per_step": None, "cost_ns_per_step": 5 * ms, "not_determined": None}
+    assert phrases.saving(unknown, summary) == "costs 5.00 ms in this recording, saving not known"
+
+
 @pytest.mark.parametrize(
     ("text", "count", "said"),
     [

@@ -8,6 +8,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import Place
+from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.finding import Evidence
 from stepscope.limits import PLACES_SHARE
@@ -23,6 +24,12 @@ def booked(facts: Facts, account: Account, *causes: Category) -> int:
     """Time the account books to some causes, as a mean per used step in ns."""
     rows = facts.used_rows(account)
     return facts.per_step(sum(int(account.parts[rows, cause.code].sum()) for cause in causes))
+
+
+def of_what(facts: Facts) -> str:
+    """Of what means per step are, for a sentence."""
+    whole = facts.is_capture or facts.markers.source == WHOLE
+    return "of the profile" if whole else "of a usual step" if facts.slow else "of each step"
 
 
 def track_name(trace: Trace, track: int) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.evidence import SHOWN, booked, has_python
+from stepscope.diagnosis.evidence import SHOWN, booked, has_python, of_what
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.host_work import host_work
 from stepscope.diagnosis.notices.recorded import PYTHON_ADVICE
@@ -96,7 +96,8 @@ def untold(facts: Facts, findings: Iterable[Finding]) -> list[Notice]:
         for ns, kind in sorted(left, key=lambda each: -each[0])
     ]
     python = not device and any(Category.PYTHON in kind.causes for _, kind in left)
-    text = f"Of each step no finding explains: {'; '.join(listed)}.{_python_where(facts) if python else ''}"
+    where = _python_where(facts) if python else ""
+    text = f"{of_what(facts).capitalize()} no finding explains: {'; '.join(listed)}.{where}"
     return [Notice("idle_untold", text)]
 
 

@@ -7,8 +7,9 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
 from stepscope.analysis.once import Once
+from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.summary import mean_parts
-from stepscope.diagnosis.evidence import has_python
+from stepscope.diagnosis.evidence import has_python, of_what
 from stepscope.diagnosis.notices.steps import start_up_call
 from stepscope.diagnosis.one_time import in_words
 from stepscope.limits import BOTTLENECK_SHARE
@@ -79,21 +80,16 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
     total = sum(parts.values()) or 1
     shares = {name: sum(parts.get(c, 0) for c in causes) / total for name, (causes, _) in GROUPS.items()}
     worst = max(shares, key=lambda name: shares[name])
-    whole = facts.markers.source == "whole profile"
-    window = "of the profile" if whole else "of a usual step" if facts.slow else "of each step"
+    window = of_what(facts)
     if not facts.activities:
         return _host_verdict(facts, worst, (shares[worst], parts.get(Category.HOST_COMPUTE, 0) / total), window)
     works = _works(parts, total)
     if shares[worst] < BOTTLENECK_SHARE:
-        return (
-            f"The device sets the pace: it {works} {window}, and nothing else takes "
-            f"{format_share(BOTTLENECK_SHARE)} or more.",
-            "device",
-        )
+        return _device_verdict(shares, works, window), "device"
     lost = sum(parts.get(c, 0) for c in GROUPS[worst][0])
     few = _steps_that_lose(facts, GROUPS[worst][0])
     where = ""
-    if not whole and 2 * few <= len(facts.used):
+    if facts.markers.source != WHOLE and 2 * few <= len(facts.used):
         window, where = "of the steps' time", f", most of it in {few} of {len(facts.used)} steps,"
     words, start_up = GROUPS[worst][1], start_up_call(facts)
     if worst == "launch" and start_up is not None:
@@ -126,6 +122,15 @@ def _mostly_once(facts: Facts, lost: int) -> Once | None:
             total[kind] += int(one_time_ns(account, facts.once, kind)[used].sum())
     most = max(total, key=lambda kind: total[kind])
     return most if 2 * sum(total.values()) >= lost * rows else None
+
+
+def _device_verdict(shares: dict[str, float], works: str, window: str) -> str:
+    """Where no cause is large by itself: together they may be."""
+    if sum(shares.values()) < BOTTLENECK_SHARE:
+        return f"The device sets the pace: it {works} {window}."
+    first, second = sorted(shares, key=lambda name: -shares[name])[:2]
+    rest = [f"for {format_share(shares[name])} it {GROUPS[name][1]}" for name in (first, second) if shares[name]]
+    return f"The device {works} {window}; {', '.join(rest)}."
 
 
 def _works(parts: dict[Category, int], total: int) -> str:

@@ -70,7 +70,7 @@ def _steps(count: int, summary: dict[str, Any]) -> str:
         return "no steps"
     if is_capture(summary):
         return "no step timed"
-    if summary.get("step_source") == "whole profile":
+    if _is_whole(summary):
         return "the whole profile as one step"
     noun = "step" if count == 1 else "steps"
     used = "" if summary["steps_used"] == count else f", {summary['steps_used']} used"
@@ -83,8 +83,7 @@ def step_time(summary: dict[str, Any]) -> str:
     """The step time with its spread, or why there is none."""
     if is_capture(summary):
         took = format_ns(sum(summary["parts_ns_per_step"].values()))
-        whole = summary.get("step_source") == "whole profile"
-        return f"not timed, {'the whole profile' if whole else 'a recorded iteration'} takes {took}"
+        return f"not timed, {'the whole profile' if _is_whole(summary) else 'a recorded iteration'} takes {took}"
     median, p95 = summary["step_time_ns"]["median"], summary["step_time_ns"]["p95"]
     if median is None:
         return "not recorded"
@@ -153,17 +152,29 @@ def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
     if saved is None:
         cost, missing = finding["cost_ns_per_step"], finding["not_determined"]
         unknown = "saving not known" if missing is None else f"saving not known: {missing}"
-        return unknown if cost is None else f"costs {format_ns(cost)} per step, {unknown}"
-    text, per = f"saves {format_ns(saved)}", "per step"
-    if "(seen once)" in finding.get("title", ""):
-        several = summary["steps_used"] + summary["steps_slow"] > 1
-        per = "per step on average over this recording" if several else "in this recording"
+        return unknown if cost is None else f"costs {format_ns(cost)} {_per(finding, summary)}, {unknown}"
+    text, per = f"saves {format_ns(saved)}", _per(finding, summary)
     if mean is not None and predicted == mean:
         average = f"{per} on average" if per == "per step" else per
         return f"{text} {average}, leaving the usual {format_ns(predicted)}"
     if mean is not None:
         text += f" of {format_ns(mean)} {per}"
     return (text if predicted is None else f"{text}, leaving {format_ns(predicted)}") + _in_turn(finding)
+
+
+def _per(finding: dict[str, Any], summary: dict[str, Any]) -> str:
+    """Of what a finding's times are: of a step, or of all that was recorded."""
+    if _is_whole(summary):
+        return "in this recording"
+    if "(seen once)" not in finding.get("title", ""):
+        return "per step"
+    several = summary["steps_used"] + summary["steps_slow"] > 1
+    return "per step on average over this recording" if several else "in this recording"
+
+
+def _is_whole(summary: dict[str, Any]) -> bool:
+    """Whether the profile has no steps, and stands for one."""
+    return bool(summary.get("step_source") == "whole profile")
 
 
 _ALIKE = 0.1

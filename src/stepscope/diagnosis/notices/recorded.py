@@ -6,7 +6,7 @@ from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import mean_parts
 from stepscope.analysis.workload import Workload
-from stepscope.diagnosis.evidence import has_python
+from stepscope.diagnosis.evidence import has_python, of_what
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.limits import BOTTLENECK_SHARE, HOST_SHARE
@@ -35,12 +35,10 @@ def host_unrecorded(facts: Facts) -> Notice | None:
     if not total or unknown < HOST_SHARE * total or len(facts.trace.nodes):
         return None  # sessions of TensorFlow 1 have no option for it
     advice = remedy(PYTHON_ADVICE, Workload(None if has_python(facts) else _recorder(facts)))
-    whole = facts.markers.source == "whole profile"
-    where = "of the profile" if whole else "of a usual step" if facts.slow else "of each step"
     share = format_share(unknown / total)
     return Notice(
         "profile_host_unrecorded",
-        f"What the host does in {format_ns(unknown)} {where} ({share}) was not recorded. {advice}",
+        f"What the host does in {format_ns(unknown)} {of_what(facts)} ({share}) was not recorded. {advice}",
     )
 
 

@@ -129,11 +129,13 @@ ZERO_GRAD: Remedies = {
             "    optimizer.zero_grad(set_to_none=True)  # the default: nothing is launched to set zeros",
             purposes=TRAINS,
             since=(2, 0),
+            unless=(Feature.GRAPHS,),  # gradients that a recorded graph writes must stay where they are
         ),
         Part(
             "    optimizer.zero_grad(set_to_none=True)  # nothing is launched to set zeros",
             purposes=TRAINS,
             before=(2, 0),
+            unless=(Feature.GRAPHS,),
         ),
     ),
     None: "",

@@ -101,7 +101,7 @@ def _optimizer_lines(facts: Facts, places: tuple[Where, ...]) -> str:
     lines = [] if name is None else [remedy(OPTIMIZER, facts.workload).format(name=name)]
     if any((place.annotation or "").startswith("Optimizer.zero_grad#") for place in places):
         lines.append(remedy(ZERO_GRAD, facts.workload))
-    return "\n".join(lines)
+    return "\n".join(filter(None, lines))
 
 
 def _floor(gaps: Gaps) -> int:

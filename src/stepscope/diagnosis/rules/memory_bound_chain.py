@@ -9,6 +9,8 @@ that has a finding of its own (``attention_unfused``) belong to that.
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 
 from stepscope.analysis.facts import Facts
@@ -22,8 +24,8 @@ from stepscope.units import format_bytes, format_ns
 from stepscope.whatif.changes import faster_kernels
 
 SHOWN = 3
-LONGEST_SHOWN = 6
-"""Ops of a chain that are named."""
+LONGEST_SHOWN = 5
+"""Runs of ops of one name in a chain that are named."""
 
 _INDUCTOR = (2, 0)
 """The first PyTorch with TorchInductor; TorchScript before it fuses pointwise ops only."""
@@ -128,8 +130,10 @@ def _longest(chains: Chains, members: list[int]) -> int:
 
 
 def _words(names: tuple[str, ...]) -> str:
-    shown = [f"`{name.removeprefix('aten::')}`" for name in names[:LONGEST_SHOWN]]
-    more = len(names) - len(shown)
+    """The ops of a chain, each with how often it comes in a row."""
+    runs = [(name.removeprefix("aten::"), len(list(same))) for name, same in groupby(names)]
+    shown = [f"`{name}`" + (f" x{count}" if count > 1 else "") for name, count in runs[:LONGEST_SHOWN]]
+    more = sum(count for _, count in runs[LONGEST_SHOWN:])
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
