@@ -22,6 +22,11 @@ LATENCY_CAP_NS: Final = 100_000
 LATENCY_QUANTILE: Final = 0.95
 """Below the cap, latency is limited to this quantile of the trace's own uncontended launch-to-start delays."""
 
+LATENCY_LEAST: Final = 0.05
+LATENCY_SPREAD: Final = 3.0
+"""A queued op that began within so many times what the quickest twentieth of launches take to an idle device began when
+its launch arrived: in the real traces the slowest twentieth takes 1.5 to 3 times as long as the quickest."""
+
 UNRECORDED_NS: Final = 1_000_000
 """A device that shows nothing for so long, with work launched or a host blocked in a wait for it, works on what was not
 recorded. Shorter silences of queued work are the device's own (uploading a graph, switching contexts)."""

@@ -2,8 +2,9 @@
 
 The launch instant is the start of the runtime call that launched the op. What lies before it
 inside the gap is the host's time, booked to the first cause that applies; the call itself is launching; after the
-call the device owes an answer. A gap that begins after the launch is the device's own. Host time that only exists
-because a wait for the device had emptied the queue is booked to that wait, up to the lead the wait destroyed.
+call the device owes an answer. A gap that begins after the launch is the host's where the launch was still under way
+to the device (what the host did is then looked for that much earlier), else the device's own. Host time that only
+exists because a wait for the device had emptied the queue is booked to that wait, up to the lead the wait destroyed.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ import numpy as np
 
 from stepscope.analysis.categories import CATEGORIES, HOST_CAUSES, Category
 from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.device_gaps import Gaps, find_gaps
 from stepscope.analysis.host import HostActivity
+from stepscope.analysis.latency import latency_cap, time_between_launches, under_way
 from stepscope.analysis.waits import drawn_waits, infeed_waits
 from stepscope.compiled import kernel
-from stepscope.limits import FIRST_COMPUTE_WITHIN_NS, LATENCY_CAP_NS, LATENCY_QUANTILE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, MemoryKind, Rows
 from stepscope.trace.trace import Trace
 
-_COMPUTE = Category.COMPUTE.code
 _MOVABLE = (
     np.array([Category.LAUNCH.code], np.uint8),
     np.array([Category.UNKNOWN_HOST.code], np.uint8),
@@ -31,26 +32,6 @@ _MOVABLE = (
 """What a destroyed lead would have hidden, in the order in which the wait is to blame for it: launching, which any
 program must do, before what could also go itself. Python code that was recorded stays booked to Python all the same:
 it is what the host did, whatever the wait before it has to do with the device's having nothing left."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gaps:
-    """The idle intervals of one device, in time order; one value per gap."""
-
-    start: I64
-    end: I64
-    op: I32
-    """The op that ended the gap (position in the ``DeviceActivity``)."""
-    cause_op: I32
-    """The op through which the gap is explained: ``op``, or the compute op right behind it."""
-    launch: I64
-    """Launch instant of the cause op, NULL where not recorded."""
-    launch_end: I64
-    thread: I32
-
-    def __len__(self) -> int:
-        """The number of gaps."""
-        return len(self.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +64,8 @@ class Idle:
     blame: Blame
     latency_ns: int
     """The most that is booked to launch or device latency per gap."""
+    under_way: Bools
+    """Gaps that began after the launch of their op and ended when it arrived."""
 
 
 def explain_idle(
@@ -92,10 +75,14 @@ def explain_idle(
 
     ``awaited`` is, per op, the end of what a recorded wait made it wait for (``waits.awaited_ends``).
     """
-    gaps = _find_gaps(activity, *window)
+    gaps = find_gaps(activity, *window)
     latency = latency_cap(activity, gaps)
+    arriving = under_way(activity, gaps) & (awaited[gaps.cause_op] <= gaps.start)
+    arriving &= ~_is_pageable(trace, activity, gaps.cause_op)
+    queued = np.flatnonzero((gaps.launch != NULL) & (gaps.launch < gaps.start) & ~arriving)
     pieces = [
-        *_queued(trace, activity, gaps, latency, awaited),
+        *_queued(trace, activity, gaps, queued, latency, awaited),
+        *_arriving(activity, gaps, arriving, host),
         *_unrecorded(gaps),
         *_host_time(gaps, host),
         *_in_call(trace, activity, gaps, host),
@@ -103,7 +90,7 @@ def explain_idle(
     ]
     merged = _in_order(_told_by_device(pieces, infeed_waits(trace, activity.device)), gaps)
     booked, blame = _blame_waits(activity, gaps, merged, host)
-    return Idle(gaps, booked, blame, latency)
+    return Idle(gaps, booked, blame, latency, arriving)
 
 
 def _told_by_device(pieces: list[Pieces], infeed: iv.Intervals) -> list[Pieces]:
@@ -119,46 +106,10 @@ def _told_by_device(pieces: list[Pieces], infeed: iv.Intervals) -> list[Pieces]:
     return found
 
 
-def _find_gaps(activity: DeviceActivity, start: int, end: int) -> Gaps:
-    gap_start, gap_end = iv.complement(activity.occupied, start, end)
-    op = np.searchsorted(activity.start, gap_end, "left").astype(np.int32)
-    cause = _first_compute(activity, op, gap_start)
-    return Gaps(
-        gap_start, gap_end, op, cause, activity.launch[cause], activity.launch_end[cause], activity.thread[cause]
-    )
-
-
-def _first_compute(activity: DeviceActivity, op: I32, gap_start: I64) -> I32:
-    """The compute op soon behind a copy, memset or collective, if both were launched only inside the gap.
-
-    One that was queued before the gap began explains it by itself: the device knows why it did not go on.
-    """
-    if op.size == 0:
-        return op
-    is_compute = activity.category == _COMPUTE
-    positions = np.append(np.flatnonzero(is_compute), len(activity))
-    following = positions[np.searchsorted(positions[:-1], op)]
-    known = following < len(activity)
-    safe = np.where(known, following, op)
-    soon = activity.start[safe] - activity.end[op] <= FIRST_COMPUTE_WITHIN_NS
-    inside = (activity.launch[safe] != NULL) & (activity.launch[safe] >= gap_start)
-    inside &= (activity.launch[op] == NULL) | (activity.launch[op] >= gap_start)
-    return np.where(~is_compute[op] & known & soon & inside, safe, op).astype(np.int32)
-
-
-def latency_cap(activity: DeviceActivity, gaps: Gaps) -> int:
-    """This trace's own p95 of launch-to-start on an idle device, at most ``LATENCY_CAP_NS``; it covers the call too."""
-    inside = (gaps.launch != NULL) & (gaps.launch >= gaps.start) & (gaps.cause_op == gaps.op)
-    inside &= gaps.end == activity.start[gaps.op]  # not where work that was not recorded began
-    delays = np.maximum(activity.start[gaps.op[inside]] - gaps.launch[inside], 0)
-    if delays.size == 0:
-        return LATENCY_CAP_NS
-    return min(int(np.quantile(delays, LATENCY_QUANTILE, method="higher")), LATENCY_CAP_NS)
-
-
-def _queued(trace: Trace, activity: DeviceActivity, gaps: Gaps, latency: int, awaited: I64) -> list[Pieces]:
+def _queued(
+    trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, latency: int, awaited: I64
+) -> list[Pieces]:
     """Gaps that began after the launch: a recorded wait on the stream, else latency, else the device alone knows."""
-    rows = np.flatnonzero((gaps.launch != NULL) & (gaps.launch < gaps.start))
     start, end = gaps.start[rows], gaps.end[rows]
     # A pageable copy that is still inside its call is being staged by the host.
     staging = _is_pageable(trace, activity, gaps.cause_op[rows])
@@ -194,6 +145,21 @@ def _drawn_waits(
     return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *found, strict=True)))
 
 
+def _arriving(activity: DeviceActivity, gaps: Gaps, chosen: Bools, host: HostActivity) -> list[Pieces]:
+    """Gaps that ended when a launch arrived: what the host did before that launch, as much later as it arrived."""
+    length, later = time_between_launches(activity, gaps, chosen)
+    launch, thread = gaps.launch[chosen], gaps.thread[chosen]
+    order = np.argsort(launch, kind="stable")
+    found = [_pieces(_kept(gaps.start[chosen], gaps.end[chosen] - length), Category.LAUNCH_LATENCY)]
+    for track in np.unique(thread).tolist():
+        mine = order[thread[order] == track]
+        begin, add = (launch - length)[mine], later[mine]
+        for part in _of_thread((begin, launch[mine]), host, track):
+            moved = add[np.searchsorted(begin, part.start, "right") - 1]
+            found.append(Pieces(part.start + moved, part.end + moved, part.category, part.gap))
+    return found
+
+
 def _unrecorded(gaps: Gaps) -> list[Pieces]:
     """Gaps whose op has no recorded launch: nothing says what they waited for."""
     rows = gaps.launch == NULL
@@ -211,11 +177,14 @@ def _host_time(gaps: Gaps, host: HostActivity) -> list[Pieces]:
     inside = (gaps.launch != NULL) & (gaps.launch > gaps.start)
     for thread in np.unique(gaps.thread[inside]).tolist():
         rows = inside & (gaps.thread == thread)
-        spans: iv.Intervals = (gaps.start[rows], before_end[rows])
-        own = spans if thread == host.main else iv.intersect(spans, host.active(thread))
-        found += _by_cause(own, host, thread)
-        found += _by_cause(iv.subtract(spans, own), host, host.main)
+        found += _of_thread((gaps.start[rows], before_end[rows]), host, thread)
     return found
+
+
+def _of_thread(spans: iv.Intervals, host: HostActivity, thread: int) -> list[Pieces]:
+    """Spans by what a launching thread did in them, or the main one meanwhile."""
+    own = spans if thread == host.main else iv.intersect(spans, host.active(thread))
+    return [*_by_cause(own, host, thread), *_by_cause(iv.subtract(spans, own), host, host.main)]
 
 
 def _by_cause(spans: iv.Intervals, host: HostActivity, track: int) -> list[Pieces]:

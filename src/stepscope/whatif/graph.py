@@ -129,7 +129,7 @@ def _ops(facts: Facts, calls: I32) -> Ops:
     awaited = np.where(awaits >= 0, end[awaits], LONG_AGO)
     reached, freed = np.where(known, start - launch, LONG_AGO), start - before
     # What bound the op's start: the last of the things it had to wait for.
-    by_launch = known & (launch >= before) & (launch >= awaited)
+    by_launch = known & (((launch >= before) & (launch >= awaited)) | _arrived(facts))
     by_stream = ~by_launch & (before >= awaited)
     latency = _mean(reached, by_launch & (reached <= LATENCY_CAP_NS), kinds, 0)
     # In a long call the host first stages data or loads code: that is its own time, and the launch comes at the end.
@@ -147,6 +147,15 @@ def _ops(facts: Facts, calls: I32) -> Ops:
     residual = np.where((late > LATENCY_CAP_NS) & ~alone, late, 0)
     floor = np.where(alone, start, opened)
     return Ops(stream, start, end, call.astype(np.int32), launch, latency, pause, awaits, residual, floor)
+
+
+def _arrived(facts: Facts) -> Bools:
+    """Which ops began when their launch arrived, though it was under way before their stream was free."""
+    found = [np.zeros(len(activity), np.bool_) for activity in facts.activities]
+    for chosen, (_, account) in zip(found, facts.devices, strict=True):
+        assert account.idle is not None
+        chosen[account.idle.gaps.op[account.idle.under_way]] = True
+    return np.concatenate(found)
 
 
 def _opened(activities: list[DeviceActivity]) -> I64:

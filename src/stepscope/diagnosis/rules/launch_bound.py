@@ -14,7 +14,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.idle import Gaps
+from stepscope.analysis.idle import Idle
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.dispatch import dispatching, launched_at
 from stepscope.diagnosis.evidence import SHOWN, capture_slows_host, placed, shares
@@ -65,7 +65,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
         device=activity.device,
         title=f"The device waits for the host to {_launch(facts, activity.device)}",
         cost_ns_per_step=cost,
-        saving_ns_per_step=max(cost - facts.per_step(waiting.size * _floor(gaps)), 0),
+        saving_ns_per_step=max(cost - facts.per_step(waiting.size * _floor(account.idle)), 0),
         change=without_dispatch(facts),
         basis="modelled",
         why=(
@@ -104,7 +104,9 @@ def _optimizer_lines(facts: Facts, places: tuple[Where, ...]) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _floor(gaps: Gaps) -> int:
+def _floor(idle: Idle) -> int:
     """What stays between kernels that one launch runs: this trace's own pause between queued ops, else 1 µs."""
+    gaps = idle.gaps
     queued = (gaps.launch != NULL) & (gaps.launch_end < gaps.start) & (gaps.end - gaps.start < LATENCY_CAP_NS)
+    queued &= ~idle.under_way
     return int(np.median((gaps.end - gaps.start)[queued])) if queued.any() else GRAPH_PAUSE_NS
