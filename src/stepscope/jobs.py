@@ -12,6 +12,7 @@ import polars as pl
 
 from stepscope.cluster import dask
 from stepscope.cluster.findings import JobDiagnosis, RankFinding, diagnose
+from stepscope.cluster.gradients import Asked
 from stepscope.cluster.intake import Intake
 from stepscope.cluster.job import Failed, JobFacts, combine
 from stepscope.cluster.partial import Partial
@@ -45,6 +46,8 @@ class Job:
         self.facts = facts
         self.parameters: int | None = None
         """Parameters of the model, for the estimate of what reducing gradients takes; set before the report is made."""
+        self.bandwidth: float | None = None
+        """Bytes per second between devices in one direction, for that estimate; likewise."""
         self._by_order = ranks.by_order
         self._unranked = ranks.unranked
         self._left_out = ranks.left_out
@@ -123,7 +126,7 @@ class Job:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        return report.make(self.facts, self.diagnosis, self.parameters)
+        return report.make(self.facts, self.diagnosis, Asked(self.parameters, self.bandwidth))
 
     def run(self, traces: Mapping[int, int] | None = None, no_traces: str = _NO_TRACES) -> Run:
         """What pages show of this job; ``traces`` says which runs beside it hold the ranks' traces, ``no_traces`` why

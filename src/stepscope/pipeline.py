@@ -15,6 +15,7 @@ from stepscope.analysis.excerpt import by_steps, with_inferred_steps
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.region import region
 from stepscope.capture.results import manifest_of
+from stepscope.cluster.gradients import Asked
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial, reduce
 from stepscope.cluster.ranks import MOST_RANKS, Ranks, rank_of, ranks_of
@@ -65,6 +66,8 @@ class Profile:
         self.trace = trace
         self.parameters: int | None = None
         """Parameters of the model, for the estimate of what reducing gradients takes; set before the report is made."""
+        self.bandwidth: float | None = None
+        """Bytes per second between devices in one direction, for that estimate; likewise."""
         self._progress = progress
 
     @cached_property
@@ -190,7 +193,7 @@ class Profile:
     @cached_property
     def _document(self) -> dict[str, Any]:
         file = document.File(str(self.source.path), self.source.size, self.trace.completeness.events)
-        return document.make(self.facts, self.diagnosis, [file], self.parameters)
+        return document.make(self.facts, self.diagnosis, [file], Asked(self.parameters, self.bandwidth))
 
     def run(self) -> Run:
         """What pages show of this profile: the report and the trace, packed for a browser."""

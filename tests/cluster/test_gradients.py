@@ -14,7 +14,7 @@ import stepscope
 from stepscope import cli, pipeline
 from stepscope.analysis.exchange.collectives import KINDS, Collectives
 from stepscope.analysis.exchange.groups import Group
-from stepscope.cluster.gradients import gradients
+from stepscope.cluster.gradients import Asked, gradients
 from stepscope.names.collectives import Collective
 from stepscope.report.gradients import headlines
 from stepscope.trace.tables import NULL
@@ -62,13 +62,14 @@ def test_a_ring_that_scatters_carries_half() -> None:
 
 def test_tensorflow_has_four_bytes_whatever_the_trace_says() -> None:
     setting = Info("XPlane", framework="TensorFlow", devices=A100)
-    found = gradients(table(*REDUCED, width=2), STEP, setting, None, 25_000_000)
+    found = gradients(table(*REDUCED, width=2), STEP, setting, None, Asked(25_000_000))
     assert found is not None
     assert (found.source, found.bytes_per_parameter, found.bytes_per_step) == ("given", 4, 100_000_000)
 
 
 def test_what_is_given_needs_no_sizes() -> None:
-    found = gradients(table((Collective.ALL_REDUCE, -1), width=None), STEP, Info("Kineto", devices=A100), True, 10**9)
+    few, setting = table((Collective.ALL_REDUCE, -1), width=None), Info("Kineto", devices=A100)
+    found = gradients(few, STEP, setting, True, Asked(10**9))
     assert found is not None
     assert (found.bytes_per_step, found.estimate_ns) == (4 * 10**9, round(4e9 / LINK * 1e9))
     assert gradients(table((Collective.ALL_REDUCE, -1)), STEP, Info("Kineto", devices=A100), True) is None
@@ -93,9 +94,40 @@ def test_between_hosts_and_of_unknown_devices_nothing_is_estimated() -> None:
     assert headlines({"analyses": {}}, verbose=False) == []
 
 
+def test_between_hosts_and_of_unknown_devices_the_bandwidth_that_is_given_counts() -> None:
+    few, asked = table(*REDUCED, group=Group("0", None, 64)), Asked(bandwidth=25e9)
+    for devices, one_host in ((A100, False), ((Device(0),), None), ((), None)):
+        found = gradients(few, STEP, Info("XPlane", framework="TensorFlow", devices=devices), one_host, asked)
+        assert found is not None
+        assert (found.link_bandwidth, found.link_source, found.estimate_ns) == (25e9, "given", 8_000_000)
+        assert found.ring_estimate_ns == round(8_000_000 * 2 * 63 / 64)
+        ((_, told),) = headlines({"analyses": {"gradients": dataclasses.asdict(found)}}, verbose=False)
+        assert "/ 25.0 GB/s = 8.00 ms (the bandwidth as given); corrected for a ring of 64" in told
+
+
+def test_without_it_the_long_report_says_what_is_missing() -> None:
+    few = table(*REDUCED, group=Group("0", None, 64))
+    for devices, one_host, why in ((A100, False, "the ranks are on several hosts"),
+                                   ((Device(0),), None, "the device's link is not known")):  # fmt: skip
+        found = gradients(few, STEP, Info("XPlane", devices=devices), one_host)
+        assert found is not None
+        assert (found.link_bandwidth, found.link_source) == (None, None)
+        document = {"analyses": {"gradients": dataclasses.asdict(found)}}
+        ((_, told),) = headlines(document)
+        assert f"{why}: no estimate (`--bandwidth 25GB/s` makes one)" in told
+        assert headlines(document, verbose=False) == []
+
+
+def test_what_is_given_counts_before_the_peak() -> None:
+    for asked, link, source in ((Asked(), LINK, "device"), (Asked(bandwidth=50e9), 50e9, "given")):
+        found = gradients(table(*REDUCED), STEP, Info("Kineto", devices=A100), True, asked)
+        assert found is not None
+        assert (found.link_bandwidth, found.link_source) == (link, source)
+
+
 def test_short_reports_have_the_estimate_where_it_was_asked_for() -> None:
     for given, lines in ((None, 0), (25_000_000, 1)):
-        found = gradients(table(*REDUCED), STEP, Info("Kineto", framework="PyTorch", devices=A100), None, given)
+        found = gradients(table(*REDUCED), STEP, Info("Kineto", framework="PyTorch", devices=A100), None, Asked(given))
         assert found is not None
         document = {"analyses": {"gradients": dataclasses.asdict(found)}}
         assert len(headlines(document, verbose=False)) == lines
@@ -122,6 +154,28 @@ def test_the_command_prints_both_formulas(tmp_path: Path, capsys: pytest.Capture
     document = documents.check(json.loads(capsys.readouterr().out))
     assert document["analyses"]["gradients"]["parameters"] == 350_000_000
     assert cli.main(["diagnose", folder, "--params", "many"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [("25GB/s", 25e9), ("200Gbit/s", 25e9), ("100Gbps", 12.5e9), ("1.5 TB/s", 1.5e12)]
+)
+def test_the_command_takes_a_bandwidth_for_ranks_on_several_hosts(
+    text: str, rate: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = simulate(4, data_parallel(world=4), steps=4, hosts=lambda rank: f"node{rank // 2}")
+    folder = str(job.write(tmp_path / "job"))
+    assert cli.main(["diagnose", folder, "--bandwidth", text, "--format", "json"]) == 0
+    document = documents.check(json.loads(capsys.readouterr().out))
+    found = document["analyses"]["gradients"]
+    assert (found["one_host"], found["link_bandwidth"], found["link_source"]) == (False, rate, "given")
+    assert found["estimate_ns"] == round(found["bytes_per_step"] / rate * 1e9)
+    assert {one["link_bandwidth"] for one in document["analyses"]["collectives"]} == {rate}
+
+
+@pytest.mark.parametrize("text", ["fast", "25", "25GB", "0GB/s", "-1GB/s"])
+def test_what_is_no_bandwidth_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["diagnose", "nothing", f"--bandwidth={text}"]) == 2
+    assert "25GB/s" in capsys.readouterr().err
 
 
 @pytest.mark.real

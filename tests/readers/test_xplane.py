@@ -230,21 +230,6 @@ def test_hand_overs_between_threads_are_flows() -> None:
     assert rows(trace, "source", "target", table="flows") == [("A::out", "B::in"), ("A::again", "B::in2")]
 
 
-def test_allocations() -> None:
-    stats = {"allocator_name": "GPU_3_bfc", "bytes_reserved": 0, "bytes_allocated": 900, "requested_bytes": 90,
-             "allocation_bytes": 256, "addr": 4096}  # fmt: skip
-    on_host = {"allocator_name": "gpu_host_bfc", "allocation_bytes": 8, "bytes_allocated": 8, "bytes_reserved": 64}
-    trace = read(space(host(Ev("a", 0, 9 * US), Ev("MemoryAllocation", US, 0, stats),
-                            Ev("MemoryDeallocation", 2 * US, 0, stats),
-                            Ev("MemoryAllocation", 3 * US, 0, on_host))))  # fmt: skip
-    columns = ("time_ns", "device_type", "device", "address", "bytes", "allocated", "reserved", "allocator")
-    assert rows(trace, *columns, table="memory") == [
-        (1000, 1, 3, 4096, 256, 900, None, "GPU_3_bfc"), (2000, 1, 3, 4096, -256, 900, None, "GPU_3_bfc"),
-        (3000, 0, None, None, 8, 8, 64, "gpu_host_bfc"),
-    ]  # fmt: skip
-    assert trace.completeness.rows == {"slices": 1, "memory": 3}
-
-
 def test_counters() -> None:
     counters = line("_counters_", Ev("power_mw", 0, 0, {"power_mw": 250.5}), Ev("temp_c", US, 0, {"temp_c": 61}))
     trace = read(space(Plane("/device:GPU:0", (counters, line("Stream #1(Kernel)", Ev("k", 0, US), id=1)))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -11,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stepscope.analysis.phases import Phase, phase_code, slice_phases
+from stepscope.names.scopes import is_of_loss, is_of_optimizer, tensorflow_scope
+from stepscope.trace.codes import mapped as named
 from stepscope.trace.forest import innermost_at, outermost
-from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Kind, Memory, Rows
+from stepscope.trace.tables import F64, I32, I64, NULL, U8, Bools, Kind, Memory, Rows
 from stepscope.trace.trace import Trace
 
 MOST_POOLS = 64
@@ -22,6 +25,8 @@ _MOST = 1 << 50
 _GPU = re.compile(r"GPU_(\d{1,4})(?:\D|$)")
 _HOST = 0
 """PyTorch's number for memory of the host."""
+_TEMPORARY = "temp"
+"""What TensorFlow calls the memory that an op gives back when it is done (OpKernelContext::allocate_temp)."""
 
 
 class Held(StrEnum):
@@ -62,6 +67,8 @@ class Blocks:
     """Index in ``HELD``."""
     slice: I32
     """Innermost slice of the allocating thread, -1 where it was in none."""
+    row: Rows
+    """Row of the table of memory that allocated it."""
 
     def __len__(self) -> int:
         """The number of blocks."""
@@ -90,6 +97,13 @@ class Pool:
     """Bytes the allocator holds after each event; ``NULL`` where it does not tell."""
     blocks: Blocks | None
     """None where blocks cannot be followed: no addresses, or events are missing."""
+    limit: int | None = None
+    """Bytes that the allocator may give out at most."""
+    least_available: int | None = None
+    """The least that it had left of these."""
+    fragmentation: F64 | None = None
+    """Share of the free bytes it holds that lie outside of its largest free piece, after each event; NaN where it
+    does not tell. None where it never does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +115,8 @@ class _Events:
     """The event before it at the same address, -1 for none."""
     slice: I32
     """Innermost slice of the thread around it, -1 for none."""
+    temporary: Bools
+    """Whether the allocator says that the op asked for it as a temporary."""
     op_end: I64
     """When the outermost op around it ends that is not autograd's own wrapper; ``NULL`` outside of ops."""
     phase: U8
@@ -176,14 +192,29 @@ def _events(trace: Trace, step_starts: I64) -> _Events:
     at = innermost_at(slices, memory.track, memory.time_ns)
     op = np.append(ops, np.int32(-1))[at]
     ends = np.append(slices.start_ns + slices.dur_ns, NULL)
+    phase = np.append(slice_phases(trace), np.uint8(phase_code(Phase.UNKNOWN)))[at]
+    by_op = named(memory.op, trace.strings, _phase_of_node, np.uint8)
     return _Events(
         memory=memory,
         before=_event_before(memory),
         slice=at,
         op_end=ends[op],
-        phase=np.append(slice_phases(trace), np.uint8(phase_code(Phase.UNKNOWN)))[at],
+        phase=np.where((phase == phase_code(Phase.UNKNOWN)) & (memory.op >= 0), by_op, phase),
+        temporary=named(memory.region, trace.strings, _TEMPORARY.__eq__, np.bool_),
         step=np.searchsorted(step_starts, memory.time_ns, "right"),
     )
+
+
+def _phase_of_node(node: str) -> int:
+    """The phase of a node of TensorFlow's graph by its scope; what lies in no scope may be of any."""
+    if is_of_optimizer(node):
+        return phase_code(Phase.OPTIMIZER)
+    scope = tensorflow_scope(node)
+    if scope.backward:
+        return phase_code(Phase.BACKWARD)
+    if is_of_loss(node):
+        return phase_code(Phase.LOSS)
+    return phase_code(Phase.FORWARD if scope.layer else Phase.UNKNOWN)
 
 
 def _event_before(memory: Memory) -> Rows:
@@ -249,7 +280,15 @@ def _pool(trace: Trace, rows: Rows, events: _Events, *, mapped: bool) -> Pool:
         allocated=allocated,
         reserved=np.where(on_host | ~_possible(reserved) | (reserved < 0), NULL, reserved),
         blocks=blocks,
+        limit=_known(memory.limit[rows], np.max),
+        least_available=_known(memory.available[rows], np.min),
+        fragmentation=None if np.isnan(memory.fragmentation[rows]).all() else memory.fragmentation[rows],
     )
+
+
+def _known(sizes: I64, of: Callable[[I64], np.int64]) -> int | None:
+    known = sizes[_possible(sizes) & (sizes >= 0)]
+    return int(of(known)) if known.size else None
 
 
 def _possible(sizes: I64) -> Bools:
@@ -296,7 +335,12 @@ def _blocks(events: _Events, rows: Rows) -> Blocks | None:
     begun = np.flatnonzero(memory.bytes[rows] > 0)
     freed = np.append(rows, -1)[ended[begun]]
     return Blocks(
-        begun, ended[begun], memory.bytes[rows][begun], _held(events, rows[begun], freed), events.slice[rows][begun]
+        begun=begun,
+        ended=ended[begun],
+        bytes=memory.bytes[rows][begun],
+        held=_held(events, rows[begun], freed),
+        slice=events.slice[rows][begun],
+        row=rows[begun],
     )
 
 
@@ -310,7 +354,11 @@ def _held(events: _Events, begun: Rows, freed: Rows) -> U8:
     held[phase == phase_code(Phase.OPTIMIZER)] = held_code(Held.OPTIMIZER_STATE)
     passing = np.isin(phase, (phase_code(Phase.BACKWARD), phase_code(Phase.OPTIMIZER)))
     temporary = passing & same_step & (events.phase[freed] == phase)
-    temporary |= known & (events.memory.time_ns[freed] <= events.op_end[begun])
+    # Around TensorFlow's ops stand its executors, which run many: its allocators say what is a temporary. Of a free
+    # they do not say for whom; an optimizer's state stays.
+    in_op = known & (events.memory.time_ns[freed] <= events.op_end[begun]) & (events.memory.op[begun] < 0)
+    updating = same_step & (phase == phase_code(Phase.OPTIMIZER)) & (events.memory.op[begun] >= 0)
+    temporary |= in_op | events.temporary[begun] | updating
     held[temporary] = held_code(Held.TEMPORARY)
     return held
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,13 +10,23 @@ from stepscope.analysis.blocks import HELD, Blocks, Held, Pool, held_code, held_
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Locator, Where
 from stepscope.limits import GROWTH_BLOCKS_SHARE, GROWTH_STEPS
-from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
+from stepscope.trace.tables import I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
 POINTS = 200
 """Points of a course in the report."""
 PLACES = 50
 """Places listed per device: those that hold most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What blocks were asked for, as the allocator says; None for what it does not."""
+
+    dtype: str | None = None
+    shape: str | None = None
+    region: str | None = None
+    """``output`` and ``temp`` of an op, ``persist`` for what it keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,7 @@ class Place:
     where: Where
     blocks: int
     bytes: int
+    tensor: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,8 @@ class Peak:
     """What the allocator held at that instant."""
     held: dict[Held, int]
     """What was in use by what it is for, adding up to ``allocated``; empty where blocks cannot be followed."""
+    fragmentation: float | None
+    """Share of the allocator's free bytes that lie outside of its largest free piece, where it says so."""
     places: tuple[Place, ...]
     """Of the blocks allocated inside the profile, largest sum first."""
 
@@ -90,9 +103,12 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """What the device has left beside the allocator's most; what others hold on it was not recorded."""
+    """What the allocator has left of its limit, else the device beside the allocator's most; what others hold on it
+    was not recorded."""
 
     capacity_bytes: int
+    of_allocator: bool
+    """Whether the capacity is the allocator's limit; else the device's memory."""
     free_bytes: int
     batch_factor: float | None
     """How many times as large could be what grows with the batch: at the peak, activations, temporaries and, lest it be
@@ -144,7 +160,7 @@ def _use(pool: Pool, markers: Markers, used: tuple[int, ...], locator: Locator, 
         course=_course(pool),
         fragmentation=_fragmentation(pool, peak, markers, used),
         growth=_growth(pool, markers, used, locator),
-        headroom=_headroom(peak, reserved, capacity),
+        headroom=_headroom(pool, peak, reserved, capacity),
     )
 
 
@@ -160,32 +176,49 @@ def _peak(pool: Pool, markers: Markers, locator: Locator) -> Peak:
         allocated=int(pool.allocated[at]),
         reserved=None if reserved == NULL else reserved,
         held={kind: int(values[0]) for kind, values in held.items()},
+        fragmentation=_share(pool, at),
         places=() if blocks is None else _places(blocks, blocks.alive_at(at), locator),
     )
 
 
+def _share(pool: Pool, event: int) -> float | None:
+    share = float("nan") if pool.fragmentation is None else float(pool.fragmentation[event])
+    return None if np.isnan(share) else share
+
+
 def _places(blocks: Blocks, chosen: Bools, locator: Locator) -> tuple[Place, ...]:
-    """The chosen blocks by kind and place, largest sum first."""
+    """The chosen blocks by kind, place and tensor, largest sum first."""
     rows = np.flatnonzero(chosen)
     if not rows.size:
         return ()
-    keys = np.stack((blocks.held[rows], locator.group(blocks.slice[rows])), axis=1)
+    memory, asked = locator.trace.memory, blocks.row[rows]
+    told = (memory.op[asked], memory.region[asked], memory.dtype[asked], memory.shape[asked])
+    keys = np.stack((blocks.held[rows], locator.group(blocks.slice[rows]), *told), axis=1)
     _, first, group, counts = np.unique(keys, axis=0, return_index=True, return_inverse=True, return_counts=True)
     total = np.zeros(first.size, np.int64)
     np.add.at(total, group.reshape(-1), blocks.bytes[rows])
     return tuple(
         Place(
             held=HELD[int(blocks.held[rows[first[at]]])],
-            where=_where(locator, blocks.slice, int(rows[first[at]])),
+            where=_where(locator, blocks, int(rows[first[at]])),
             blocks=int(counts[at]),
             bytes=int(total[at]),
+            tensor=_tensor(locator.trace, int(asked[first[at]])),
         )
         for at in np.argsort(-total, kind="stable")[:PLACES].tolist()
     )
 
 
-def _where(locator: Locator, slices: I32, block: int) -> Where:
-    return locator.where(int(slices[block])) if slices[block] >= 0 else Where()
+def _where(locator: Locator, blocks: Blocks, block: int) -> Where:
+    """The place of the slice around an allocation; the op is the one that the allocator names, where it does."""
+    slice_, op = int(blocks.slice[block]), int(locator.trace.memory.op[blocks.row[block]])
+    found = locator.where(slice_) if slice_ >= 0 else Where()
+    return found if op < 0 else replace(found, op=locator.trace.strings[op])
+
+
+def _tensor(trace: Trace, row: int) -> Tensor:
+    codes = (int(column[row]) for column in (trace.memory.dtype, trace.memory.shape, trace.memory.region))
+    return Tensor(*(trace.strings[code] if code >= 0 else None for code in codes))
 
 
 def _course(pool: Pool) -> Course:
@@ -240,12 +273,18 @@ def _staying(pool: Pool, event: Rows) -> Bools | None:
     return np.asarray((blocks.begun > event[0]) & (blocks.begun <= event[-2]) & blocks.alive_at(int(event[-1])))
 
 
-def _headroom(peak: Peak, reserved: int | None, capacity: int | None) -> Headroom | None:
-    if reserved is None or not capacity:
-        return None
-    free = max(capacity - reserved, 0)
+def _headroom(pool: Pool, peak: Peak, reserved: int | None, capacity: int | None) -> Headroom | None:
+    """What is left of the allocator's limit where it tells that: a device may have more, but not for this program."""
+    of_allocator = pool.limit is not None and pool.least_available is not None
+    if pool.limit and pool.least_available is not None:
+        capacity, free = pool.limit, pool.least_available
+    else:
+        holds = peak.allocated if reserved is None and pool.whole else reserved
+        if holds is None or not capacity:
+            return None
+        free = max(capacity - holds, 0)
     grows = sum(peak.held.get(held, 0) for held in (Held.ACTIVATION, Held.TEMPORARY, Held.UNKNOWN))
-    return Headroom(capacity, free, 1 + free / grows if grows else None)
+    return Headroom(capacity, of_allocator, free, 1 + free / grows if grows else None)
 
 
 __all__ = ["Course", "Fragmentation", "Growth", "Headroom", "Held", "MemoryUse", "Peak", "Place", "held_code"]

@@ -50,6 +50,17 @@ def _parameters(_context: click.Context, _option: click.Parameter, text: str | N
     return round(float(found[1]) * {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}[found[2]])
 
 
+def _bandwidth(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
+    """Bytes per second as people write it: 25GB/s, 200Gbit/s."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?([KMGT])(B|bit|b)(?:/s|ps)", text.strip())
+    if found is None or not float(found[1]):
+        raise click.BadParameter(f"{text!r} is no bandwidth; write one like 25GB/s or 200Gbit/s")
+    scale = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[found[2]]
+    return float(found[1]) * scale / (1 if found[3] == "B" else 8)
+
+
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
@@ -69,6 +80,11 @@ def _parameters(_context: click.Context, _option: click.Parameter, text: str | N
     help="Parameters of the model (7B, 350M, 124439808): what reducing their gradients would take at the link's peak.",
 )  # fmt: skip
 @click.option(
+    "--bandwidth", callback=_bandwidth, metavar="B/S",
+    help="What a device sends to another in one direction (25GB/s, 200Gbit/s): for that estimate where ranks are on "
+    "several hosts, or where the profile does not say what devices they use.",
+)  # fmt: skip
+@click.option(
     "--separately", is_flag=True, help="Diagnose each profile on its own, also where they are ranks of one job."
 )
 def diagnose(
@@ -78,6 +94,7 @@ def diagnose(
     verbose: bool,
     conditions: tuple[str, ...],
     parameters: int | None,
+    bandwidth: float | None,
     **of_ranks: Any,
 ) -> int:
     """Say why each step takes as long as it does, what to change, and how much that saves.
@@ -108,7 +125,7 @@ def diagnose(
     outcomes: list[Outcome] = []
     writes = _html if form == "html" else partial(_text, form=form, verbose=verbose)
     sole = len(wanted) == len(paths) == 1
-    writes(_opened(wanted, statuses, outcomes, held, sole=sole, parameters=parameters), out)
+    writes(_opened(wanted, statuses, outcomes, held, sole=sole, asked=(parameters, bandwidth)), out)
     fired = [outcome for outcome in outcomes if outcome.fired]
     for outcome in fired:
         say(f"--fail-if {outcome.sentence}")
@@ -135,7 +152,7 @@ def _opened(
     budgets: list[Budget],
     *,
     sole: bool,
-    parameters: int | None,
+    asked: tuple[int | None, float | None],
 ) -> Iterator[tuple[Wanted, Profile | Job]]:
     """Read one after another; what cannot be read is said where it is not the ``sole`` one."""
     from stepscope.comparison.budgets import check
@@ -144,7 +161,7 @@ def _opened(
         try:
             with ProgressBar() as progress:
                 run = each.read(progress=progress)
-                run.parameters = parameters
+                run.parameters, run.bandwidth = asked
                 run.document()  # Analyses run when the document asks for them.
         except StepscopeError as error:
             if sole:

@@ -55,7 +55,8 @@ class Traffic:
     bus_bandwidth: float | None
     formula: str | None
     link_bandwidth: float | None
-    """Peak of the link in one direction, where all ranks of the group share a host and their device is known."""
+    """Of the link in one direction: as given, else its peak where all ranks of the group share a host and their device
+    is known."""
     link_share: float | None
     """Bus bandwidth over that peak."""
     estimate_ns_per_step: int | None
@@ -64,8 +65,9 @@ class Traffic:
     """The same times the factor of the formula."""
 
 
-def traffic(facts: JobFacts) -> list[Traffic]:
-    """Every kind and size of collective in every group, most time first."""
+def traffic(facts: JobFacts, bandwidth: float | None = None) -> list[Traffic]:
+    """Every kind and size of collective in every group, most time first; ``bandwidth`` of the link in one direction,
+    where it was given."""
     steps = set(facts.used_steps)
     found = []
     for group in facts.groups:
@@ -75,11 +77,11 @@ def traffic(facts: JobFacts) -> list[Traffic]:
         keys = np.stack((group.matched.kind.astype(np.int64), sizes))[:, counts]
         for kind, size in np.unique(keys, axis=1).T.tolist():
             chosen = counts & (group.matched.kind == kind) & (sizes == size)
-            found.append(_traffic(facts, group, chosen))
+            found.append(_traffic(facts, group, chosen, bandwidth or _link(facts, group)))
     return sorted(found, key=lambda one: -one.duration_ns * one.count)
 
 
-def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
+def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools, link: float | None) -> Traffic:
     matched = group.matched
     present = matched.present[:, chosen]
     duration = np.where(present, matched.end[:, chosen] - matched.start[:, chosen], 0)
@@ -95,7 +97,6 @@ def _traffic(facts: JobFacts, group: Arrivals, chosen: Bools) -> Traffic:
     factor = bus_factor(kind, size)
     algorithm = None if bytes_ is None else bytes_ * 1e9 / taken
     bus = None if algorithm is None or factor is None else algorithm * factor
-    link = _link(facts, group)
     per_step = count / max(len(facts.used_steps), 1)
     plain = None if bytes_ is None or link is None else round(bytes_ * per_step / link * 1e9)
     return Traffic(

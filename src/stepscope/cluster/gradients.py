@@ -36,7 +36,10 @@ class Gradients:
     ranks: int | None
     """Of the group that reduces them; None where it is not known."""
     link_bandwidth: float | None
-    """Bytes per second in one direction; None where the device is not known, or ranks are on several hosts."""
+    """Bytes per second in one direction; None where none was given and the device is not known, or ranks are on several
+    hosts."""
+    link_source: Literal["device", "given"] | None
+    """Whether that is the device's peak or was given."""
     one_host: bool | None
     """Whether the ranks share a host, as the peak assumes; None where it is not known."""
     estimate_ns: int | None
@@ -44,6 +47,19 @@ class Gradients:
     ring_estimate_ns: int | None
     measured_ns: int | None
     """What these collectives take per step on that device, waiting included; None where the trace has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was given with the question; None for what was not."""
+
+    parameters: int | None = None
+    """Of the model."""
+    bandwidth: float | None = None
+    """Bytes per second that a device sends and receives, in one direction: of the slowest link between the ranks."""
+
+
+NOTHING_GIVEN = Asked()
 
 
 class Setting(Protocol):
@@ -63,13 +79,13 @@ class Setting(Protocol):
 
 
 def gradients(
-    table: Collectives, steps: I64, setting: Setting, one_host: bool | None, parameters: int | None = None
+    table: Collectives, steps: I64, setting: Setting, one_host: bool | None, asked: Asked = NOTHING_GIVEN
 ) -> Gradients | None:
     """The estimate of one rank over some steps (indices); None where nothing is reduced (or its sizes are not recorded)
-    and no ``parameters`` are given.
+    and no parameters are given.
 
     Of several groups the largest counts, and of equals the one with most bytes: smaller ones split layers."""
-    chosen = _reduced(table, steps)
+    chosen, parameters = _reduced(table, steps), asked.parameters
     known = chosen & (table.bytes > 0)
     count = max(steps.size, 1)
     recorded = round(int(table.bytes[known].sum()) / count)
@@ -80,7 +96,8 @@ def gradients(
     group = table.groups[int(table.group[chosen][0])] if chosen.any() else None
     ranks = setting.world_size if group is None else size_of(group, setting.world_size)
     one_host = True if ranks and ranks <= len(setting.devices) else one_host  # A process's devices are one host's.
-    link = link_of(setting.devices) if one_host is not False else None
+    peak = link_of(setting.devices) if one_host is not False else None
+    link = asked.bandwidth or peak
     plain = None if link is None else size / link * 1e9
     factor = _ring_factor(table, known, ranks)
     return Gradients(
@@ -90,6 +107,7 @@ def gradients(
         bytes_per_step=size,
         ranks=ranks,
         link_bandwidth=link,
+        link_source="given" if asked.bandwidth else "device" if link else None,
         one_host=one_host,
         estimate_ns=None if plain is None else round(plain),
         ring_estimate_ns=None if plain is None or factor is None else round(plain * factor),

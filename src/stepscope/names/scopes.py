@@ -79,3 +79,29 @@ def tensorflow_scope(node: str) -> Scope:
     if kept and _OP_NAMED.fullmatch(kept[-1]) and (backward or _OF_AN_OP.fullmatch(inner[-1])):
         kept = kept[:-1]
     return Scope("/".join(kept), backward)
+
+
+_OPTIMIZER = re.compile(
+    r"(?:^|/)(?:(?:adam(?:w|ax|_w)?|nadam|sgd|rms_?prop|ada_?grad|ada_?delta|adafactor|ftrl|lion|lamb|momentum"
+    r"|loss_?scale_?optimizer)(?:_\d+)?/|(?:Resource)?(?:Sparse)?Apply[A-Z])",
+    re.IGNORECASE,
+)
+_LOSS = re.compile(r"(?:^|/)\w*(?:loss|cross_?entropy|mean_(?:squared|absolute))\w*/", re.IGNORECASE)
+
+
+def is_of_optimizer(node: str) -> bool:
+    """Whether a node of TensorFlow's graph updates variables, by the scope of an optimizer or its op.
+
+    >>> is_of_optimizer("Adam/Adam/update/ResourceApplyAdam"), is_of_optimizer("model/dense/MatMul")
+    (True, False)
+    """
+    return _OPTIMIZER.search(node[:_LONGEST]) is not None
+
+
+def is_of_loss(node: str) -> bool:
+    """Whether a node lies in the scope of a loss.
+
+    >>> is_of_loss("sparse_categorical_crossentropy/weighted_loss/Sum"), is_of_loss("model/dense/MatMul")
+    (True, False)
+    """
+    return _LOSS.search(node[:_LONGEST]) is not None

@@ -243,6 +243,7 @@ class _Conversion(Conversion):
                 allocated=at("Total Allocated", rows),
                 reserved=at("Total Reserved", rows),
                 allocator=self.columns.text("allocator", rows),
+                **t.Memory.untold(rows.size),
             )
         )
 

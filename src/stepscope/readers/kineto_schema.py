@@ -160,6 +160,9 @@ def _device(properties: Mapping[str, Any]) -> Device:
         memory_bytes=memory,
         multiprocessors=count,
         compute_capability=version,
+        # Of stepscope's own files: Kineto writes neither.
+        clock_khz=whole(properties.get("clockRate")),
+        memory_bandwidth=whole(properties.get("memoryBandwidth")),
     )
 
 

@@ -271,6 +271,7 @@ class _Conversion:
                 allocated=given.allocated[kept],
                 reserved=np.full(kept.size, t.NULL, np.int64),
                 allocator=given.allocator[kept],
+                **t.Memory.untold(kept.size),
             )
         )
 

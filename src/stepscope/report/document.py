@@ -19,6 +19,7 @@ from stepscope.analysis.kernels import precision_of
 from stepscope.analysis.overlap import Overlap, overlaps
 from stepscope.analysis.where import Where
 from stepscope.analysis.xla import XlaFacts
+from stepscope.cluster.gradients import NOTHING_GIVEN, Asked
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding, FixPart
 from stepscope.report import efficiency, exchange, input_pipeline, op_costs
@@ -38,8 +39,8 @@ class File:
     events: int | None
 
 
-def make(facts: Facts, diagnosis: Diagnosis, files: list[File], parameters: int | None = None) -> dict[str, Any]:
-    """The whole report of one trace; ``parameters`` of its model, where they were given."""
+def make(facts: Facts, diagnosis: Diagnosis, files: list[File], asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
+    """The whole report of one trace."""
     return {
         "schema": REPORT_SCHEMA,
         "tool": {"name": "stepscope", "version": __version__},
@@ -50,7 +51,7 @@ def make(facts: Facts, diagnosis: Diagnosis, files: list[File], parameters: int 
         "findings": [_finding(facts, finding) for finding in diagnosis.findings],
         "plan": list(diagnosis.plan),
         "whatif": dataclasses.asdict(diagnosis.whatif),
-        "analyses": _analyses(facts, diagnosis) | exchange.of_profile(facts, diagnosis, parameters),
+        "analyses": _analyses(facts, diagnosis) | exchange.of_profile(facts, diagnosis, asked),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.workload import Purpose
 from stepscope.cluster.bandwidth import Traffic, traffic
+from stepscope.cluster.gradients import Asked
 from stepscope.cluster.job import JobFacts, combine
 from stepscope.cluster.partial import reduce
 from stepscope.diagnosis.engine import Diagnosis
@@ -16,23 +17,24 @@ from stepscope.report import gradients
 _SHOWN = 200
 
 
-def of_job(facts: JobFacts, parameters: int | None) -> dict[str, Any]:
-    """The analyses of a job; ``parameters`` of its model, where they were given."""
-    return {"collectives": _entries(facts)} | gradients.of_job(facts, parameters)
+def of_job(facts: JobFacts, asked: Asked) -> dict[str, Any]:
+    """The analyses of a job."""
+    return {"collectives": _entries(facts, asked)} | gradients.of_job(facts, asked)
 
 
-def of_profile(facts: Facts, diagnosis: Diagnosis, parameters: int | None) -> dict[str, Any]:
+def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> dict[str, Any]:
     """The same of one profile, if it has any collectives: of a rank whose peers are not here transfers are bounds; the
     devices of one process share a clock."""
     alone = combine([reduce(facts, diagnosis, "", None)])
     table = alone.partials[0].collectives
     learns = facts.workload.is_for((Purpose.TRAINING,))
-    found = gradients.of_profile(table, facts, parameters) if (learns and len(table)) or parameters is not None else {}
-    return found | ({"collectives": _entries(alone)} if len(table) else {})
+    wanted = (learns and len(table)) or asked.parameters is not None
+    found = gradients.of_profile(table, facts, asked) if wanted else {}
+    return found | ({"collectives": _entries(alone, asked)} if len(table) else {})
 
 
-def _entries(facts: JobFacts) -> list[dict[str, Any]]:
-    return [_entry(facts, one) for one in traffic(facts)[:_SHOWN]]
+def _entries(facts: JobFacts, asked: Asked) -> list[dict[str, Any]]:
+    return [_entry(facts, one) for one in traffic(facts, asked.bandwidth)[:_SHOWN]]
 
 
 def _entry(facts: JobFacts, one: Traffic) -> dict[str, Any]:

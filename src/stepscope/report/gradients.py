@@ -9,24 +9,24 @@ import numpy as np
 
 from stepscope.analysis.exchange.collectives import Collectives
 from stepscope.analysis.facts import Facts
-from stepscope.cluster.gradients import Gradients, gradients
+from stepscope.cluster.gradients import Asked, Gradients, gradients
 from stepscope.cluster.job import JobFacts
 from stepscope.diagnosis.remedies import TRAINS
 from stepscope.units import format_bytes, format_count, format_ns, format_rate
 
 
-def of_profile(table: Collectives, facts: Facts, parameters: int | None) -> dict[str, Any]:
+def of_profile(table: Collectives, facts: Facts, asked: Asked) -> dict[str, Any]:
     """What the analyses of one profile say of it, if anything; the hosts of its peers are not known."""
     if not facts.workload.is_for(TRAINS):
         return {}  # what such a program reduces are no gradients
-    return _entry(gradients(table, np.array(facts.used, np.int64), facts.trace.info, None, parameters))
+    return _entry(gradients(table, np.array(facts.used, np.int64), facts.trace.info, None, asked))
 
 
-def of_job(facts: JobFacts, parameters: int | None) -> dict[str, Any]:
+def of_job(facts: JobFacts, asked: Asked) -> dict[str, Any]:
     """What the analyses of a job say of it, by its first rank."""
     first, hosts = facts.partials[0], {partial.host for partial in facts.partials}
     one_host = False if len(hosts - {None}) > 1 else None if None in hosts or facts.missing else True
-    return _entry(gradients(first.collectives, np.flatnonzero(first.steps.used), first, one_host, parameters))
+    return _entry(gradients(first.collectives, np.flatnonzero(first.steps.used), first, one_host, asked))
 
 
 def _entry(found: Gradients | None) -> dict[str, Any]:
@@ -36,26 +36,26 @@ def _entry(found: Gradients | None) -> dict[str, Any]:
 def headlines(document: dict[str, Any], *, verbose: bool = True) -> list[tuple[str, str]]:
     """The estimate as a line below the step time; none without, and in short reports only where it was asked for."""
     told = sentence(document)
-    asked = verbose or document["analyses"].get("gradients", {}).get("source") == "given"
+    found = document["analyses"].get("gradients") or {}
+    asked = verbose or "given" in (found.get("source"), found.get("link_source"))
     return [("gradients", told)] if told and asked else []
 
 
 def sentence(document: dict[str, Any]) -> str | None:
-    """Both formulas with their figures; None where there is no estimate, or the link is not known and none was asked
-    for."""
+    """Both formulas with their figures, or what is missing for them; None where nothing is reduced."""
     found = document["analyses"].get("gradients")
-    if found is None or (found["estimate_ns"] is None and found["source"] == "trace"):
+    if found is None:
         return None
     what = format_bytes(found["bytes_per_step"])
     if found["source"] == "given":
         what = f"{format_count(found['parameters'])} parameters × {found['bytes_per_parameter']} B = {what}"
     if found["estimate_ns"] is None:
         why = "the ranks are on several hosts" if found["one_host"] is False else "the device's link is not known"
-        return f"{what} per step; {why}: no estimate"
-    told = (
-        f"{what} per step / {format_rate(found['link_bandwidth'], 'B/s')} = {format_ns(found['estimate_ns'])} (the "
-        "link's peak in one direction" + ("" if found["one_host"] else ", if all ranks share a host") + ")"
-    )
+        return f"{what} per step; {why}: no estimate (`--bandwidth 25GB/s` makes one)"
+    link = "the link's peak in one direction" + ("" if found["one_host"] else ", if all ranks share a host")
+    link = "the bandwidth as given" if found["link_source"] == "given" else link
+    rate, took = format_rate(found["link_bandwidth"], "B/s"), format_ns(found["estimate_ns"])
+    told = f"{what} per step / {rate} = {took} ({link})"
     if found["ring_estimate_ns"] is not None:
         told += f"; corrected for a ring of {found['ranks']}: {format_ns(found['ring_estimate_ns'])}"
     if found["measured_ns"] is not None:

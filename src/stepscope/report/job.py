@@ -15,6 +15,7 @@ from stepscope.analysis.exchange.collectives import HOST
 from stepscope.analysis.summary import COLLECTIVES, apportion
 from stepscope.cluster.blame import Straggler
 from stepscope.cluster.findings import JobDiagnosis, RankFinding
+from stepscope.cluster.gradients import NOTHING_GIVEN, Asked
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.partial import Partial
@@ -28,8 +29,8 @@ from stepscope.trace.tables import F64, NULL
 _BREAKDOWNS = 64
 
 
-def make(facts: JobFacts, diagnosis: JobDiagnosis, parameters: int | None = None) -> dict[str, Any]:
-    """The whole report of a job; ``parameters`` of its model, where they were given."""
+def make(facts: JobFacts, diagnosis: JobDiagnosis, asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
+    """The whole report of a job."""
     shown = _shown(facts)
     return {
         "schema": REPORT_SCHEMA,
@@ -50,7 +51,7 @@ def make(facts: JobFacts, diagnosis: JobDiagnosis, parameters: int | None = None
             "breakdown": [_breakdown(facts, lane, mean) for lane, mean in list(facts.means.items())[:_BREAKDOWNS]],
             "minor_findings": [_finding(one) for one in diagnosis.minor],
             "ranks": _ranks(facts),
-            **exchange.of_job(facts, parameters),
+            **exchange.of_job(facts, asked),
         },
     }
 

@@ -67,13 +67,15 @@ def _peak(peak: Peak) -> dict[str, Any]:
         "allocated_bytes": peak.allocated,
         "reserved_bytes": peak.reserved,
         "by_category": {str(held): size for held, size in peak.held.items()} or None,
+        "fragmentation": peak.fragmentation,
         "places": [_place(place) for place in peak.places],
     }
 
 
 def _place(place: Place) -> dict[str, Any]:
     where = dataclasses.asdict(place.where) if place.where else None
-    return {"category": str(place.held), "blocks": place.blocks, "bytes": place.bytes, "where": where}
+    told = {"category": str(place.held), "blocks": place.blocks, "bytes": place.bytes, "where": where}
+    return told | dataclasses.asdict(place.tensor)
 
 
 def _course(course: Course) -> dict[str, Any]:

@@ -24,7 +24,9 @@ def memory(found: dict[str, Any] | None, steps: dict[int | None, str]) -> list[S
     pools = [] if found is None else found["pools"]
     # Beside a device what its host holds for a moment tells nothing.
     pools = [pool for pool in pools if not pool["on_host"]] or pools
-    note = "≥: without what was allocated before the profile" if any(map(_partial, pools)) else ""
+    notes = ["≥: without what was allocated before the profile"] if any(map(_partial, pools)) else []
+    if any(pool["peak"]["fragmentation"] is not None for pool in pools):
+        notes.append("free in pieces: share of what the allocator has free outside of its largest free piece")
     columns = (
         Column("memory of"),
         number("most in use"),
@@ -32,10 +34,11 @@ def memory(found: dict[str, Any] | None, steps: dict[int | None, str]) -> list[S
         number("step"),
         number("held"),
         number("unused of it"),
-        number("free on device"),
+        number("free in pieces"),
+        number("free"),
         number("growth per step"),
     )
-    uses = Section("Memory", columns, [_use(pool, steps) for pool in pools], note)
+    uses = Section("Memory", columns, [_use(pool, steps) for pool in pools], "; ".join(notes))
     parts = [part for pool in pools for part in _parts(pool)]
     kinds = (Column("memory of"), Column("what for"), number("bytes"), number("share"))
     return [uses, Section("Memory in use at the peak", kinds, parts), _places(pools)]
@@ -60,6 +63,7 @@ def _use(pool: dict[str, Any], steps: dict[int | None, str]) -> tuple[str, ...]:
         steps.get(peak["step"], ABSENT),
         ABSENT if pool["reserved_bytes"] is None else format_bytes(pool["reserved_bytes"]),
         ABSENT if unused is None else format_share(unused["share"]),
+        ABSENT if peak["fragmentation"] is None else format_share(peak["fragmentation"]),
         ABSENT if room is None else format_bytes(room["free_bytes"]),
         ABSENT if growth is None else format_bytes(growth["mean_bytes"]),
     )
@@ -75,6 +79,7 @@ def _parts(pool: dict[str, Any]) -> list[tuple[str, ...]]:
 def _places(pools: list[dict[str, Any]]) -> Section:
     listed = [(pool, found) for pool in pools for found in pool["peak"]["places"]]
     listed.sort(key=lambda pair: -int(pair[1]["bytes"]))
+    told = any(found["dtype"] or found["shape"] for _, found in listed)
     rows, note = cut(
         (
             (
@@ -83,6 +88,7 @@ def _places(pools: list[dict[str, Any]]) -> Section:
                 format_bytes(found["bytes"]),
                 format_count(found["blocks"]),
                 text(found["where"] and found["where"]["op"]),
+                *([text(found["dtype"]), text(found["shape"])] if told else []),
                 _where(found["where"]),
             )
             for pool, found in listed
@@ -95,6 +101,7 @@ def _places(pools: list[dict[str, Any]]) -> Section:
         number("bytes"),
         number("blocks"),
         Column("op", name=True),
+        *([Column("type"), Column("shape")] if told else []),
         place("allocated in"),
     )
     return Section("What was allocated inside the profile and in use at the peak", columns, rows, note)

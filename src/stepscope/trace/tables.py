@@ -313,6 +313,23 @@ class Memory(Table):
     allocated: I64 = column("Bytes in use after the event.", unit="bytes", nullable=True)
     reserved: I64 = column("Bytes held by the allocator after the event.", unit="bytes", nullable=True)
     allocator: I32 = column("Allocator as the profile names it.", text=True, nullable=True)
+    limit: I64 = column("Bytes that the allocator may give out at most.", unit="bytes", nullable=True)
+    available: I64 = column("Bytes of these that it has left after the event.", unit="bytes", nullable=True)
+    fragmentation: F64 = column(
+        "Share of the free bytes it holds that lie outside of its largest free piece.", nullable=True
+    )
+    op: I32 = column("Op that asked for the block, where the allocator says so.", text=True, nullable=True)
+    region: I32 = column("What the op asked for it as (output, temp, persist).", text=True, nullable=True)
+    dtype: I32 = column("Type of the tensor's elements.", text=True, nullable=True)
+    shape: I32 = column("Shape of the tensor.", text=True, nullable=True)
+
+    @staticmethod
+    def untold(rows: int) -> dict[str, Any]:
+        """The columns of allocators that say no more than how much."""
+        sizes, texts = np.full(rows, NULL, np.int64), np.full(rows, -1, np.int32)
+        fragmentation = np.full(rows, np.nan)
+        told = {"limit": sizes, "available": sizes, "fragmentation": fragmentation}
+        return told | dict.fromkeys(("op", "region", "dtype", "shape"), texts)
 
 
 @dataclass(frozen=True, slots=True)

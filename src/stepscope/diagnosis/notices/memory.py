@@ -144,16 +144,21 @@ def fragmentation(facts: Facts) -> Notice | None:
 
 def headroom(facts: Facts) -> Notice | None:
     """No room for a larger batch; or much of it, where a larger batch would give launches more work."""
-    known = [use for use in facts.memory if use.headroom]
+    known = [use for use in facts.memory if use.headroom and not use.pool.on_host]
     full = [use for use in known if _is_full(use)]
     if full:
-        use = max(full, key=lambda use: use.reserved_bytes or 0)
+        use = max(full, key=lambda use: use.headroom.capacity_bytes - use.headroom.free_bytes if use.headroom else 0)
         assert use.headroom is not None
+        size = format_bytes(use.headroom.capacity_bytes)
+        taken = format_bytes(use.headroom.capacity_bytes - use.headroom.free_bytes)
+        holds = f"The allocator holds {taken} of the {size} {_on(use)}"
+        if use.headroom.of_allocator:
+            holds = f"Up to {taken} of the {size} that the allocator {_on(use)} may give out are in use"
+        elif use.reserved_bytes is None:
+            holds = f"Up to {taken} of the {size} {_on(use)} are in use"
         return Notice(
             "memory_full",
-            f"The allocator holds {format_bytes(use.reserved_bytes or 0)} of the "
-            f"{format_bytes(use.headroom.capacity_bytes)} {_on(use)}: a larger batch does not fit, and a larger input "
-            "may not either.",
+            f"{holds}: a larger batch does not fit, and a larger input may not either.",
             len(full),
         )
     factors = [use.headroom.batch_factor for use in known if use.headroom and use.headroom.batch_factor is not None]
@@ -169,7 +174,8 @@ def headroom(facts: Facts) -> Notice | None:
 
 
 def _is_full(use: MemoryUse) -> bool:
-    return use.headroom is not None and (use.reserved_bytes or 0) >= MEMORY_FULL_SHARE * use.headroom.capacity_bytes
+    room = use.headroom
+    return room is not None and room.capacity_bytes - room.free_bytes >= MEMORY_FULL_SHARE * room.capacity_bytes
 
 
 def _on(use: MemoryUse) -> str:

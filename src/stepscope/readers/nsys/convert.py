@@ -105,4 +105,5 @@ def _memory(export: Export, draft: Draft, calls: Calls) -> t.Memory:
         allocated=absent,
         reserved=absent,
         allocator=np.full(size, -1, np.int32),
+        **t.Memory.untold(size),
     )

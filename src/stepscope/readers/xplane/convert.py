@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
 
 from stepscope.readers.xplane.deviceops import device_ops, device_waits
 from stepscope.readers.xplane.devices import Devices, Tracks
-from stepscope.readers.xplane.fate import DEALLOCATION, fate_of
+from stepscope.readers.xplane.fate import fate_of
 from stepscope.readers.xplane.flows import add_flows
 from stepscope.readers.xplane.handovers import Handovers
 from stepscope.readers.xplane.hosts import frame_name
 from stepscope.readers.xplane.info import describe_run, plane_headers, session_start, warnings
 from stepscope.readers.xplane.kinds import kinds_of
 from stepscope.readers.xplane.launches import Launches
+from stepscope.readers.xplane.memory import memory_events
 from stepscope.readers.xplane.modules import Modules
 from stepscope.readers.xplane.own import (
     restated_launches,
@@ -36,10 +36,7 @@ from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.codes import used_codes
 from stepscope.trace.trace import Completeness, Info, Loss, Trace
 
-_GPU_ALLOCATOR = re.compile(r"GPU_(\d{1,6})(?:_|$)")
 _LAST = np.iinfo(np.int64).max
-_CPU, _GPU = 0, 1
-"""Kinds of device in the numbering of the memory table."""
 
 
 def to_trace(space: Space, losses: list[Loss]) -> Trace:
@@ -200,27 +197,8 @@ class _Conversion:
         )
 
     def _memory(self, rows: t.Rows) -> None:
-        view, stats = self.view, self.space.stats
-        frees = np.array([name == DEALLOCATION for name in view.names] + [False])[view.name[rows]]
-        size, allocated = stats.sizes("allocation_bytes", rows), stats.sizes("bytes_allocated", rows)
-        reserved = stats.sizes("bytes_reserved", rows)
-        names, each = stats.texts("allocator_name", rows)
-        places = [_allocator_place(name) for name in names] + [(t.NULL, t.NULL)]
-        device_type, device = np.array(places, np.int64)[each].T if rows.size else np.empty((2, 0), np.int64)
-        self.builder.table(
-            t.Memory(
-                time_ns=self.times.start[rows] - self.origin,
-                track=self.placed.track[rows],
-                device_type=device_type,
-                device=device,
-                address=stats.integers("addr", rows),
-                bytes=np.where(frees & (size != t.NULL), -size, size),
-                allocated=allocated,
-                # Allocators that do not tell write 0, also where they hold memory.
-                reserved=np.where(reserved < allocated, t.NULL, reserved),
-                allocator=np.array([self.builder.text(name) for name in names] + [-1], np.int32)[each],
-            )
-        )
+        time = self.times.start[rows] - self.origin
+        self.builder.table(memory_events(self.view, rows, time, self.placed.track[rows]))
 
     def _counters(self, rows: t.Rows) -> None:
         self.builder.table(
@@ -243,12 +221,3 @@ class _Conversion:
                 offset=self.view.events.offset[rows],
             )
         )
-
-
-def _allocator_place(name: str) -> tuple[int, int]:
-    """Kind of device and device of an allocator: ``GPU_0_bfc``, ``gpu_host_bfc``, ``mklcpu``."""
-    found = _GPU_ALLOCATOR.match(name)
-    if found:
-        return _GPU, int(found[1])
-    is_host = name.lower().startswith(("cpu", "mklcpu", "gpu_host", "cuda_host"))
-    return (_CPU if is_host else t.NULL), t.NULL

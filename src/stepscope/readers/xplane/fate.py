@@ -57,7 +57,8 @@ def fate_of(view: View, times: Times, ops: Rows) -> Fate:
     counters = counting & view.having("counter_value")
     allocates = np.array([name in (ALLOCATION, DEALLOCATION) for name in view.names] + [False])
     memory = np.zeros_like(instant)
-    memory[stats.rows("allocator_name")] = True
+    for named_by in ("allocator_name", "index_on_host"):  # GPUs' and hosts' allocators by name, TPUs' by the chip
+        memory[stats.rows(named_by)] = True
     memory &= instant & allocates[view.name]
     losses = [_lost(view, what == code, *said) for code, said in _UNUSABLE.items()]
     losses.append(_lost(view, far, "time_out_of_range", "events a day or more long, or away from the others", False))

@@ -59,6 +59,7 @@ KEYS = (
     "_r", "step_num", "_pt", "_p", "_ct", "_c",
     # memory
     "allocator_name", "requested_bytes", "allocation_bytes", "addr", "bytes_allocated", "bytes_reserved",
+    "bytes_available", "fragmentation", "region_type", "data_type", "shape", "index_on_host",
     "counter_value",
     # the session
     "profile_start_time", "profile_options",

@@ -88,6 +88,8 @@ def _device(device: Device) -> dict[str, Any]:
         "name": device.name,
         "totalGlobalMem": device.memory_bytes,
         "numSms": device.multiprocessors,
+        "clockRate": device.clock_khz,
+        "memoryBandwidth": device.memory_bandwidth,
         "computeMajor": major,
         "computeMinor": minor,
     }

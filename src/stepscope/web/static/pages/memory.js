@@ -183,6 +183,8 @@ function places(title, { words }, rows) {
       size('bytes', (row) => row.bytes),
       number('blocks', (row) => row.blocks),
       named('op', (row) => row.where?.op),
+      word('type', (row) => row.dtype),
+      word('shape', (row) => row.shape),
       where('allocated in', (row) => (row.where ? { ...row.where, op: null } : null)),
       named('module', (row) => row.where?.module),
     ],
