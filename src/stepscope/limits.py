@@ -492,6 +492,9 @@ DASK_WAIT_S: Final = 600
 SHARD_BYTES: Final = 64 << 30
 """A larger file of an object store is not fetched: temporary folders of workers are hardly larger."""
 
+ANNOTATIONS_LISTED: Final = 500
+"""Annotations a report lists: a choice; programs that name a range after its batch or request have thousands."""
+
 ROWS_SHOWN: Final = 20_000
 """Rows of the accounting a job's report lists; of more ranks the late ones and the first have theirs listed."""
 

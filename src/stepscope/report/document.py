@@ -11,6 +11,7 @@ from typing import Any
 from stepscope._version import __version__
 from stepscope.analysis import summary
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.annotations import annotation_times
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import functions_by_self_time, only_functions
@@ -22,7 +23,7 @@ from stepscope.analysis.xla import XlaFacts
 from stepscope.cluster.gradients import NOTHING_GIVEN, Asked
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding, FixPart
-from stepscope.report import efficiency, exchange, input_pipeline, op_costs
+from stepscope.report import annotated, efficiency, exchange, input_pipeline, op_costs
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.memory import memory
 from stepscope.report.schema import REPORT_SCHEMA
@@ -207,6 +208,9 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         made["ops"] = op_costs.ops(facts.ops)
     if facts.layers:
         made["layers"] = op_costs.layers(facts)
+    named = annotation_times(facts)
+    if named is not None:
+        made["annotations"] = annotated.entry(facts, named)
     if facts.input_stages is not None:
         made["input"] = input_pipeline.entry(facts, facts.input_stages)
     if facts.xla is not None:

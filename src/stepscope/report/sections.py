@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from stepscope.report import (
+    annotated,
     efficiency_sections,
     input_pipeline,
     labels,
@@ -38,6 +39,7 @@ def sections(document: Document) -> list[Section]:
         *wait_sections.idle(analyses.get("idle"), phrases.step_names(document)),
         wait_sections.syncs(analyses.get("syncs", [])),
         wait_sections.copies(analyses.get("copies", [])),
+        annotated.table(analyses.get("annotations")),
         input_pipeline.table(analyses.get("input")),
         wait_sections.launch_delay(analyses.get("launch_delay", [])),
         _precision(analyses.get("precision"), analyses.get("placement")),

@@ -25,6 +25,8 @@ _OP = re.compile(
     r"|^[\w.\-/]+:_?[A-Z]\w*$"  # a TensorFlow op: "dense/MatMul:MatMul"
     r"|^(?:TFE_|Eager|FunctionRun$|SessionRun$|RunGraph|ExecutorDoneCallback$|convert_to_tensor$|tf\.)"
     r"|^(?:ParseArguments|RecordUsage|ValidateInputTypeAndPlacement|detach|\w+Backward\d+)$"
+    # tensorflow/core/common_runtime/executor.cc, xla/pjrt/local_device_state.cc, and one seen on a TPU's host
+    r"|^(?:ExecutorPropagateOutputs|ThenExecuteCallback|AllocateDestinationBuffer)(?:$|:)"
 )
 _FROM_PYTHON = re.compile(
     r"PjitFunction\(|JaxPmapFunction\(|JaxCompiledFunction\(|ParseArguments$|PythonRefManager::|np\.asarray\(jax\.Array\)"
