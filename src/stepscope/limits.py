@@ -259,6 +259,12 @@ UTILISATION_COUNTED_SHARE: Final = 0.9
 MIXED_SHARE: Final = 0.5
 """Mixed precision is on where this share of the time of matrix work is in 16 bits or fewer."""
 
+BRANCH_SHARE: Final = 0.10
+"""Share of a device's compute that each of two branches has where it is said that neither needs the other."""
+
+BRANCH_OPS: Final = 5
+"""Ops of each: the gradient of a weight, what it is clipped by and its update are a chain of fewer beside the rest."""
+
 SMALL_GRIDS_SHARE: Final = 0.5
 """From this share of step time in which a kernel of fewer blocks than multiprocessors runs alone a larger batch is
 worth a word: the real traces lie under 40 %."""

@@ -99,7 +99,7 @@ test('of the standard palette no two categories look alike to usual vision', () 
 
 const KINDS = ['kernel', 'collective', 'copy', 'memset', 'host_op', 'runtime_call', 'python_frame', 'sync',
   'allocation', 'compile', 'annotation', 'step', 'module', 'scope', 'device_wait', 'device_annotation', 'overhead',
-  'other', 'idle', 'cause', 'phase'];
+  'other', 'idle', 'cause', 'phase', 'annotated', 'unrecorded'];
 
 /**
  * A trace's names.
@@ -146,7 +146,9 @@ for (const theme of THEMES) {
 
 test('the trace has the pages\' colour-blind colours for causes of idle time', () => {
   const waits = Object.keys(variables('light', 'blind')).filter((name) => name.startsWith('cat-'))
-    .map((name) => name.slice(4)).filter((name) => !BUSY.includes(name) && name !== 'host_compute');
+    .map((name) => name.slice(4)).filter((name) => name === 'unrecorded' || (
+      !BUSY.includes(name) && name !== 'host_compute'));
+  assert.ok(waits.includes('unrecorded'));
   const made = (/** @type {string} */ theme) => {
     const { red, green, blue } = coloursOf(model(['idle'], waits, waits.map(() => 0)), {
       mode: 'category', palette: 'blind', theme,

@@ -1,6 +1,6 @@
 /** Models of traces as the viewer holds them, made by hand. */
 
-const KINDS = ['host_op', 'kernel', 'idle', 'cause', 'step_window'];
+const KINDS = ['host_op', 'kernel', 'idle', 'cause', 'step_window', 'unrecorded', 'annotated'];
 
 /**
  * A model of tracks; a track is a list of lanes, a lane a list of [start, dur, name].

@@ -30,6 +30,13 @@ test('a slice of the host is in the host\'s step, one of a device in that device
   assert.match(String(parseQuery('step:two').error), /is a number/);
 });
 
+test('an annotation is found once, where the host was in it', () => {
+  const made = model([[[[0, 100, 'load']]], [[[5, 90, 'load of the device']]]], { 'load of the device': [6, 255] });
+  const find = (/** @type {string} */ text) => [...findSlices(made, parseQuery(text))].map((i) => made.start[i]);
+  assert.deepEqual(find('load'), [0]);
+  assert.deepEqual(find('load kind:annotated'), [5]);
+});
+
 test('a gap is counted once, whatever causes it has', () => {
   const made = model([[[[0, 100, 'input'], [200, 50, 'input']], [[0, 60, 'part'], [60, 40, 'launch']]]],
     { input: [2, 2], part: [3, 2], launch: [3, 255] });

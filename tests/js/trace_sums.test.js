@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { App } from '../../src/stepscope/web/static/trace/app.js';
+import { deviceParts } from '../../src/stepscope/web/static/trace/aggregate.js';
 import { Details } from '../../src/stepscope/web/static/trace/detail.js';
 import { Engine } from '../../src/stepscope/web/static/trace/engine.js';
 import { longestGaps } from '../../src/stepscope/web/static/trace/gaps.js';
@@ -44,6 +45,16 @@ test('gaps are walked along from the longest to the shortest', async () => {
   }
   assert.deepEqual(lengths, [90, 40, 10]);
   assert.equal((await engine.next({ slice: at, how: 'gap', way: -1 }))?.dur, 40);
+});
+
+test('work that was not recorded stands beside the gaps, and is none of them', async () => {
+  const found = model([[[[0, 10, 'input'], [10, 500, 'unseen'], [510, 20, 'input']]], [[[530, 10, 'gemm']]]],
+    { input: [2, 2], unseen: [5, 1], gemm: [1, 0] });
+  found.tracks[0].type = 'idle';
+  assert.deepEqual([...longestGaps(found, -1)].map((i) => found.dur[i]), [20, 10]);
+  const parts = deviceParts(found, 0, 0, 0, 540);
+  assert.deepEqual(parts.map(({ category, busy, ns }) => [category, busy, ns]),
+    [['copy', true, 500], ['input', false, 30], ['compute', true, 10]]);
 });
 
 test('a flame graph has work alone, and each run below its own name', () => {

@@ -20,6 +20,8 @@ from tests.web.reports import EXAMPLE, LONG, hostile_profile
 
 READER = Path(__file__).with_name("trace_region.mjs")
 TRACES = ["example", "kineto/v100_two_ranks_rank1.json.gz", "kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz"]
+SERVER = "kineto/mi300_vllm_decode.json.gz"
+"""Its device works for most of the time on what was not recorded."""
 
 
 @cache
@@ -46,7 +48,7 @@ def read(packed: bytes, folder: Path, begin: int, end: int) -> dict[str, Any]:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize("name", [*TRACES, SERVER])
 def test_sums_of_a_range_are_those_of_stepscope_query(name: str, tmp_path: Path) -> None:
     made = profile(name)
     first, last = made.trace.slices.start_ns.min(), (made.trace.slices.start_ns + made.trace.slices.dur_ns).max()
@@ -70,13 +72,13 @@ def test_sums_of_a_range_are_those_of_stepscope_query(name: str, tmp_path: Path)
                 shown[one["name"], one["kind"]] = shown.get((one["name"], one["kind"]), 0) + one["self"]
     # The panel shows the 300 names of a track with most time: of those it leaves out none has more than the last.
     left = sum(sum_["names"][-1]["self"] for sum_ in found["sums"] if len(sum_["names"]) == 300)
-    assert shown
+    assert bool(shown) == bool(by_name)
     assert all(0 <= by_name[key] - shown[key] <= left for key in shown)
-    assert sum(shown.values()) > 0.99 * sum(by_name.values())
+    assert sum(shown.values()) >= 0.99 * sum(by_name.values())
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize("name", [*TRACES, SERVER])
 def test_every_slice_is_drawn_and_every_gap_has_its_cause(name: str, tmp_path: Path) -> None:
     made = profile(name)
     trace, facts = made.trace, made.facts
@@ -163,7 +165,7 @@ def test_a_pack_depends_on_its_profile_alone() -> None:
 def test_order_and_labels(tmp_path: Path) -> None:
     tracks = read(pack(profile(TRACES[1])), tmp_path, 0, 1)["tracks"]
     assert [(track["type"], track["holds"]) for track in tracks[:5]] == [
-        ("steps", None), ("phases", None), ("idle", None), ("stream", "compute, D2D"), ("stream", "collective"),
+        ("steps", None), ("phases", None), ("annotations", None), ("idle", None), ("stream", "compute, D2D"),
     ]  # fmt: skip
     assert [track["type"] for track in tracks].index("thread") > 4
     assert [track["holds"] for track in tracks if track["type"] == "thread"][:2] == ["main loop", "backward"]

@@ -11,22 +11,28 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.annotation_ranges import Ranges
+from stepscope.analysis.annotations import ranges_of
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.layers import Paths, layer_paths
 from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_code
 from stepscope.report.labels import CATEGORIES as LABELS
+from stepscope.trace.forest import levels
 from stepscope.trace.tables import I32, I64, U8, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
 NO_CATEGORY = 255
-IDLE, CAUSE, WINDOW, PHASE, SCOPE, INSTANT = range(len(Kind), len(Kind) + 6)
+IDLE, CAUSE, WINDOW, PHASE, SCOPE, INSTANT, ANNOTATED, UNRECORDED = range(len(Kind), len(Kind) + 8)
 """Kinds of what the viewer draws beside a profile's own slices."""
-KINDS = (*(kind.name.lower() for kind in Kind), "idle", "cause", "step_window", "phase", "scope", "instant")
+KINDS = (
+    *(kind.name.lower() for kind in Kind),
+    *("idle", "cause", "step_window", "phase", "scope", "instant", "annotated", "unrecorded"),
+)
 
 _SCOPE_DEPTH = 8
-"""Nested modules or scopes drawn above a device: more levels hide the streams."""
+"""Nested modules, scopes or annotations drawn above a device: more levels hide the streams."""
 _HOLDS_SHARE = 0.02
 """A stream holds what takes at least this share of its busy time."""
 _HOLDS_WORDS = {
@@ -57,7 +63,7 @@ class Line:
     id: str
     label: str
     type: str
-    """``steps``, ``phases``, ``scopes``, ``idle``, ``stream``, ``group``, ``thread`` or ``other``."""
+    """``steps``, ``phases``, ``annotations``, ``scopes``, ``idle``, ``stream``, ``group``, ``thread`` or ``other``."""
     group: str
     """What it stands under: a device or a process."""
     start: I64
@@ -76,13 +82,14 @@ class Line:
 
 
 def lines(facts: Facts, texts: Texts) -> list[Line]:
-    """All lines in natural order: devices with their steps, phases, scopes, idle time and streams, then threads."""
+    """All lines in natural order: devices with their steps, phases, annotations, scopes, idle time and streams, then
+    the host's steps, annotations and threads."""
     trace = facts.trace
     category = slice_categories(facts)
     starts = np.searchsorted(trace.slices.track, np.arange(len(trace.tracks) + 1, dtype=np.int32))
     own = _Own(facts, texts, category, starts)
     made: list[Line] = []
-    paths = layer_paths(trace)
+    paths, ranges = layer_paths(trace), ranges_of(facts)
     of_devices = sorted({int(d) for d in trace.tracks.device.tolist() if d >= 0})
     with_account = {activity.device: (activity, account) for activity, account in facts.devices}
     for device in of_devices:
@@ -92,11 +99,12 @@ def lines(facts: Facts, texts: Texts) -> list[Line]:
             made += [
                 _windows(facts, texts, account, group),
                 _phases(facts, texts, activity, group),
+                *_annotations(texts, activity, ranges, group),
                 *_scopes(texts, activity, paths, group),
-                _idle(facts, texts, account, group),
+                _idle(texts, activity, account, group),
             ]
         made += own.of_device(device, group)
-    made += own.of_host(facts)
+    made += own.of_host(facts, ranges)
     return [line for line in made if line.start.size]
 
 
@@ -123,14 +131,14 @@ class _Own:
         order = sorted(mine, key=lambda at: (tracks.kind[at] != TrackKind.DEVICE_LINE, int(tracks.stream[at]), at))
         return [self._line(at, group, device) for at in order]
 
-    def of_host(self, facts: Facts) -> list[Line]:
+    def of_host(self, facts: Facts, ranges: Ranges) -> list[Line]:
         trace, tracks = facts.trace, facts.trace.tracks
         rows = np.flatnonzero(tracks.device < 0).tolist()
         first = {facts.host.main: 0} | dict.fromkeys(facts.host.backward, 1)
         order = sorted(rows, key=lambda at: (first.get(at, 2), int(tracks.kind[at]), at))
         groups = {at: f"process {text}" if (text := _text(trace, int(tracks.process[at]))) else "host" for at in rows}
         main = groups.get(facts.host.main, "host")
-        made = [_host_windows(facts, self.texts, main)]
+        made = [_host_windows(facts, self.texts, main), _host_annotations(self.texts, ranges, main)]
         return made + [self._line(at, groups[at], None) for at in order]
 
     def _line(self, track: int, group: str, device: int | None) -> Line:
@@ -246,6 +254,31 @@ def _phases(facts: Facts, texts: Texts, activity: DeviceActivity, group: str) ->
     )  # fmt: skip
 
 
+def _annotations(texts: Texts, activity: DeviceActivity, ranges: Ranges, group: str) -> list[Line]:
+    """What was launched in the program's annotations, outermost first."""
+    owner = ranges.of_calls(activity.call)
+    rows = np.flatnonzero((owner >= 0) | (activity.category == Category.COMPUTE.code))
+    if not (owner >= 0).any():
+        return []
+    start, end, inner, depth = activity.start[rows], activity.end[rows], owner[rows], levels(ranges.parent)
+    words = np.array([texts.code(name) for name in ranges.names], np.int32)[ranges.name]
+    parts: list[tuple[I32, I64, I64]] = []
+    for level in range(int(depth[inner[inner >= 0]].max()), -1, -1):
+        here = (inner >= 0) & (depth[inner] == level)
+        found, begin, until = _runs(np.where(here, inner, np.int32(-1)), start, end)
+        parts += [(words[found], begin, until)] * (level < _SCOPE_DEPTH)
+        inner = np.where(here, ranges.parent[inner], inner)
+    return [_nested(texts, parts, ("annotations", "annotations"), ANNOTATED, (group, activity.device))]
+
+
+def _host_annotations(texts: Texts, ranges: Ranges, group: str) -> Line:
+    """The annotations of the main thread."""
+    mine = np.flatnonzero(ranges.trace.slices.track[ranges.slice] == ranges.host.main)
+    words = np.array([texts.code(name) for name in ranges.names], np.int32)
+    part = words[ranges.name[mine]], ranges.start[mine], ranges.end[mine]
+    return _nested(texts, [part], ("annotations", "annotations"), ANNOTATED, (group, None))
+
+
 def _scopes(texts: Texts, activity: DeviceActivity, paths: Paths | None, group: str) -> list[Line]:
     """Modules or name scopes of what computes, outermost first."""
     computes = np.flatnonzero(activity.category == Category.COMPUTE.code)
@@ -265,23 +298,37 @@ def _scopes(texts: Texts, activity: DeviceActivity, paths: Paths | None, group: 
         found, begin, until = _runs(code, start, end)
         last = np.array([texts.code(name.rpartition("/")[2] or name) for name in numbers], np.int32)
         parts.append((last[found] if found.size else found, begin, until))
+    return [_nested(texts, parts, ("scopes", "modules and scopes"), SCOPE, (group, activity.device))]
+
+
+def _nested(
+    texts: Texts,
+    parts: list[tuple[I32, I64, I64]],
+    called: tuple[str, str],
+    kind_: int,
+    where: tuple[str, int | None],
+) -> Line:
+    """A line of texts, starts and ends, level by level; ``called`` is its type and label, ``where`` group and device.
+    """
     text, begin, until = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((begin - until, begin))
     text, begin, until = text[order], begin[order], until[order]
-    _, kind, category, none = _made(texts, [""] * text.size, SCOPE)
-    return [Line(
-        id=f"{group} scopes", label="modules and scopes", type="scopes", group=group, device=activity.device,
+    _, kind, category, none = _made(texts, [""] * text.size, kind_)
+    (type_, label), (group, device) = called, where
+    return Line(
+        id=f"{group} {type_}", label=label, type=type_, group=group, device=device,
         start=begin, dur=until - begin, text=text, kind=kind, category=category, slice=none,
-    )]  # fmt: skip
+    )  # fmt: skip
 
 
-def _idle(facts: Facts, texts: Texts, account: Account, group: str) -> Line:
-    """Every gap under its largest cause and, where it has several, their parts inside it.
+def _idle(texts: Texts, activity: DeviceActivity, account: Account, group: str) -> Line:
+    """Every gap under its largest cause and, where it has several, their parts inside it; between gaps the work that
+    was not recorded.
 
-    The parts have a kind of their own: sums of gaps count no time twice.
+    The parts have a kind of their own: sums of gaps count no time twice. So has that work, which is not idle.
     """
     assert account.idle is not None
-    gaps, pieces = account.idle.gaps, account.idle.pieces
+    gaps, pieces, busy = account.idle.gaps, account.idle.pieces, activity.unrecorded
     length = (pieces.end - pieces.start).astype(np.int64)
     order = np.lexsort((-length, pieces.gap))
     first = np.append(True, np.diff(pieces.gap[order]) > 0) if order.size else np.empty(0, np.bool_)
@@ -289,16 +336,18 @@ def _idle(facts: Facts, texts: Texts, account: Account, group: str) -> Line:
     cause[pieces.gap[order][first]] = pieces.category[order][first]
     several = np.bincount(pieces.gap, minlength=len(gaps)) > 1
     inner = np.flatnonzero(several[pieces.gap])
-    start, end = np.append(gaps.start, pieces.start[inner]), np.append(gaps.end, pieces.end[inner])
-    category = np.append(cause, pieces.category[inner])
-    number = np.append(np.arange(len(gaps)), np.full(inner.size, -1)).astype(np.int32)
+    start = np.concatenate((gaps.start, pieces.start[inner], busy[0]))
+    end = np.concatenate((gaps.end, pieces.end[inner], busy[1]))
+    work = np.full(len(busy[0]), Category.UNRECORDED.code, np.uint8)
+    category = np.concatenate((cause, pieces.category[inner], work))
+    kind = np.repeat(np.array([IDLE, CAUSE, UNRECORDED], np.uint8), (len(gaps), inner.size, len(work)))
+    number = np.append(np.arange(len(gaps)), np.full(inner.size + len(work), -1)).astype(np.int32)
     # A gap stands before its parts, also where the first of them is as long as itself but for nothing.
     order = np.lexsort((number < 0, start - end, start))
     words = np.array([texts.code(LABELS[str(one)].words) for one in CATEGORIES], np.int32)
-    size = start.size
+    label = "idle, by cause; work not recorded" if len(work) else "idle, by cause"
     return Line(
-        id=f"{group} idle", label="idle, by cause", type="idle", group=group, device=account.rows.device,
-        start=start[order], dur=(end - start)[order], text=words[category[order]],
-        kind=np.where(number[order] < 0, CAUSE, IDLE).astype(np.uint8), category=category[order],
-        slice=np.full(size, -1, np.int32), gap=number[order],
+        id=f"{group} idle", label=label, type="idle", group=group, device=account.rows.device,
+        start=start[order], dur=(end - start)[order], text=words[category[order]], kind=kind[order],
+        category=category[order], slice=np.full(start.size, -1, np.int32), gap=number[order],
     )  # fmt: skip

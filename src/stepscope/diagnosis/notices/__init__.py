@@ -36,6 +36,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     xla.no_scopes,
     xla.recompiled,
     efficiency.small_grids,
+    efficiency.independent_branches_in_a_row,
     efficiency.softmax_in_fp16,
     memory.growth,
     memory.fragmentation,

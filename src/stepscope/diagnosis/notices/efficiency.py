@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepscope.analysis.branches import Branch, independent_branches
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.grids import alone, of_few_blocks
 from stepscope.diagnosis.finding import Notice
@@ -11,7 +12,7 @@ from stepscope.diagnosis.remedies import INFERS, TRAINS, Part, Remedies, sentenc
 from stepscope.limits import SMALL_GRIDS_SHARE
 from stepscope.names.kernels import Family
 from stepscope.trace import intervals as iv
-from stepscope.units import format_count, format_share
+from stepscope.units import format_count, format_ns, format_share
 
 _ALLOWED: Remedies = {
     None: (
@@ -58,4 +59,26 @@ def softmax_in_fp16(facts: Facts) -> Notice | None:
         "Softmax runs in fp16: large scores overflow to infinity before it, and small probabilities vanish behind it. "
         "Compute it in fp32, as autocast does; this is for accuracy, not for time.",
         sum(use.count for use in narrow),
+    )
+
+
+def independent_branches_in_a_row(facts: Facts) -> Notice | None:
+    """Two long branches of the graph do not need each other, and run on the only stream that computes."""
+    found = independent_branches(facts)
+    if not found:
+        return None
+    most = max(found, key=lambda one: one.shorter.ns)
+
+    def told(branch: Branch) -> str:
+        return f"`{branch.scope}` ({branch.ops} ops, {format_ns(facts.per_step(branch.ns))})"
+
+    return Notice(
+        "independent_branches",
+        f"{told(most.longer)} and {told(most.shorter)} do not need each other, and run one after another: TensorFlow "
+        "gives a device one stream for computing. Where their ops leave room on it, they take up to "
+        f"{format_ns(facts.per_step(most.shorter.ns))} per step less side by side: join like ops of both into one "
+        "(stack inputs and weights: a batched matmul, a grouped convolution), place one branch on another device "
+        "(`tf.device`), or split this device into two virtual ones (`GPUOptions.experimental.virtual_devices`), which "
+        "have streams of their own. What it gains is not in the profile.",
+        len(found),
     )

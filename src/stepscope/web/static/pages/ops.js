@@ -23,7 +23,7 @@ export const ops = { id: 'ops', key: 'p', title: 'Ops', render, ofOneRank: true,
 /** @param {Context} context */
 function render(context) {
   const { analyses } = context.report;
-  const some = analyses.ops || analyses.layers || analyses.functions;
+  const some = analyses.ops || analyses.layers || analyses.annotations || analyses.functions;
   return h(
     'div',
     { class: 'page' },
@@ -31,6 +31,7 @@ function render(context) {
     placement(context),
     ...(analyses.layers ?? []).map((/** @type {Row} */ one) => layers(context, one)),
     analyses.ops && !analyses.layers?.length ? noLayers(context) : null,
+    annotations(context),
     analyses.ops ? byType(context) : null,
     analyses.ops ? byPlace(context) : null,
     byShape(context),
@@ -83,6 +84,38 @@ function layers(context, found) {
       number(`${what} per step`, (row) => row.kernels_per_step, (value) => String(Number(value.toPrecision(4)))),
       ns('with layers inside', (row) => row.whole_ns_per_step),
     ],
+  }));
+}
+
+/** The ranges that the program names, each with what it takes of the host and of devices. @param {Context} context */
+function annotations(context) {
+  const found = context.report.analyses.annotations;
+  if (!found) return null;
+  const { host_ns: host, device_ns: busy, idle_ns: idle } = found.outside.per_step;
+  const none = [host !== null && `${formatNs(host)} of the main thread`,
+    busy !== null && `${formatNs(busy)} of the device's work`, idle !== null && `${formatNs(idle)} of its idle time`];
+  const listed = found.annotations.length;
+  const cut = listed < found.count ? `; the ${listed} of ${found.count} with most time on the host` : '';
+  const mean = found.devices > 1 ? `; means of ${found.devices} devices` : '';
+  const per = (/** @type {'whole'|'own'} */ of, /** @type {string} */ key) => (/** @type {Row} */ row) => (
+    row[of].per_step[key]);
+  const two = (/** @type {string} */ title, /** @type {string} */ key) => [
+    ns(title, per('whole', key)), ns(`${title}, own`, per('own', key))];
+  return panel('Annotations', {
+    note: `per step${idle === null ? '' : '; device: works on what was launched inside; idle: the device, while the host '
+      + 'was inside'}; own: in no annotation further inside; in none: ${none.filter(Boolean).join(', ')}${mean}${cut}`,
+  }, table({
+    label: 'Annotations',
+    rows: found.annotations,
+    columns: [
+      named('annotation', (row) => row.name),
+      number('count', (row) => row.per_step, (value) => String(Number(value.toPrecision(4)))),
+      ...two('host', 'host_ns'),
+      ...(busy === null ? [] : two('device', 'device_ns')),
+      ...(idle === null ? [] : two('idle', 'idle_ns')),
+    ],
+    onRow: (row) => context.go('trace', searchParams(context, row.name)),
+    rowLabel: 'Trace',
   }));
 }
 

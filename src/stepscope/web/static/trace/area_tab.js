@@ -23,7 +23,7 @@ const COLUMNS = /** @type {import('../widgets/table.js').Column<any>[]} */ ([
 
 const CUT = 'Self and total are cut at the ends of the range; median, 99 % and largest are those of whole slices.';
 /** Shown behind what was recorded of devices and threads. */
-const LAST = ['idle', 'steps', 'phases', 'scopes', 'other'];
+const LAST = ['idle', 'steps', 'phases', 'annotations', 'scopes', 'other'];
 
 /** @param {App} app */
 export async function areaTab(app) {

@@ -13,7 +13,7 @@ const KINDS = /** @type {Record<string, [number, number, number]>} */ ({
   runtime_call: [45, 68, 56], sync: [318, 52, 60], allocation: [24, 72, 60], compile: [4, 66, 60], overhead: [0, 0, 60],
   kernel: [146, 42, 50], collective: [222, 66, 62], copy: [186, 58, 48], memset: [92, 40, 55], device_wait: [0, 0, 70],
   device_annotation: [265, 22, 68], module: [288, 26, 66], other: [0, 0, 66], step_window: [215, 26, 58],
-  scope: [288, 30, 64], instant: [0, 70, 55],
+  scope: [288, 30, 64], instant: [0, 70, 55], annotated: [265, 30, 66],
 });
 
 /** Kinds and causes of idle time that stay apart for every kind of colour vision; the causes as the pages have them. */
@@ -32,23 +32,23 @@ const BLIND_CAUSES = /** @type {Record<'light'|'dark', Record<string, string>>} 
     input: '#df650c', infeed: '#6c2400', sync: '#95356f', launch: '#6d4a00', launch_latency: '#9d6852',
     python: '#766600', compile: '#460900', graph_build: '#b27f5e', allocator: '#868a8f', copy_staging: '#002727',
     transfer: '#11648d', checkpoint_io: '#d255c1', gc: '#580059', profiler: '#6f7488', dependency: '#2e187f',
-    device_latency: '#4c8bdb', unknown_host: '#3a4249', unknown_device: '#3e4594',
+    device_latency: '#4c8bdb', unknown_host: '#3a4249', unknown_device: '#3e4594', unrecorded: '#d71f23',
   },
   dark: {
     input: '#c55500', infeed: '#a0865a', sync: '#be5995', launch: '#bf860d', launch_latency: '#f2ca62',
     python: '#b8a933', compile: '#eda374', graph_build: '#ec6b83', allocator: '#7c754e', copy_staging: '#76bcae',
     transfer: '#8edffe', checkpoint_io: '#d9a0e3', gc: '#df77d0', profiler: '#ededee', dependency: '#6e6ad4',
-    device_latency: '#e0d7bd', unknown_host: '#8e99a0', unknown_device: '#bcc7ce',
+    device_latency: '#e0d7bd', unknown_host: '#8e99a0', unknown_device: '#bcc7ce', unrecorded: '#bc9203',
   },
 });
 
-/** Accounting categories that idle time is booked to. */
+/** Accounting categories that idle time is booked to, and of work that was not recorded. */
 const CAUSES = /** @type {Record<string, [number, number, number]>} */ ({
   input: [4, 72, 58], infeed: [4, 72, 66], sync: [318, 56, 58], launch: [42, 88, 54], launch_latency: [48, 60, 68],
   python: [286, 44, 62], compile: [14, 80, 56], graph_build: [20, 76, 60], allocator: [30, 78, 58],
   copy_staging: [186, 50, 56], transfer: [190, 44, 62], checkpoint_io: [350, 60, 56], gc: [276, 36, 58],
   profiler: [0, 0, 58], dependency: [220, 46, 68], device_latency: [210, 12, 68], unknown_host: [0, 0, 68],
-  unknown_device: [0, 0, 76],
+  unknown_device: [0, 0, 76], unrecorded: [95, 39, 39],
 });
 const PHASES = /** @type {Record<string, [number, number, number]>} */ ({
   forward: [152, 38, 56], loss: [45, 70, 58], backward: [212, 52, 60], optimizer: [22, 68, 60],
@@ -126,9 +126,9 @@ function colourOf(model, name, look) {
   return legible(rgb(hue, saturation, Math.max(22, Math.min(86, lightness + varies * 1.6 + dim))), look.theme);
 }
 
-/** Idle time has the colour of its cause, whatever it is called. @param {string} kind */
+/** Idle time has the colour of its cause, whatever it is called, as has work not recorded. @param {string} kind */
 function waits(kind) {
-  return kind === 'idle' || kind === 'cause';
+  return kind === 'idle' || kind === 'cause' || kind === 'unrecorded';
 }
 
 /**

@@ -76,6 +76,8 @@ function heading(app, info) {
   const page = about.kind === 'kernel' ? 'kernels' : about.kind === 'host_op' ? 'ops' : null;
   return h('div', null,
     h('h3', { class: 'tv-title', dir: 'auto' }, about.kind === 'idle' ? `idle: ${about.category}` : about.name),
+    about.kind === 'unrecorded'
+      ? h('p', null, 'The device was busy with work that this profile does not hold. It was not idle.') : null,
     h('div', { class: 'tv-actions' },
       h('button', { type: 'button', onclick: () => copyText(about.name) }, 'Copy name'),
       page ? h('button', { type: 'button', onclick: (/** @type {Event} */ event) => (

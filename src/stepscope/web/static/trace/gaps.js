@@ -63,9 +63,10 @@ export function longestGaps(model, slice) {
   const own = slice < 0 ? null : model.tracks[brief(model, slice).track];
   const track = idle.find((one) => one.device === own?.device && one.source === own?.source) ?? idle[0];
   if (!track) return new Int32Array(0);
+  // A gap lies in the first lane, beside work that was not recorded, its causes in those below.
   const { first, count } = model.lanes[track.firstLane];
-  // A gap lies in the first lane, its causes in those below.
-  const found = Int32Array.from({ length: count }, (_, at) => first + at);
+  const found = Int32Array.from({ length: count }, (_, at) => first + at)
+    .filter((i) => model.kindNames[model.kinds[model.name[i]]] === 'idle');
   return found.sort((a, b) => model.dur[b] - model.dur[a] || a - b);
 }
 

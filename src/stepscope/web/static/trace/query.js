@@ -116,6 +116,9 @@ function numberTest(op, limit) {
   return (value) => value === limit;
 }
 
+/** Kinds of slices that show others once more. */
+const TWICE = ['cause', 'annotated'];
+
 /**
  * The slices that fit: what holds of names and tracks is asked once of each, the rest of every slice left.
  * @param {import('./model.js').Model} model
@@ -126,8 +129,8 @@ export function findSlices(model, query) {
   const { terms } = query;
   const names = new Uint8Array(model.texts.length).fill(1);
   if (!terms.some(({ field }) => field === 'kind')) {
-    // The causes of a gap lie inside it: it is found itself.
-    model.kinds.forEach((kind, i) => { if (model.kindNames[kind] === 'cause') names[i] = 0; });
+    // The causes of a gap lie inside it: it is found itself. So is an annotation where the host was in it.
+    model.kinds.forEach((kind, i) => { if (TWICE.includes(model.kindNames[kind])) names[i] = 0; });
   }
   const tracks = new Uint8Array(model.tracks.length).fill(1);
   /** @type {((i: number, track: import('./model.js').Track) => boolean)[]} */
