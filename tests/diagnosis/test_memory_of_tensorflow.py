@@ -9,7 +9,7 @@ import pytest
 from stepscope.analysis.blocks import Held
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
-from stepscope.limits import MEMORY_FULL_SHARE
+from stepscope.limits import FRAGMENTED_SHARE, MEMORY_FULL_SHARE
 from stepscope.report import memory as report
 from stepscope.report.memory_sections import memory as sections
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
@@ -35,11 +35,12 @@ OPS: tuple[tuple[str, str, int, int], ...] = (
 def stats(name: str, node: str, region: str, size: int, address: int, in_use: int, limit: int | None) -> dict[str, Any]:
     told = {"allocator_name": name, "bytes_reserved": 0, "bytes_allocated": Unsigned(in_use), "addr": address,
             "allocation_bytes": Unsigned(size), "tf_op": node, "region_type": region, "data_type": 19,
-            "shape": f"[{size // MIB},1024,512]", "fragmentation": 0.125}  # fmt: skip
+            "shape": f"[{size // MIB},1024,512]"}  # fmt: skip
     return told | ({} if limit is None else {"bytes_available": Unsigned(limit - in_use)})
 
 
-def profile(limit: int | None = GIB, size: int = GIB, before: int = BEFORE, name: str = "GPU_0_bfc") -> Facts:
+def profile(limit: int | None = GIB, size: int = GIB, before: int = BEFORE, name: str = "GPU_0_bfc",
+            pieces: float = 0.125) -> Facts:  # fmt: skip
     marks, calls, kernels, events = [], [], [], []
     in_use = before
     for step in range(STEPS):
@@ -53,7 +54,7 @@ def profile(limit: int | None = GIB, size: int = GIB, before: int = BEFORE, name
         changes += [(ended, node, region, place, -1) for place, (node, region, _, ended) in enumerate(OPS, 1)]
         for time, node, region, place, sign in sorted(changes):
             in_use += sign * place * MIB
-            told = stats(name, node, region, place * MIB, 4096 * place, in_use, limit)
+            told = stats(name, node, region, place * MIB, 4096 * place, in_use, limit) | {"fragmentation": pieces}
             called = "MemoryAllocation" if sign > 0 else "MemoryDeallocation"
             if sign < 0:  # Written of a free is the op that frees, where there is one.
                 told |= {"tf_op": "", "region_type": "", "data_type": 0, "shape": ""}
@@ -116,6 +117,17 @@ def test_the_allocators_limit_counts_where_it_is_below_the_devices_memory() -> N
     found = notices(profile(8 * GIB, 16 * GIB, round(7.9 * GIB)))
     assert "of the 8.00 GiB that the allocator on device 0 may give out" in found["memory_full"]
     assert "memory_full" not in notices(profile(16 * GIB, 16 * GIB, round(7.9 * GIB)))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "used", "told"), [(FRAGMENTED_SHARE, 15.0, True), (FRAGMENTED_SHARE - 0.01, 15.0, False),
+                                 (FRAGMENTED_SHARE, 8.0, False)],
+)  # fmt: skip
+def test_little_that_is_left_in_pieces_is_told(pieces: float, used: float, told: bool) -> None:
+    found = notices(profile(16 * GIB, 16 * GIB, round(used * GIB), pieces=pieces))
+    assert ("memory_fragmentation" in found) is told
+    assert not told or "TF_GPU_ALLOCATOR=cuda_malloc_async" in found["memory_fragmentation"]
+    assert not told or "25.0 % of what the allocator has free" in found["memory_fragmentation"]
 
 
 def test_the_hosts_memory_is_nobodys_batch() -> None:

@@ -116,3 +116,14 @@ def test_every_nanosecond_is_accounted_for(name: str) -> None:
     facts = analyse(xplane.read(Source(real_trace(name))))
     for account in facts.accounts:
         assert (account.parts.sum(axis=1) == account.rows.bounds[1:] - account.rows.bounds[:-1]).all()
+
+
+def test_the_memory_of_a_tpu_is_what_programs_reserve_and_what_is_allocated() -> None:
+    """Known: 21.49 GB of 31.2 GiB at most, on each of four chips."""
+    trace = xplane.read(Source(real_trace("xplane/tpu_v6e_4_chips.xplane.pb")))
+    memory = trace.memory
+    assert (len(memory), set(memory.device.tolist())) == (906, {0, 1, 2, 3})
+    assert set(memory.limit.tolist()) == {33_550_237_696}
+    peaks = [int(memory.allocated[memory.device == chip].max()) for chip in range(4)]
+    assert all(21_490_000_000 < peak < 21_500_000_000 for peak in peaks)
+    assert (memory.allocated + memory.available == memory.limit).all()
