@@ -12,8 +12,8 @@ from stepscope.trace.tables import I32, I64, NULL
 
 RECORD: Remedies = {
     PYTORCH: "`profile_memory=True` records memory; with `with_stack=True` also the lines that allocate it.",
-    JAX: "JAX records the memory of GPUs and TPUs; `jax.profiler.save_device_memory_profile` writes what is alive at an "
-    "instant, and XProf's memory viewer shows the buffers of a compiled program.",
+    JAX: "JAX records the memory of GPUs and TPUs; `jax.profiler.save_device_memory_profile` writes what is alive at "
+    "an instant, and XProf's memory viewer shows the buffers of a compiled program.",
     TENSORFLOW: "TensorFlow records the memory of GPUs; of a session the message `RunMetadata` holds it.",
     TORCH_XLA: "PyTorch/XLA records no memory: `xm.get_memory_info(device)` tells it, and XProf's memory viewer shows "
     "the buffers of a compiled program.",
