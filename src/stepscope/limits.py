@@ -84,6 +84,11 @@ theirs take: a call of ``prof.step()`` too many leaves a marker with a wait or a
 PERIOD_MATCH: Final = 0.95
 """Share of launches that must repeat one period later for the period to be called a step."""
 
+CALLS_REPEATED: Final = 3
+CALLS_OCCASIONAL: Final = 8
+"""Calls of one compiled function begin steps where there are so many of them, and no other is called so many times as
+often: two may be set-up and first step, and what is called once in eight is a validation. As ``stepscope run``."""
+
 SLOW_STEP_SHARE: Final = 0.5
 """A step with this much of the median step more of a rare cause (compiling, a checkpoint, Python code that launches
 nothing) is set apart: the mean would tell of a step that never was."""

@@ -11,6 +11,7 @@ import numpy as np
 from stepscope.analysis.accounting import Account, account_devices, account_host, unused_devices
 from stepscope.analysis.allocator import AllocatorCalls, allocator_calls
 from stepscope.analysis.backpressure import FullQueue, full_queues
+from stepscope.analysis.callbacks import callbacks_around
 from stepscope.analysis.categories import Category
 from stepscope.analysis.complete import StepContents, complete_steps, step_contents, used_steps
 from stepscope.analysis.contention import Contention, contention
@@ -164,6 +165,11 @@ class Facts:
         """The loop's tracks and every other one that launches."""
         launching = (np.unique(activity.thread[activity.launched]).tolist() for activity in self.activities)
         return sorted({*self.host.loop, *self.host.backward}.union(*launching))
+
+    @cached_property
+    def callbacks(self) -> I32:
+        """Per slice, the callback of a training loop around it, -1 for none."""
+        return callbacks_around(self.trace)
 
     @cached_property
     def host_ops(self) -> I32:

@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from stepscope.analysis.callbacks import batch_ends
 from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.functions_called import calls_of_functions
 from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.analysis.repeated import repeated_steps
 from stepscope.limits import CYCLE_GAP_STEPS, START_UP_LEADS
 from stepscope.names.hosts import RANK_MODULES, RANK_STEP_NUM, RANK_STEP_NUM_ALONE, RANK_TPU_STEPS, step_marker
 from stepscope.trace import intervals as iv
+from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, MarkerSource, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -55,10 +58,11 @@ class Markers:
 
 def find_markers(trace: Trace, activities: list[DeviceActivity], once: OneTimeWork) -> Markers:
     """The steps of a trace: those of the profile it is a part of, where they had to be inferred, else the best marker
-    source, else what repeats in the launches, else one window. What repeats while graphs are captured is no step."""
-    found = _inferred_before(trace) or _recorded(trace)
+    source, else the frames of a training loop, else what repeats in the launches, else calls of one function, else one
+    window. What repeats while graphs are captured is no step."""
+    found = _inferred_before(trace) or _recorded(trace) or _batches(trace)
     if found is None and not once.mostly_capture:
-        found = _repeated(trace, activities)
+        found = _repeated(trace, activities) or _calls(trace)
     return _after_start_up(found or _whole(trace), once)
 
 
@@ -162,14 +166,7 @@ def _from_ends(trace: Trace, found: list[tuple[int, int | None]]) -> Markers | N
     if ends.size < 2:
         return None
     start = np.concatenate(([_first_host_start(trace)], ends[:-1]))
-    return Markers(
-        start=start,
-        end=ends,
-        numbers=(None,) * ends.size,
-        source=trace.strings[int(last)],
-        inferred=True,
-        slices=np.full(ends.size, -1, np.int32),
-    )
+    return _inferred((start, ends), trace.strings[int(last)])
 
 
 def _inferred_before(trace: Trace) -> Markers | None:
@@ -177,20 +174,44 @@ def _inferred_before(trace: Trace) -> Markers | None:
     steps = trace.info.steps
     if steps is None:
         return None
-    start, end = np.array(steps.start_ns, np.int64), np.array(steps.end_ns, np.int64)
-    return Markers(start, end, steps.number, steps.source, inferred=True, slices=np.full(start.size, -1, np.int32))
+    bounds = np.array(steps.start_ns, np.int64), np.array(steps.end_ns, np.int64)
+    return replace(_inferred(bounds, steps.source), numbers=steps.number)
+
+
+def _batches(trace: Trace) -> Markers | None:
+    """Steps that end where a training loop has told its callbacks of the end of a batch."""
+    ends = batch_ends(trace)
+    if ends is None:
+        return None
+    end = trace.slices.start_ns[ends.slice] + trace.slices.dur_ns[ends.slice]
+    low, _ = rows_of_track(trace.slices, int(trace.slices.track[ends.slice[0]]))
+    start = np.concatenate((trace.slices.start_ns[low : low + 1], end[:-1]))
+    return _inferred((start, end), f"calls of {ends.function}")
+
+
+def _calls(trace: Trace) -> Markers | None:
+    """Steps that begin where one compiled function is called."""
+    calls = calls_of_functions(trace)
+    if calls is None:
+        return None
+    start = trace.slices.start_ns[calls.slice]
+    low, high = rows_of_track(trace.slices, int(trace.slices.track[calls.slice[0]]))
+    last = int((trace.slices.start_ns[low:high] + trace.slices.dur_ns[low:high]).max())
+    return _inferred((start, np.append(start[1:], last)), f"calls of {calls.function}")
 
 
 def _repeated(trace: Trace, activities: list[DeviceActivity]) -> Markers | None:
     found = repeated_steps(trace, activities)
-    if found is None:
-        return None
-    start, end = found
+    return None if found is None else _inferred(found, "repetition of the launches")
+
+
+def _inferred(bounds: tuple[I64, I64], source: str) -> Markers:
+    start, end = bounds
     return Markers(
         start=start,
         end=end,
         numbers=(None,) * start.size,
-        source="repetition of the launches",
+        source=source,
         inferred=True,
         slices=np.full(start.size, -1, np.int32),
     )
@@ -202,14 +223,7 @@ def _whole(trace: Trace) -> Markers:
     start = trace.slices.start_ns[busy]
     begin = int(start.min()) if start.size else 0
     end = int((start + trace.slices.dur_ns[busy]).max()) if start.size else 0
-    return Markers(
-        start=np.array([begin], np.int64),
-        end=np.array([end], np.int64),
-        numbers=(None,),
-        source=WHOLE,
-        inferred=True,
-        slices=np.array([-1], np.int32),
-    )
+    return _inferred((np.array([begin], np.int64), np.array([end], np.int64)), WHOLE)
 
 
 def _first_host_start(trace: Trace) -> int:

@@ -12,7 +12,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Protocol
 
-from .recorder import Recorder
+from .callbacks import NamedCallbacks
+from .recorder import Phase, Recorder
 from .steps import BATCH, CALL, OPTIMIZER
 
 MOST_HOOKS = 16
@@ -220,17 +221,22 @@ def _identity(fetches: Any) -> Hashable:
 
 
 def into_keras(recorder: Recorder, keras: Any) -> None:
-    """The ends of ``fit``'s batches, on every backend: with ``steps_per_execution`` several end together."""
+    """The ends of ``fit``'s batches, on every backend: with ``steps_per_execution`` several end together. While they
+    are recorded, so is what each callback takes."""
     lists: Any = keras.callbacks.CallbackList
     ends = lists.on_train_batch_end
     key = (keras.backend.backend(), "batch")
+    named_callbacks = NamedCallbacks(keras.callbacks.Callback)
+    recording = Phase.RECORDING
 
     @functools.wraps(ends)
     def ending(self: Any, *arguments: Any, **named: Any) -> None:
         ends(self, *arguments, **named)
         recorder.call(BATCH, key)
+        named_callbacks.follow(self, recording=recorder.phase is recording)
 
     _replace(recorder, lists, "on_train_batch_end", ending)
+    recorder.on_done.append(named_callbacks.clear)
 
 
 # --- all --------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@ where in the program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
@@ -11,6 +11,7 @@ from operator import or_
 import numpy as np
 
 from stepscope.analysis.accounting import Account, host_time
+from stepscope.analysis.callbacks import callbacks_in
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step
@@ -21,7 +22,8 @@ from stepscope.analysis.where import Where, parse_frame
 from stepscope.diagnosis.evidence import SHOWN, placed, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import Remedies, remedy
-from stepscope.limits import DISPATCH_GAP_NS, SEEN_ONCE_SHARE, TOLD_SHARE
+from stepscope.limits import DISPATCH_GAP_NS, PLACES_SHARE, SEEN_ONCE_SHARE, TOLD_SHARE
+from stepscope.names.callbacks import named_callback
 from stepscope.names.hosts import Giving, gives_ops, walks_modules
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped, used_codes
@@ -60,6 +62,8 @@ class HostWork:
     """Share of the time in walks over the modules of a model."""
     places: tuple[Place, ...]
     """Longest first; empty where the host thread shows nothing."""
+    callbacks: tuple[Place, ...]
+    """The callbacks of a training loop in which it passes, longest first."""
     library: Where | None
     """The function of a library that the user chose in which at least ``TOLD_SHARE`` of the time passes, where nothing
     of the user's runs inside it."""
@@ -69,6 +73,11 @@ class HostWork:
     def steps(self) -> int:
         """How many used steps hold some of it."""
         return len(self.in_steps)
+
+    @property
+    def named_callbacks(self) -> tuple[Place, ...]:
+        """The callbacks that are worth a name."""
+        return tuple(place for place in self.callbacks if place.share >= 1 - PLACES_SHARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +91,11 @@ class Stretches:
 
 
 def host_work(
-    facts: Facts, account: Account, cause: Category, but: iv.Intervals = iv.EMPTY
+    facts: Facts, account: Account, cause: Category, but: iv.Intervals = iv.EMPTY, least_ns: int = 0
 ) -> HostWork | None:
-    """What an account books to a cause, but for some time; None where it books nothing."""
-    return work_in(facts, account, cause, _less(_stretches(facts, account, cause), but))
+    """What an account books to a cause, but for some time, and for what is shorter without it; None where it books
+    nothing."""
+    return work_in(facts, account, cause, _less(_stretches(facts, account, cause), but, least_ns))
 
 
 def work_in(facts: Facts, account: Account, cause: Category, found: Stretches) -> HostWork | None:
@@ -98,6 +108,7 @@ def work_in(facts: Facts, account: Account, cause: Category, found: Stretches) -
     device = account.rows.device
     inside, weight = _sampled(facts, found)
     told, giving, walking = _told(facts)
+    places = find_places(facts.locator, inside, weight, own_names=True)
     return HostWork(
         cause=cause,
         device=device,
@@ -108,7 +119,8 @@ def work_in(facts: Facts, account: Account, cause: Category, found: Stretches) -
         told_share=_share(told, inside, weight),
         giving_share=_share(giving, inside, weight),
         walking_share=_share(walking, inside, weight),
-        places=find_places(facts.locator, inside, weight, own_names=True),
+        places=tuple(place for place in places if named_callback(place.where.annotation or "") is None),
+        callbacks=callbacks_in(facts.trace, facts.callbacks, inside, weight),
         library=_library(facts, inside, weight),
         evidence=_evidence(facts, found, device),
     )
@@ -136,6 +148,8 @@ def in_words(facts: Facts, work: HostWork, doing: str) -> str:
         f"{place.name} {format_ns(facts.per_step(place.ns))} ({format_share(place.share)})" for place in work.places
     ]
     text += f" Per step: {', '.join(listed)}." if listed else ""
+    called = [f"{place.name} {format_ns(facts.per_step(place.ns))}" for place in work.named_callbacks]
+    text += f" Callbacks: {', '.join(called)}." if called else ""
     inner = work.library
     return text + (f" Most of it passes in `{inner.function}` ({inner.file}:{inner.line})." if inner else "")
 
@@ -159,10 +173,12 @@ def _stretches(facts: Facts, account: Account, cause: Category) -> Stretches:
     return Stretches(start, end, busy_thread(facts.host, thread, start, end), between)
 
 
-def _less(found: Stretches, but: iv.Intervals) -> Stretches:
+def _less(found: Stretches, but: iv.Intervals, least_ns: int) -> Stretches:
     if not len(but[0]):
         return found
     start, end = iv.subtract((found.start, found.end), but)
+    long = end - start >= least_ns
+    start, end = start[long], end[long]
     of = np.searchsorted(found.start, start, "right") - 1
     return Stretches(start, end, found.track[of], found.between[of])
 
@@ -267,6 +283,10 @@ class Cause:
     """The share of the steps that hold it where it comes back; None for what belongs to every step by its nature."""
     holds: Callable[[Facts, HostWork], bool] = lambda facts, work: True
     """Whether it is a finding, however often it was seen."""
+    but: Callable[[Facts], iv.Intervals] = lambda facts: iv.EMPTY
+    """Time of the cause that is another's to tell."""
+    least_ns: int = 0
+    """What is shorter, once that is taken out, is no finding."""
 
 
 def cause_findings(facts: Facts, causes: Mapping[Category, Cause], *, rule: str) -> list[Finding]:
@@ -275,7 +295,7 @@ def cause_findings(facts: Facts, causes: Mapping[Category, Cause], *, rule: str)
         doubted(facts, made, work, cause.share)
         for account in facts.working
         for category, cause in causes.items()
-        if (work := host_work(facts, account, category)) is not None
+        if (work := host_work(facts, account, category, cause.but(facts), cause.least_ns)) is not None
         and cause.holds(facts, work)
         and is_seen(facts, work, cause.share)
         and (made := _of_cause(facts, cause, work, rule))
@@ -284,7 +304,8 @@ def cause_findings(facts: Facts, causes: Mapping[Category, Cause], *, rule: str)
 
 def _of_cause(facts: Facts, cause: Cause, work: HostWork, rule: str) -> Finding:
     why, fix = in_words(facts, work, cause.doing), remedy(cause.fix, facts.workload)
-    return host_finding(facts, {work.cause: work}, rule=rule, title=cause.title, why=why, fix=fix)
+    made = host_finding(facts, {work.cause: work}, rule=rule, title=cause.title, why=why, fix=fix)
+    return keeping(made, cause.but(facts))
 
 
 def host_finding(
@@ -303,9 +324,23 @@ def host_finding(
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=None if device is None else reduce(or_, (without_host_time(facts, cause) for cause in works)),
-        where=tuple(dict.fromkeys((*placed(place for work in works.values() for place in work.places), *libraries))),
+        where=tuple(dict.fromkeys((*placed(_named(works.values())), *libraries))),
         evidence=tuple(piece for work in works.values() for piece in work.evidence)[:SHOWN],
     )
+
+
+def keeping(finding: Finding, time: iv.Intervals) -> Finding:
+    """The finding, whose fix leaves the host's time of some stretches where it is."""
+    if finding.change is None or not len(time[0]):
+        return finding
+    kept = {track: iv.subtract(spans, time) for track, spans in finding.change.host.items()}
+    return replace(finding, change=replace(finding.change, host=kept))
+
+
+def _named(works: Iterable[HostWork]) -> Iterator[Place]:
+    for work in works:
+        yield from work.named_callbacks
+        yield from work.places
 
 
 def comes_back(facts: Facts, work: HostWork, share: float | None) -> bool:

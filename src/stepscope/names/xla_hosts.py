@@ -223,9 +223,9 @@ _FRAMES = tuple(_frame(*row) for row in (
     (_R.GRAPH_BUILD, "torch_xla", "dynamo_bridge", r"extract_(?:compiled_graph|graph_helper|internal)\w*"),
     (_R.GRAPH_BUILD, "tensorflow", "polymorphic_function|def_function", r"_initialize|get_concrete_function",
      r"_get_concrete_function_\w+"),
-    (_R.GRAPH_BUILD, "tensorflow", "tracing_compilation", r"trace_function|_maybe_define_function",
-     r"_create_concrete_function"),
-    (_R.GRAPH_BUILD, "tensorflow", "function", r"_maybe_define_function|_create_graph_function"),
+    # trace_function and _maybe_define_function look the function up, in every call: only what they call then traces.
+    (_R.GRAPH_BUILD, "tensorflow", "tracing_compilation", r"_create_concrete_function"),
+    (_R.GRAPH_BUILD, "tensorflow", "function", r"_create_graph_function"),
     (_R.GRAPH_BUILD, "tensorflow", "func_graph", r"func_graph_from_py_func"),
     (_R.FETCH, "tensorflow", "ops", r"numpy|_numpy|_numpy_internal"),
     (_R.INPUT, "tensorflow", "iterator_ops", r"__next__|_next_internal"),

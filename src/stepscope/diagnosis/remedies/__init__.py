@@ -35,6 +35,7 @@ from stepscope.diagnosis.remedies.fitting import (
 from stepscope.diagnosis.remedies.host import (
     ALLOCATIONS,
     ASK_ONCE,
+    CALLBACKS,
     CHECKPOINTS,
     CORES,
     GARBAGE,
@@ -64,6 +65,7 @@ __all__ = [
     "ALLOCATIONS",
     "AMD",
     "ASK_ONCE",
+    "CALLBACKS",
     "CAPTURES",
     "CHECKPOINTS",
     "CODE_LOADING",

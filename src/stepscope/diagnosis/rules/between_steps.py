@@ -5,7 +5,9 @@ or more of Python that launches nothing), ``gc`` or ``checkpoint_io``. One findi
 annotations in which the time passes, and whether it passes before a step's first launch or between its launches. What
 one step alone has is a finding from ``SEEN_ONCE_SHARE`` of it, and says that it was seen once. Of Python at least
 ``TOLD_SHARE`` must lie in recorded frames, or in annotations around nothing else; time in which the host shows nothing
-is no finding. Frames of PyTorch's own that give ops (modules, autograd,
+is no finding. What passes in callbacks of a training loop (called by the lists of callbacks of Keras, Hugging Face
+or Lightning, by their frames, or in the ranges that ``stepscope run`` puts around Keras's) is a finding of its own,
+which names each with file and line. Frames of PyTorch's own that give ops (modules, autograd,
 optimizers) do not count to it: where a device waits for them they are a finding of their own. Walks over the modules of
 a model give none, and have advice of their own from ``TOLD_SHARE`` on. Without a device all is
 the main thread's own time, and theirs is what computing takes.
@@ -15,13 +17,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from stepscope.analysis.callbacks import callback_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import Cause, HostWork, cause_findings
-from stepscope.diagnosis.remedies import ASK_ONCE, CHECKPOINTS, GARBAGE, GIVING_OPS, HOST_WORK
-from stepscope.limits import TOLD_SHARE
+from stepscope.diagnosis.remedies import ASK_ONCE, CALLBACKS, CHECKPOINTS, GARBAGE, GIVING_OPS, HOST_WORK
+from stepscope.limits import DISPATCH_GAP_NS, TOLD_SHARE
+from stepscope.trace import intervals as iv
 
 
 def _is_told(facts: Facts, work: HostWork) -> bool:
@@ -39,17 +43,38 @@ def _gives_ops(facts: Facts, work: HostWork) -> bool:
     return work.device is not None and work.giving_share >= TOLD_SHARE
 
 
+def _in_callbacks(facts: Facts) -> iv.Intervals:
+    """When a thread that launches was in a callback of a training loop."""
+    return callback_time(facts.trace, facts.callbacks, facts.launching_tracks)
+
+
+def _outside_callbacks(facts: Facts) -> iv.Intervals:
+    ends = facts.trace.slices.start_ns + facts.trace.slices.dur_ns
+    return iv.complement(_in_callbacks(facts), int(facts.trace.slices.start_ns.min()), int(ends.max()))
+
+
 _CAUSES = {
     Category.PYTHON: Cause(
         title="Steps wait for Python code that launches nothing",
         doing="Python code runs that launches nothing",
         fix=HOST_WORK,
         holds=_is_told,
+        but=_in_callbacks,
+        least_ns=DISPATCH_GAP_NS,
     ),
     Category.GC: Cause(title="Steps wait for Python's garbage collector", doing="Python collects garbage", fix=GARBAGE),
     Category.CHECKPOINT_IO: Cause(
         title="Steps wait for checkpoints", doing="a checkpoint is read or written", fix=CHECKPOINTS
     ),
+}
+
+_CALLING = {
+    Category.PYTHON: Cause(
+        title="Steps wait for callbacks of the training loop",
+        doing="callbacks of the training loop run",
+        fix=CALLBACKS,
+        but=_outside_callbacks,
+    )
 }
 
 _WALKING = {
@@ -58,6 +83,8 @@ _WALKING = {
         doing="Python walks over the modules of the model and launches nothing",
         fix=ASK_ONCE,
         holds=_walks,
+        but=_in_callbacks,
+        least_ns=DISPATCH_GAP_NS,
     )
 }
 
@@ -67,13 +94,16 @@ _PYTORCHS = {
         doing="PyTorch's own Python code prepares the next launch",
         fix=GIVING_OPS,
         holds=_gives_ops,
+        but=_in_callbacks,
+        least_ns=DISPATCH_GAP_NS,
     )
 }
 
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
-    found = [each for causes in (_CAUSES, _WALKING) for each in cause_findings(facts, causes, rule="between_steps")]
+    sets = _CAUSES, _CALLING, _WALKING
+    found = [each for causes in sets for each in cause_findings(facts, causes, rule="between_steps")]
     slowed = capture_slows_host(facts)
     return found + [
         replace(each, confidence="low", why=f"{each.why} How much of it is the recording of {slowed} is not known.")

@@ -18,7 +18,16 @@ from stepscope.analysis.once import Once
 from stepscope.analysis.xla import Compilation
 from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.host_work import HostWork, comes_back, doubted, host_finding, host_work, in_words, is_seen
+from stepscope.diagnosis.host_work import (
+    HostWork,
+    comes_back,
+    doubted,
+    host_finding,
+    host_work,
+    in_words,
+    is_seen,
+    keeping,
+)
 from stepscope.diagnosis.remedies import JAX, RECOMPILED, TENSORFLOW, remedy
 from stepscope.limits import RECURS_SHARE
 from stepscope.trace import intervals as iv
@@ -58,10 +67,7 @@ def _finding(facts: Facts, works: dict[Category, HostWork]) -> Finding:
         why=_why(facts, works),
         fix=remedy(RECOMPILED, facts.workload),
     )
-    if made.change is not None:
-        told = _told_elsewhere(facts)
-        kept = {track: iv.subtract(spans, told) for track, spans in made.change.host.items()}
-        made = replace(made, change=replace(made.change, host=kept))
+    made = keeping(made, _told_elsewhere(facts))
     called = [facts.locator.where(c.slice) for c in sorted(_compilations(facts), key=lambda c: -c.ns)[:SHOWN]]
     return replace(made, where=tuple(dict.fromkeys(w for w in (*called, *made.where) if w))[:SHOWN])
 
