@@ -127,6 +127,10 @@ UNMATCHED_SHARE: Final = 0.05
 """More ops without launch, or launches without op, than this inside the profile: it was sampled or filtered, or does
 not record the launches of some ops."""
 
+RUN_SHARED_NODES: Final = 0.5
+"""Runs of a session that share so much of their nodes are runs of one kind: one that also writes a summary is a step
+too, one that fills a queue is none."""
+
 CORRELATION_HOLE: Final = 64
 """Neighbouring correlation ids further apart than this have calls taken out between them: in the eight
 unfiltered CUDA traces at hand Kineto's own omissions leave at most 57, but for one-time initialisation."""

@@ -25,7 +25,7 @@ LEAST_NS = 20_000_000
 def the_finding(path: Path) -> Finding:
     profile = stepscope.open(path)
     assert len(profile.facts.used) >= 4
-    (finding,) = (each for each in profile.findings if each.title == "Steps wait for callbacks of the training loop")
+    (finding,) = (each for each in profile.findings if each.title == "Steps wait for callbacks")
     # Sleeping takes as long as asked for, and somewhat longer on a busy machine.
     assert LEAST_NS <= finding.cost_ns_per_step <= 2 * LEAST_NS
     return finding

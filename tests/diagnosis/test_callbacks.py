@@ -15,7 +15,7 @@ from tests.readers.xplane_files import read
 
 SLOW_US = 20_000
 MS = 1_000_000
-TITLE = "Steps wait for callbacks of the training loop"
+TITLE = "Steps wait for callbacks"
 
 
 def of(data: bytes) -> Diagnosis:

@@ -131,6 +131,11 @@ def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account 
     bounds = np.append(markers.start, max(int(markers.end[-1]), int(ends.max())))
     phases: list[str] = ["step"] * len(markers)
     steps: list[int | None] = [*range(len(markers))]
+    for at, paused in enumerate(np.flatnonzero(markers.gap_after).tolist()):
+        behind = paused + at + 1
+        bounds = np.insert(bounds, behind, markers.end[paused])
+        phases.insert(behind, "gap")
+        steps.insert(behind, None)
     if bounds[-1] > markers.end[-1]:
         bounds = np.insert(bounds, -1, markers.end[-1])
         phases, steps = [*phases, "after"], [*steps, None]

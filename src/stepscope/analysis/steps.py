@@ -12,7 +12,14 @@ from stepscope.analysis.functions_called import calls_of_functions
 from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.analysis.repeated import repeated_steps
 from stepscope.limits import CYCLE_GAP_STEPS, START_UP_LEADS
-from stepscope.names.hosts import RANK_MODULES, RANK_STEP_NUM, RANK_STEP_NUM_ALONE, RANK_TPU_STEPS, step_marker
+from stepscope.names.hosts import (
+    RANK_MODULES,
+    RANK_SESSION_RUNS,
+    RANK_STEP_NUM,
+    RANK_STEP_NUM_ALONE,
+    RANK_TPU_STEPS,
+    step_marker,
+)
 from stepscope.trace import intervals as iv
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, MarkerSource, TrackKind
@@ -35,6 +42,8 @@ class Markers:
     """The marker's slice, -1 for inferred steps."""
     on_device: bool = False
     """Whether the marks lie on a device's own line: they say when ops ran, not when they were launched."""
+    apart: bool = False
+    """Whether nothing is recorded between two steps: none may follow the other at once."""
     start_up_ns: int = 0
     """How much later the first step begins than its marker, as devices were set up until then."""
 
@@ -44,7 +53,8 @@ class Markers:
 
     @property
     def gap_after(self) -> Bools:
-        """After which steps the profiler paused: the numbers jump and the pause is at least a step long."""
+        """After which steps the profiler paused: the numbers jump, or cannot tell, and the pause is at least a step
+        long."""
         paused = np.zeros(len(self), np.bool_)
         if len(self) < 2:
             return paused
@@ -52,7 +62,7 @@ class Markers:
         for k in range(len(self) - 1):
             here, following = self.numbers[k], self.numbers[k + 1]
             jumps = here is not None and following is not None and following != here + 1
-            paused[k] = jumps and self.start[k + 1] - self.end[k] >= CYCLE_GAP_STEPS * median
+            paused[k] = (jumps or self.apart) and self.start[k + 1] - self.end[k] >= CYCLE_GAP_STEPS * median
         return paused
 
 
@@ -153,6 +163,7 @@ def _from_slices(trace: Trace, found: list[tuple[int, int | None]]) -> Markers:
         inferred=False,
         slices=rows,
         on_device=bool(trace.tracks.kind[trace.slices.track[rows[0]]] == TrackKind.DEVICE_LINE),
+        apart=(named := step_marker(trace.name_of(int(rows[0])))) is not None and named.rank == RANK_SESSION_RUNS,
     )
 
 

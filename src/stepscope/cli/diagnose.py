@@ -110,9 +110,12 @@ def diagnose(
     if form == "html" and out is None:
         raise UsageError("--format html writes a file: name it with -o report.html")
     from stepscope.comparison import budgets
+    from stepscope.readers.find import joined
+    from stepscope.readers.joined import parts_of
 
     held = [budgets.parse(text) for text in conditions] or budgets.of_project(Path.cwd(), changes=False)
     sources, skipped, statuses = _found(paths, verbose=verbose)
+    sources = [part for one in sources for part in parts_of(one)] if of_ranks["separately"] else joined(sources)
     rank, scheduler = of_ranks["rank"], of_ranks["scheduler"]
     job = None if of_ranks["separately"] else ranks(sources, of_ranks["rank_pattern"], rank, skipped)
     if rank is not None:
@@ -120,7 +123,8 @@ def diagnose(
     if scheduler is not None and job is None:
         raise UsageError(NO_JOB)
     wanted = _wanted(sources, job, paths, scheduler)
-    if form == "json" and (len(wanted) > 1 or (len(paths) > 1 and job is None)):
+    whole = job is not None or (len(sources) == 1 and len(parts_of(sources[0])) == len(paths))
+    if form == "json" and (len(wanted) > 1 or (len(paths) > 1 and not whole)):
         raise UsageError("--format json is one document of one profile or of one job's ranks: these are neither")
     outcomes: list[Outcome] = []
     writes = _html if form == "html" else partial(_text, form=form, verbose=verbose)

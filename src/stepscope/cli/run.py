@@ -229,17 +229,19 @@ def _diagnosed(recorded: list[Recording]) -> None:
     """The diagnosis of all ranks together, on stderr; of the first process where they are no ranks of one job."""
     from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
     from stepscope.cli.pages import runs_of
+    from stepscope.readers.find import joined
+    from stepscope.readers.joined import beside
     from stepscope.readers.source import Source
     from stepscope.report import terminal
     from stepscope.web.assemble import html_file
 
     first, *others = recorded
-    # TensorFlow 1 leaves a profile per step: the last is no start-up.
-    path = first.profiles[-1]
-    ranks = pipeline.ranks_of([Source(each.profiles[-1]) for each in recorded]) if others else None
-    read = pipeline.open_profile(path) if ranks is None else pipeline.read_ranks(ranks)
+    # TensorFlow 1 leaves a profile per step, which are one; of several windows the last is no start-up.
+    source, *rest = [joined([Source(path) for path in each.profiles])[-1] for each in recorded]
+    ranks = pipeline.ranks_of([source, *rest]) if others else None
+    read = pipeline.read(source) if ranks is None else pipeline.read_ranks(ranks)
     sys.stderr.write(terminal.render(read.document(), width=_WIDTH, color=False, verbose=False))
-    page = path.with_name(f"{path.name}.html")
+    page = beside(source.path, ".html")
     if ranks is not None:
         folder = first.manifest.parent.absolute()
         page = folder / f"{folder.name}.{first.facts['started_ns']}.html"  # A later run's stands beside it.

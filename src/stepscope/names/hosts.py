@@ -302,6 +302,8 @@ RANK_STEP_NUM_ALONE = 6
 """Ranges with the argument ``step_num`` alone (Keras)."""
 RANK_TPU_STEPS = 9
 """The Steps line of a TPU: a line's name tells it."""
+RANK_SESSION_RUNS = 12
+"""Runs of a TensorFlow 1 session: nothing was recorded between two of them."""
 RANK_MODULES = 15
 """The module on a device's XLA Modules line that takes most of its time."""
 
@@ -317,6 +319,7 @@ STEP_SOURCES = tuple(StepSource(rank, title, re.compile(f"{form}$"), ends) for r
     (8, "numbered steps", rf"(?:[Ss]tep|[Ii]ter(?:ation)?|[Bb]atch)[ _#:=]{{0,3}}{_N}", False),
     (10, "vLLM iterations", r"execute_(?:\d+_)?(?:context|generation|new|model)(?:[_(].*)?", False),
     (11, "SGLang iterations", r"step\[[A-Z_]+(?: .*)?\]", False),
+    (RANK_SESSION_RUNS, "TensorFlow session runs", rf"tf\.Session\.run#{_N}", False),
     (20, "optimizer steps", r"Optimizer\.step#\w+\.step", True),
 ))
 """Preferred first. One source is chosen per trace; ranges of others are annotations."""

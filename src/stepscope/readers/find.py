@@ -11,14 +11,15 @@ import glob
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from stepscope.errors import InputError
-from stepscope.readers import archive, foreign, registry, remote
+from stepscope.readers import archive, foreign, registry, remote, step_stats
 from stepscope.readers.folders import MOST_ENTRIES, File, Scan, Skipped, refused
+from stepscope.readers.joined import join
 from stepscope.readers.source import Source
 
 MOST_PROFILES = 16
@@ -66,6 +67,11 @@ def find(path: str, most: int = MOST_PROFILES) -> Found:
     if os.path.isdir(place) or (archive.is_archive(place) and len(archive.read(place).members) > 1):
         return _profiles(path, Scan.of([place], most), most)
     return Found((Source(path),))
+
+
+def joined(sources: Sequence[Source]) -> list[Source]:
+    """The sources, of which the runs of one TensorFlow 1 job are one."""
+    return join(sources, step_stats.recognise)
 
 
 def first(found: Found, path: str, most: int = MOST_PROFILES) -> Found:
@@ -131,7 +137,8 @@ def _profiles(root: str, scan: Scan, most: int) -> Found:
     notes = [f"{root}: {_cut_short(scan)}"] if scan.cut_short else []
     candidates = _newest(_one_per_capture(candidates, notes), skipped, notes)
     candidates.sort(key=lambda one: natural(one.path))
-    return first(Found(tuple(one.source for one in candidates), tuple(skipped), tuple(notes)), root, most)
+    sources = joined([one.source for one in candidates])
+    return first(Found(tuple(sources), tuple(skipped), tuple(notes)), root, most)
 
 
 def _remote(url: str, most: int) -> Found:

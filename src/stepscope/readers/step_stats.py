@@ -3,7 +3,8 @@
 Supported: messages of any TensorFlow 1 and 2, with times in nanoseconds where they have them and in microseconds where
 not; rows of CPUs, GPUs and their streams, of threads and synchronisation; memory, outputs and placement. Not read: the
 graphs that may lie beside them. Field numbers are those of tensorflow/core/framework/step_stats.proto, its neighbours
-and tensorflow/core/protobuf/config.proto. A file cut at any byte gives its whole executions.
+and tensorflow/core/protobuf/config.proto. A file cut at any byte gives its whole executions. Files of several runs of
+one job become one trace, with a step per run (``tf_runs.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from stepscope.errors import InputError
 from stepscope.names.tf_graph import RowKind, parse_label, parse_row
 from stepscope.readers import foreign
 from stepscope.readers.inflate import Fault
+from stepscope.readers.joined import parts_of
 from stepscope.readers.protobuf import Children, Spans, children, decode, numbers, texts
 from stepscope.readers.scan.damage import TEXTS
 from stepscope.readers.source import Source
@@ -25,6 +27,7 @@ from stepscope.readers.tf_fields import NODE, named
 from stepscope.readers.tf_graph import graph_trace
 from stepscope.readers.tf_recording import Allocations, Executions, Outputs, Recording
 from stepscope.readers.tf_relations import timeline_lanes
+from stepscope.readers.tf_runs import together
 from stepscope.readers.tf_tensors import dtype_text, shape_text
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools
@@ -62,14 +65,16 @@ def _levels(head: bytes) -> int | None:
 
 def read(source: Source, progress: Callable[[int, int], None] | None = None) -> Trace:
     """Read a profile. Raises InputError where it holds no usable execution."""
-    data, fault = source.data()
-    levels = _levels(bytes(data[:64]))
-    if levels is None:
-        raise InputError(f"{source.path}: does not begin like TensorFlow's StepStats or RunMetadata; {foreign.ASK}")
-    try:
-        trace = _File(data, levels).trace(fault)
-    except _DustError as dust:
-        raise InputError(f"{source.path}: {dust}") from None
+    builder, parts, losses, before = TraceBuilder(), [], [], 0
+    for part in parts_of(source):
+        recording, of_part, whole_us, length = _read(part, builder, before)
+        parts.append((recording, whole_us))
+        losses += of_part
+        before += length
+    recording, losses = together([recording for recording, _ in parts], losses)
+    events = len(recording.executions) + sum(loss.lost_events for loss in losses)
+    info = Info(FORMAT, resolution_ns=1000 if any(whole_us for _, whole_us in parts) else 1)
+    trace = graph_trace(builder, recording, info, Completeness(events, {}, tuple(losses)))
     if len(trace.slices) == 0:
         raise foreign.empty(source.path, trace.completeness.losses)
     if progress:
@@ -77,12 +82,31 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
     return trace
 
 
+def _read(source: Source, builder: TraceBuilder, before: int) -> tuple[Recording, list[Loss], bool, int]:
+    """One file, whose offsets count from ``before``: what it recorded, what of it was lost, whether any of its times is
+    in whole microseconds only, and its length."""
+    data, fault = source.data()
+    levels = _levels(bytes(data[:64]))
+    if levels is None:
+        raise InputError(f"{source.path}: does not begin like TensorFlow's StepStats or RunMetadata; {foreign.ASK}")
+    try:
+        return (*_File(data, levels, builder, before).recording(fault), len(data))
+    except _DustError as dust:
+        raise InputError(f"{source.path}: {dust}") from None
+
+
 def arguments(source: Source, offsets: Sequence[int]) -> list[dict[str, Any]]:
     """All fields of the executions at ``offsets`` (as in ``slices.offset``), by name; ``{}`` for none."""
-    data, _ = source.data()
-    nodes = _File(data, _levels(bytes(data[:64])) or 2).nodes
-    place = dict(zip(nodes.start.tolist(), nodes.end.tolist(), strict=True))
-    return [named(bytes(data[at : place[at]]), NODE) if at in place else {} for at in map(int, offsets)]
+    found: dict[int, dict[str, Any]] = {}
+    before = 0
+    for part in parts_of(source):
+        data, _ = part.data()
+        nodes = _File(data, _levels(bytes(data[:64])) or 2, TraceBuilder()).nodes
+        place = dict(zip(nodes.start.tolist(), nodes.end.tolist(), strict=True))
+        known = [at for at in map(int, offsets) if at - before in place]
+        found |= {at: named(bytes(data[at - before : place[at - before]]), NODE) for at in known}
+        before += len(data)
+    return [found.get(at, {}) for at in map(int, offsets)]
 
 
 class _DustError(Exception):
@@ -92,8 +116,8 @@ class _DustError(Exception):
 class _File:
     """The messages of one file, and what of them could not be read."""
 
-    def __init__(self, data: U8, levels: int) -> None:
-        self.data, self.builder = data, TraceBuilder()
+    def __init__(self, data: U8, levels: int, builder: TraceBuilder, before: int = 0) -> None:
+        self.data, self.builder, self.before = data, builder, before
         self._damage: list[tuple[int, int, int]] = []
         stats = Spans.whole(data)
         if levels == 3:
@@ -107,8 +131,8 @@ class _File:
         self.names = [name or "" for name in decode(data, texts(data, self.devices, 1))]
         self.kinds = [parse_row(name).kind for name in self.names]
 
-    def trace(self, fault: Fault | None) -> Trace:
-        """The trace of the file."""
+    def recording(self, fault: Fault | None) -> tuple[Recording, list[Loss], bool]:
+        """What the file recorded, what of it was lost, and whether any of its times is in whole microseconds only."""
         labels, label = _distinct(decode(self.data, texts(self.data, self.nodes, 8)))
         executions, whole_us = self._executions(labels, label)
         recording = Recording(
@@ -117,9 +141,7 @@ class _File:
         losses = self._losses()
         if fault is not None:
             losses.append(Loss(fault.code, 1, TEXTS[fault.code], fault.offset, 0, fault.lost_bytes, damaged=True))
-        events = len(executions) + sum(loss.lost_events for loss in losses)
-        info = Info(FORMAT, resolution_ns=1000 if whole_us else 1)
-        return graph_trace(self.builder, recording, info, Completeness(events, {}, tuple(losses)))
+        return recording, losses, whole_us
 
     # --- damage ---------------------------------------------------------------------------------------------------
 
@@ -176,7 +198,7 @@ class _File:
             scheduled_ns=scheduled,
             op_start_ns=op_start,
             op_end_ns=op_end,
-            offset=self.nodes.start,
+            offset=self.nodes.start + self.before,
         )
         return found, whole_us
 

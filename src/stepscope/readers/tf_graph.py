@@ -165,14 +165,23 @@ class _Conversion:
         kind[nodes[np.isin(name[nodes], passive)]] = t.Kind.OTHER
         kind[self.device.ops] = self.device.kind
         name[self.device.ops] = self.device.codes(self.builder, lambda a: a.name)
+        track, start, end, named = self._steps()
         self.builder.slices(
-            track=self.track_of[kept],
-            start_ns=runs.start_ns[kept] - self.origin,
-            dur_ns=runs.dur_ns[kept],
-            name=name[kept],
-            kind=kind[kept],
-            offset=runs.offset[kept],
+            track=np.append(self.track_of[kept], track),
+            start_ns=np.append(runs.start_ns[kept], start) - self.origin,
+            dur_ns=np.append(runs.dur_ns[kept], end - start),
+            name=np.append(name[kept], named),
+            kind=np.append(kind[kept], np.full(named.size, t.Kind.STEP, np.uint8)),
+            offset=np.append(runs.offset[kept], np.full(named.size, t.NULL, np.int64)),
         )
+
+    def _steps(self) -> tuple[t.I32, t.I64, t.I64, t.I32]:
+        """Track, start, end and name of the runs that are steps, on a track of their own: no thread ran all of one."""
+        steps = np.array(self.recording.steps if self.kept.size else (), np.int64).reshape(-1, 2)
+        place = "runs of the session"
+        track = self.builder.track(t.TrackKind.HOST_THREAD, place, None, label=place) if len(steps) else 0
+        names = [self.builder.text(f"tf.Session.run#{number}") for number in range(len(steps))]
+        return np.full(len(steps), track, np.int32), steps[:, 0], steps[:, 1], np.array(names, np.int32)
 
     def _device_ops(self) -> None:
         """Kernels, copies and memsets, each launched by an execution of the node that it names."""

@@ -92,3 +92,5 @@ class Recording:
     knows_threads: bool = True
     """Whether the lanes of host ranges and calls are threads."""
     readings: Readings | None = None
+    steps: Sequence[tuple[int, int]] = ()
+    """Starts and ends of the runs that are steps, where several were recorded."""

@@ -53,23 +53,23 @@ Log every N steps, in a closure that runs beside the next step:
     None: "Run it every N steps, or in a thread while the device works.",
 }
 
-_EVERY_SO_OFTEN = """\
-Do the work of the callback every N batches, or once per epoch, and leave metrics on the device until then:
-    def on_train_batch_end(self, batch, logs=None):
-        if batch % 100 == 0:
-            ..."""
-_KERAS_SETTINGS = """\
+CALLBACKS: Remedies = {
+    TENSORFLOW: (
+        """\
+Do the work of the callback every N batches, and leave metrics on the device until then:
+    if batch % 100 == 0:
+        ...""",
+        Part(
+            """\
 Or let several steps run between two calls of all callbacks, and write summaries every N of them:
     model.compile(..., steps_per_execution=10)
-    keras.callbacks.TensorBoard(update_freq=100)"""
-
-CALLBACKS: Remedies = {
-    PYTORCH: """\
-Do the work of the callback every N steps (`if step % 100 == 0:`), or once per epoch, and leave metrics on the device
-until then; what writes files or sends messages can run in a thread while the device works.""",
-    JAX: (_EVERY_SO_OFTEN, _KERAS_SETTINGS),
-    TENSORFLOW: (_EVERY_SO_OFTEN, Part(_KERAS_SETTINGS, since=(2, 4))),
-    None: _EVERY_SO_OFTEN,
+    keras.callbacks.TensorBoard(update_freq=100)""",
+            since=(2, 4),
+        ),
+    ),
+    None: """\
+Do the work of the callback every N steps (`if step % 100 == 0:`), and leave metrics on the device until then; what
+writes files or sends messages can run in a thread while the device works.""",
 }
 
 ASK_ONCE: Remedies = {

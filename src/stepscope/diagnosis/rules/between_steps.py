@@ -70,8 +70,8 @@ _CAUSES = {
 
 _CALLING = {
     Category.PYTHON: Cause(
-        title="Steps wait for callbacks of the training loop",
-        doing="callbacks of the training loop run",
+        title="Steps wait for callbacks",
+        doing="callbacks run",
         fix=CALLBACKS,
         but=_outside_callbacks,
     )
