@@ -137,20 +137,26 @@ class TfGpuJob:
         details = f"kind_src:{ends[0]} kind_dst:{ends[1]} size:{size} dest:{device} async:{int(not blocks)}"
         self.launch(kind, us, {"memcpy_details": details, **({"tf_op": op} if op else {})}, device, stream, blocks)
 
-    def launch(
-        self, name: str, us: int, stats: dict[str, Any], device: int = 0, stream: int = 20, blocks: bool = False
-    ) -> None:
-        """A call that launches work of a stream."""
+    def launch(self, name: str, us: int, stats: dict[str, Any], device: int = 0, stream: int = 20, blocks: bool = False,
+               behind: int | None = None) -> None:  # fmt: skip
+        """A call that launches work of a stream, which begins ``behind`` what another stream has to do."""
         self._correlation += 1
         number = {"correlation_id": Unsigned(self._correlation)}
-        place = device, stream
+        place, free = (device, stream), self._free.get((device, stream if behind is None else behind), 0)
         with self.range(name, **number):
             self.spend(CALL)
-            begin = max(self.now + LATENCY, self._free.get(place, 0) + 1)
+            begin = max(self.now + LATENCY, self._free.get(place, 0) + 1, free + 1)
             self._free[place] = begin + us
             if blocks:
                 self.now = begin + us + 2
         self._streams.setdefault(place, []).append(_Written(begin, us, name, {**number, **stats}))
+
+    def reduce(self, us: int, op: str = "CollectiveReduceV2:CollectiveReduceV2", device: int = 0, stream: int = 30,
+               behind: int = 20) -> None:  # fmt: skip
+        """A collective of the gradients, which NCCL's thread launches on a stream of its own."""
+        stats = {"kernel_details": "regs:96 static_shared:0 dynamic_shared:0 grid:2,1,1 block:512,1,1", "tf_op": op}
+        with self.on("nccl_kernel_launch", 5):
+            self.launch("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", us, stats, device, stream, behind=behind)
 
     def synchronize(self, device: int = 0, stream: int = 20, call: str = "cuStreamSynchronize") -> None:
         """The host waits until a stream has nothing left to do."""
@@ -159,7 +165,8 @@ class TfGpuJob:
             self.now = max(self.now, self._free.get((device, stream), 0)) + 2
 
     def wait_for_event(self, device: int = 0, stream: int = 20) -> None:
-        """The graph goes on when a stream is done, which a thread that asks the device finds out: no call shows it."""
+        """Between two tasks: the graph goes on when a stream is done, which a thread that polls the device finds out. No
+        call shows it."""
         self.now = max(self.now, self._free.get((device, stream), 0)) + 5
 
     # The file

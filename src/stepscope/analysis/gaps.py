@@ -112,6 +112,7 @@ def gap_sources(facts: Facts, activity: DeviceActivity, account: Account, chosen
     chosen = np.arange(len(gaps)) if chosen is None else chosen
     thread = gaps.thread[chosen]
     threads = np.where(thread >= 0, thread, facts.host.main).astype(np.int32)
+    threads = facts.host.busiest(threads, gaps.start[chosen], gaps.end[chosen])
     doing = _doing(facts.trace, threads, gaps.start[chosen], gaps.end[chosen])
     source = np.where(doing >= 0, doing, activity.call[gaps.cause_op[chosen]]).astype(np.int32)
     rows = np.flatnonzero(np.isin(idle.blame.gap, chosen))

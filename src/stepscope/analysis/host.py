@@ -8,6 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from stepscope.analysis.categories import Category
+from stepscope.analysis.executors import Executors, find_executors
 from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
@@ -82,7 +83,9 @@ class HostActivity:
     waits: Waits
     once: OneTimeWork
     pool: tuple[int, ...] = ()
-    """Tracks that hold nodes of a graph: lanes of one pool of threads, so that what one does all do."""
+    """Tracks among which the work of a step moves, so that what one does all do: lanes that hold nodes of a graph; the
+    main thread and the executors that run graphs for it."""
+    executors: Executors | None = None
     _sets: dict[tuple[int, Category], iv.Intervals] = field(default_factory=dict)
 
     def time(self, track: int, cause: Category) -> iv.Intervals:
@@ -107,9 +110,16 @@ class HostActivity:
         return iv.subtract(covered, self._computing()) if cause is Category.INPUT else covered
 
     def _computing(self) -> iv.Intervals:
-        slices = self.trace.slices
-        working = np.isin(slices.kind, (Kind.HOST_OP, Kind.RUNTIME_CALL)) & (self.causes != Category.INPUT.code)
-        return self._cover(0, working & np.isin(slices.track, self.pool))
+        found = []
+        for member in self.pool:
+            low, kinds, causes = self._of_track(member)
+            working = self._cover(low, np.isin(kinds, (Kind.HOST_OP, Kind.RUNTIME_CALL)))
+            found.append(iv.subtract(self.alone(member, working), self._cover(low, causes == Category.INPUT.code)))
+        return iv.joined(found)
+
+    def alone(self, track: int, spans: iv.Intervals) -> iv.Intervals:
+        """Time of a thread but for what the main one spends waiting for executors, whatever range is around it."""
+        return iv.subtract(spans, self.executors.waits) if self.executors and track == self.main else spans
 
     def _of_thread(self, track: int, cause: Category) -> iv.Intervals:
         low, kinds, causes = self._of_track(track)
@@ -129,6 +139,8 @@ class HostActivity:
             parts = self._cover(low, chosen & ~wraps), iv.subtract(self._cover(low, chosen & wraps), explained)
             return iv.union(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         covered = self._cover(low, chosen)
+        if cause is Category.PYTHON:
+            return self.alone(track, covered)
         if cause is Category.COMPILE:
             return iv.joined([covered, self._overhead(cause), self.once.spans(track=track)])
         return iv.joined([covered, self._overhead(cause)]) if cause is Category.PROFILER else covered
@@ -153,15 +165,29 @@ class HostActivity:
         frames = Kind.PYTHON_FRAME, Kind.MODULE
         return iv.joined([self._cover(low, ~np.isin(kinds, frames)) for low, kinds in of_tracks])
 
+    def busiest(self, tracks: I32, start: I64, end: I64) -> I32:
+        """Threads of stretches: of executors' and of the one that they work for, the one that did most in each."""
+        if self.executors is None:
+            return tracks
+        members = np.array(self.pool, np.int32)
+        worked = np.stack([iv.covered_between(self._dispatching(member), start, end) for member in self.pool])
+        most = members[worked.argmax(0)]
+        own = (worked * (members[:, None] == tracks)).sum(0)
+        return np.where(np.isin(tracks, members) & (own < worked.max(0)), most, tracks).astype(np.int32)
+
     def _of_track(self, track: int) -> tuple[int, U8, U8]:
         slices = self.trace.slices
         low, high = rows_of_track(slices, track)
-        return low, slices.kind[low:high], self.causes[low:high]
+        kinds, causes = slices.kind[low:high], self.causes[low:high]
+        if self.executors is None:
+            return low, kinds, causes
+        ahead = self.executors.ahead[low:high]
+        return low, np.where(ahead, np.uint8(Kind.OTHER), kinds), np.where(ahead, np.uint8(NO_CAUSE), causes)
 
     def _dispatching(self, track: int) -> iv.Intervals:
         low, kinds, causes = self._of_track(track)
         named = np.isin(causes, (Category.INPUT.code, Category.LAUNCH.code))
-        return self._cover(low, np.isin(kinds, (*_CALL_KINDS, Kind.HOST_OP)) | named)
+        return self.alone(track, self._cover(low, np.isin(kinds, (*_CALL_KINDS, Kind.HOST_OP)) | named))
 
     def _cover(self, low: int, chosen: Bools) -> iv.Intervals:
         rows = low + np.flatnonzero(chosen)
@@ -180,10 +206,12 @@ def host_activity(trace: Trace, markers: I32, once: OneTimeWork) -> HostActivity
     ``once`` is the work that is done once."""
     pool = _pool(trace)
     main = main_thread(trace, pool)
+    executors = None if pool else find_executors(trace, main)
+    pool = pool if executors is None else (main, *executors.tracks)
     roles = _xla_roles(trace)
     causes = _causes(trace, roles, once)
     waits = _waits(trace, roles, main)
-    return HostActivity(trace, main, _backward_threads(trace, main), markers, causes, roles, waits, once, pool)
+    return HostActivity(trace, main, _backward_threads(trace, main), markers, causes, roles, waits, once, pool, executors)
 
 
 def _pool(trace: Trace) -> tuple[int, ...]:

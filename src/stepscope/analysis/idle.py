@@ -238,7 +238,7 @@ def _blame_waits(
     A wait destroys at most the lead the host would have gained in the time it was blocked while the device worked;
     each nanosecond of that is spent once.
     """
-    threads = [*np.unique(gaps.thread[gaps.thread >= 0]).tolist(), host.main]
+    threads = [*np.unique(gaps.thread[gaps.thread >= 0]).tolist(), *host.loop]
     chosen = np.flatnonzero(np.isin(host.waits.track, threads))
     chosen = chosen[np.argsort(host.waits.start[chosen], kind="stable")]
     start, end = host.waits.start[chosen], host.waits.end[chosen]

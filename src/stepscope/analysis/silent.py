@@ -123,8 +123,9 @@ def _spans(trace: Trace, host: HostActivity, calls: I32) -> tuple[tuple[int, iv.
 
 
 def busy_thread(host: HostActivity, thread: I32, start: I64, end: I64) -> I32:
-    """The launching thread of each stretch where it did something, else the main one, which hands it work."""
-    track = np.where(thread >= 0, thread, host.main).astype(np.int32)
+    """The launching thread of each stretch where it did something, else the main one, which hands it work; of
+    executors the one that did most."""
+    track = host.busiest(np.where(thread >= 0, thread, host.main).astype(np.int32), start, end)
     for other in np.unique(track[track != host.main]).tolist():
         mine = np.flatnonzero(track == other)
         active = iv.covered_between(host.active(other), start[mine], end[mine])

@@ -231,7 +231,7 @@ def _awaited_ops(facts: Facts, end: I64) -> list[I64]:
 
 def _lines(facts: Facts, calls: I32) -> tuple[tuple[int, ...], ...]:
     slices, host = facts.trace.slices, facts.host
-    main = (host.main, *host.backward)
+    main = (host.main, *dict.fromkeys(t for t in (*host.backward, *host.loop) if t != host.main))
     others = np.unique(np.concatenate((slices.track[calls], host.waits.track)))
     return (main, *((int(track),) for track in others.tolist() if track not in main))
 
@@ -303,7 +303,8 @@ def _silent_waits(facts: Facts, ops: Ops, calls: I32, launch: I64, lines: I32) -
     slices = facts.trace.slices
     on_line = (facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD) & (lines[slices.track] == 0)
     rows = np.flatnonzero(on_line & (np.isin(slices.kind, _SHOWN) | (facts.host.causes != NO_CAUSE)))
-    covered = iv.union(slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows])
+    start, end, track = slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows], slices.track[rows]
+    covered = iv.joined(facts.host.alone(of, iv.union(start[track == of], end[track == of])) for of in np.unique(track))
     if not len(covered[0]):
         return iv.EMPTY
     start, end = covered[1][:-1], covered[0][1:]
