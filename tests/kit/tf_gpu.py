@@ -156,7 +156,7 @@ class TfGpuJob:
         """A collective of the gradients, which NCCL's thread launches on a stream of its own."""
         stats = {"kernel_details": "regs:96 static_shared:0 dynamic_shared:0 grid:2,1,1 block:512,1,1", "tf_op": op}
         with self.on("nccl_kernel_launch", 5):
-            self.launch("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", us, stats, device, stream, behind=behind)
+            self.launch("ncclKernel_AllReduce_RING_LL_Sum_float()", us, stats, device, stream, behind=behind)
 
     def synchronize(self, device: int = 0, stream: int = 20, call: str = "cuStreamSynchronize") -> None:
         """The host waits until a stream has nothing left to do."""
@@ -165,8 +165,8 @@ class TfGpuJob:
             self.now = max(self.now, self._free.get((device, stream), 0)) + 2
 
     def wait_for_event(self, device: int = 0, stream: int = 20) -> None:
-        """Between two tasks: the graph goes on when a stream is done, which a thread that polls the device finds out. No
-        call shows it."""
+        """Between two tasks: the graph goes on when a stream is done, which a thread that asks the device finds out;
+        no call shows it."""
         self.now = max(self.now, self._free.get((device, stream), 0)) + 5
 
     # The file

@@ -31,7 +31,7 @@ class Executors:
     waits: iv.Intervals
     """When the main thread does nothing but wait for them."""
     ahead: Bools
-    """Slices of theirs that are tf.data's: what it prepares ahead of the step."""
+    """Slices that are tf.data's, on its threads or theirs: what it prepares ahead of the step."""
 
 
 def find_executors(trace: Trace, main: int) -> Executors | None:
@@ -47,7 +47,7 @@ def find_executors(trace: Trace, main: int) -> Executors | None:
     runs[_preparing(trace)] = False
     runs[main] = False
     found = np.flatnonzero(runs & (tracks.kind == TrackKind.HOST_THREAD))
-    return Executors(tuple(found.tolist()), _waits(trace, main), _ahead(trace)) if found.size else None
+    return Executors(tuple(found.tolist()), _waits(trace, main), of_pipeline(trace)) if found.size else None
 
 
 def _codes(trace: Trace, says: Callable[[str], bool]) -> list[int]:
@@ -61,12 +61,12 @@ def _preparing(trace: Trace) -> Rows:
     return np.flatnonzero(np.isin(labels, codes))
 
 
-def _ahead(trace: Trace) -> Bools:
-    """Tasks that threads of tf.data handed over, with all they hold."""
+def of_pipeline(trace: Trace) -> Bools:
+    """Slices on threads of tf.data, and tasks that these handed to others, with all they hold."""
     slices, flows = trace.slices, trace.flows
-    theirs = np.isin(slices.track[flows.source], _preparing(trace))
-    seeds = np.full(len(slices), -1, np.int32)
-    seeds[flows.target[theirs]] = 0
+    own = np.isin(slices.track, _preparing(trace))
+    seeds = np.where(own, np.int32(0), np.int32(-1))
+    seeds[flows.target[own[flows.source]]] = 0
     return np.asarray(inherit(seeds, slices.parent) >= 0)
 
 

@@ -30,7 +30,7 @@ from stepscope.analysis.memory import MemoryUse, memory_use
 from stepscope.analysis.once import Once, OneTimeWork, one_time_work
 from stepscope.analysis.ops import OpTable, Windows, op_table
 from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
-from stepscope.analysis.placement import Placement, place_ops
+from stepscope.analysis.placement import Placement, compiled_only, place_ops
 from stepscope.analysis.prologues import Prologues, prologues
 from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
@@ -232,7 +232,7 @@ class Facts:
     def placement(self) -> Placement | None:
         """Where the ops of the used steps ran; None where that was not recorded, as for what XLA compiled, or
         where ops were captured and did not run."""
-        if not self.used or len(self.trace.xla_ops) or self.is_capture:
+        if not self.used or self.is_capture or compiled_only(self.trace):
             return None
         return place_ops(self.trace, int(self.markers.start[self.used[0]]), int(self.markers.end[self.used[-1]]))
 

@@ -211,7 +211,8 @@ def host_activity(trace: Trace, markers: I32, once: OneTimeWork) -> HostActivity
     roles = _xla_roles(trace)
     causes = _causes(trace, roles, once)
     waits = _waits(trace, roles, main)
-    return HostActivity(trace, main, _backward_threads(trace, main), markers, causes, roles, waits, once, pool, executors)
+    backward = _backward_threads(trace, main)
+    return HostActivity(trace, main, backward, markers, causes, roles, waits, once, pool, executors)
 
 
 def _pool(trace: Trace) -> tuple[int, ...]:

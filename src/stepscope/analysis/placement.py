@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.analysis.executors import of_pipeline
 from stepscope.names.hosts import HostRole, classify_host_name
-from stepscope.trace.codes import used_codes
+from stepscope.names.tf_graph import is_passive, parse_annotation
+from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.tables import I32, Kind
 from stepscope.trace.trace import Trace
 
@@ -27,6 +29,13 @@ METADATA_OPS = frozenset(
     )
 ) | {"detach", "detach_"}
 """Ops that only describe tensors or hand values over: they compute nothing anywhere."""
+
+_METADATA_TYPES = frozenset({
+    *("_Arg", "_Retval", "Const", "ControlTrigger", "ExpandDims", "Identity", "IdentityN", "NoOp", "Placeholder"),
+    *("PreventGradient", "Rank", "ReadVariableOp", "Reshape", "Shape", "ShapeN", "Size", "Squeeze", "StopGradient"),
+    *("VarHandleOp", "VarIsInitializedOp", "Variable", "VariableV2"),
+})
+"""The same of TensorFlow, by type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Placement:
 
 
 def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
-    """Where the ops that begin in ``[start, end)`` ran.
+    """Where the ops that begin in ``[start, end)`` ran, but for those with which tf.data prepares batches on the host.
 
     None where no host op was recorded, or where no launch lies inside an op and nothing connects the two.
     """
@@ -62,6 +71,8 @@ def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
         return _place_nodes(trace, start_ns, end_ns)
     slices = trace.slices
     is_op = (slices.kind == Kind.HOST_OP) & (slices.start_ns >= start_ns) & (slices.start_ns < end_ns)
+    if trace.info.framework == "TensorFlow":
+        is_op &= mapped(slices.name, trace.strings, _computes, np.bool_) & ~of_pipeline(trace)
     if not is_op.any():
         return None
     launched = _nearest_op(trace, trace.launches.call)
@@ -83,6 +94,22 @@ def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
         int(slices.dur_ns[on_host].sum()),
         int(slices.dur_ns[trace.launches.op[counted]].sum()),
     )
+
+
+def _computes(name: str) -> bool:
+    """Whether a range of TensorFlow's is an op of a graph that computes something: most are its own functions."""
+    op = parse_annotation(name, "")[1]
+    if op is None or op in _METADATA_TYPES or is_passive(op):
+        return False
+    return classify_host_name(name, False) is not HostRole.INPUT
+
+
+def compiled_only(trace: Trace) -> bool:
+    """Whether all that computes on devices was compiled by XLA, so that ops are those of modules: nothing runs one op
+    by itself. A profile of TensorFlow names the op of every kernel (``tf_op``), compiled or not."""
+    compiled, kinds = trace.xla_ops, trace.slices.kind[trace.device_ops.slice]
+    theirs = compiled.slice[(compiled.op >= 0) | (compiled.module >= 0)]
+    return theirs.size > 0 and bool(np.isin(trace.device_ops.slice[kinds == Kind.KERNEL], theirs).all())
 
 
 def _place_nodes(trace: Trace, start_ns: int, end_ns: int) -> Placement:

@@ -304,7 +304,10 @@ def _silent_waits(facts: Facts, ops: Ops, calls: I32, launch: I64, lines: I32) -
     on_line = (facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD) & (lines[slices.track] == 0)
     rows = np.flatnonzero(on_line & (np.isin(slices.kind, _SHOWN) | (facts.host.causes != NO_CAUSE)))
     start, end, track = slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows], slices.track[rows]
-    covered = iv.joined(facts.host.alone(of, iv.union(start[track == of], end[track == of])) for of in np.unique(track))
+    own = [facts.host.alone(of, iv.union(start[track == of], end[track == of])) for of in np.unique(track).tolist()]
+    # A call that waited for executors shows when it returns that its thread goes on.
+    over = facts.host.executors.waits[1] if facts.host.executors else iv.EMPTY[1]
+    covered = iv.joined([*own, (over - 1, over)])
     if not len(covered[0]):
         return iv.EMPTY
     start, end = covered[1][:-1], covered[0][1:]
