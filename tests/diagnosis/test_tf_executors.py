@@ -15,7 +15,7 @@ from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding
-from tests.kit.tf_gpu import EXECUTORS, TfGpuJob
+from tests.kit.tf_gpu import EXECUTORS, GET_NEXT, TfGpuJob
 from tests.readers.xplane_files import read
 
 STEPS, WAIT = 12, 12_000
@@ -120,6 +120,18 @@ def in_shared_pool(job: TfGpuJob, cause: bool) -> None:
         model(job)
 
 
+def in_shared_pool_when_asked(job: TfGpuJob, cause: bool) -> None:
+    """The same where nothing is prepared ahead: the thread that takes the batch has it made."""
+    wait = WAIT if cause else 100
+    with job.function():
+        begun = job.now
+        with job.on(GET_NEXT, 15), job.range("IteratorGetNextOp::DoCompute"), job.range("Iterator::Root::Map"):
+            job.host("FunctionRun", 5, _r=1, _pt=2, _p=10**6 + begun)
+            with job.on(EXECUTORS[1], 10), job.range("ExecutorState::Process", _ct=2, _c=10**6 + begun):
+                job.host("decode/DecodeJpeg:DecodeJpeg", wait)
+        model(job)
+
+
 def mirrored(job: TfGpuJob, cause: bool) -> None:
     """Two GPUs with threads of their own, which launch at the same time."""
     with job.function():
@@ -132,7 +144,8 @@ def mirrored(job: TfGpuJob, cause: bool) -> None:
         job.now = max(ends)
 
 
-RECORDINGS = [on_main_thread, on_executor, on_get_next, without_tasks, in_session, in_shared_pool, mirrored]
+RECORDINGS = [on_main_thread, on_executor, on_get_next, without_tasks, in_session, in_shared_pool, in_shared_pool_when_asked,
+              mirrored]  # fmt: skip
 
 
 @pytest.mark.parametrize("step", RECORDINGS)

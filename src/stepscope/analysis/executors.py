@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.names.tf_executors import FUNCTION, calls_graph, is_executors, is_programs
+from stepscope.names.tf_executors import FUNCTION, calls_graph, is_executors, is_programs, takes_batch
 from stepscope.names.xla_hosts import INPUT_THREAD
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import used_codes
@@ -62,11 +62,13 @@ def _preparing(trace: Trace) -> Rows:
 
 
 def of_pipeline(trace: Trace) -> Bools:
-    """Slices on threads of tf.data, and tasks that these handed to others, with all they hold."""
+    """Slices on threads of tf.data, and tasks handed over by these or where a batch is taken, with all they hold."""
     slices, flows = trace.slices, trace.flows
     own = np.isin(slices.track, _preparing(trace))
+    takes = np.where(np.isin(slices.name, _codes(trace, takes_batch)), np.int32(0), np.int32(-1))
+    hands = own | (inherit(takes, slices.parent) >= 0)
     seeds = np.where(own, np.int32(0), np.int32(-1))
-    seeds[flows.target[own[flows.source]]] = 0
+    seeds[flows.target[hands[flows.source]]] = 0
     return np.asarray(inherit(seeds, slices.parent) >= 0)
 
 

@@ -28,6 +28,15 @@ def is_executors(name: str) -> bool:
     return any(pattern.match(text) for pattern in (_TASK, _TAKE, _OP))
 
 
+def takes_batch(name: str) -> bool:
+    """Whether in this event a graph takes a batch, or tf.data makes one: what it hands over is the pipeline's.
+
+    >>> takes_batch("IteratorGetNextOp::DoCompute"), takes_batch("Iterator::Root::Map")
+    (True, True)
+    """
+    return name.startswith("Iterator::") or _TAKE.match(name[:_LONGEST]) is not None
+
+
 def calls_graph(name: str) -> bool:
     """Whether in this event a thread has a graph run by executors and waits for it.
 
