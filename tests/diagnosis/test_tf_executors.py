@@ -144,8 +144,8 @@ def mirrored(job: TfGpuJob, cause: bool) -> None:
         job.now = max(ends)
 
 
-RECORDINGS = [on_main_thread, on_executor, on_get_next, without_tasks, in_session, in_shared_pool, in_shared_pool_when_asked,
-              mirrored]  # fmt: skip
+RECORDINGS = [on_main_thread, on_executor, on_get_next, without_tasks, in_session, in_shared_pool,
+              in_shared_pool_when_asked, mirrored]  # fmt: skip
 
 
 @pytest.mark.parametrize("step", RECORDINGS)
