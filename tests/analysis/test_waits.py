@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stepscope.analysis.categories import Category
 from stepscope.analysis.waits import UNKNOWN_END, awaited_ends
 from stepscope.trace.tables import NULL, Kind
 
@@ -37,6 +38,7 @@ def drawn(seed: int, ops: int, waits: int, streams: int) -> tuple[Any, list[Any]
                 launch=launch,
                 end=launch + random.integers(1, 300, ops),
                 stream=random.integers(0, streams, ops),
+                category=np.full(ops, Category.COMPUTE.code),
             )
         )
     slices = SimpleNamespace(

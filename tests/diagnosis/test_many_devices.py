@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from stepscope.analysis.balance import balance
+from stepscope.analysis.categories import Category
+from stepscope.diagnosis.finding import Finding
 from tests.diagnosis.loops import diagnosed, facts_with, loop
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream
@@ -45,12 +47,67 @@ def test_devices_that_share_the_work_have_no_finding() -> None:
     assert found(devices(even(4))) == {}
 
 
+def finding_of(events: list[Event], rule: str) -> Finding:
+    diagnosis = diagnosed(events)
+    return next(f for f in (*diagnosis.findings, *diagnosis.minor) if f.rule == rule)
+
+
 def test_one_device_after_another() -> None:
     events = devices([(0, 0, 20, 1_900), (1, 20, 1_950, 1_900)])
     assert found(events)["devices_serialised"] == 1_900_000
-    finding = next(f for f in diagnosed(events).findings if f.rule == "devices_serialised")
+    finding = finding_of(events, "devices_serialised")
     assert finding.saving_ns_per_step == 1_900_000
     assert finding.predicted_step_ns == pytest.approx(2_100_000, rel=0.02)
+    assert "never at the same time" in finding.why
+    assert "split the work anew" not in finding.why
+
+
+@pytest.mark.parametrize("busiest", [0, 1])
+def test_no_pipeline_beats_its_busiest_stage(busiest: int) -> None:
+    """Three quarters of the work on one device: what the other computes can be hidden, and no more."""
+    long, short = (busiest, 3_000), (1 - busiest, 900)
+    (one, first), (two, then) = (long, short) if busiest == 0 else (short, long)
+    events = devices([(one, 0, 20, first), (two, 20, 30 + first, then)])
+    finding = finding_of(events, "devices_serialised")
+    assert finding.saving_ns_per_step == 900_000
+    assert f"No step takes less than the 3.00 ms that device {busiest} computes" in finding.why
+    assert "(then up to 1.05 ms more)" in finding.why
+
+
+def with_peer_copy(between: int, blocked: bool) -> list[Event]:
+    """Device 1 is given device 0's result when that is done: by a copy that waits for it, or by a host that does."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start, 5), "k0", start + 20, between - 20, Stream(0, 7))
+        if blocked:
+            drawing.sync(start + 10, between - 5)
+        launch = start + (between + 5 if blocked else 10)
+        copied = drawing.call("cudaMemcpyPeerAsync", launch, 5)
+        drawing.copy(copied, "PtoP", start + between + 10, 50, stream=Stream(1, 8))
+        drawing.kernel(drawing.launch(launch + 10, 5), "k1", start + between + 65, 900, Stream(1, 8))
+        drawing.sync(start + between + 20, 960)
+
+    return loop(STEP, step)
+
+
+@pytest.mark.parametrize("blocked", [True, False])
+def test_a_stage_that_waits_for_the_one_before_is_not_launched_in_turn(blocked: bool) -> None:
+    """The host launches nothing for device 0 while device 1 waits: it is blocked, or the copy between them is."""
+    events = with_peer_copy(3_000, blocked)
+    assert "launched_in_turn" not in found(events)
+    account = facts_with(events).accounts[1]
+    row = account.step_rows((2,))[0]
+    assert account.parts[row, Category.LAUNCH.code] < 800_000
+    cause = Category.SYNC if blocked else Category.DEPENDENCY
+    assert account.parts[row, cause.code] >= 2_900_000
+    assert "idle_untold" not in {notice.code for notice in diagnosed(events).notices}
+
+
+def test_what_a_device_waits_for_untold_names_the_device() -> None:
+    """Means over all devices would not show it."""
+    notices = diagnosed(devices([(0, 0, 20, 3_900), (1, 10, 2_000, 500), (1, 1_990, 2_600, 500)])).notices
+    told = next(notice for notice in notices if notice.code == "idle_untold")
+    assert "device 1 has work queued and does not begin it" in told.text
 
 
 def test_idle_devices_are_not_serialised() -> None:
@@ -58,11 +115,27 @@ def test_idle_devices_are_not_serialised() -> None:
     assert "devices_serialised" not in found(devices([(0, 0, 20, 400), (1, 2_000, 2_020, 400)]))
 
 
+def in_turn(count: int, each: int) -> list[Kernel]:
+    """The host gives device 0 so many short kernels, then device 1; a device is done when its last is launched."""
+    return [(d, 100 * (count * d + k), 20 + 100 * (count * d + k), each) for d in range(2) for k in range(count)]
+
+
 def test_launches_of_one_device_after_the_other() -> None:
+    """Each waits while the other is given its work: half of the step goes."""
+    finding = finding_of(devices(in_turn(20, 90)), "launched_in_turn")
+    assert finding.cost_ns_per_step == pytest.approx(2_000_000, rel=0.1)
+    assert finding.saving_ns_per_step == pytest.approx(2_000_000, rel=0.1)
+
+
+def test_launches_in_turn_cost_no_more_than_the_busiest_device_leaves() -> None:
+    """Device 0 works all the time: device 1 could have its launches sooner, and the step would end no sooner."""
     first = [(0, 100 * k, 20 + 100 * k, 90) for k in range(14)]
     then = [(1, 1_500 + 100 * k, 1_520 + 100 * k, 90) for k in range(14)]
-    events = devices([*first, (0, 1_400, 1_420, 2_500), *then, (1, 2_900, 2_920, 1_000)])
-    assert found(events)["launched_in_turn"] == pytest.approx(1_500_000, rel=0.1)
+    last = [(0, 1_400, 1_420, 2_500), (1, 2_900, 2_920, 1_000)]
+    finding = finding_of(devices([*first, *then, *last]), "launched_in_turn")
+    assert finding.cost_ns_per_step == pytest.approx(1_500_000, rel=0.1)
+    assert finding.saving_ns_per_step is not None
+    assert finding.saving_ns_per_step < 100_000
 
 
 def test_launches_in_turn_where_devices_stay_busy_cost_nothing() -> None:
@@ -79,14 +152,46 @@ def test_an_overloaded_device() -> None:
     assert "devices_serialised" not in {f.rule for f in diagnosis.findings}
 
 
+def data_parallel(module: str, launch_us: int, copy_us: int) -> list[Event]:
+    """Threads of one process launch ten kernels for each device, after the model was copied to device 1."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python(module, start, STEP)
+        drawing.copy(drawing.call("cudaMemcpyPeerAsync", start, 5), "PtoP", start + 10, copy_us, stream=Stream(1, 7))
+        for device in range(2):
+            for k in range(10):
+                at = start + copy_us + 20 + launch_us * k
+                drawing.host("aten::mul", at, launch_us, thread=f"worker{device}")
+                call = drawing.launch(at + launch_us - 10, 5, thread=f"worker{device}")
+                drawing.kernel(call, "k", at + launch_us, 50, Stream(device, 7))
+
+    return loop(STEP, step)
+
+
 @pytest.mark.parametrize(
     "module", ["nn.Module: DataParallel_0", "torch/nn/parallel/data_parallel.py(171): forward", "DataParallel.forward"]
 )
 def test_data_parallel_is_named(module: str) -> None:
-    kernels = [(0, 0, 20, 1_000), (1, 1_200, 1_220, 1_000), (0, 2_400, 2_420, 1_000), (1, 2_500, 2_520, 1_400)]
-    assert "data_parallel" in found(devices(kernels, module))
-    assert "data_parallel" not in found(devices(kernels, "nn.Module: DistributedDataParallel_0"))
-    assert "data_parallel" not in found(devices([k for k in kernels if k[0] == 0], module))
+    assert "data_parallel" in found(data_parallel(module, 300, 500))
+    assert "data_parallel" not in found(data_parallel("nn.Module: DistributedDataParallel_0", 300, 500))
+    assert "data_parallel" not in found(devices([(0, 0, 20, 1_000), (0, 2_400, 2_420, 1_000)], module))
+
+
+def test_data_parallel_is_promised_no_launching_away() -> None:
+    """A process of its own launches the same kernels: what the threads take from each other is not recorded."""
+    finding = finding_of(data_parallel("DataParallel.forward", 350, 5), "data_parallel")
+    assert finding.saving_ns_per_step is None
+    assert finding.not_determined is not None
+    assert finding.cost_ns_per_step == pytest.approx(2_900_000, rel=0.1)
+
+
+def test_data_parallel_is_promised_its_copies_away() -> None:
+    """As far as they hold up the step: device 0 has none, and waits for nothing but launches."""
+    finding = finding_of(data_parallel("DataParallel.forward", 300, 500), "data_parallel")
+    assert finding.cost_ns_per_step == 500_000
+    assert finding.not_determined is None
+    assert finding.saving_ns_per_step is not None
+    assert finding.saving_ns_per_step <= 500_000
 
 
 def test_what_balance_measures() -> None:

@@ -74,17 +74,16 @@ def account_devices(
 ) -> list[Account]:
     """Book the time of every device."""
     awaited = awaited_ends(trace, activities)
-    return [
-        _account_device(trace, activity, host, ends, markers)
-        for activity, ends in zip(activities, awaited, strict=True)
-    ]
+    found = []
+    for activity, ends in zip(activities, awaited, strict=True):
+        rows = device_rows(activity, markers)
+        others = iv.joined([iv.EMPTY, *(other.busy for other in activities if other is not activity)])
+        window = int(rows.bounds[0]), int(rows.bounds[-1])
+        found.append(_account_device(activity, rows, explain_idle(trace, activity, host, ends, others, window)))
+    return found
 
 
-def _account_device(
-    trace: Trace, activity: DeviceActivity, host: HostActivity, awaited: I64, markers: Markers
-) -> Account:
-    rows = device_rows(activity, markers)
-    idle = explain_idle(trace, activity, host, awaited, (int(rows.bounds[0]), int(rows.bounds[-1])))
+def _account_device(activity: DeviceActivity, rows: Rows, idle: Idle) -> Account:
     parts = np.zeros((len(rows.steps), len(CATEGORIES)), np.int64)
     for start, end, codes in (activity.busy_pieces, (idle.pieces.start, idle.pieces.end, idle.pieces.category)):
         for code in np.unique(codes).tolist():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
@@ -23,8 +24,10 @@ class Balance:
     devices: tuple[int, ...]
     compute_ns: tuple[int, ...]
     """What each computes."""
-    launch_wait_ns: tuple[int, ...]
-    """How long each waits for the host to launch work."""
+    others_ns: tuple[int, ...]
+    """How long each waits for launches while the thread that owes them launches for others."""
+    beside_ns: tuple[int, ...]
+    """How long each waits for launches while another thread launches for others, too."""
     held_ns: tuple[int, ...]
     """How long each waits for the host to do something else: input, Python and so on."""
     any_ns: int
@@ -49,7 +52,7 @@ def balance(facts: Facts) -> Balance | None:
     ]
     if len(pairs) < 2 or not facts.used:
         return None
-    compute, waits, held, spans = [], [], [], []
+    compute, held, spans = [], [], []
     for activity, account in pairs:
         rows = facts.used_rows(account)
         windows = account.rows.bounds[rows], account.rows.bounds[np.array(rows, np.int64) + 1]
@@ -57,15 +60,16 @@ def balance(facts: Facts) -> Balance | None:
         own = codes == Category.COMPUTE.code
         spans.append(iv.intersect((start[own], end[own]), iv.union(*windows)))
         compute.append(facts.per_step(int(account.parts[rows, Category.COMPUTE.code].sum())))
-        waits.append(facts.per_step(int(account.parts[rows, Category.LAUNCH.code].sum())))
         held.append(facts.per_step(int(account.parts[rows][:, _HELD].sum())))
     whole = iv.measure(iv.union(*(np.concatenate(part) for part in zip(*spans, strict=True))))
     together = iv.measure(_at_least_two(spans))
+    waits = [_launch_waits(facts, *pair, [other for other, _ in pairs if other is not pair[0]]) for pair in pairs]
     blocks, first, one_thread = _launching(facts, [activity for activity, _ in pairs])
     return Balance(
         tuple(activity.device for activity, _ in pairs),
         tuple(compute),
-        tuple(waits),
+        tuple(others for others, _ in waits),
+        tuple(beside for _, beside in waits),
         tuple(held),
         facts.per_step(whole),
         facts.per_step(together),
@@ -73,6 +77,44 @@ def balance(facts: Facts) -> Balance | None:
         pairs[first][0].device,
         one_thread,
     )
+
+
+def _launch_waits(
+    facts: Facts, activity: DeviceActivity, account: Account, others: list[DeviceActivity]
+) -> tuple[int, int]:
+    """How long per step a device waits for launches while the thread that owes them launches for other devices, and
+    while other threads do."""
+    assert account.idle is not None
+    gaps, pieces = account.idle.gaps, account.idle.pieces
+    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
+    waiting = (pieces.category == Category.LAUNCH.code) & np.isin(row, facts.used_rows(account))
+    thread = gaps.thread[pieces.gap]
+    launching = _launching_for(activity, others)
+    own = beside = 0
+    for track in np.unique(thread[waiting]).tolist():
+        mine = waiting & (thread == track)
+        spans = pieces.start[mine], pieces.end[mine]
+        own += iv.measure(iv.intersect(spans, launching.get(track, iv.EMPTY)))
+        elsewhere = iv.joined([found for other, found in launching.items() if other != track])
+        beside += iv.measure(iv.intersect(spans, elsewhere))
+    return facts.per_step(own), facts.per_step(beside)
+
+
+def _launching_for(activity: DeviceActivity, others: list[DeviceActivity]) -> dict[int, iv.Intervals]:
+    """Per thread, when it launched for some devices and not for one: each launch is worked on from the one before."""
+    devices = [activity, *others]
+    thread, launch, end = (
+        np.concatenate([getattr(each, part)[each.launched] for each in devices])
+        for part in ("thread", "launch", "launch_end")
+    )
+    own = np.arange(thread.size) < int(activity.launched.sum())
+    found = {}
+    for track in np.unique(thread).tolist():
+        rows = np.flatnonzero(thread == track)
+        rows = rows[np.argsort(launch[rows], kind="stable")]
+        before, theirs = end[rows[:-1]], ~own[rows[1:]]
+        found[track] = iv.union(before[theirs], np.maximum(end[rows[1:]], before)[theirs])
+    return found
 
 
 def worth_telling(facts: Facts, cost_ns: int) -> bool:

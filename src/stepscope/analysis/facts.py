@@ -327,7 +327,8 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     tick("accounting", 1, 4)
     locator = Locator(trace)
     devices = list(zip(activities, accounts, strict=False))
-    syncs = [find_syncs(trace, *device, host, locator, (markers, used)) for device in devices]
+    busy = iv.joined([activity.busy for activity in activities])
+    syncs = [find_syncs(trace, (each.busy, busy), own, host, locator, (markers, used)) for each, own in devices]
     copies = [find_copies(trace, *device, locator, used, host.main) for device in devices]
     tick("accounting", 2, 4)
     bounds = [_bounds(account, used) for _, account in devices]

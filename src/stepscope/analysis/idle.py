@@ -4,7 +4,8 @@ The launch instant is the start of the runtime call that launched the op. What l
 inside the gap is the host's time, booked to the first cause that applies; the call itself is launching; after the
 call the device owes an answer. A gap that begins after the launch is the host's where the launch was still under way
 to the device (what the host did is then looked for that much earlier), else the device's own. Host time that only
-exists because a wait for the device had emptied the queue is booked to that wait, up to the lead the wait destroyed.
+exists because a wait for the device had emptied the queue is booked to that wait, up to the lead the wait destroyed;
+of several devices of one process, one idles all the time in which its host is blocked in a wait for another.
 """
 
 from __future__ import annotations
@@ -69,28 +70,68 @@ class Idle:
 
 
 def explain_idle(
-    trace: Trace, activity: DeviceActivity, host: HostActivity, awaited: I64, window: tuple[int, int]
+    trace: Trace,
+    activity: DeviceActivity,
+    host: HostActivity,
+    awaited: I64,
+    others: iv.Intervals,
+    window: tuple[int, int],
 ) -> Idle:
     """Attribute every idle nanosecond of a device in a window ``(start, end)``.
 
-    ``awaited`` is, per op, the end of what a recorded wait made it wait for (``waits.awaited_ends``).
+    ``awaited`` is, per op, the end of what a recorded wait made it wait for (``waits.awaited_ends``), ``others`` when
+    other devices worked.
     """
     gaps = find_gaps(activity, *window)
     latency = latency_cap(activity, gaps)
-    arriving = under_way(activity, gaps) & (awaited[gaps.cause_op] <= gaps.start)
+    held = np.maximum(awaited[gaps.op], awaited[gaps.cause_op])
+    arriving = under_way(activity, gaps) & (held <= gaps.start)
     arriving &= ~_is_pageable(trace, activity, gaps.cause_op)
     queued = np.flatnonzero((gaps.launch != NULL) & (gaps.launch < gaps.start) & ~arriving)
     pieces = [
-        *_queued(trace, activity, gaps, queued, latency, awaited),
+        *_queued(trace, activity, gaps, queued, latency, held[queued]),
         *_arriving(activity, gaps, arriving, host),
         *_unrecorded(gaps),
         *_host_time(gaps, host),
         *_in_call(trace, activity, gaps, host),
-        *_after_call(gaps, latency),
+        *_after_call(gaps, latency, held),
     ]
     merged = _in_order(_told_by_device(pieces, infeed_waits(trace, activity.device)), gaps)
-    booked, blame = _blame_waits(activity, gaps, merged, host)
+    merged, meanwhile = _waits_for_others(gaps, merged, host, others)
+    booked, blame = _blame_waits(activity, gaps, merged, host, meanwhile)
     return Idle(gaps, booked, blame, latency, arriving)
+
+
+def _waits_for_others(
+    gaps: Gaps, pieces: Pieces, host: HostActivity, others: iv.Intervals
+) -> tuple[Pieces, list[Blame]]:
+    """Pieces in which the host is blocked in a wait while another device works are that wait's: it launches nothing."""
+    launching = pieces.category == Category.LAUNCH.code
+    found: list[Blame] = []
+    waits, parts = host.waits, [Pieces(*(values[~launching] for values in _columns(pieces)))]
+    for thread in np.unique(gaps.thread[pieces.gap[launching]]).tolist() if len(others[0]) else ():
+        mine = launching & (gaps.thread[pieces.gap] == thread)
+        rest = pieces.start[mine], pieces.end[mine]
+        launching &= ~mine
+        for track in dict.fromkeys((thread, host.main)):
+            rows = np.flatnonzero(waits.track == track)
+            rows = rows[np.argsort(waits.start[rows], kind="stable")]
+            blocked = iv.intersect((waits.start[rows], waits.end[rows]), others)
+            if track != thread:
+                blocked = iv.subtract(blocked, host.active(thread))
+            taken = iv.intersect(rest, blocked)
+            rest = iv.subtract(rest, taken)
+            wait = waits.slice[rows[np.searchsorted(waits.start[rows], taken[0], "right") - 1]]
+            gap = np.searchsorted(gaps.start, taken[0], "right") - 1
+            found.append(Blame(gap.astype(np.int32), wait, taken[1] - taken[0]))
+            parts.append(_pieces(taken, Category.SYNC))
+        parts.append(_pieces(rest, Category.LAUNCH))
+    parts.append(Pieces(*(values[launching] for values in _columns(pieces))))
+    return (_in_order(parts, gaps), found) if found else (pieces, found)
+
+
+def _columns(pieces: Pieces) -> tuple[I64, I64, U8, I32]:
+    return pieces.start, pieces.end, pieces.category, pieces.gap
 
 
 def _told_by_device(pieces: list[Pieces], infeed: iv.Intervals) -> list[Pieces]:
@@ -107,14 +148,15 @@ def _told_by_device(pieces: list[Pieces], infeed: iv.Intervals) -> list[Pieces]:
 
 
 def _queued(
-    trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, latency: int, awaited: I64
+    trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, latency: int, held: I64
 ) -> list[Pieces]:
-    """Gaps that began after the launch: a recorded wait on the stream, else latency, else the device alone knows."""
+    """Gaps that began after the launch: what their ops waited for (``held``: until when), else latency, else the device
+    alone knows."""
     start, end = gaps.start[rows], gaps.end[rows]
     # A pageable copy that is still inside its call is being staged by the host.
     staging = _is_pageable(trace, activity, gaps.cause_op[rows])
     begin = np.where(staging, np.clip(gaps.launch_end[rows], start, end), start)
-    until = np.clip(awaited[gaps.cause_op[rows]], begin, end)
+    until = np.clip(held, begin, end)
     drawn = iv.intersect(_kept(until, end), _drawn_waits(trace, activity, gaps, rows))
     rest = iv.subtract(_kept(until, end), drawn)
     near = iv.intersect(rest, _kept(until, np.minimum(until + latency, end)))
@@ -215,12 +257,18 @@ def _in_call(trace: Trace, activity: DeviceActivity, gaps: Gaps, host: HostActiv
     return found
 
 
-def _after_call(gaps: Gaps, latency: int) -> list[Pieces]:
-    """The part of each gap after the launch call: latency up to the cap; beyond it the other party is not recorded."""
+def _after_call(gaps: Gaps, latency: int, held: I64) -> list[Pieces]:
+    """The part of each gap after the launch call: what the op waited for, then latency up to the cap; beyond it the
+    other party is not recorded."""
     rows = (gaps.launch != NULL) & (gaps.launch >= gaps.start) & (gaps.launch_end < gaps.end)
     start, end = gaps.launch_end[rows], gaps.end[rows]
-    near = np.minimum(start + latency, end)
-    return [_pieces(_kept(start, near), Category.LAUNCH_LATENCY), _pieces(_kept(near, end), Category.UNKNOWN_DEVICE)]
+    until = np.clip(held[rows], start, end)
+    near = np.minimum(until + latency, end)
+    return [
+        _pieces(_kept(start, until), Category.DEPENDENCY),
+        _pieces(_kept(until, near), Category.LAUNCH_LATENCY),
+        _pieces(_kept(near, end), Category.UNKNOWN_DEVICE),
+    ]
 
 
 def _is_pageable(trace: Trace, activity: DeviceActivity, ops: I32) -> Bools:
@@ -230,30 +278,30 @@ def _is_pageable(trace: Trace, activity: DeviceActivity, ops: I32) -> Bools:
 
 
 def _blame_waits(
-    activity: DeviceActivity, gaps: Gaps, pieces: Pieces, host: HostActivity
+    activity: DeviceActivity, gaps: Gaps, pieces: Pieces, host: HostActivity, meanwhile: list[Blame]
 ) -> tuple[Pieces, Blame]:
     """The waits that had emptied the queue before each gap, the part of the gap each is to blame for, and the pieces
     with that part booked to ``sync``.
 
     A wait destroys at most the lead the host would have gained in the time it was blocked while the device worked;
-    each nanosecond of that is spent once.
+    each nanosecond of that is spent once. ``meanwhile`` is what is due to waits for other devices.
     """
     threads = [*np.unique(gaps.thread[gaps.thread >= 0]).tolist(), *host.loop]
     chosen = np.flatnonzero(np.isin(host.waits.track, threads))
     chosen = chosen[np.argsort(host.waits.start[chosen], kind="stable")]
     start, end = host.waits.start[chosen], host.waits.end[chosen]
     left = iv.covered_between(_had_work(activity, gaps), start, end)
-    found: list[tuple[I32, I32, I64]] = []
+    found = [(part.gap, part.wait, part.ns) for part in meanwhile]
     for movable in _MOVABLE:
         length = np.where(np.isin(pieces.category, movable), pieces.end - pieces.start, 0)
         rest = np.bincount(pieces.gap, length, len(gaps)).astype(np.int64)
         gap, wait, ns, left = _spend_lead(gaps.start, rest, start, left)
-        found.append((gap, wait, ns))
+        found.append((gap, host.waits.slice[chosen][wait], ns))
         if Category.PYTHON.code not in movable:
             pieces = _move_to_sync(pieces, length, np.bincount(gap, ns, len(gaps)).astype(np.int64))
     gap, wait, ns = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(gap, kind="stable")
-    return pieces, Blame(gap[order], host.waits.slice[chosen][wait[order]], ns[order])
+    return pieces, Blame(gap[order], wait[order], ns[order])
 
 
 def _had_work(activity: DeviceActivity, gaps: Gaps) -> iv.Intervals:

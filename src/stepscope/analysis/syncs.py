@@ -11,7 +11,6 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.costs.call import parse_call
-from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Locator, Where, parse_frame
@@ -45,7 +44,7 @@ class Sync:
     steps: frozenset[int]
     """Steps in which the place waited."""
     blocked_ns: int
-    """Time the host was blocked while the device still worked, over the used steps."""
+    """Time the host was blocked while a device still worked, over the used steps."""
     cost_ns: int
     """Idle time these waits are to blame for, over the used steps."""
     hint: SyncHint | None
@@ -59,18 +58,21 @@ class Sync:
 
 def find_syncs(
     trace: Trace,
-    activity: DeviceActivity,
+    busy: tuple[iv.Intervals, iv.Intervals],
     account: Account,
     host: HostActivity,
     locator: Locator,
     spans: tuple[Markers, tuple[int, ...]],
 ) -> list[Sync]:
-    """The waits of the used steps (``spans``: markers and used steps), grouped by place, costliest first."""
+    """The waits of the used steps (``spans``: markers and used steps), grouped by place, costliest first, as far as
+    they concern a device; ``busy`` is when it worked and when any device did."""
     markers, used = spans
     waits = host.waits
     step = np.searchsorted(markers.start, waits.start, "right") - 1
-    blocked = iv.covered_between(activity.busy, waits.start, waits.end)
+    own_busy, any_busy = (iv.covered_between(worked, waits.start, waits.end) for worked in busy)
     cost = _cost_per_wait(trace, account, used)[waits.slice]
+    # A wait for another device concerns this one where it idles for it.
+    blocked = np.where(cost > 0, any_busy, own_busy)
     inside = np.isin(step, used) & ((step < len(markers) - 1) | (waits.start < markers.end[-1]))
     # The first used step may pay for a wait of the step before.
     chosen = np.flatnonzero((inside & (blocked >= SHORT_WAIT_NS)) | (cost > 0))

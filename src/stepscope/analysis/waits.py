@@ -6,7 +6,9 @@ import re
 
 import numpy as np
 
+from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
+from stepscope.limits import INFERRED_WAIT_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64, NULL, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -22,8 +24,10 @@ def awaited_ends(trace: Trace, activities: list[DeviceActivity]) -> list[I64]:
 
     CUDA profiles draw a stream's wait for an event at the time of the host's call: it holds up the first op launched
     on that stream afterwards, until the last op launched on the other stream before the event was recorded is done.
+    A copy between devices takes what another one made: where it was queued and begins right after an op of another
+    device ended (``INFERRED_WAIT_NS``), it waited for that.
     """
-    ends = [np.full(len(activity), NULL, np.int64) for activity in activities]
+    ends = _of_copies_between(activities)
     waits = trace.device_waits
     rows = np.flatnonzero((waits.wait_on_correlation != NULL) & (waits.stream != NULL))
     if rows.size == 0:
@@ -45,6 +49,22 @@ def awaited_ends(trace: Trace, activities: list[DeviceActivity]) -> list[I64]:
         found = following >= 0
         np.maximum.at(ends[at], following[found], end[found])
     return ends
+
+
+def _of_copies_between(activities: list[DeviceActivity]) -> list[I64]:
+    """Per op of each device, the end of the op of another one that a copy between devices waited for, else NULL."""
+    found = [np.full(len(activity), NULL, np.int64) for activity in activities]
+    for ends, activity in zip(found, activities, strict=True):
+        rows = np.flatnonzero((activity.category == Category.COPY_P2P.code) & activity.launched)
+        others = [other.end for other in activities if other is not activity]
+        if not rows.size or not others:
+            continue
+        done = np.sort(np.concatenate(others))
+        start, launch = activity.start[rows], activity.launch[rows]
+        last = np.append(NULL, done)[np.searchsorted(done, start, "right")]
+        waited = (last > launch) & (last >= start - INFERRED_WAIT_NS)
+        ends[rows[waited]] = last[waited]
+    return found
 
 
 class _Queues:

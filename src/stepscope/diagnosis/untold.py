@@ -31,7 +31,9 @@ class _Kind:
     """Rules that may speak of the same time as each other: the one that tells most counts."""
 
 
-_LAUNCHING = frozenset({"launch_bound", "running_eagerly", "graph_breaks", "launched_in_turn", "devices_serialised"})
+_LAUNCHING = frozenset({
+    "launch_bound", "running_eagerly", "graph_breaks", "launched_in_turn", "devices_serialised", "data_parallel",
+})  # fmt: skip
 _IN_LAUNCHING = frozenset({"long_launch", "hot_python", "compiled_prologue", "ops_on_host", "host_contention"})
 
 KINDS = (
@@ -40,7 +42,7 @@ KINDS = (
         (Category.SYNC,),
         "idles since the host had waited for it",
         frozenset({"sync_bound", "loop_sync"}),
-        frozenset({"loss_scaling", "graph_cut_early"}),
+        frozenset({"loss_scaling", "graph_cut_early", "devices_serialised"}),
     ),
     _Kind((Category.COMPILE,), "waits for the host to compile", frozenset({"recompilation", "code_loading"})),
     _Kind((Category.ALLOCATOR,), "waits for memory to be taken or freed", frozenset({"allocator_bound"}),
@@ -55,7 +57,8 @@ KINDS = (
           frozenset({"between_steps"})),
     _Kind((Category.GRAPH_BUILD,), "waits for graphs to be built", frozenset({"graph_building"})),
     _Kind((Category.TRANSFER,), "waits for batches to be sent", frozenset({"transfer_bound"})),
-    _Kind((Category.DEPENDENCY,), "waits for what other streams do", frozenset()),
+    _Kind((Category.DEPENDENCY,), "waits for what other streams or devices do", frozenset(),
+          frozenset({"devices_serialised"})),
     _Kind((Category.DEVICE_LATENCY,), "takes its time to begin ops that were queued", frozenset()),
     _Kind(
         (Category.UNKNOWN_DEVICE,),
@@ -87,15 +90,15 @@ def untold(facts: Facts, findings: Iterable[Finding]) -> list[Notice]:
     if not facts.working:
         return []
     kinds = KINDS if device else ON_HOST
-    left = [(ns, kind) for kind in kinds if (ns := _left(facts, kind, told)) * len(facts.used) >= _least(facts)]
+    left = [(*_left(facts, kind, told), kind) for kind in kinds]
+    left = [each for each in left if each[0] * len(facts.used) >= _least(facts)]
     if not left:
         return []
     listed = [
-        f"for {format_ns(ns)} ({format_share(ns * len(facts.used) / facts.used_ns)}) the "
-        f"{'device' if device else 'main thread'} {kind.words}"
-        for ns, kind in sorted(left, key=lambda each: -each[0])
+        f"for {format_ns(ns)} ({format_share(ns * len(facts.used) / facts.used_ns)}) {_who(facts, on)} {kind.words}"
+        for ns, on, kind in sorted(left, key=lambda each: -each[0])
     ]
-    python = not device and any(Category.PYTHON in kind.causes for _, kind in left)
+    python = not device and any(Category.PYTHON in kind.causes for *_, kind in left)
     where = _python_where(facts) if python else ""
     text = f"{of_what(facts).capitalize()} no finding explains: {'; '.join(listed)}.{where}"
     return [Notice("idle_untold", text)]
@@ -116,10 +119,16 @@ def _least(facts: Facts) -> float:
     return UNTOLD_SHARE * facts.used_ns
 
 
-def _left(facts: Facts, kind: _Kind, findings: list[Finding]) -> int:
-    """What the device with most of it leaves untold, in ns per step."""
+def _who(facts: Facts, device: int | None) -> str:
+    if device is None:
+        return "the main thread"
+    return "the device" if len(facts.working) == 1 else f"device {device}"
+
+
+def _left(facts: Facts, kind: _Kind, findings: list[Finding]) -> tuple[int, int | None]:
+    """What the device with most of it leaves untold, in ns per step, and which that is."""
     account: Account = max(facts.working, key=lambda each: booked(facts, each, *kind.causes))
     costs = [(finding.rule, finding.cost_ns_per_step or 0) for finding in findings]
     told = sum(ns for rule, ns in costs if rule in kind.apart)
     told += max((ns for rule, ns in costs if rule in kind.whole), default=0)
-    return booked(facts, account, *kind.causes) - told
+    return booked(facts, account, *kind.causes) - told, account.rows.device

@@ -1,13 +1,16 @@
 """data_parallel: torch.nn.DataParallel copies the model to every device in every step.
 
 Statement: a module or function of ``torch.nn.DataParallel`` was recorded in the used steps, and more than one device
-computes. What it costs is what devices spend on copies and collectives that nothing hides, and on waiting for launches:
-with a process per device the first shrink to one all-reduce and the last goes.
+computes. What it costs is what devices spend on copies between them and on collectives that nothing hides, and on
+waiting for a thread that launches for others: with a process per device the first shrink to one all-reduce and the last
+goes. Each process still launches its own kernels, so that waiting for launches stays, but for what threads take from
+each other by sharing Python's lock, which no profile says: where that is all there may be, no saving is told.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,9 +26,11 @@ from stepscope.units import format_ns
 _NAMES = re.compile(
     r"^(?:nn\.Module: )?DataParallel(?:_\d+|\.forward)?$|nn/parallel/(?:data_parallel|parallel_apply)\.py"
 )
-_COSTS = (
-    Category.COLLECTIVE, Category.COPY_P2P, Category.COPY_D2D, Category.LAUNCH, Category.LAUNCH_LATENCY,
-)  # fmt: skip
+_EXCHANGE = Category.COLLECTIVE, Category.COPY_P2P
+_UNTOLD = (
+    "how much of that the threads take from each other by sharing Python's lock was not recorded, and each process "
+    "launches its own kernels all the same; time a run with the fix"
+)
 
 _FIX: Remedies = {
     None: (
@@ -48,37 +53,70 @@ The model then stays on its device, and only gradients travel, while the backwar
 
 
 def find(facts: Facts) -> list[Finding]:
-    """At most one finding."""
-    step, slices = facts.mean_step_ns, facts.trace.slices
+    """One finding per device: the one that loses least sets the step."""
+    slices = facts.trace.slices
     named = np.flatnonzero(mapped(slices.name, facts.trace.strings, _is_data_parallel, np.bool_))
-    if not named.size or not step:
-        return []
-    found = balance(facts)
+    found = balance(facts) if named.size and facts.mean_step_ns else None
     if found is None:
         return []
-    accounts = [account for account in facts.working if account.rows.device in found.devices]
-    cost = max(booked(facts, account, *_COSTS) for account in accounts)
-    if not worth_telling(facts, cost):
-        return []
+    moved = {account.rows.device: booked(facts, account, *_EXCHANGE) for account in facts.working}
+    exchange = [moved[device] for device in found.devices]
+    lost = [sent + turns for sent, turns in zip(exchange, found.others_ns, strict=True)]
     inside = named[np.isin(np.searchsorted(facts.markers.start, slices.start_ns[named], "right") - 1, facts.used)]
-    return [
-        Finding(
-            rule="data_parallel",
-            title=f"DataParallel drives {len(found.devices)} devices from one process",
-            why=(
-                "In every step it copies the model to each device, scatters the batch, gathers the outputs on the "
-                f"first one and launches everything from threads that share Python's lock: {format_ns(cost)} per step "
-                "on the device that loses most."
-            ),
-            fix=paragraphs(remedy(_FIX, facts.workload)),
-            cost_ns_per_step=cost,
-            saving_ns_per_step=cost,
-            predicted_step_ns=max(step - cost, 0),
-            evidence=slices_as_evidence(facts, inside.tolist()),
-            basis="modelled",
-            confidence="medium",
-        )
-    ]
+    told = Finding(
+        rule="data_parallel",
+        title=f"DataParallel drives {len(found.devices)} devices from one process",
+        why="",
+        fix=paragraphs(remedy(_FIX, facts.workload)),
+        cost_ns_per_step=None,
+        saving_ns_per_step=None,
+        evidence=slices_as_evidence(facts, inside.tolist()),
+        basis="modelled",
+        confidence="medium",
+    )
+    if worth_telling(facts, max(lost)):
+        return [
+            replace(
+                told,
+                device=device,
+                why=_DOES + _costs(sent, turns) + _beside(beside),
+                cost_ns_per_step=sent + turns,
+                saving_ns_per_step=sent + turns,
+            )
+            for device, sent, turns, beside in zip(
+                found.devices, exchange, found.others_ns, found.beside_ns, strict=True
+            )
+        ]
+    most = max(found.beside_ns)
+    if not worth_telling(facts, most):
+        return []
+    device = found.devices[found.beside_ns.index(most)]
+    why = _DOES.replace(":", ".") + _beside(most)
+    return [replace(told, device=device, why=why, cost_ns_per_step=most, not_determined=_UNTOLD)]
+
+
+_DOES = (
+    "In every step it copies the model to each device, scatters the batch, gathers the outputs on the first one and "
+    "launches everything from threads of one process:"
+)
+
+
+def _costs(sent_ns: int, turns_ns: int) -> str:
+    parts = (
+        (sent_ns, "of copies and collectives that nothing hides"),
+        (turns_ns, "of waiting while the thread launches for other devices"),
+    )
+    told = " and ".join(f"{format_ns(ns)} {words}" for ns, words in parts if ns)
+    return f" {told or 'nothing'} per step on this device."
+
+
+def _beside(beside_ns: int) -> str:
+    if not beside_ns:
+        return ""
+    return (
+        f" For {format_ns(beside_ns)} per step a device waits for launches while another thread launches too; both "
+        "need Python's lock."
+    )
 
 
 def _is_data_parallel(name: str) -> bool:

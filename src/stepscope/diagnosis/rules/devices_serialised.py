@@ -2,13 +2,13 @@
 
 Statement: of the time in which the device that computes least does so, another does at the same time for less than
 ``TOGETHER_SHARE``, and together they compute for at least ``SERIAL_SHARE`` of the step: it is no lack of work that
-keeps them apart. Predicted is a step in which they share the work evenly and at once, which a pipeline of many
-micro-batches approaches.
+keeps them apart. Predicted is a step in which the others compute while the busiest one does, which a pipeline of many
+micro-batches approaches and no pipeline of these parts beats. What parts of equal size would save is said beside it.
 """
 
 from __future__ import annotations
 
-from stepscope.analysis.balance import balance, worth_telling
+from stepscope.analysis.balance import Balance, balance, worth_telling
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
@@ -50,8 +50,9 @@ def find(facts: Facts) -> list[Finding]:
     least = min(found.compute_ns)
     if found.together_ns > TOGETHER_SHARE * least or found.any_ns < SERIAL_SHARE * step:
         return []
-    saving = found.any_ns - sum(found.compute_ns) // len(found.devices)
-    if not worth_telling(facts, saving):
+    saving = found.any_ns - max(found.compute_ns)
+    evenly = found.any_ns - sum(found.compute_ns) // len(found.devices)
+    if not worth_telling(facts, evenly):
         return []
     names = ", ".join(map(str, found.devices))
     return [
@@ -59,15 +60,36 @@ def find(facts: Facts) -> list[Finding]:
             rule="devices_serialised",
             title=f"Devices {names} compute one after another",
             why=(
-                f"They compute {', '.join(map(format_ns, found.compute_ns))} per step, and at the same time "
-                f"only {format_ns(found.together_ns)} ({format_share(found.together_ns / least)} of what the least "
-                "busy one computes): each waits while another works."
+                f"They compute {', '.join(map(format_ns, found.compute_ns))} per step, "
+                + _together(found.together_ns, least)
+                + ": each waits while another works."
+                + _evenly(facts, found, evenly - saving)
             ),
             fix=paragraphs(remedy(_CURE, facts.workload)),
-            cost_ns_per_step=saving,
+            cost_ns_per_step=found.any_ns - least,
             saving_ns_per_step=saving,
             predicted_step_ns=max(step - saving, 0),
             basis="modelled",
             confidence="low",
         )
     ]
+
+
+def _together(together_ns: int, least_ns: int) -> str:
+    if not together_ns:
+        return "and never at the same time"
+    return (
+        f"and at the same time only {format_ns(together_ns)} ({format_share(together_ns / least_ns)} of what the least "
+        "busy one computes)"
+    )
+
+
+def _evenly(facts: Facts, found: Balance, more_ns: int) -> str:
+    """What the busiest one sets, where equal parts would be worth having."""
+    if not worth_telling(facts, more_ns):
+        return ""
+    busiest = found.devices[found.compute_ns.index(max(found.compute_ns))]
+    return (
+        f" No step takes less than the {format_ns(max(found.compute_ns))} that device {busiest} computes: what saves "
+        f"most is to split the work anew, so that all compute alike (then up to {format_ns(more_ns)} more)."
+    )

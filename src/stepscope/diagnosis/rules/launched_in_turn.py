@@ -1,8 +1,9 @@
 """launched_in_turn: one host thread launches several devices' work one device after another.
 
 Statement: one thread launches nearly all kernels of several devices, each device's in one run per step (at most
-``TURNS`` runs), and the device that waits longest for launches, not the first one, waits so much longer than the one
-that waits least: the difference is what launching in turn costs.
+``TURNS`` runs), and a device waits for its launches while the thread makes those of others (not while it is blocked in
+a wait, which is no launching). That time goes where each device has a launcher of its own; a step still takes what the
+device takes that loses least by the turns.
 """
 
 from __future__ import annotations
@@ -37,28 +38,26 @@ Give each device its own launching threads, apart from those that run the input 
 
 
 def find(facts: Facts) -> list[Finding]:
-    """At most one finding."""
-    found, step = balance(facts), facts.mean_step_ns
-    if found is None or not step or not found.one_thread or not 0 < found.blocks <= TURNS:
+    """One finding per device, where the turns cost one of them enough: the device that loses least sets the step."""
+    found = balance(facts)
+    if found is None or not facts.mean_step_ns or not found.one_thread or not 0 < found.blocks <= TURNS:
         return []
-    cost = max(found.launch_wait_ns) - min(found.launch_wait_ns)
-    late = found.devices[found.launch_wait_ns.index(max(found.launch_wait_ns))]
-    if late == found.first or not worth_telling(facts, cost):
+    if not worth_telling(facts, max(found.others_ns)):
         return []
     return [
         Finding(
             rule="launched_in_turn",
             title=f"One thread launches {len(found.devices)} devices one after another",
             why=(
-                f"Each device is given its whole step before the next is given any: device {late} waits "
-                f"{format_ns(max(found.launch_wait_ns))} per step for launches, another "
-                f"{format_ns(min(found.launch_wait_ns))}."
+                f"Each device is given its whole step before the next is given any: device {device} waits "
+                f"{format_ns(waits)} per step while the thread launches for the others."
             ),
             fix=paragraphs(remedy(_CURE, facts.workload)),
-            cost_ns_per_step=cost,
-            saving_ns_per_step=cost,
-            predicted_step_ns=max(step - cost, 0),
-            device=late,
+            cost_ns_per_step=waits,
+            saving_ns_per_step=waits,
+            device=device,
             confidence="medium",
         )
+        for device, waits in zip(found.devices, found.others_ns, strict=True)
+        if waits
     ]
