@@ -153,7 +153,8 @@ def annotation_ranges(
     rows = np.flatnonzero(chosen)
     rows = rows[np.lexsort((-slices.dur_ns[rows], slices.start_ns[rows]))]
     number, names = _named(trace, rows)
-    return Ranges(trace, host, rows.astype(np.int32), number, names, _led(trace, host, activities))
+    led = _led(trace, host, activities) if rows.size else frozenset()
+    return Ranges(trace, host, rows.astype(np.int32), number, names, led)
 
 
 def _named(trace: Trace, rows: Rows) -> tuple[I32, tuple[str, ...]]:

@@ -97,13 +97,15 @@ function annotations(context) {
   const listed = found.annotations.length;
   const cut = listed < found.count ? `; the ${listed} of ${found.count} with most time on the host` : '';
   const mean = found.devices > 1 ? `; means of ${found.devices} devices` : '';
-  const per = (/** @type {'whole'|'own'} */ of, /** @type {string} */ key) => (/** @type {Row} */ row) => (
-    row[of].per_step[key]);
+  const of = idle === null ? ''
+    : '; device: works on what was launched inside; idle: the device, while the host was inside';
+  const per = (/** @type {'whole'|'own'} */ part, /** @type {string} */ key) => (/** @type {Row} */ row) => (
+    row[part].per_step[key]);
   const two = (/** @type {string} */ title, /** @type {string} */ key) => [
     ns(title, per('whole', key)), ns(`${title}, own`, per('own', key))];
   return panel('Annotations', {
-    note: `per step${idle === null ? '' : '; device: works on what was launched inside; idle: the device, while the host '
-      + 'was inside'}; own: in no annotation further inside; in none: ${none.filter(Boolean).join(', ')}${mean}${cut}`,
+    note: `per step${of}; own: in no annotation further inside; in none: ${
+      none.filter(Boolean).join(', ')}${mean}${cut}`,
   }, table({
     label: 'Annotations',
     rows: found.annotations,
