@@ -16,7 +16,9 @@ from stepscope.analysis.input_stages import by_stage
 from stepscope.analysis.inputs import WAITING, takings
 from stepscope.analysis.steps import Markers
 from stepscope.limits import CONTENTION_FACTOR, CONTENTION_OPS, CONTENTION_THREADS
+from stepscope.names.hosts import runs_others
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import mapped
 from stepscope.trace.forest import holding, outermost
 from stepscope.trace.tables import F64, I32, I64, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -99,6 +101,7 @@ def _ops(
     slices = trace.slices
     launching = np.unique(np.concatenate([np.empty(0, np.int32), *(a.thread[a.launched] for a in activities)]))
     chosen = np.isin(slices.kind, (Kind.HOST_OP, Kind.RUNTIME_CALL)) & np.isin(slices.track, launching)
+    chosen &= ~mapped(slices.name, trace.strings, runs_others, np.bool_)
     waits = np.zeros(len(slices), np.bool_)
     waits[waiting] = True
     chosen &= outermost(chosen, slices.parent) == np.arange(len(slices))
