@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from generator import categories, cli, formats, rules, schema, tables, truth
+from generator import categories, cli, formats, guides, rules, schema, tables, truth
 
 
 def pages() -> dict[str, str]:
@@ -13,6 +13,7 @@ def pages() -> dict[str, str]:
         "categories.md": categories.page(),
         "cli.md": cli.page(),
         "formats.md": formats.page(),
+        "guides-coverage.md": guides.page(),
         "report-schema.md": schema.page(),
         "rules.md": rules.page(),
         "tables.md": tables.page(),
