@@ -152,7 +152,7 @@ def test_a62_all_reduces_are_a_phase_of_their_own() -> None:
 def test_a63_an_all_reduce_s_time_is_estimated_with_a_bandwidth_that_is_given() -> None:
     """Devices without a known link, or of several hosts: 25 million parameters of 4 bytes at 10 GB/s take 10 ms."""
     job = reduced()
-    text = " ".join(stepscope("diagnose", job.path, "--params", "25M", "--bandwidth", "10").split())
+    text = " ".join(stepscope("diagnose", job.path, "--params", "25M", "--bandwidth", "10GB/s").split())
     assert "25,000,000 parameters × 4 B" in text
     assert "10.0 ms" in text
 
