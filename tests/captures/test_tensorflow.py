@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 from tests.captures.checks import at_least, at_most, marks, numbered, opened, parts_by_step
 from tests.captures.jobs import Captures
+from tests.kit.tf_kernels import with_kernels
 
 pytestmark = pytest.mark.slow
 
@@ -58,3 +61,19 @@ def test_the_input_of_keras(captures: Captures) -> None:
     for number, dur in steps.select("number", "dur_ns").rows():
         assert at_least(capture.truth["input_ns"]) <= parts[number]["input"] <= dur
     assert "input_bound" in {finding.rule for finding in profile.findings}
+
+
+def test_the_input_of_keras_is_what_a_device_waits_for(captures: Captures, tmp_path: Path) -> None:
+    """Keras takes its batch on a thread of tf.data, and launches on those of the executors."""
+    path = tmp_path / "gpu.xplane.pb"
+    path.write_bytes(with_kernels(captures["keras"].file("*.xplane.pb").read_bytes(), us=50))
+    profile = opened(path)
+    document = profile.document()
+    waited = document["analyses"]["input"]["wait_ns_per_step"]
+    booked = [row["parts"]["input"] for row in document["accounting"] if row["phase"] == "step"]
+    assert waited >= at_least(captures["keras"].truth["input_ns"])
+    assert 0.5 * waited < sum(booked) / len(booked) <= 1.5 * waited, "the section and the breakdown agree"
+    (finding,) = (finding for finding in profile.findings if finding.rule == "input_bound")
+    assert finding.saving_ns_per_step > 0.5 * waited
+    shares = document["summary"]["device_ops_share"]
+    assert shares["by_count"] > 0.9
