@@ -68,14 +68,22 @@ class TfGpuJob:
         self.thread = before
 
     @contextmanager
-    def range(self, name: str, **stats: Any) -> Iterator[None]:
+    def beside(self, thread: str, start: int) -> Iterator[None]:
+        """Another thread at a time of its own: this one goes on as if nothing had happened."""
+        before = self.now, self.thread
+        self.now, self.thread = start, thread
+        yield
+        self.now, self.thread = before
+
+    @contextmanager
+    def range(self, name: str, /, **stats: Any) -> Iterator[None]:
         """An event of the current thread around the block."""
         start, written = self.now, self._hosts.setdefault(self.thread, [])
         at = len(written)
         yield
         written.insert(at, _Written(start, self.now - start, name, stats))
 
-    def host(self, name: str, us: int, **stats: Any) -> None:
+    def host(self, name: str, us: int, /, **stats: Any) -> None:
         """An event that takes so long."""
         with self.range(name, **stats):
             self.spend(us)

@@ -12,13 +12,15 @@ _ROOT = "Iterator::Root::Prefetch::ForeverRepeat[0]::"
 @pytest.mark.parametrize(
     ("stage", "names"),
     [
-        ("read", "TFRecord FlatMap[0]::TFRecord ParallelInterleaveV4 TextLine FixedLengthRecordV2 "
+        ("read", "TFRecord FlatMap[0]::TFRecord TextLine FixedLengthRecordV2 "
                  "MemoryCache MemoryCacheImpl BatchV2::MemoryCacheImpl MemoryReader Interleave"),
         ("source", "Generator FlatMap[0]::Generator Range TensorSlice BatchV2::TensorSlice"),
-        ("decode", "ParseExample ParseExampleV2"),
-        ("collate", "Batch BatchV2 PaddedBatchV2 ParallelBatch Rebatch RebatchV2 Zip Unbatch"),
-        ("transform", "Map Map::Map ParallelMapV2 MapAndBatch FlatMap Shuffle Filter"),
+        ("collate", "Batch BatchV2 PaddedBatchV2 Rebatch RebatchV2 Zip Unbatch"),
+        ("transform", "Map Map::Map FlatMap Shuffle Filter"),
         ("wait for workers", "Prefetch BatchV2::Prefetch"),
+        # Threads of their own do the work: who asks for an element waits.
+        ("wait for workers", "ParallelMapV2 MapAndBatch ParallelBatch ParallelInterleaveV4 ParseExampleV2 "
+                             "DataServiceV4"),
         (None, "ForeverRepeat FiniteTake Options Model"),
     ],
 )
@@ -33,6 +35,8 @@ def test_the_last_dataset_of_the_path_tells_the_stage(stage: str | None, names: 
         ("ParallelMapProduce", "transform"),
         ("MapAndBatchProduce", "transform"),
         ("ParallelInterleaveProduce", "read"),
+        ("ParallelBatchProduce", "collate"),
+        ("ParseExampleProduce", "decode"),
         ("PrefetchConsume", "wait for workers"),
         ("Iterator::Root::Prefetch::Generator", "wait for workers"),
         ("PrefetchProduce", None),

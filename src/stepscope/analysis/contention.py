@@ -61,7 +61,7 @@ def contention(
     """The contrast, None where there is none or too few calls to see one; ``blocked`` are launches that waited for room
     in a queue."""
     found = takings(trace, host, markers, used)
-    spans = by_stage(trace, found.own, np.flatnonzero(found.preparing))
+    spans = by_stage(trace, found, np.flatnonzero(found.preparing))
     working = [part for (_, stage), part in spans.items() if stage != WAITING]
     threads = len({thread for thread, _ in spans})
     if threads < CONTENTION_THREADS:

@@ -16,14 +16,16 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
-from stepscope.analysis.inputs import STAGES, WAITING, stage_of, takings
+from stepscope.analysis.inputs import STAGES, WAITING, Taking, stage_of, takings
+from stepscope.analysis.iterators import Iterators, iterators_of
 from stepscope.analysis.steps import Markers
+from stepscope.names.tf_data import is_iterator_thread
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.readers.summaries import QUEUE_TAG
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import inherit
-from stepscope.trace.tables import I32, Bools, Rows, TrackKind
+from stepscope.trace.tables import Bools, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
 TRAINING, LOADER, DEVICE = "training thread", "loader threads", "device"
@@ -55,13 +57,14 @@ class Producers:
     """Share of the waiting in which one of them or more worked."""
     heaviest: str | None
     """The stage that takes most of their time; None where no name tells one."""
-    busy_ns: int
-    """Time in which they worked, all threads together, whether or not anybody waited."""
+    load_ns: float
+    """Time in which each of them worked, whether or not anybody waited, where they do the same work in parallel; of
+    threads that do different work that of the busiest."""
 
     def feeds(self, device_ns: int) -> float | None:
         """How many devices they keep up with, each of which takes ``device_ns`` for as many batches as these threads
-        made in ``busy_ns``, at their number and with cores for all; None where they did nothing."""
-        return device_ns * self.threads / self.busy_ns if self.busy_ns else None
+        made in ``load_ns``, at their number and with cores for all; None where they did nothing."""
+        return device_ns / self.load_ns if self.load_ns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,8 @@ class InputStages:
     """None where no thread that prepares batches was recorded."""
     queues: tuple[Queue, ...] = ()
     """Those whose fill was recorded."""
+    iterators: Iterators | None = None
+    """Those of tf.data; None where none was recorded."""
 
 
 def input_stages(
@@ -95,15 +100,17 @@ def input_stages(
     found = takings(trace, host, markers, used)
     taking, preparing = np.flatnonzero(found.taking), np.flatnonzero(found.preparing)
     over = iv.joined([a.busy for a in activities]) if activities else None
-    mine = by_stage(trace, found.own, taking)
-    theirs = by_stage(trace, found.own, preparing)
+    mine = by_stage(trace, found, taking)
+    theirs = by_stage(trace, found, preparing)
     stages = [*_stages(mine, TRAINING, over), *_stages(theirs, LOADER, over)]
     stages += _named(trace, host, markers, used, over)
     stages += _copies(activities, markers, used)
     if not stages:
         return None
     waited = _cover(trace, found.taking)
-    return InputStages(iv.measure(waited), tuple(stages), _producers(theirs, waited), _queues(trace))
+    in_steps = np.isin(np.searchsorted(markers.start, trace.slices.start_ns, "right") - 1, used)
+    iterators = iterators_of(trace, in_steps, waited)
+    return InputStages(iv.measure(waited), tuple(stages), _producers(trace, theirs, waited), _queues(trace), iterators)
 
 
 def _queues(trace: Trace) -> tuple[Queue, ...]:
@@ -122,25 +129,25 @@ Spans = dict[tuple[int, str], iv.Intervals]
 """By track and stage."""
 
 
-def by_stage(trace: Trace, own: I32, ranges: Rows) -> Spans:
-    """When each thread was in each stage inside some ranges; the innermost stage counts."""
+def by_stage(trace: Trace, found: Taking, ranges: Rows) -> Spans:
+    """When each thread was in each stage inside some of the ranges found; the innermost stage counts."""
     slices = trace.slices
     chosen = np.full(len(slices), -1, np.int32)
     chosen[ranges] = ranges
     inside = np.flatnonzero(inherit(chosen, slices.parent) >= 0)
-    stage = stage_of(trace, own, inside)[inside]
+    stage = stage_of(trace, found)[inside]
     outer = np.isin(inside, ranges)
     around = np.where(outer, -2, stage[np.searchsorted(inside, np.where(outer, inside[:1], slices.parent[inside]))])
     start, end = slices.start_ns[inside], (slices.start_ns + slices.dur_ns)[inside]
     track = slices.track[inside]
-    found: Spans = {}
+    spans: Spans = {}
     for thread in np.unique(track).tolist():
         for number in np.unique(stage[track == thread]).tolist():
             of = (track == thread) & (stage == number)
             others = (track == thread) & (stage != number) & (around == number)
-            spans = iv.subtract(iv.union(start[of], end[of]), iv.union(start[others], end[others]))
-            found[thread, STAGES[number][0] if number >= 0 else _OTHER] = spans
-    return found
+            rest = iv.subtract(iv.union(start[of], end[of]), iv.union(start[others], end[others]))
+            spans[thread, STAGES[number][0] if number >= 0 else _OTHER] = rest
+    return spans
 
 
 def _stages(spans: Spans, side: str, busy: iv.Intervals | None) -> list[Stage]:
@@ -190,8 +197,8 @@ def _copies(activities: list[DeviceActivity], markers: Markers, used: tuple[int,
     return [Stage("h2d", DEVICE, total, total - exposed)] if total else []
 
 
-def _producers(spans: Spans, waited: iv.Intervals) -> Producers | None:
-    threads = {thread for thread, _ in spans}
+def _producers(trace: Trace, spans: Spans, waited: iv.Intervals) -> Producers | None:
+    threads = list(dict.fromkeys(thread for thread, _ in spans))
     length = iv.measure(waited)
     if not threads or not length:
         return None
@@ -206,7 +213,25 @@ def _producers(spans: Spans, waited: iv.Intervals) -> Producers | None:
     most = max(told, key=lambda name: told[name], default=None)
     known = most is not None and 2 * told[most] >= sum(totals.values())
     share = busy / (length * len(threads))
-    return Producers(len(threads), share, together, most if known else None, sum(totals.values()))
+    load = _load(trace, spans, dict(zip(threads, each, strict=True)))
+    return Producers(len(threads), share, together, most if known else None, load)
+
+
+def _load(trace: Trace, spans: Spans, working: dict[int, iv.Intervals]) -> float:
+    """How long each thread of those that share one work did it, and of tf.data's iterators, each of which does its
+    own, how long the busiest; the longest of all. An iterator is busy too while it waits for what was not recorded."""
+    tracks, strings = trace.tracks, trace.strings
+    names = {track: [int(tracks.label[track]), int(tracks.thread[track])] for track in working}
+    alone = [
+        track
+        for track, codes in names.items()
+        if any(code >= 0 and is_iterator_thread(strings[code]) for code in codes)
+    ]
+    anyone = iv.joined(working.values())
+    waits = {track: iv.subtract(spans.get((track, WAITING), iv.EMPTY), anyone) for track in alone}
+    shared = [iv.measure(of) for track, of in working.items() if track not in alone]
+    busy = [iv.measure(working[track]) + iv.measure(waits[track]) for track in alone]
+    return max([*busy, sum(shared) / max(len(shared), 1)])
 
 
 def _cover(trace: Trace, chosen: Bools) -> iv.Intervals:

@@ -11,15 +11,13 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Frame, parse_frame
-from stepscope.names.tf_data import stage_of_iterator
+from stepscope.names.tf_data import is_of_pipeline, is_own_thread, stage_of_iterator
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import inherit
-from stepscope.trace.tables import I32, I64, Bools, Kind, Rows, TrackKind
+from stepscope.trace.forest import inherit, outermost
+from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
 WAITING = "wait for workers"
-PREFETCHING = "PrefetchProduce"
-"""The range in which a thread of tf.data prepares one element ahead."""
 
 # What a name inside an input range says about the stage; the innermost name that says something decides.
 STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -59,7 +57,7 @@ class InputRanges:
     stages: tuple[tuple[str, int], ...]
     """(stage, ns), longest first; ``not recorded`` is time in which nothing inside the range was recorded."""
     ahead: tuple[tuple[str, int], ...]
-    """The same of all threads on which tf.data prepares batches ahead, but for what is not known; empty for others."""
+    """The same of all threads on which tf.data prepares batches, but for what is not known; empty for others."""
 
     @property
     def loader(self) -> str:
@@ -76,35 +74,69 @@ class Taking:
     taking: Bools
     """Outermost ranges in which the training thread (or a graph of its own) takes a batch, in the used steps."""
     preparing: Bools
-    """Outermost ranges of other host threads, in the used steps."""
+    """Outermost ranges of other host threads, in the used steps: input by name, all that threads of tf.data's own do,
+    and what its iterators hand to others, which run their functions."""
     mine: Bools
     """Every input slice of the threads that take batches, in the used steps."""
+    handed_by: I32
+    """The slice that handed over what a slice does, where that is work of tf.data's; else -1."""
+
+    @property
+    def ranges(self) -> Rows:
+        """All of them."""
+        return np.flatnonzero(self.taking | self.preparing)
 
 
 def takings(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...]) -> Taking:
     """Who takes batches and who prepares them: the main thread, else those of a graph, and all others."""
     slices = trace.slices
     own = np.where(host.causes == Category.INPUT.code, np.arange(len(slices), dtype=np.int32), np.int32(-1))
-    outermost = (own >= 0) & ((slices.parent < 0) | (inherit(own, slices.parent)[slices.parent] < 0))
-    step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
-    inside_steps = (own >= 0) & np.isin(step, used)
+    in_steps = np.isin(np.searchsorted(markers.start, slices.start_ns, "right") - 1, used)
+    inside_steps = (own >= 0) & in_steps
     mine = inside_steps & np.isin(slices.track, host.loop)
     # A graph that takes its batch by itself (Keras) does so on a thread of its own.
     mine = mine if mine.any() else inside_steps & host.takes_batch
-    elsewhere = ~np.isin(slices.track, np.unique(slices.track[mine])) & ~np.isin(slices.track, host.loop)
-    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
-    return Taking(own, outermost & mine, outermost & inside_steps & elsewhere & on_host, mine)
+    takers = np.union1d(np.unique(slices.track[mine]), host.loop)
+    elsewhere = ~np.isin(slices.track, takers) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    handed_by = _handed_on(trace, (own >= 0) & in_steps, elsewhere)
+    theirs = elsewhere & in_steps & ((own >= 0) | (handed_by >= 0) | _on_own_threads(trace))
+    itself = np.arange(len(slices))
+    taking = mine & (outermost(own >= 0, slices.parent) == itself)
+    return Taking(own, taking, theirs & (outermost(theirs, slices.parent) == itself), mine, handed_by)
+
+
+def _on_own_threads(trace: Trace) -> Bools:
+    """Which slices lie on threads of tf.data's own pools."""
+    tracks = trace.tracks
+    named = mapped(tracks.thread, trace.strings, is_own_thread, np.bool_)
+    named |= mapped(tracks.label, trace.strings, is_own_thread, np.bool_)
+    return np.asarray(named[trace.slices.track])
+
+
+def _handed_on(trace: Trace, inputs: Bools, elsewhere: Bools) -> I32:
+    """Per slice of a thread that takes no batches the one that handed its work over, where that lies in a range of
+    tf.data's, or in something that was itself handed over so; -1 for all others."""
+    slices, flows = trace.slices, trace.flows
+    found = np.full(len(slices), -1, np.int32)
+    rows = np.flatnonzero((flows.kind == FlowKind.PRODUCER_CONSUMER) & elsewhere[flows.target])
+    ranges = inputs & mapped(slices.name, trace.strings, is_of_pipeline, np.bool_)
+    while rows.size and ranges.any():
+        inside = outermost(ranges, slices.parent) >= 0
+        new = rows[inside[flows.source[rows]] & ~inside[flows.target[rows]]]
+        found[flows.target[new]] = flows.source[new]
+        ranges = ranges.copy()
+        ranges[flows.target[new]] = True
+        rows = np.setdiff1d(rows, new) if new.size else new
+    return found
 
 
 def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int, ...]) -> InputRanges | None:
     """What the used steps' input ranges hold, those of the main thread, else those of a graph; None without any."""
     slices = trace.slices
     found = takings(trace, host, markers, used)
-    own, mine, rows = found.own, found.mine, np.flatnonzero(found.taking)
+    mine, rows = found.mine, np.flatnonzero(found.taking)
     if rows.size == 0:
         return None
-    prefetching = [code for code, name in enumerate(trace.strings) if name == PREFETCHING]
-    ahead = found.preparing & np.isin(slices.name, prefetching)
     # A profile with stacks has the loader's frames around its annotation; the annotation names the loader.
     annotated = np.flatnonzero((slices.kind == Kind.ANNOTATION) & mine)
     chosen = np.full(len(slices), -1, np.int32)
@@ -118,8 +150,8 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
         loaders=_loaders(trace, rows, annotated, around),
         total_ns=total,
         hot=_hot(trace, inside, total),
-        stages=_stages(trace, own, rows, inside),
-        ahead=_ahead(trace, own, np.flatnonzero(ahead)),
+        stages=_stages(trace, found, rows, inside),
+        ahead=_ahead(trace, found),
     )
 
 
@@ -149,33 +181,42 @@ def _loaders(trace: Trace, rows: Rows, annotated: Rows, around: I32) -> tuple[tu
     return tuple((trace.strings[int(codes[at])], int(times[at])) for at in longest_first)
 
 
-def _ahead(trace: Trace, own: I32, ranges: Rows) -> tuple[tuple[str, int], ...]:
-    """What the thread that prefetches did, by stage, but for waiting for others like it."""
+def _ahead(trace: Trace, found: Taking) -> tuple[tuple[str, int], ...]:
+    """What tf.data's threads did, by stage, but for waiting for others like them."""
+    ranges = np.flatnonzero(found.preparing)
+    if not mapped(trace.slices.name[ranges], trace.strings, is_of_pipeline, np.bool_).any():
+        return ()
     chosen = np.full(len(trace.slices), -1, np.int32)
     chosen[ranges] = ranges
     inside = np.flatnonzero(inherit(chosen, trace.slices.parent) >= 0)
-    told = _stages(trace, own, ranges, inside)
+    told = _stages(trace, found, ranges, inside)
     return tuple(pair for pair in told if pair[0] not in (WAITING, "other", "not recorded"))
 
 
-def stage_of(trace: Trace, own: I32, inside: Rows) -> I32:
-    """Per slice, the place in ``STAGES`` of the innermost name around it that says one, -1 for none; ``inside`` are the
-    slices whose names count."""
+def stage_of(trace: Trace, found: Taking) -> I32:
+    """Per slice of any of the ranges the place in ``STAGES`` of the innermost name around it that says one, else that
+    of what handed it over, -1 for none."""
     slices = trace.slices
+    inside = np.flatnonzero(outermost(found.taking | found.preparing, slices.parent) >= 0)
     stage = np.full(len(slices), -1, np.int32)
     stage[inside] = mapped(slices.name[inside], trace.strings, _stage_number, np.int32) - 1
     iterators = np.zeros(len(slices), np.bool_)
     iterators[inside] = mapped(slices.name[inside], trace.strings, _is_iterator, np.bool_)
     # What a loader is called says nothing of its stages; an iterator of tf.data is one.
-    stage[(own >= 0) & ~iterators] = -1
+    stage[(found.own >= 0) & ~iterators] = -1
+    open_ = np.flatnonzero((found.handed_by >= 0) & (stage < 0))
+    while open_.size:
+        told = inherit(stage, slices.parent)[found.handed_by[open_]]
+        stage[open_] = told
+        open_ = open_[told < 0] if (told >= 0).any() else open_[:0]
     return inherit(stage, slices.parent)
 
 
-def _stages(trace: Trace, own: I32, outermost: Rows, inside: Rows) -> tuple[tuple[str, int], ...]:
-    slices, stage = trace.slices, stage_of(trace, own, inside)
+def _stages(trace: Trace, found: Taking, ranges: Rows, inside: Rows) -> tuple[tuple[str, int], ...]:
+    slices, stage = trace.slices, stage_of(trace, found)
     itself = _self_time(slices.dur_ns, slices.parent, inside)
     totals = {name: int(itself[inside][stage[inside] == at].sum()) for at, (name, _) in enumerate(STAGES)}
-    bare = np.isin(inside, outermost)
+    bare = np.isin(inside, ranges)
     totals["other"] = int(itself[inside][(stage[inside] < 0) & ~bare].sum())
     totals["not recorded"] = int(itself[inside][(stage[inside] < 0) & bare].sum())
     return tuple(sorted(((name, ns) for name, ns in totals.items() if ns > 0), key=lambda pair: -pair[1]))

@@ -8,7 +8,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.phases import Phase
-from stepscope.limits import P95_STEPS
+from stepscope.limits import FINDING_SHARE, P95_STEPS
 
 COLLECTIVES = (Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER)
 
@@ -110,10 +110,14 @@ def launch_wait_share(facts: Facts) -> float | None:
 def feeds_devices(facts: Facts) -> float | None:
     """How many devices of this speed the loader threads would keep busy; None where they were not recorded.
 
-    A device takes its steps less what it waits for input; the batches of a step are shared by all that work.
+    A device takes its steps less what it waits for input; the batches of a step are shared by all that work. Where
+    they wait for input, it feeds as many as it does: threads that pause meanwhile wait for something themselves.
     """
     stages, count = facts.input_stages, len(facts.working)
     if stages is None or stages.producers is None or not facts.activities or not count:
         return None
-    fed = stages.producers.feeds(facts.used_ns - total_parts(facts).get(Category.INPUT, 0) // count)
+    waits = total_parts(facts).get(Category.INPUT, 0) // count
+    fed = stages.producers.feeds(facts.used_ns - waits)
+    if fed is not None and waits >= FINDING_SHARE * facts.used_ns > 0:
+        fed = min(fed, 1 - waits / facts.used_ns)
     return None if fed is None else fed * count

@@ -7,8 +7,9 @@ from typing import Any
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.input_stages import InputStages
+from stepscope.analysis.iterators import Iterators
 from stepscope.analysis.summary import feeds_devices
-from stepscope.report.section import ABSENT, Column, Section, name, number
+from stepscope.report.section import ABSENT, Column, Section, cut, name, number, rate, text, yes
 from stepscope.units import format_ns, format_share
 
 
@@ -36,6 +37,28 @@ def entry(facts: Facts, found: InputStages) -> dict[str, Any]:
             "devices": len(facts.working),
         },
         "queues": [dataclasses.asdict(queue) for queue in found.queues],
+        "iterators": None if found.iterators is None else _iterators(facts, found.iterators),
+    }
+
+
+def _iterators(facts: Facts, found: Iterators) -> dict[str, Any]:
+    return {
+        "wait_ns_per_step": facts.per_step(found.wait_ns),
+        "cpu_budget": found.cpu_budget,
+        "threadpool_size": found.threadpool_size,
+        "each": [
+            {
+                "path": list(one.path),
+                "dataset": one.dataset,
+                "calls_per_step": one.calls / len(facts.used) if facts.used else 0.0,
+                "ns_per_step": facts.per_step(one.total_ns),
+                "own_wait_ns_per_step": facts.per_step(one.own_ns),
+                "parallelism": one.parallelism,
+                "buffer_limit": one.buffer_limit,
+                "autotuned": one.autotuned,
+            }
+            for one in found.each
+        ],
     }
 
 
@@ -57,6 +80,42 @@ def table(given: dict[str, Any] | None) -> Section:
     ]
     columns = (name("stage"), Column("by"), number("per step"), number("device works"))
     return Section("Input pipeline", columns, rows, _note(given) if given else "")
+
+
+def iterators(given: dict[str, Any] | None) -> Section:
+    """tf.data's iterators, each with what it takes of the waiting for a batch and how it runs."""
+    found = given.get("iterators") if given else None
+    rows, note = cut(
+        (
+            (
+                "::".join(one["path"]),
+                text(one["dataset"]),
+                rate(one["calls_per_step"]),
+                format_ns(one["ns_per_step"]),
+                format_ns(one["own_wait_ns_per_step"]),
+                text(one["parallelism"]),
+                text(one["buffer_limit"]),
+                ABSENT if one["autotuned"] is None else yes(one["autotuned"]),
+            )
+            for one in (found["each"] if found else ())
+        ),
+        len(found["each"]) if found else 0,
+    )
+    columns = (
+        name("iterator"), name("dataset"), number("calls per step"), number("per step"), number("own wait"),
+        number("calls at once"), number("buffer"), Column("autotuned"),
+    )  # fmt: skip
+    return Section("tf.data pipeline by iterator", columns, rows, _pool(found, note) if found else "")
+
+
+def _pool(found: dict[str, Any], cut_note: str) -> str:
+    told = (
+        cut_note,
+        "own wait: its own part of the time in which a batch is waited for",
+        f"cores tf.data may use: {found['cpu_budget']}" if found["cpu_budget"] is not None else "",
+        f"threads that run its functions: {found['threadpool_size']}" if found["threadpool_size"] is not None else "",
+    )
+    return "; ".join(filter(None, told))
 
 
 def _note(given: dict[str, Any]) -> str:

@@ -41,6 +41,7 @@ def sections(document: Document) -> list[Section]:
         wait_sections.copies(analyses.get("copies", [])),
         annotated.table(analyses.get("annotations")),
         input_pipeline.table(analyses.get("input")),
+        input_pipeline.iterators(analyses.get("input")),
         wait_sections.launch_delay(analyses.get("launch_delay", [])),
         _precision(analyses.get("precision"), analyses.get("placement")),
         *xla_sections.xla(analyses.get("xla"), phrases.step_names(document)),

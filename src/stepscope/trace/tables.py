@@ -417,6 +417,19 @@ class Tensors(Table):
     buffer: I64 = column("Address of the tensor's buffer.", nullable=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Iterators(Table):
+    """What iterators of tf.data say of themselves each time they are asked for an element."""
+
+    slice: I32 = column("The slice.", table="slices")
+    dataset: I32 = column("Node of the dataset's graph, or those that were made one.", text=True, nullable=True)
+    parallelism: I64 = column("Calls or reads that run at once.", nullable=True)
+    buffer_limit: I64 = column("Elements that are kept ahead at most.", nullable=True)
+    cpu_budget: I64 = column("Cores that autotuning may use.", nullable=True)
+    threadpool_size: I64 = column("Threads that run the functions of the pipeline.", nullable=True)
+    autotune: I32 = column("Whether its number is chosen while it runs: true or false.", text=True, nullable=True)
+
+
 TABLES: dict[str, type[Table]] = {
     "tracks": Tracks,
     "slices": Slices,
@@ -433,4 +446,5 @@ TABLES: dict[str, type[Table]] = {
     "programs": Programs,
     "nodes": Nodes,
     "tensors": Tensors,
+    "iterators": Iterators,
 }

@@ -157,6 +157,7 @@ class Trace:
     programs: t.Programs
     nodes: t.Nodes
     tensors: t.Tensors
+    iterators: t.Iterators
 
     def table(self, name: str) -> pl.DataFrame:
         """One table as a polars frame (see ``docs/tables.md`` for the columns).

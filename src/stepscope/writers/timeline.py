@@ -42,6 +42,7 @@ LACKS = (
     whole("step_marks", "marks of steps"),
     whole("xla_ops", "facts about ops of XLA"),
     whole("programs", "programs compiled by XLA"),
+    whole("iterators", "settings of tf.data's iterators"),
     Lack("arrows other than dataflow", ("flows",), lambda trace: int((trace.flows.kind != t.FlowKind.DATAFLOW).sum())),
     *(column("nodes", name, f"times when a node {when}")
       for name, when in (("scheduled_ns", "was ready"), ("op_start_ns", "began"), ("op_end_ns", "ended"))),

@@ -3,7 +3,8 @@
 Statement: the accounting books idle time to ``input``, that is, the thread that launches the next op was inside a
 data loader's ``next`` or a framework's equivalent. The wait is followed to the threads that prepare batches, where they
 were recorded: if they are busy meanwhile (from ``PRODUCERS_BUSY_SHARE`` on) they are too few or their work too heavy;
-if they are idle (up to ``PRODUCERS_IDLE_SHARE``) they wait for the source. Limit: the general one of findings.
+if they are idle (up to ``PRODUCERS_IDLE_SHARE``) they wait for the source. Of a tf.data pipeline the iterator that
+takes most of the waiting itself is named, and the remedy follows from how it runs. Limit: the general one of findings.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from stepscope.analysis.inputs import WAITING, InputRanges
 from stepscope.analysis.places import find_places
 from stepscope.analysis.summary import feeds_devices
 from stepscope.analysis.where import Where
+from stepscope.diagnosis import tf_data
 from stepscope.diagnosis.evidence import booked, placed, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, TRAINS, Part, Remedies, remedy
@@ -136,7 +138,7 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
         saving_ns_per_step=cost,
         change=without_host_time(facts, Category.INPUT) if device is not None else None,
         why=_why(facts, cost, ranges),
-        fix=paragraphs(remedy(_fix(ranges), facts.workload)),
+        fix=paragraphs(remedy(_fix(facts, ranges), facts.workload)),
         where=tuple(dict.fromkeys((*first, *placed(places)))),
         evidence=slices_as_evidence(facts, list(ranges.slices), device=device),
     )
@@ -160,8 +162,8 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
     if ranges.ahead:
         least = _NAMED * sum(ns for _, ns in ranges.ahead)
         ahead = (f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.ahead if ns >= least)
-        text += f" Threads that prepare batches ahead spend, all together, per step: {', '.join(ahead)}."
-    return text + _producers(facts) + _fed(facts)
+        text += f" Threads that prepare batches spend, all together, per step: {', '.join(ahead)}."
+    return text + _producers(facts) + tf_data.bottleneck(facts) + _fed(facts)
 
 
 def _loaders(facts: Facts, ranges: InputRanges, node: str | None) -> str:
@@ -193,7 +195,7 @@ def _producers(facts: Facts) -> str:
     text = f" {who} {'works' if one else 'work'} {format_share(busy)} of the time it is waited for"
     text = text if one else text.replace("it is", "they are")
     if producers.any_busy_share <= PRODUCERS_IDLE_SHARE:
-        return text + ": what batches are read from (storage, network, a generator, another process) holds them up."
+        return f"{text}: {tf_data.waits_for(facts)}."
     stage = f", mostly in `{producers.heaviest}`" if producers.heaviest else ""
     if busy < PRODUCERS_BUSY_SHARE:
         some = "" if one else f"; one of them or more works {format_share(producers.any_busy_share)} of it"
@@ -227,12 +229,12 @@ def _node(facts: Facts, ranges: InputRanges) -> str | None:
     return next((facts.trace.strings[code] for code in nodes.node[longest].tolist()), None)
 
 
-def _fix(ranges: InputRanges) -> Remedies:
+def _fix(facts: Facts, ranges: InputRanges) -> Remedies:
     if SINGLE_PROCESS in ranges.loader:
         return _FIX_NO_WORKERS
     for part, (_, fix) in _TENSORFLOW.items():
         if part in ranges.loader:
-            return fix
+            return tf_data.remedy_for(facts, fix) if fix is _FIX_TF_DATA else fix
     if MULTI_PROCESS not in ranges.loader:
         return _FIX_OTHER
     stages = dict(ranges.stages)

@@ -13,6 +13,7 @@ from stepscope.readers.xplane.flows import add_flows
 from stepscope.readers.xplane.handovers import Handovers
 from stepscope.readers.xplane.hosts import frame_name
 from stepscope.readers.xplane.info import describe_run, plane_headers, session_start, warnings
+from stepscope.readers.xplane.iterators import iterators
 from stepscope.readers.xplane.kinds import kinds_of
 from stepscope.readers.xplane.launches import Launches
 from stepscope.readers.xplane.memory import memory_events
@@ -79,6 +80,7 @@ class _Conversion:
         seen = self._device_ops()
         self._xla_ops()
         self._programs()
+        self.builder.table(iterators(view, fate.slices, self.slice_id))
         self._memory(np.flatnonzero(fate.memory))
         self._counters(np.flatnonzero(fate.counters))
         self._instants(np.flatnonzero(fate.instants))

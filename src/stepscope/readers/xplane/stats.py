@@ -47,6 +47,13 @@ FIRST_FLOW_TYPE = 1000
 """Types of producers and consumers in stepscope's own files: this plus the FlowKind. XLA's are below 32
 (tsl/profiler/lib/context_types.h)."""
 
+ITERATORS = {
+    "parallelism": "parallelism", "buffer_limit": "buffer_limit", "cpu_budget": "cpu_budget",
+    "threadpool_size": "threadpool_size", "autotune": "autotune",
+}  # fmt: skip
+"""Columns of the table of tf.data's iterators and the statistics that ``IteratorBase::GetTraceMeMetadata`` writes
+(tensorflow/core/kernels/data; the root's in root_dataset.cc). The dataset stands in ``name``, as other things do."""
+
 KEYS = (
     # calls and device ops
     "correlation_id", "device_id", "kernel_details", "memcpy_details", "Memset_details", "memalloc_details",
@@ -61,6 +68,8 @@ KEYS = (
     "allocator_name", "requested_bytes", "allocation_bytes", "addr", "bytes_allocated", "bytes_reserved",
     "bytes_available", "fragmentation", "region_type", "data_type", "shape", "index_on_host",
     "counter_value",
+    # iterators of tf.data
+    *ITERATORS.values(),
     # the session
     "profile_start_time", "profile_options",
     # stepscope's own files

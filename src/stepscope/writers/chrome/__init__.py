@@ -20,6 +20,7 @@ LACKS = (
         tuple(f"memory.{column}" for column in _OF_BLOCKS),
         _told_of_blocks,
     ),
+    whole("iterators", "settings of tf.data's iterators"),
     Lack("notices about what was lost or cut out", ("losses",), notices),
     spelled("slices without a category, or of one that Kineto does not have, get Kineto's", "slices.category"),
 )

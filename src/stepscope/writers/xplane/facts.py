@@ -18,7 +18,7 @@ import numpy.typing as npt
 from stepscope.analysis.steps import Markers
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.readers.xplane.own import launch_number
-from stepscope.readers.xplane.stats import FIRST_FLOW_TYPE, LAUNCH, MARKER, NUMBER, OWN_COLUMNS
+from stepscope.readers.xplane.stats import FIRST_FLOW_TYPE, ITERATORS, LAUNCH, MARKER, NUMBER, OWN_COLUMNS
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
 from stepscope.writers.xplane.distinct import distinct
@@ -31,6 +31,8 @@ _COLUMNS = (
     ("slices", "external_id", "external_id"),
     ("device_ops", "graph", "cuda_graph_id"),
     *((table, column, stat) for table, columns in OWN_COLUMNS.items() for column, stat in columns.items()),
+    *(("iterators", column, stat) for column, stat in ITERATORS.items()),
+    ("iterators", "dataset", "name"),
     ("xla_ops", "op", "hlo_op"),
     ("xla_ops", "module", "hlo_module"),
     ("xla_ops", "program", "program_id"),

@@ -3,7 +3,7 @@
 import { h } from '../core/dom.js';
 import { prose } from '../core/text.js';
 import { formatCount, formatNs, formatShare } from '../core/units.js';
-import { named, number, share, word } from '../widgets/columns.js';
+import { named, ns, number, share, word } from '../widgets/columns.js';
 import { missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
@@ -33,6 +33,7 @@ function render(context) {
     found ? stages(found, words.input_note) : null,
     found && !found.producers ? panel('Threads that prepare batches', null,
       missing('What they do was not recorded.', prose(words.missing.input))) : null,
+    iterators(found),
     queues(found),
     related(context, RULES),
   );
@@ -99,6 +100,25 @@ function stages(found, note) {
           h('i', { style: { width: `${(row.ns_per_step / most) * 100}%` } }), formatNs(row.ns_per_step)),
       },
       share('device works meanwhile', (row) => row.overlap_share),
+    ],
+  }));
+}
+
+/** @param {any} found */
+function iterators(found) {
+  if (!found?.iterators?.each.length) return null;
+  return panel('tf.data pipeline by iterator', { note: 'own wait: its own part of the time in which a batch is waited '
+    + 'for' }, table({
+    label: 'Iterators',
+    rows: /** @type {Record<string, any>[]} */ (found.iterators.each),
+    columns: [
+      named('iterator', (row) => row.path.join('::')),
+      word('dataset', (row) => row.dataset),
+      number('calls per step', (row) => row.calls_per_step),
+      ns('per step', (row) => row.ns_per_step),
+      ns('own wait', (row) => row.own_wait_ns_per_step),
+      number('calls at once', (row) => row.parallelism),
+      number('buffer', (row) => row.buffer_limit),
     ],
   }));
 }
