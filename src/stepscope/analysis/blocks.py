@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepscope.analysis.phases import Phase, phase_code, slice_phases
-from stepscope.names.scopes import is_of_loss, is_of_optimizer, tensorflow_scope
+from stepscope.names.scopes import tensorflow_part
 from stepscope.trace.codes import mapped as named
 from stepscope.trace.forest import innermost_at, outermost
 from stepscope.trace.tables import F64, I32, I64, NULL, U8, Bools, Kind, Memory, Rows
@@ -207,14 +207,8 @@ def _events(trace: Trace, step_starts: I64) -> _Events:
 
 def _phase_of_node(node: str) -> int:
     """The phase of a node of TensorFlow's graph by its scope; what lies in no scope may be of any."""
-    if is_of_optimizer(node):
-        return phase_code(Phase.OPTIMIZER)
-    scope = tensorflow_scope(node)
-    if scope.backward:
-        return phase_code(Phase.BACKWARD)
-    if is_of_loss(node):
-        return phase_code(Phase.LOSS)
-    return phase_code(Phase.FORWARD if scope.layer else Phase.UNKNOWN)
+    part = tensorflow_part(node)
+    return phase_code(Phase.UNKNOWN if part is None else Phase(part.value))
 
 
 def _event_before(memory: Memory) -> Rows:

@@ -9,7 +9,9 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
+from stepscope.names.scopes import is_tensorflow_op, tensorflow_part
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import mapped
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, NULL, U8, FlowKind, Kind
 from stepscope.trace.trace import Trace
@@ -50,13 +52,14 @@ _NAMES = (
 def device_phases(trace: Trace, activity: DeviceActivity) -> U8:
     """The phase (index in ``PHASES``) of each device op.
 
-    Evidence, strongest first: collectives are communication; the op's launch lies in something named an optimizer
-    step, backward or autograd range, loss or forward; it lies in an op from which a forward-backward arrow starts or
-    whose sequence number a backward op repeats (forward). Anything else is unknown.
+    Evidence, strongest first: collectives are communication; the scope of the op in TensorFlow's graph; the op's launch
+    lies in something named an optimizer step, backward or autograd range, loss or forward; it lies in an op from which
+    a forward-backward arrow starts or whose sequence number a backward op repeats (forward). Anything else is unknown.
     """
     of_slice = slice_phases(trace)
-    known = activity.call >= 0
-    phases = np.where(known, of_slice[activity.call], phase_code(Phase.UNKNOWN)).astype(np.uint8)
+    unknown = phase_code(Phase.UNKNOWN)
+    own, known = of_slice[activity.slice], activity.call >= 0
+    phases = np.where(own != unknown, own, np.where(known, of_slice[activity.call], unknown)).astype(np.uint8)
     phases[activity.category == Category.COLLECTIVE.code] = phase_code(Phase.COMMUNICATION)
     return phases
 
@@ -81,6 +84,8 @@ def slice_phases(trace: Trace) -> U8:
     by_name = np.array([_phase_of_name(text) for text in trace.strings], np.int32)
     named = np.isin(slices.kind, (Kind.HOST_OP, Kind.ANNOTATION, Kind.STEP, Kind.PYTHON_FRAME, Kind.MODULE))
     phases = np.where(named, by_name[slices.name], -1).astype(np.int32)
+    if trace.info.framework == "TensorFlow":
+        _add_scopes(trace, phases)
     flows = trace.flows
     forward = flows.source[flows.kind == FlowKind.FORWARD_BACKWARD]
     phases[forward[phases[forward] < 0]] = phase_code(Phase.FORWARD)
@@ -90,6 +95,20 @@ def slice_phases(trace: Trace) -> U8:
         phases[forward] = phase_code(Phase.FORWARD)
         phases = inherit(phases, slices.parent)
     return np.where(phases < 0, phase_code(Phase.UNKNOWN), phases).astype(np.uint8)
+
+
+def _add_scopes(trace: Trace, phases: I32) -> None:
+    """What the scopes of TensorFlow's ops say, in place of words in their names."""
+    slices, nodes, compiled = trace.slices, trace.nodes, trace.xla_ops
+    ops = np.flatnonzero(mapped(slices.name, trace.strings, is_tensorflow_op, np.bool_))
+    for rows, codes in ((ops, slices.name[ops]), (nodes.slice, nodes.node), (compiled.slice, compiled.scope)):
+        phases[rows] = mapped(codes, trace.strings, _one_more_than_part, np.int32) - 1
+
+
+def _one_more_than_part(name: str) -> int:
+    """One more than the phase's place, 0 for none."""
+    part = tensorflow_part(name)
+    return 0 if part is None else phase_code(Phase(part.value)) + 1
 
 
 def _differentiated(trace: Trace, phases: I32) -> I32:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import NamedTuple
 
 _LONGEST = 2_048
@@ -81,27 +82,64 @@ def tensorflow_scope(node: str) -> Scope:
     return Scope("/".join(kept), backward)
 
 
-_OPTIMIZER = re.compile(
-    r"(?:^|/)(?:(?:adam(?:w|ax|_w)?|nadam|sgd|rms_?prop|ada_?grad|ada_?delta|adafactor|ftrl|lion|lamb|momentum"
-    r"|loss_?scale_?optimizer)(?:_\d+)?/|(?:Resource)?(?:Sparse)?Apply[A-Z])",
+class Part(StrEnum):
+    """What of a training step an op of TensorFlow is, where its name tells."""
+
+    FORWARD = "forward"
+    LOSS = "loss"
+    BACKWARD = "backward"
+    OPTIMIZER = "optimizer"
+
+
+_WRAPS = re.compile(
+    r"(?:Stateful)?PartitionedCall(?:_\d+)?|replica_\d+|cond(?:_\d+)?|switch_pred|then|else|while(?:_\d+)?|body|_\d+"
+    r"|cluster_\w+|jit\(.*\)"
+)
+"""Scopes of calls, replicas and branches."""
+_GRADIENTS = re.compile(r"gradients(?:_\d+)?|gradient_tape")
+_OPTIMIZERS = re.compile(
+    r"(?:adam\w*|nadam|adagrad\w*|adadelta|adafactor|sgd|rmsprop|ftrl|lamb|lion|muon|nesterov|momentum|gradient_?descent"
+    r"|loss_?scale\w*|\w*optimizer\w*)(?:_\d+)?",
     re.IGNORECASE,
 )
-_LOSS = re.compile(r"(?:^|/)\w*(?:loss|cross_?entropy|mean_(?:squared|absolute))\w*/", re.IGNORECASE)
+_LOSSES = re.compile(
+    r"\w*(?:loss|cross_?entropy|mean_(?:squared|absolute)\w*_error|hinge|huber|divergence|log_cosh)\w*", re.IGNORECASE
+)
+_MEASURED = re.compile(r"(?:compile_)?metrics(?:_\d+)?|\w*accuracy\w*", re.IGNORECASE)
+_APPLIES = re.compile(r"(?:_Fused)?(?:Resource)?(?:Sparse)?Apply[A-Z]")
+_LOSS_OPS = re.compile(r"\w*CrossEntropy\w*|\w*L2Loss|CTCLoss\w*")
 
 
-def is_of_optimizer(node: str) -> bool:
-    """Whether a node of TensorFlow's graph updates variables, by the scope of an optimizer or its op.
+def tensorflow_part(name: str) -> Part | None:
+    """What of a step an op is, from the name of its node or of its event (``node:Type``): gradients stand in the scope
+    of the tape or of TF 1's ``gradients``, updates in that of the optimizer, everything else in a layer is forward.
 
-    >>> is_of_optimizer("Adam/Adam/update/ResourceApplyAdam"), is_of_optimizer("model/dense/MatMul")
+    >>> tensorflow_part("StatefulPartitionedCall/gradient_tape/compile_loss/mse/Tile:Tile")
+    <Part.BACKWARD: 'backward'>
+    >>> tensorflow_part("adam/Mul_3:Mul"), tensorflow_part("model/dense_1/Relu:Relu"), tensorflow_part("Cast:Cast")
+    (<Part.OPTIMIZER: 'optimizer'>, <Part.FORWARD: 'forward'>, None)
+    """
+    node, _, op = name[:_LONGEST].partition(":")
+    pieces = [piece for piece in node.split("/") if not _WRAPS.fullmatch(piece)]
+    scopes = pieces[:-1]
+    if any(map(_GRADIENTS.fullmatch, scopes)):
+        return Part.BACKWARD
+    if any(map(_OPTIMIZERS.fullmatch, scopes)) or _APPLIES.match(op):
+        return Part.OPTIMIZER
+    if any(map(_MEASURED.fullmatch, scopes)):
+        return None
+    if any(map(_LOSSES.fullmatch, scopes)) or _LOSS_OPS.fullmatch(op):
+        return Part.LOSS
+    return Part.FORWARD if tensorflow_scope("/".join(pieces)).layer else None
+
+
+_EVENT = re.compile(r"[\w.()\[\]/-]+:_?[A-Z]\w*$")
+
+
+def is_tensorflow_op(event: str) -> bool:
+    """Whether an event's name is that of an op of TensorFlow: ``node:Type``.
+
+    >>> is_tensorflow_op("model/dense/MatMul:MatMul"), is_tensorflow_op("ExecutorState::Process")
     (True, False)
     """
-    return _OPTIMIZER.search(node[:_LONGEST]) is not None
-
-
-def is_of_loss(node: str) -> bool:
-    """Whether a node lies in the scope of a loss.
-
-    >>> is_of_loss("sparse_categorical_crossentropy/weighted_loss/Sum"), is_of_loss("model/dense/MatMul")
-    (True, False)
-    """
-    return _LOSS.search(node[:_LONGEST]) is not None
+    return _EVENT.match(event[:_LONGEST]) is not None and "::" not in event

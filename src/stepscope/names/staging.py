@@ -3,7 +3,8 @@
 Sources: torch/csrc/distributed/c10d/reducer.cpp (ranges ``torch.distributed.ddp.reducer::...``),
 torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py (ops ``fsdp::...``, ranges ``FSDP::...``),
 torch/csrc/utils/tensor_flatten.cpp (coalesced tensors), horovod/common/common.h (activities) and
-horovod/common/ops/cuda/cuda_kernels.cu, tensorflow/core/kernels/scoped_allocator_ops.cc.
+horovod/common/ops/cuda/cuda_kernels.cu, tensorflow/core/kernels/scoped_allocator_ops.cc. tf.distribute packs gradients
+with ordinary ops, ``concat`` and ``split`` (tensorflow/python/distribute/cross_device_ops.py, cross_device_utils.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 
 from stepscope.names.collectives import is_dispatch
+from stepscope.names.scopes import Part, tensorflow_part
 
 _RANGE = re.compile(
     r"torch\.distributed\.ddp\.reducer::(?:mul_out|copy_\w+)"
@@ -52,3 +54,18 @@ def is_staging_scope(scope: str) -> bool:
     (True, False)
     """
     return bool(_XLA_SCOPE.search(scope[-100:]))
+
+
+_PACKS, _UNPACKS = re.compile(r"ConcatV?2?|ParallelConcat"), re.compile(r"SplitV?")
+
+
+def packs_tensors(scope: str) -> bool | None:
+    """Whether an op of TensorFlow puts tensors together that may be gradients (True), or takes them apart (False); None
+    for others, and for those of a model's own layers.
+
+    >>> packs_tensors("Adam/concat:ConcatV2"), packs_tensors("Adam/split:SplitV"), packs_tensors("m/merge/concat:ConcatV2")
+    (True, False, None)
+    """
+    op = scope.rpartition(":")[2]
+    packs = True if _PACKS.fullmatch(op) else False if _UNPACKS.fullmatch(op) else None
+    return None if packs is None or tensorflow_part(scope) in (Part.FORWARD, Part.LOSS) else packs

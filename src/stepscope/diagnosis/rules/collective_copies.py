@@ -2,9 +2,10 @@
 
 Statement: device ops other than collectives that are launched inside what fills or empties a collective's buffers
 (DDP's reducer, FSDP's gathering and scattering, coalesced tensors, Horovod's and TensorFlow's fusion buffers, the
-making of the collective itself), or that XLA made for a collective (their name scope ends in it). The cost is the time
-in which the device does nothing else. What a program concatenates by itself before it calls a collective is not told
-from its other work.
+making of the collective itself), or that XLA made for a collective (their name scope ends in it). Of TensorFlow also
+concatenations outside of the model's layers, where the next op of the device is a collective, and splits right behind
+one. The cost is the time in which the device does nothing else. What other programs concatenate by themselves before
+they call a collective is not told from their other work.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from stepscope.analysis.places import find_places
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
-from stepscope.names.staging import is_staging_kernel, is_staging_range, is_staging_scope
+from stepscope.names.staging import is_staging_kernel, is_staging_range, is_staging_scope, packs_tensors
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import outermost
@@ -53,12 +54,18 @@ that XLA need not transpose before and after.""",
     TENSORFLOW: (
         Part(
             """\
-Pack less: a gradient as large as a pack needs no copy.
-    options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=0)
-With Horovod, `HOROVOD_FUSION_THRESHOLD` bounds what is packed together.""",
+Reduce each gradient by itself, if most are large (unless told otherwise all are packed into one tensor):
+    tf.distribute.MirroredStrategy(cross_device_ops=tf.distribute.NcclAllReduce(num_packs=0))""",
+            purposes=TRAINS,
+            since=(2, 0),
+        ),
+        Part(
+            """\
+    tf.distribute.experimental.CommunicationOptions(bytes_per_pack=1)  # several workers; 0 is one pack of all""",
             purposes=TRAINS,
             since=(2, 4),
         ),
+        Part("With Horovod, `HOROVOD_FUSION_THRESHOLD` bounds what is packed together.", purposes=TRAINS),
     ),
     None: "Exchange large tensors in place instead of packing them into a buffer, or keep them in it.",
 }
@@ -91,7 +98,30 @@ def _staged(trace: Trace, activity: DeviceActivity, around: I32) -> Bools:
     scope[trace.xla_ops.slice] = trace.xla_ops.scope
     of_xla = mapped(scope[activity.slice], trace.strings, is_staging_scope, np.bool_)
     work = np.isin(activity.category, [c.code for c in (Category.COMPUTE, Category.COPY_D2D, Category.COPY_P2P)])
-    return np.asarray(work & (within | named | of_xla))
+    packed = _packed(trace, activity, scope[activity.slice]) if trace.info.framework == "TensorFlow" else False
+    return np.asarray(work & (within | named | of_xla | packed))
+
+
+def _packed(trace: Trace, activity: DeviceActivity, scope: I32) -> Bools:
+    """Which ops put gradients together right before a collective of TensorFlow, or take them apart right behind one."""
+    says = mapped(scope, trace.strings, _packing, np.int8)
+    order = np.lexsort((activity.end, activity.start))
+    collective = activity.category[order] == Category.COLLECTIVE.code
+    places = np.arange(len(activity))
+    # The nearest op before and behind that neither packs nor copies.
+    plain = (says[order] == 0) & np.isin(activity.category[order], (Category.COMPUTE.code, Category.COLLECTIVE.code))
+    before = np.maximum.accumulate(np.where(plain, places, -1))
+    behind = np.minimum.accumulate(np.where(plain, places, len(activity))[::-1])[::-1]
+    follows = (before >= 0) & collective[np.maximum(before, 0)]
+    leads = (behind < len(activity)) & collective[np.minimum(behind, len(activity) - 1)]
+    found = np.zeros(len(activity), np.bool_)
+    found[order] = ((says[order] == 1) & leads) | ((says[order] == 2) & follows)
+    return found
+
+
+def _packing(scope: str) -> int:
+    """1 for an op that packs, 2 for one that unpacks, 0 for others."""
+    return {True: 1, False: 2, None: 0}[packs_tensors(scope)]
 
 
 def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: Rows, around: I32) -> Finding | None:

@@ -1,0 +1,110 @@
+"""What TensorFlow's own names say: phases of a step, gradients packed for a collective, loss scaling, chains of ops."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.analysis.facts import Facts, analyse
+from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.finding import Finding
+from tests.kit.tf_gpu import TfGpuJob
+from tests.readers.xplane_files import read
+
+US = 1_000
+GEMM, POINTWISE = "volta_sgemm_128x64_nn", "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<float>>()"
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)"
+STEPS = 8
+
+Op = tuple[str, str, int]
+"""Name, kernel and how long it takes."""
+
+
+def facts_of(*ops: Op, devices: int = 1, waits: bool = True) -> Facts:
+    """A loop of steps that run these ops on each device; collectives run on a stream of their own."""
+    job = TfGpuJob(devices=devices)
+    for number in range(STEPS):
+        with job.step(number, "train", _r=1):
+            with job.function(), job.executing():
+                for name, kernel, us in ops:
+                    for device in range(devices):
+                        job.op(name, kernel, us, device=device, host=6)
+            if waits:
+                job.wait_for_event()
+    return analyse(read(job.data()))
+
+
+def found(facts: Facts, rule: str) -> list[Finding]:
+    return [finding for finding in diagnose(facts).findings if finding.rule == rule]
+
+
+# Phases
+
+
+def phases(*ops: Op) -> dict[str, int]:
+    """Time of the device per step, in µs."""
+    facts = facts_of(*ops)
+    return {str(phase): facts.per_step(ns) // US for phase, ns in facts.phases[0].items() if ns}
+
+
+def test_the_scopes_of_ops_tell_the_phases_of_keras() -> None:
+    assert phases(
+        ("StatefulPartitionedCall/sequential_1/dense_1/MatMul:MatMul", GEMM, 400),
+        ("StatefulPartitionedCall/compile_loss/mse/Mean:Mean", POINTWISE, 30),
+        ("StatefulPartitionedCall/gradient_tape/compile_loss/mse/Tile:Tile", POINTWISE, 50),
+        ("StatefulPartitionedCall/gradient_tape/sequential_1/dense_1/MatMul:MatMul", GEMM, 700),
+        ("StatefulPartitionedCall/adam/Mul_3:Mul", POINTWISE, 90),
+        ("Cast:Cast", POINTWISE, 20),
+    ) == {"forward": 400, "loss": 30, "backward": 750, "optimizer": 90, "unknown": 20}
+
+
+def test_the_scopes_of_ops_tell_the_phases_of_graphs_of_old() -> None:
+    assert phases(
+        ("replica_1/model/conv/Conv2D:Conv2D", GEMM, 400),
+        ("replica_1/softmax_cross_entropy_loss/xentropy:SparseSoftmaxCrossEntropyWithLogits", POINTWISE, 30),
+        ("training/Adam/gradients/model/conv/Conv2D_grad/Conv2DBackpropFilter:Conv2DBackpropFilter", GEMM, 700),
+        ("GradientDescent/update_w1/ResourceApplyGradientDescent:ResourceApplyGradientDescent", POINTWISE, 60),
+    ) == {"forward": 400, "loss": 30, "backward": 700, "optimizer": 60}
+
+
+def test_collectives_are_communication_whatever_their_scope() -> None:
+    assert phases(("m/d/MatMul:MatMul", GEMM, 400), ("Adam/CollectiveReduceV2:CollectiveReduceV2", NCCL, 50)) == {
+        "forward": 400,
+        "communication": 50,
+    }
+
+
+# Gradients packed for a collective
+
+PACKED: tuple[Op, ...] = (
+    ("m/d/MatMul:MatMul", GEMM, 2_000),
+    ("gradient_tape/m/d/MatMul/MatMul:MatMul", GEMM, 2_000),
+    *(("Adam/concat:ConcatV2", POINTWISE, 80),) * 4,
+    ("Adam/NcclAllReduce:NcclAllReduce", NCCL, 500),
+    *(("Adam/split:SplitV", POINTWISE, 80),) * 4,
+    ("Adam/Adam/update/ResourceApplyAdam:ResourceApplyAdam", POINTWISE, 200),
+)
+
+
+def test_gradients_that_tensorflow_packs_around_a_collective_are_copies_for_it() -> None:
+    facts = facts_of(*PACKED, devices=2)
+    (finding,) = found(facts, "collective_copies")
+    assert "8 ops per step copy for collectives (640 µs)" in finding.why
+    assert finding.cost_ns_per_step == pytest.approx(640 * US, rel=0.01)
+    assert "NcclAllReduce(num_packs=0)" in finding.fix
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        # A model's own, and one that no collective follows.
+        tuple((name.replace("Adam/concat", "m/merge/concat").replace("Adam/split", "m/parts/split"), kernel, us)
+              for name, kernel, us in PACKED),
+        tuple(op for op in PACKED if op[1] != NCCL),
+    ],
+)  # fmt: skip
+def test_what_a_model_puts_together_is_no_copy_for_a_collective(ops: tuple[Op, ...]) -> None:
+    assert not found(facts_of(*ops, devices=2), "collective_copies")
+
+
+def whole(facts: Facts) -> Diagnosis:
+    return diagnose(facts)
