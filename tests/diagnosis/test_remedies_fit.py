@@ -37,7 +37,10 @@ EVIDENCE = {
     "input_bound._FIX_TF_DATA": (r"tf\.", "the profile names tf.data's iterator"),
     "sync_bound._START_FIX": (r"jax|lax", "the call is XLA's, as JAX makes it"),
     "graph_breaks._FIX": (r"torch\.|fullgraph", "the profile shows regions that torch.compile made"),
-    "loss_scaling._FIX": (r"(?i)loss|gradient|backward|optimizer|fused", "the profile shows PyTorch's GradScaler"),
+    "loss_scaling._FIX": (
+        r"(?i)loss|gradient|backward|optimizer|fused|Adam",
+        "the profile shows a scaler of losses",
+    ),
     "attention_unfused._FALLEN_BACK": (r"scaled_dot_product_attention", "the profile shows the op"),
     "exchange_remedies.BESIDE_SHARDS": (r".*", "the profile names FSDP or ZeRO, which train"),
     "exchange_remedies.FSDP1": (r".*", "the same"),

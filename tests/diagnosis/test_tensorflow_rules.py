@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.facts import Facts, analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
 from tests.kit.tf_gpu import TfGpuJob
 from tests.readers.xplane_files import read
@@ -106,5 +106,49 @@ def test_what_a_model_puts_together_is_no_copy_for_a_collective(ops: tuple[Op, .
     assert not found(facts_of(*ops, devices=2), "collective_copies")
 
 
-def whole(facts: Facts) -> Diagnosis:
-    return diagnose(facts)
+# Loss scaling
+
+
+def scaling(name: str, *, copies: bool = False) -> Facts:
+    """Whether the gradients are finite is awaited for 1.5 ms of each step: in an op, or behind a copy to the host."""
+    job = TfGpuJob()
+    for number in range(STEPS):
+        with job.step(number, "train", _r=1):
+            with job.function(), job.executing():
+                job.op("m/d/MatMul:MatMul", GEMM, 3_000)
+                job.op("gradient_tape/m/d/MatMul/MatMul:MatMul", GEMM, 3_000)
+                job.op(name.rpartition("/")[0] + "/IsFinite:IsFinite", POINTWISE, 40)
+                job.wait_for_event()
+                if copies:
+                    job.copy("MemcpyD2H", 2, 1, memory="pinned", op=name)
+                    job.wait_for_event()
+                    job.spend(1_500)
+                else:
+                    job.host(name, 1_500)
+                job.op("Adam/Adam/update/ResourceApplyAdam:ResourceApplyAdam", POINTWISE, 500)
+            job.wait_for_event()
+    return analyse(read(job.data()))
+
+
+@pytest.mark.parametrize("name", ["LossScaleOptimizer/cond:If", "StatefulPartitionedCall/loss_scale_optimizer/cond:If"])
+@pytest.mark.parametrize("copies", [False, True])
+def test_a_dynamic_loss_scale_of_tensorflow_has_a_cure_of_its_own(name: str, copies: bool) -> None:
+    found_all = diagnose(scaling(name, copies=copies)).findings
+    (finding,) = (f for f in found_all if f.rule == "loss_scaling")
+    assert finding.cost_ns_per_step == pytest.approx(1_530 * US, rel=0.05)
+    assert "loss_scale_factor=SCALE" in finding.fix
+    assert "mixed_bfloat16" in finding.fix
+    assert "ops_on_host" not in {f.rule for f in found_all}
+
+
+def test_another_branch_is_no_loss_scaling() -> None:
+    assert not found(scaling("model/cond:If"), "loss_scaling")
+    assert not found(scaling("model/cond:If", copies=True), "loss_scaling")
+
+
+def test_a_fixed_loss_scale_asks_nobody() -> None:
+    assert not found(facts_of(
+        ("m/d/MatMul:MatMul", GEMM, 3_000),
+        ("gradient_tape/m/d/MatMul/MatMul:MatMul", GEMM, 3_000),
+        ("LossScaleOptimizer/truediv:RealDiv", POINTWISE, 40),
+    ), "loss_scaling")  # fmt: skip

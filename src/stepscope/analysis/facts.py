@@ -29,7 +29,7 @@ from stepscope.analysis.layers import Layers, layer_costs
 from stepscope.analysis.memory import MemoryUse, memory_use
 from stepscope.analysis.once import Once, OneTimeWork, one_time_work
 from stepscope.analysis.ops import OpTable, Windows, op_table
-from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_time
+from stepscope.analysis.phases import PHASES, Phase, device_phases, loss_scale_branch, phase_time
 from stepscope.analysis.placement import Placement, compiled_only, place_ops
 from stepscope.analysis.prologues import Prologues, prologues
 from stepscope.analysis.roofline import Work, device_work
@@ -173,9 +173,10 @@ class Facts:
 
     @cached_property
     def host_ops(self) -> I32:
-        """Ops of launching threads that compute on the host."""
+        """Ops of launching threads that compute on the host; the branch of a loss scale computes nothing."""
         ops = host_ops(self.trace, self.host, HOST_OP_NS)
-        return ops[np.isin(self.trace.slices.track[ops], self.launching_tracks)]
+        mine = np.isin(self.trace.slices.track[ops], self.launching_tracks) & ~loss_scale_branch(self.trace)[ops]
+        return ops[mine]
 
     @cached_property
     def host_op_time(self) -> iv.Intervals:

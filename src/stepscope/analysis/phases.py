@@ -9,11 +9,11 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
-from stepscope.names.scopes import is_tensorflow_op, tensorflow_part
+from stepscope.names.scopes import chooses_by_loss_scale, is_tensorflow_op, tensorflow_part
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import inherit
-from stepscope.trace.tables import I32, I64, NULL, U8, FlowKind, Kind
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools, FlowKind, Kind
 from stepscope.trace.trace import Trace
 
 
@@ -103,6 +103,16 @@ def _add_scopes(trace: Trace, phases: I32) -> None:
     ops = np.flatnonzero(mapped(slices.name, trace.strings, is_tensorflow_op, np.bool_))
     for rows, codes in ((ops, slices.name[ops]), (nodes.slice, nodes.node), (compiled.slice, compiled.scope)):
         phases[rows] = mapped(codes, trace.strings, _one_more_than_part, np.int32) - 1
+
+
+def loss_scale_branch(trace: Trace) -> Bools:
+    """Which slices are of the branch by which TensorFlow's dynamic loss scale applies gradients or skips them."""
+    if trace.info.framework != "TensorFlow":
+        return np.zeros(len(trace.slices), np.bool_)
+    found = mapped(trace.slices.name, trace.strings, chooses_by_loss_scale, np.bool_)
+    compiled = trace.xla_ops
+    found[compiled.slice] |= mapped(compiled.scope, trace.strings, chooses_by_loss_scale, np.bool_)
+    return found
 
 
 def _one_more_than_part(name: str) -> int:

@@ -143,3 +143,23 @@ def is_tensorflow_op(event: str) -> bool:
     (True, False)
     """
     return _EVENT.match(event[:_LONGEST]) is not None and "::" not in event
+
+
+_LOSS_SCALE = re.compile(r"(?:mixed_precision_)?loss_?scale_?optimizer(?:_\d+)?", re.IGNORECASE)
+_BRANCH = re.compile(r"cond(?:_\d+)?|switch_pred")
+_CHOOSES = re.compile(r"(?:Stateless)?If|_?Switch|Merge|All|LogicalAnd|_?(?:Host)?(?:Recv|Send)")
+
+
+def chooses_by_loss_scale(name: str) -> bool:
+    """Whether an op of TensorFlow is of the branch by which a dynamic loss scale applies the gradients, or skips them:
+    the host must know whether they are finite before it goes on.
+
+    >>> chooses_by_loss_scale("LossScaleOptimizer/cond:If"), chooses_by_loss_scale("loss_scale_optimizer/adam/Mul_3:Mul")
+    (True, False)
+    """
+    node, _, op = name[:_LONGEST].partition(":")
+    pieces = node.split("/")
+    at = next((k for k, piece in enumerate(pieces) if _LOSS_SCALE.fullmatch(piece)), None)
+    if at is None or any(piece in ("then", "else") for piece in pieces[at + 1 :]):
+        return False
+    return _CHOOSES.fullmatch(op) is not None or any(map(_BRANCH.fullmatch, pieces[at + 1 :]))

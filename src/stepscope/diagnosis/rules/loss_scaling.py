@@ -2,22 +2,47 @@
 
 Statement: after PyTorch's check of the gradients (``_amp_foreach_non_finite_check_and_unscale_``) the next wait of the
 same thread is an ``aten::item`` (in ``grad_scaler.py``, where frames were recorded) that the accounting makes pay for
-idle time. These waits are among those of ``sync_bound``; here they have a cure of their own.
+idle time. These waits are among those of ``sync_bound``; here they have a cure of their own. Of TensorFlow: idle time
+while a host thread is in the branch of a ``LossScaleOptimizer`` (``LossScaleOptimizer/cond``), or right behind a copy to
+the host that belongs to it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
+from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.phases import loss_scale_branch
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import Part, Remedies, remedy
+from stepscope.diagnosis.remedies import TENSORFLOW, Part, Remedies, remedy
+from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
+from stepscope.trace.tables import Bools, TrackKind
 from stepscope.units import format_ns
+from stepscope.whatif.change import Change
 from stepscope.whatif.changes import wait_sites, without_waits
 
 _FIX: Remedies = {
+    TENSORFLOW: (
+        """\
+Take one, first what needs no scale:
+- bfloat16 has fp32's range and needs no scale, where the device takes it: the policy `mixed_bfloat16`.""",
+        "- A fixed scale asks the host nothing, but must be right: too large and gradients overflow, too small and they "
+        "vanish. Take what the dynamic one settled at, and watch the loss:",
+        Part("    keras.optimizers.Adam(..., loss_scale_factor=SCALE)  # Keras 3", since=(2, 16)),
+        Part(
+            "    tf.keras.mixed_precision.LossScaleOptimizer(optimizer, dynamic=False, initial_scale=SCALE)  # Keras 2",
+            since=(2, 4),
+        ),
+        Part(
+            "    tf.train.experimental.enable_mixed_precision_graph_rewrite(optimizer, loss_scale=SCALE)",
+            before=(2, 4),
+        ),
+    ),
     None: (
         "Take one, first what needs no scale:\n- bfloat16 has fp32's range: no scaler, where the device takes it.",
         Part(
@@ -35,6 +60,10 @@ what `scaler.get_scale()` settled at, and watch the loss:
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device that idles for it."""
+    if facts.trace.info.framework == "TensorFlow":
+        branch = loss_scale_branch(facts.trace)
+        found_there = (_branching(facts, *device, branch) for device in facts.devices) if branch.any() else ()
+        return [finding for finding in found_there if finding is not None]
     waits = _waits_of_scaler(facts)
     found = []
     for account, syncs in zip(facts.accounts, facts.syncs, strict=False):
@@ -62,6 +91,52 @@ def find(facts: Facts) -> list[Finding]:
                 )
             )
     return found
+
+
+def _branching(facts: Facts, activity: DeviceActivity, account: Account, branch: Bools) -> Finding | None:
+    """The idle time for which a device waits for TensorFlow's branch."""
+    if account.idle is None or not facts.used:
+        return None
+    slices, used = facts.trace.slices, _used_time(facts, account)
+    on_host = np.flatnonzero(branch & (facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
+    inside = iv.union(slices.start_ns[on_host], slices.start_ns[on_host] + slices.dur_ns[on_host])
+    idle = iv.union(account.idle.gaps.start, account.idle.gaps.end)
+    asked = np.flatnonzero(
+        (activity.category == Category.COPY_D2H.code)
+        & (branch[activity.slice] | ((activity.call >= 0) & branch[activity.call]))
+    )
+    behind = np.isin(account.idle.gaps.start, activity.end[asked])
+    waiting = iv.joined(
+        [iv.intersect(idle, inside), (account.idle.gaps.start[behind], account.idle.gaps.end[behind])]
+    )
+    cost = facts.per_step(iv.measure(iv.intersect(waiting, used)))
+    if not cost:
+        return None
+    waits = tuple(int(s) for s in facts.host.waits.slice[branch[facts.host.waits.slice]])
+    held = iv.intersect(idle, inside)
+    seen = on_host[np.argsort(-slices.dur_ns[on_host], kind="stable")][:SHOWN].tolist()
+    return Finding(
+        rule="loss_scaling",
+        device=account.rows.device,
+        title="Dynamic loss scaling makes the host wait for the gradients",
+        why=(
+            "Whether all gradients are finite is known on the device, and the host waits for it before it goes on with "
+            f"the update: the device idles {format_ns(cost)} per step."
+        ),
+        fix=paragraphs(remedy(_FIX, facts.workload)),
+        confidence="medium",
+        where=tuple(dict.fromkeys(place for s in seen if (place := facts.locator.where(s)))),
+        evidence=slices_as_evidence(facts, seen or activity.slice[asked[:SHOWN]].tolist(), device=account.rows.device),
+        cost_ns_per_step=cost,
+        saving_ns_per_step=cost,
+        # What passes between a copy's end and the update on the host was not recorded: nothing to leave out of a replay.
+        change=Change(host=dict.fromkeys(facts.launching_tracks, held), waits=frozenset(waits)) if on_host.size else None,
+    )
+
+
+def _used_time(facts: Facts, account: Account) -> iv.Intervals:
+    rows = np.array(facts.used_rows(account), np.int64)
+    return iv.union(account.rows.bounds[rows], account.rows.bounds[rows + 1])
 
 
 def _waits_of_scaler(facts: Facts) -> set[int]:
