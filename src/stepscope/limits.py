@@ -254,6 +254,14 @@ FUSED_BANDWIDTH_SHARE: Final = 0.9
 """Of the memory's bandwidth a fused kernel is taken to reach this much: elementwise kernels that stream reach 87-92 %
 in the real traces of V100 and H100."""
 
+LEAST_RUN: Final = 3
+"""Memory-bound kernels in a row that are worth one, where their sizes are not known: two (a bias and its activation)
+are in any network, and the kernel before often takes them in."""
+
+RUN_SHARE: Final = 0.1
+"""Of the step, from which on such runs are told though nothing says what fusing saves: of three kernels that hand on
+one tensor at least two passes over it in six go, so that a tenth of the step is 3 % of it."""
+
 FULL_RATE_SHARE: Final = 0.8
 """A product of odd sizes runs at full rate from this share of what products that fit reach: kernels of one library and
 size differ by as much. What NVIDIA's guide shows of sizes that do not fit lies at half the rate or lower."""

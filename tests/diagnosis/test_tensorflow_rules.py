@@ -152,3 +152,64 @@ def test_a_fixed_loss_scale_asks_nobody() -> None:
         ("gradient_tape/m/d/MatMul/MatMul:MatMul", GEMM, 3_000),
         ("LossScaleOptimizer/truediv:RealDiv", POINTWISE, 40),
     ), "loss_scaling")  # fmt: skip
+
+
+# Chains of memory-bound ops
+
+CHAIN = ("Mul", "AddV2", "Tanh", "Sub", "Square", "Cast")
+
+
+def test_memory_bound_ops_in_a_row_are_for_xla_though_nothing_says_what_it_saves() -> None:
+    ops = tuple((f"model/act_{k}/{CHAIN[k % 6]}:{CHAIN[k % 6]}", POINTWISE, 250) for k in range(48))
+    (finding,) = found(facts_of(*ops), "memory_bound_chain")
+    assert finding.cost_ns_per_step == pytest.approx(48 * 250 * US, rel=0.01)
+    assert finding.saving_ns_per_step is None
+    assert finding.not_determined is not None
+    assert "follow each other, 48 in a row on average, once per step" in finding.why
+    assert "--tf_xla_auto_jit=2" in finding.fix
+    assert "take it where memory is short" in finding.fix
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        # Two between products, too little of the step, and what reads by index.
+        (("m/a/MatMul:MatMul", GEMM, 99), ("m/a/BiasAdd:BiasAdd", POINTWISE, 80), ("m/a/Relu:Relu", POINTWISE, 80)) * 8,
+        (("m/a/MatMul:MatMul", GEMM, 9_000), *(("m/a/Relu:Relu", POINTWISE, 100),) * 5),
+        (("m/a/MatMul:MatMul", GEMM, 100), *(("m/a/GatherV2:GatherV2", POINTWISE, 400),) * 6),
+    ],
+)
+def test_what_a_network_has_anyway_is_no_chain(ops: tuple[Op, ...]) -> None:
+    assert not found(facts_of(*ops), "memory_bound_chain")
+
+
+# Sessions
+
+
+def launch_bound(name: str) -> str:
+    """What is advised for 400 short kernels per step, in a call of that name."""
+    job = TfGpuJob()
+    for number in range(STEPS):
+        with job.step(number, "train", _r=1), job.range(name):
+            for k in range(400):
+                job.op(f"model/part_{k}/MatMul:MatMul", GEMM, 2, host=20)
+            job.wait_for_event()
+    (finding,) = found(analyse(read(job.data())), "launch_bound")
+    return finding.fix
+
+
+def test_a_session_is_told_what_sessions_have() -> None:
+    fix = launch_bound("SessionRun")
+    assert "session.run" in fix
+    assert "global_jit_level" in fix
+    assert "`tf.concat`" in fix
+    assert "tf.function" not in fix
+    assert "model.compile" not in fix
+
+
+def test_others_are_told_of_functions_and_of_vectorising() -> None:
+    fix = launch_bound("EagerExecute")
+    assert "tf.function" in fix
+    assert "one op over `tf.concat` or `tf.stack` of them" in fix
+    assert "`tf.vectorized_map`" in fix
+    assert "session.run" not in fix

@@ -72,7 +72,7 @@ def workload_of(trace: Trace, phases: list[dict[Phase, int]], *, is_capture: boo
         oldest=versions.oldest,
         newest=versions.newest,
         vendors=_vendors(trace),
-        uses=in_use(names),
+        uses=in_use(names) | ({Feature.SESSION} if len(trace.nodes) else frozenset()),
     )
 
 

@@ -26,10 +26,11 @@ class _Limit(StrEnum):
     """It runs several calls at once; how many cores there are was not recorded."""
 
 
-_AUTO = (
+AUTO = (
     Part("    AUTO = tf.data.AUTOTUNE", since=(2, 4)),
     Part("    AUTO = tf.data.experimental.AUTOTUNE", before=(2, 4)),
 )
+"""How autotuning is asked for."""
 _VERIFY = """\
 Verify with `dataset.take(1).cache().repeat()`: if the step time does not fall, the cause lies elsewhere."""
 
@@ -126,7 +127,7 @@ def _advice(found: Iterators, one: IteratorUse) -> list[str | Part]:
         return [
             f"`{kind}` works on one element after another and has no parallel form. Run several copies of the pipeline "
             "over parts of the data:",
-            *_AUTO,
+            *AUTO,
             "    tf.data.Dataset.range(8).interleave(lambda i: pipeline(files.shard(8, i)), num_parallel_calls=AUTO)",
             *cache,
         ]
@@ -139,10 +140,10 @@ def _parallel(found: Iterators, one: IteratorUse) -> list[str | Part]:
     limit, cores = _limit(found, one), found.cpu_budget or found.threadpool_size
     written = _PARALLEL.get(one.kind.removeprefix("Parallel"), _PARALLEL["Map"])
     if limit is _Limit.SEQUENTIAL:
-        return [f"`{one.kind}` works on one element at a time. Let it work on several:", *_AUTO, f"    {written}"]
+        return [f"`{one.kind}` works on one element at a time. Let it work on several:", *AUTO, f"    {written}"]
     calls = f"`{one.kind}` runs {one.parallelism} calls at once"
     if limit is _Limit.FIXED:
-        return [f"{calls}, as the program says, and there are {format_cores(cores or 0)}:", *_AUTO, f"    {written}"]
+        return [f"{calls}, as the program says, and there are {format_cores(cores or 0)}:", *AUTO, f"    {written}"]
     if limit is _Limit.CORES:
         return [f"{calls} already, as many as there are cores for. {_LIGHTER}", _pool(found), _SERVICE]
     if limit is _Limit.TUNED:
@@ -176,7 +177,7 @@ def _reading(found: Iterators, one: IteratorUse) -> list[str | Part]:
     if reading is None:
         return [
             "It reads one file after another. Read several at once:",
-            *_AUTO,
+            *AUTO,
             "    files.interleave(tf.data.TFRecordDataset, num_parallel_calls=AUTO)",
             _SOURCE_NEAR,
         ]
@@ -195,7 +196,7 @@ def _ahead(found: Iterators) -> list[str | Part]:
     """That nothing works ahead of the step: above every dataset that does work stands no prefetch."""
     if any(one.kind == "Prefetch" and not any(map(_works, one.path[:-1])) for one in found.each):
         return []
-    return ["Nothing works ahead of the step: end the pipeline with", *_AUTO, "    dataset.prefetch(AUTO)"]
+    return ["Nothing works ahead of the step: end the pipeline with", *AUTO, "    dataset.prefetch(AUTO)"]
 
 
 def _works(dataset: str) -> bool:
@@ -208,7 +209,7 @@ def _cached(found: Iterators) -> list[str | Part]:
     filling = [one for one in caches if any(_holds(one, other) and other is not one for other in found.each)]
     if not filling:
         return []
-    times = format_times(sum(one.calls for one in filling))
+    times = format_times(sum(one.calls for one in filling)).lower()
     return [
         f"Its `cache()` is being filled here ({times} in these steps): what stands before it is done in the first "
         "epoch only. Record a later one before changing anything."

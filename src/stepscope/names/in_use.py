@@ -1,4 +1,5 @@
-"""What a program uses already, as the names in its profile show: advice must not suggest it.
+"""What a program uses already, as the names in its profile show: advice must suggest neither that nor what does not go
+with it.
 
 Sources: torch/optim (``_foreach_*``, ``_fused_adam_`` …), aten/src/ATen/native/cuda/fused_*.cu, Apex and DeepSpeed
 (``FusedAdam``, ``multi_tensor_adam``), names/compiled_code.py, names/calls.py.
@@ -15,7 +16,7 @@ from stepscope.names.compiled_code import is_compiled
 
 
 class Feature(StrEnum):
-    """Something that makes a program faster."""
+    """Something that makes a program faster, or decides how it can be made so."""
 
     FOREACH = "foreach"
     """An optimizer that updates many parameters per op."""
@@ -25,6 +26,8 @@ class Feature(StrEnum):
     """Code made by ``torch.compile``."""
     GRAPHS = "graphs"
     """Graphs of kernels, launched as one."""
+    SESSION = "session"
+    """Graphs of TensorFlow 1, which sessions run (tensorflow/core/common_runtime/direct_session.cc)."""
     OPTIMIZER = "optimizer"
     """An optimizer of any kind: only where there is one can it be made faster."""
 
@@ -49,6 +52,8 @@ def in_use(names: Iterable[str]) -> frozenset[Feature]:
     found: set[Feature] = set()
     for name in names:
         text = name[:2_048]
+        if text == "SessionRun":
+            found.add(Feature.SESSION)
         if _OPTIMIZER.search(text):
             found.add(Feature.OPTIMIZER)
         if _FOREACH.match(text):

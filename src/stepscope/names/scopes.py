@@ -154,7 +154,7 @@ def chooses_by_loss_scale(name: str) -> bool:
     """Whether an op of TensorFlow is of the branch by which a dynamic loss scale applies the gradients, or skips them:
     the host must know whether they are finite before it goes on.
 
-    >>> chooses_by_loss_scale("LossScaleOptimizer/cond:If"), chooses_by_loss_scale("loss_scale_optimizer/adam/Mul_3:Mul")
+    >>> chooses_by_loss_scale("LossScaleOptimizer/cond:If"), chooses_by_loss_scale("LossScaleOptimizer/adam/Mul_3:Mul")
     (True, False)
     """
     node, _, op = name[:_LONGEST].partition(":")

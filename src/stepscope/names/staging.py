@@ -63,7 +63,7 @@ def packs_tensors(scope: str) -> bool | None:
     """Whether an op of TensorFlow puts tensors together that may be gradients (True), or takes them apart (False); None
     for others, and for those of a model's own layers.
 
-    >>> packs_tensors("Adam/concat:ConcatV2"), packs_tensors("Adam/split:SplitV"), packs_tensors("m/merge/concat:ConcatV2")
+    >>> packs_tensors("Adam/concat:ConcatV2"), packs_tensors("Adam/split:SplitV"), packs_tensors("m/merge/cat:ConcatV2")
     (True, False, None)
     """
     op = scope.rpartition(":")[2]

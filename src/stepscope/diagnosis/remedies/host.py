@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.workload import Purpose
+from stepscope.analysis.workload import Feature, Purpose
 from stepscope.diagnosis.remedies.fitting import (
     AMD,
     INFERS,
@@ -45,6 +45,13 @@ Let several steps run between two calls of the callbacks, and write summaries ev
     keras.callbacks.TensorBoard(update_freq=100)
 In a loop of your own a `tf.while_loop` (a `for` over the dataset inside the `tf.function`) runs many steps.""",
             since=(2, 4),
+            unless=(Feature.SESSION,),
+        ),
+        Part(
+            """\
+Fetch metrics and summaries every N steps only, and run the train op alone in between:
+    tf.compat.v1.train.SummarySaverHook(save_steps=100, ...), LoggingTensorHook(every_n_iter=100, ...)""",
+            given=(Feature.SESSION,),
         ),
     ),
     TORCH_XLA: """\
@@ -127,15 +134,22 @@ Write checkpoints less often, or in the background while the next steps run:
     ),
     TENSORFLOW: (
         _LOADED_ONCE,
-        Part("Write checkpoints less often (`save_freq` in steps),", purposes=_SAVING),
+        Part("Write checkpoints less often (`save_freq` in steps),", purposes=_SAVING, unless=(Feature.SESSION,)),
+        Part(
+            "Write checkpoints less often (`save_steps` of `CheckpointSaverHook`),",
+            purposes=_SAVING,
+            given=(Feature.SESSION,),
+        ),
         Part(
             """\
 or in the background while the next steps run:
     tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)""",
             purposes=_SAVING,
             since=(2, 9),
+            unless=(Feature.SESSION,),
         ),
-        Part("or from a thread of their own.", purposes=_SAVING, before=(2, 9)),
+        Part("or from a thread of their own.", purposes=_SAVING, before=(2, 9), unless=(Feature.SESSION,)),
+        Part("or from a thread of their own.", purposes=_SAVING, given=(Feature.SESSION,)),
     ),
     TORCH_XLA: (
         _LOADED_ONCE,

@@ -71,12 +71,25 @@ Let one call run more of the step, largest effect first: the whole step in one `
 where its shapes are fixed), several steps in one call:
     model.compile(..., steps_per_execution=10)""",
             since=(2, 5),
+            unless=(Feature.SESSION,),
+        ),
+        Part(
+            """\
+Let one call run more of the step, largest effect first: all that a step needs in one `session.run`, several steps in it
+(`tf.while_loop`), and what XLA can fuse as one kernel:
+    config.graph_options.optimizer_options.global_jit_level = tf.compat.v1.OptimizerOptions.ON_1""",
+            given=(Feature.SESSION,),
         ),
         Part(
             "Let one call run more of the step: fetch what one step needs with one `session.run`.",
             before=(2, 0),
+            unless=(Feature.SESSION,),
         ),
-        Part("Put the whole step into one `tf.function`.", since=(2, 0), before=(2, 5)),
+        Part("Put the whole step into one `tf.function`.", since=(2, 0), before=(2, 5), unless=(Feature.SESSION,)),
+        "Many small tensors: one op over `tf.concat` or `tf.stack` of them in place of one for each,",
+        Part("and `tf.vectorized_map` in place of a loop or `tf.map_fn`.", since=(2, 0), unless=(Feature.SESSION,)),
+        Part("and operations on whole tensors in place of `tf.map_fn`.", before=(2, 0), unless=(Feature.SESSION,)),
+        Part("and operations on whole tensors in place of `tf.map_fn`.", given=(Feature.SESSION,)),
         "A larger batch gives each call more work where memory allows.",
     ),
     None: "Let one launch run more work: fuse small kernels, and give each launch a larger batch where memory allows.",
@@ -209,10 +222,19 @@ Keep the shapes that reach the compiled function fixed: pad or bucket them, or
     JAX: """\
 Pad or bucket inputs to a few fixed shapes, and run one step of each before it counts. `jax.log_compiles()` names what
 is compiled; `jax.config.update("jax_explain_cache_misses", True)` says why.""",
-    TENSORFLOW: """\
+    TENSORFLOW: (
+        Part(
+            """\
 Pad or bucket inputs to a few fixed shapes, or give the function one signature for all:
     @tf.function(input_signature=[tf.TensorSpec([None, 224, 224, 3], tf.float32)])
 Pass tensors, not Python numbers: each new number is traced anew.""",
+            unless=(Feature.SESSION,),
+        ),
+        Part(
+            "Pad or bucket inputs to a few fixed shapes, and add no ops to the graph in the loop (`graph.finalize()`).",
+            given=(Feature.SESSION,),
+        ),
+    ),
     TORCH_XLA: """\
 Pad or bucket inputs to a few fixed shapes: every new graph is compiled. `PT_XLA_DEBUG_LEVEL=1` says which line cut the
 graph, `torch_xla.debug.metrics.metrics_report()` counts the compilations.""",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stepscope.analysis.workload import Feature
 from stepscope.diagnosis.remedies.fitting import INFERS, JAX, NVIDIA, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies
 
 _IN_16_BITS = "Run matrix work in 16 bits where the model allows it:"
@@ -28,8 +29,11 @@ Run matrix work in 16 bits where the model allows it: keep parameters in fp32 an
 (`x.astype(jnp.{dtype})`, Flax: `dtype=jnp.{dtype}`).""",
     TENSORFLOW: (
         _IN_16_BITS,
-        Part('    tf.keras.mixed_precision.set_global_policy("mixed_{dtype}")', since=(2, 4)),
-        Part("    TF_ENABLE_AUTO_MIXED_PRECISION=1  # in the environment", before=(2, 4)),
+        Part(
+            '    tf.keras.mixed_precision.set_global_policy("mixed_{dtype}")', since=(2, 4), unless=(Feature.SESSION,)
+        ),
+        Part("    TF_ENABLE_AUTO_MIXED_PRECISION=1  # in the environment", before=(2, 4), unless=(Feature.SESSION,)),
+        Part("    TF_ENABLE_AUTO_MIXED_PRECISION=1  # in the environment", given=(Feature.SESSION,)),
     ),
     None: "Run matrix work in 16 bits ({dtype}) where the model allows it.",
 }

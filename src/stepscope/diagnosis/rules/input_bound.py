@@ -68,18 +68,20 @@ _FIX_QUEUE: Remedies = {
 The queue is empty when a step asks for its batch: the producers do not keep up. Give it more of them, and room:
     tf.train.batch([example], batch_size, num_threads=8, capacity=10 * batch_size)
 or replace queues by tf.data, which runs ahead by itself:
-    AUTO = tf.data.AUTOTUNE
+    AUTO = tf.data.experimental.AUTOTUNE
     dataset.map(parse, num_parallel_calls=AUTO).batch(n).prefetch(AUTO)
 Verify with a constant in place of the queue: if the step time does not fall, the cause lies elsewhere."""
 }
 
 _FIX_TF_DATA: Remedies = {
-    None: """\
-The tf.data pipeline does not keep up. Let it work in parallel and ahead of the step:
-    AUTO = tf.data.AUTOTUNE
+    None: (
+        "The tf.data pipeline does not keep up. Let it work in parallel and ahead of the step:",
+        *tf_data.AUTO,
+        """\
     dataset.map(parse, num_parallel_calls=AUTO).batch(n).prefetch(AUTO)
 Read files with `interleave(..., num_parallel_calls=AUTO)`, and `cache()` what does not change. Verify with
-`dataset.take(1).cache().repeat()`: if the step time does not fall, the cause lies elsewhere."""
+`dataset.take(1).cache().repeat()`: if the step time does not fall, the cause lies elsewhere.""",
+    )
 }
 
 _FIX_OTHER: Remedies = {

@@ -3,8 +3,8 @@
 Statement: after PyTorch's check of the gradients (``_amp_foreach_non_finite_check_and_unscale_``) the next wait of the
 same thread is an ``aten::item`` (in ``grad_scaler.py``, where frames were recorded) that the accounting makes pay for
 idle time. These waits are among those of ``sync_bound``; here they have a cure of their own. Of TensorFlow: idle time
-while a host thread is in the branch of a ``LossScaleOptimizer`` (``LossScaleOptimizer/cond``), or right behind a copy to
-the host that belongs to it.
+while a host thread is in the branch of a ``LossScaleOptimizer`` (``LossScaleOptimizer/cond``), or right behind a copy
+to the host that belongs to it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ _FIX: Remedies = {
         """\
 Take one, first what needs no scale:
 - bfloat16 has fp32's range and needs no scale, where the device takes it: the policy `mixed_bfloat16`.""",
-        "- A fixed scale asks the host nothing, but must be right: too large and gradients overflow, too small and they "
-        "vanish. Take what the dynamic one settled at, and watch the loss:",
+        """\
+- A fixed scale asks the host nothing, but must be right: too large and gradients overflow, too small and they vanish.
+Take what the dynamic one settled at, and watch the loss:""",
         Part("    keras.optimizers.Adam(..., loss_scale_factor=SCALE)  # Keras 3", since=(2, 16)),
         Part(
             "    tf.keras.mixed_precision.LossScaleOptimizer(optimizer, dynamic=False, initial_scale=SCALE)  # Keras 2",
@@ -106,9 +107,7 @@ def _branching(facts: Facts, activity: DeviceActivity, account: Account, branch:
         & (branch[activity.slice] | ((activity.call >= 0) & branch[activity.call]))
     )
     behind = np.isin(account.idle.gaps.start, activity.end[asked])
-    waiting = iv.joined(
-        [iv.intersect(idle, inside), (account.idle.gaps.start[behind], account.idle.gaps.end[behind])]
-    )
+    waiting = iv.joined([iv.intersect(idle, inside), (account.idle.gaps.start[behind], account.idle.gaps.end[behind])])
     cost = facts.per_step(iv.measure(iv.intersect(waiting, used)))
     if not cost:
         return None
@@ -129,8 +128,10 @@ def _branching(facts: Facts, activity: DeviceActivity, account: Account, branch:
         evidence=slices_as_evidence(facts, seen or activity.slice[asked[:SHOWN]].tolist(), device=account.rows.device),
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
-        # What passes between a copy's end and the update on the host was not recorded: nothing to leave out of a replay.
-        change=Change(host=dict.fromkeys(facts.launching_tracks, held), waits=frozenset(waits)) if on_host.size else None,
+        # What passes on the host between a copy's end and the update was not recorded: no replay can leave it out.
+        change=None
+        if not on_host.size
+        else Change(host=dict.fromkeys(facts.launching_tracks, held), waits=frozenset(waits)),
     )
 
 

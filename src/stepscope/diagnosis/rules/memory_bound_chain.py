@@ -4,7 +4,9 @@ Statement: ops follow each other on one stream, each a single memory-bound kerne
 reduction, cast) that takes a tensor of the shape the one before put out, and a fused kernel, which does not read it
 again, would take less time (``analysis/fusion.py`` has the model). Needs recorded shapes: without bytes there is no
 saving to give. The launches that fusion takes away count only for what other cures gain beside it. Kernels of attention
-that has a finding of its own (``attention_unfused``) belong to that.
+that has a finding of its own (``attention_unfused``) belong to that. TensorFlow's profiles hold no shapes: there runs
+of ``LEAST_RUN`` kernels or more whose ops' types are memory-bound are told, without a saving, from ``RUN_SHARE`` of the
+step on.
 """
 
 from __future__ import annotations
@@ -13,14 +15,19 @@ from itertools import groupby
 
 import numpy as np
 
+from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import Faster, fused, least_of
 from stepscope.analysis.fusion import FUSABLE, POINTWISE, Chains, fusable_chains
+from stepscope.analysis.op_runs import Runs, memory_bound_runs
+from stepscope.analysis.places import find_places
+from stepscope.analysis.workload import Feature
 from stepscope.diagnosis.attention import unfused_sites
+from stepscope.diagnosis.evidence import placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies, remedy
-from stepscope.limits import FINDING_NS, FINDING_SHARE
-from stepscope.units import format_bytes, format_ns
+from stepscope.limits import FINDING_NS, FINDING_SHARE, RUN_SHARE
+from stepscope.units import format_bytes, format_mean, format_ns, format_times
 from stepscope.whatif.changes import faster_kernels
 
 SHOWN = 3
@@ -47,11 +54,24 @@ Put the whole step under one `jax.jit`: XLA fuses what it compiles together, not
 Let XLA fuse what it compiles: the functions that hold these ops with fixed shapes, or all clusters it finds:
     @tf.function(jit_compile=True)""",
             since=(2, 5),
+            unless=(Feature.SESSION,),
         ),
-        Part("Let XLA fuse what it compiles, all clusters it finds:", before=(2, 5)),
+        Part("Let XLA fuse what it compiles, all clusters it finds:", before=(2, 5), unless=(Feature.SESSION,)),
+        Part(
+            """\
+Let XLA fuse what it compiles, all clusters it finds:
+    config.graph_options.optimizer_options.global_jit_level = tf.compat.v1.OptimizerOptions.ON_2
+    # or TF_XLA_FLAGS=--tf_xla_auto_jit=2 in the environment""",
+            given=(Feature.SESSION,),
+        ),
+        Part(
+            """\
+    tf.config.optimizer.set_jit("autoclustering")   # or TF_XLA_FLAGS=--tf_xla_auto_jit=2 in the environment""",
+            unless=(Feature.SESSION,),
+        ),
         """\
-    tf.config.optimizer.set_jit("autoclustering")   # TF_XLA_FLAGS=--tf_xla_auto_jit=2; 1 clusters less, -1 is off
-Do this last, after mixed precision: every new shape is compiled anew, and clusters may take more memory.""",
+Level 2 takes every cluster, 1 only those that are very likely to gain (take it where memory is short: clusters keep
+more of it in use), -1 none. Do this last, after mixed precision: every new shape is compiled anew.""",
     ),
     TORCH_XLA: """\
 Keep these ops in one graph: nothing between them may read a value (`.item()`, `print`) or call `xm.mark_step()`.""",
@@ -63,7 +83,7 @@ def find(facts: Facts) -> list[Finding]:
     """One finding per device whose chains gain enough."""
     least = max(FINDING_SHARE * (facts.mean_step_ns or 0), FINDING_NS)
     older = facts.workload.framework == PYTORCH and facts.workload.is_before(_INDUCTOR)
-    found = []
+    found = _runs(facts) if facts.workload.framework == TENSORFLOW else []
     for work in facts.work:
         attention = unfused_sites(facts, work)
         chains = fusable_chains(
@@ -75,6 +95,47 @@ def find(facts: Facts) -> list[Finding]:
         if gained and facts.per_step(gained) >= least:
             found.append(_finding(facts, chains))
     return found
+
+
+def _runs(facts: Facts) -> list[Finding]:
+    """One finding per device on which memory-bound kernels of TensorFlow run in a row."""
+    found = []
+    for activity, account in facts.devices:
+        rows = np.array(facts.used_rows(account), np.intp)
+        runs = memory_bound_runs(facts.trace, activity, rows, account.rows.bounds)
+        if runs is not None:
+            cost = facts.per_step(int((activity.end - activity.start)[runs.ops].sum()))
+            if cost >= RUN_SHARE * (facts.mean_step_ns or 0) and cost >= FINDING_NS:
+                found.append(_in_a_row(facts, activity, runs, cost))
+    return found
+
+
+def _in_a_row(facts: Facts, activity: DeviceActivity, runs: Runs, cost: int) -> Finding:
+    length = (activity.end - activity.start)[runs.ops]
+    count = np.unique(runs.run).size
+    total = np.bincount(runs.scope[runs.ops], length)
+    dearest = [facts.trace.strings[code] for code in np.argsort(-total, kind="stable")[:SHOWN].tolist() if total[code]]
+    longest = runs.ops[np.argsort(-length, kind="stable")[:SHOWN]]
+    places = find_places(facts.locator, activity.call[runs.ops].astype(np.int32), length)
+    return Finding(
+        rule="memory_bound_chain",
+        device=activity.device,
+        title="Memory-bound kernels run one after another where fewer could do",
+        why=(
+            f"{format_ns(cost)} per step go to kernels that only move data and follow each other, "
+            f"{format_mean(runs.ops.size / count)} in a row on average, "
+            f"{format_times(count / len(facts.used)).lower()} per step; most time take {', '.join(f'`{name}`' for name in dearest)}. Fused, they would not write and read "
+            "again what one hands to the next." + shares(facts, places, "Their time")
+        ),
+        fix=paragraphs(remedy(_FUSE, facts.workload)),
+        basis="heuristic",
+        confidence="low",
+        where=placed(places),
+        evidence=slices_as_evidence(facts, activity.slice[longest].tolist(), device=activity.device),
+        cost_ns_per_step=cost,
+        saving_ns_per_step=None,
+        not_determined="What fusing saves: the sizes of tensors are not recorded. Compare step times with and without.",
+    )
 
 
 def _finding(facts: Facts, chains: Chains) -> Finding:

@@ -1,0 +1,48 @@
+"""Runs of kernels that only move data, by the types of TensorFlow's ops: its profiles hold no shapes, so that what one
+hands to the next, and what fusing them would save, is not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.categories import Category
+from stepscope.analysis.device import DeviceActivity
+from stepscope.limits import LEAST_RUN
+from stepscope.names.tf_ops import only_moves_data
+from stepscope.trace.codes import mapped
+from stepscope.trace.tables import I32, Rows
+from stepscope.trace.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Stretches of a stream in which one such kernel follows another, in the used steps."""
+
+    ops: Rows
+    """Their ops (positions in the ``DeviceActivity``), run after run."""
+    run: Rows
+    """Which run each is of."""
+    scope: I32
+    """Per op of the device the name of its node and type, -1 where not recorded."""
+
+
+def memory_bound_runs(trace: Trace, activity: DeviceActivity, used: Rows, bounds: Rows) -> Runs | None:
+    """The runs of ``LEAST_RUN`` kernels or more of a device; None where there are none. ``used`` are the rows of the
+    used steps, ``bounds`` the bounds of all."""
+    compiled = np.full(len(trace.slices), -1, np.int32)
+    own = trace.xla_ops.op < 0  # what XLA made of ops is fused
+    compiled[trace.xla_ops.slice[own]] = trace.xla_ops.scope[own]
+    scope = compiled[activity.slice]
+    row = np.searchsorted(bounds, activity.start, "right") - 1
+    moves = mapped(scope, trace.strings, only_moves_data, np.bool_) & (activity.category == Category.COMPUTE.code)
+    moves &= np.isin(row, used)
+    order = np.lexsort((activity.start, activity.stream))
+    fits, stream, step = moves[order], activity.stream[order], row[order]
+    begins = fits.copy()
+    begins[1:] &= ~fits[:-1] | (stream[1:] != stream[:-1]) | (step[1:] != step[:-1])
+    run = np.cumsum(begins) - 1
+    size = np.bincount(run[fits], minlength=1) if fits.any() else np.zeros(1, np.int64)
+    long = fits & (size[np.maximum(run, 0)] >= LEAST_RUN)
+    return Runs(order[long], run[long], scope) if long.any() else None
