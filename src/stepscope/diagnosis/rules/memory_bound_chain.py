@@ -124,8 +124,9 @@ def _in_a_row(facts: Facts, activity: DeviceActivity, runs: Runs, cost: int) -> 
         why=(
             f"{format_ns(cost)} per step go to kernels that only move data and follow each other, "
             f"{format_mean(runs.ops.size / count)} in a row on average, "
-            f"{format_times(count / len(facts.used)).lower()} per step; most time take {', '.join(f'`{name}`' for name in dearest)}. Fused, they would not write and read "
-            "again what one hands to the next." + shares(facts, places, "Their time")
+            f"{format_times(count / len(facts.used)).lower()} per step; most time take "
+            f"{', '.join(f'`{name}`' for name in dearest)}. Fused, they would not write and read again what one hands "
+            "to the next." + shares(facts, places, "Their time")
         ),
         fix=paragraphs(remedy(_FUSE, facts.workload)),
         basis="heuristic",
