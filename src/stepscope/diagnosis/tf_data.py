@@ -46,13 +46,14 @@ _PARALLEL = {
 
 _LIGHTER = """\
 Make less work of each element: batch first and map whole batches (one vectorised call in place of n), keep what does
-not change on disk, and leave to the device what it does faster (casting, scaling, augmenting, in the model)."""
+not change on disk, and leave to the device what it does faster (casting, scaling, in the model)."""
 _NO_ORDER = Part(
     "Where the order of elements does not matter, `deterministic=False` keeps a slow one from holding up the others.",
     since=(2, 2),
 )
 _CACHE = """\
-`cache()` behind it spares it from the second epoch on, if the data fits into memory and nothing before is random."""
+`cache()` behind it spares it from the second pass over the data on, if these fit into memory and nothing before is
+random."""
 _SERVICE = Part("What one host's cores cannot do, several can: `tf.data.experimental.service`.", since=(2, 3))
 _SOURCE_NEAR = "Read from disks near the host, in files of some 100 MB; small ones cost an opening each."
 
@@ -211,6 +212,6 @@ def _cached(found: Iterators) -> list[str | Part]:
         return []
     times = format_times(sum(one.calls for one in filling)).lower()
     return [
-        f"Its `cache()` is being filled here ({times} in these steps): what stands before it is done in the first "
-        "epoch only. Record a later one before changing anything."
+        f"Its `cache()` is being filled here ({times} in these steps): what stands before it is done in the first pass "
+        "over the data only. Record a later one before changing anything."
     ]

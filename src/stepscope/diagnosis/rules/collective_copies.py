@@ -18,6 +18,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.op_runs import op_names
 from stepscope.analysis.places import find_places
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
@@ -98,13 +99,13 @@ def _staged(trace: Trace, activity: DeviceActivity, around: I32) -> Bools:
     scope[trace.xla_ops.slice] = trace.xla_ops.scope
     of_xla = mapped(scope[activity.slice], trace.strings, is_staging_scope, np.bool_)
     work = np.isin(activity.category, [c.code for c in (Category.COMPUTE, Category.COPY_D2D, Category.COPY_P2P)])
-    packed = _packed(trace, activity, scope[activity.slice]) if trace.info.framework == "TensorFlow" else False
+    packed = _packed(trace, activity) if trace.info.framework == "TensorFlow" else False
     return np.asarray(work & (within | named | of_xla | packed))
 
 
-def _packed(trace: Trace, activity: DeviceActivity, scope: I32) -> Bools:
+def _packed(trace: Trace, activity: DeviceActivity) -> Bools:
     """Which ops put gradients together right before a collective of TensorFlow, or take them apart right behind one."""
-    says = mapped(scope, trace.strings, _packing, np.int8)
+    says = mapped(op_names(trace, activity), trace.strings, _packing, np.int8)
     order = np.lexsort((activity.end, activity.start))
     collective = activity.category[order] == Category.COLLECTIVE.code
     places = np.arange(len(activity))

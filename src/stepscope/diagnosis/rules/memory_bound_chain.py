@@ -126,7 +126,7 @@ def _in_a_row(facts: Facts, activity: DeviceActivity, runs: Runs, cost: int) -> 
             f"{format_mean(runs.ops.size / count)} in a row on average, "
             f"{format_times(count / len(facts.used)).lower()} per step; most time take "
             f"{', '.join(f'`{name}`' for name in dearest)}. Fused, they would not write and read again what one hands "
-            "to the next." + shares(facts, places, "Their time")
+            "to the next; which ones hand on is not recorded." + shares(facts, places, "Their time")
         ),
         fix=paragraphs(remedy(_FUSE, facts.workload)),
         basis="heuristic",
