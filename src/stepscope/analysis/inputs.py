@@ -97,9 +97,11 @@ def takings(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int,
     # A graph that takes its batch by itself (Keras) does so on a thread of its own.
     mine = mine if mine.any() else inside_steps & host.takes_batch
     takers = np.union1d(np.unique(slices.track[mine]), host.loop)
-    elsewhere = ~np.isin(slices.track, takers) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
-    handed_by = _handed_on(trace, (own >= 0) & in_steps, elsewhere)
-    theirs = elsewhere & in_steps & ((own >= 0) | (handed_by >= 0) | _on_own_threads(trace))
+    on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
+    elsewhere = ~np.isin(slices.track, takers) & on_host
+    # Threads that run the graph may run the functions of the pipeline too.
+    handed_by = _handed_on(trace, (own >= 0) & in_steps, on_host & (slices.track != host.main))
+    theirs = in_steps & ((elsewhere & ((own >= 0) | _on_own_threads(trace))) | (handed_by >= 0))
     itself = np.arange(len(slices))
     taking = mine & (outermost(own >= 0, slices.parent) == itself)
     return Taking(own, taking, theirs & (outermost(theirs, slices.parent) == itself), mine, handed_by)
@@ -114,8 +116,8 @@ def _on_own_threads(trace: Trace) -> Bools:
 
 
 def _handed_on(trace: Trace, inputs: Bools, elsewhere: Bools) -> I32:
-    """Per slice of a thread that takes no batches the one that handed its work over, where that lies in a range of
-    tf.data's, or in something that was itself handed over so; -1 for all others."""
+    """Per slice ``elsewhere`` the one that handed its work over, where that lies in a range of tf.data's,
+    or in something that was itself handed over so; -1 for all others."""
     slices, flows = trace.slices, trace.flows
     found = np.full(len(slices), -1, np.int32)
     rows = np.flatnonzero((flows.kind == FlowKind.PRODUCER_CONSUMER) & elsewhere[flows.target])
