@@ -67,6 +67,10 @@ CHAINED_SHARE: Final = 0.9
 WAIT_SHARE: Final = 0.01
 """A finding names a wait from this share of its cost on; what FINDING_SHARE is to a step."""
 
+FREE_WAIT_SHARE: Final = 0.25
+"""A wait that costs nothing is told of from this share of the step: who looks for what blocks the host sees it first in
+a trace, and would take it out for nothing."""
+
 # --- steps --------------------------------------------------------------------------------------------------------
 
 CYCLE_GAP_STEPS: Final = 1.0

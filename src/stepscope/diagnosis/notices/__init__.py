@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Notice
-from stepscope.diagnosis.notices import capture, devices, efficiency, memory, misread, recorded, steps, xla
+from stepscope.diagnosis.notices import capture, devices, efficiency, memory, misread, recorded, steps, waits, xla
 from stepscope.trace.trace import Loss
 
 NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
@@ -41,6 +41,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     memory.growth,
     memory.fragmentation,
     memory.headroom,
+    waits.cost_nothing,
 )
 
 

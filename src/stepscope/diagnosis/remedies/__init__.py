@@ -12,6 +12,7 @@ from stepscope.diagnosis.remedies.data import (
     INFEED,
     LOOP_SYNC,
     SYNC_CALL,
+    SYNC_DEBUG,
     TRANSFERS,
 )
 from stepscope.diagnosis.remedies.fitting import (
@@ -99,6 +100,7 @@ __all__ = [
     "SERVES",
     "SIXTEEN_BITS",
     "SYNC_CALL",
+    "SYNC_DEBUG",
     "TENSORFLOW",
     "TF32",
     "TORCH_XLA",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepscope.analysis.workload import Purpose
-from stepscope.diagnosis.remedies.fitting import JAX, PYTORCH, SERVES, TENSORFLOW, TORCH_XLA, Part, Remedies
+from stepscope.diagnosis.remedies.fitting import JAX, NVIDIA, PYTORCH, SERVES, TENSORFLOW, TORCH_XLA, Part, Remedies
 
 LOOP_SYNC: Remedies = {
     PYTORCH: """\
@@ -28,6 +28,21 @@ Fetch values (`.numpy()`, `float(x)`, `session.run`) every N steps only, and wri
 Read tensors (`.item()`, `print`, `if tensor:`) every N steps only, and log in a closure that runs after the step:
     xm.add_step_closure(log, args=(value,), run_async=True)""",
     None: "Remove the wait, or run it every N steps: keep results on the device until then.",
+}
+
+SYNC_DEBUG: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+- To see where waits are left, run a few steps under PyTorch's own warning: each op that waits then prints "UserWarning:
+called a synchronizing CUDA operation" with its file and line (`"error"` raises instead). It is experimental, and does
+not cover `torch.distributed` and sparse tensors.
+    torch.cuda.set_sync_debug_mode("warn")""",
+            since=(1, 10),
+            vendors=NVIDIA,
+        ),
+    ),
+    None: "",
 }
 
 COPY_PAGEABLE: Remedies = {

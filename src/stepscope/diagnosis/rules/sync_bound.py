@@ -22,7 +22,7 @@ from stepscope.analysis.peaks import device_of, device_peaks, takes
 from stepscope.analysis.syncs import Owner, Sync
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
-from stepscope.diagnosis.remedies import PYTORCH, SYNC_CALL, TENSORFLOW, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import PYTORCH, SYNC_CALL, SYNC_DEBUG, TENSORFLOW, Part, Remedies, remedy
 from stepscope.limits import NEXT_WAITS, WAIT_COST_NS, WAIT_SHARE
 from stepscope.names.sync_hints import Advice, Replacement
 from stepscope.trace.tables import I64
@@ -195,7 +195,7 @@ def _fix(facts: Facts, syncs: list[Sync]) -> str:
     if others is not None:
         starts = all(_STARTS in sync.call for sync in syncs if not _alternatives(facts, sync))
         fixes.append(remedy(_START_FIX if starts else SYNC_CALL, facts.workload))
-    return "\n".join(fixes)
+    return "\n".join(filter(None, (*fixes, remedy(SYNC_DEBUG, facts.workload))))
 
 
 _NAMED = 3
