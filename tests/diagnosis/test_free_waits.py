@@ -6,7 +6,7 @@ import pytest
 
 from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.engine import Diagnosis
-from stepscope.diagnosis.remedies import PYTORCH, SYNC_DEBUG, remedy
+from stepscope.diagnosis.remedies import PYTORCH, SYNC_DEBUG
 from stepscope.limits import FREE_WAIT_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop, work
 from tests.kit.builder import TraceDrawing
@@ -16,7 +16,7 @@ STEP = 10_000
 
 
 def waiting(blocked_us: int, idle_us: int = 0) -> list[Event]:
-    """The device always has the work of a step ahead; the host waits for it, and with idle time not far enough ahead."""
+    """The device always has the work of a step ahead, but for some idle time; the host waits for it."""
 
     def step(drawing: TraceDrawing, number: int, start: int) -> None:
         drawing.python("train.py(12): mask", start + 100, blocked_us + 10)
@@ -68,4 +68,4 @@ def test_how_pytorch_itself_tells_of_waits_is_said():
 
 @pytest.mark.parametrize("workload", [Workload(PYTORCH, newest=(1, 9)), Workload(PYTORCH, vendors=frozenset({"AMD"}))])
 def test_it_is_said_only_where_pytorch_has_it(workload: Workload):
-    assert not remedy(SYNC_DEBUG, workload)
+    assert not SYNC_DEBUG.fits(workload)

@@ -30,20 +30,16 @@ Read tensors (`.item()`, `print`, `if tensor:`) every N steps only, and log in a
     None: "Remove the wait, or run it every N steps: keep results on the device until then.",
 }
 
-SYNC_DEBUG: Remedies = {
-    PYTORCH: (
-        Part(
-            """\
+SYNC_DEBUG = Part(
+    """\
 - To see where waits are left, run a few steps under PyTorch's own warning: each op that waits then prints "UserWarning:
 called a synchronizing CUDA operation" with its file and line (`"error"` raises instead). It is experimental, and does
 not cover `torch.distributed` and sparse tensors.
     torch.cuda.set_sync_debug_mode("warn")""",
-            since=(1, 10),
-            vendors=NVIDIA,
-        ),
-    ),
-    None: "",
-}
+    since=(1, 10),
+    vendors=NVIDIA,
+)
+"""Beside what to write instead of waits, for PyTorch."""
 
 COPY_PAGEABLE: Remedies = {
     PYTORCH: (

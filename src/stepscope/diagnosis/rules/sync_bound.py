@@ -195,7 +195,9 @@ def _fix(facts: Facts, syncs: list[Sync]) -> str:
     if others is not None:
         starts = all(_STARTS in sync.call for sync in syncs if not _alternatives(facts, sync))
         fixes.append(remedy(_START_FIX if starts else SYNC_CALL, facts.workload))
-    return "\n".join(filter(None, (*fixes, remedy(SYNC_DEBUG, facts.workload))))
+    if facts.workload.framework == PYTORCH and SYNC_DEBUG.fits(facts.workload):
+        fixes.append(SYNC_DEBUG.text)
+    return "\n".join(fixes)
 
 
 _NAMED = 3
