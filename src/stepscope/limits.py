@@ -27,6 +27,10 @@ LATENCY_SPREAD: Final = 3.0
 """A queued op that began within so many times what the quickest twentieth of launches take to an idle device began when
 its launch arrived: in the real traces the slowest twentieth takes 1.5 to 3 times as long as the quickest."""
 
+TOLD_BY_TIME_NS: Final = 1_000_000
+"""Where no launch was recorded, what the host did in a gap so long tells what the device waited for: the clocks of host
+and TPU agree to some ten microseconds, and programs are started within less than a millisecond."""
+
 UNRECORDED_NS: Final = 1_000_000
 """A device that shows nothing for so long, with work launched or a host blocked in a wait for it, works on what was not
 recorded. Shorter silences of queued work are the device's own (uploading a graph, switching contexts)."""

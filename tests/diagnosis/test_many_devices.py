@@ -11,7 +11,8 @@ from stepscope.analysis.categories import Category
 from stepscope.diagnosis.finding import Finding
 from tests.diagnosis.loops import diagnosed, facts_with, loop
 from tests.kit.builder import TraceDrawing
-from tests.kit.events import Event, Stream
+from tests.kit.drawing import LOADER
+from tests.kit.events import Event, Stream, Thread, in_time_order
 
 STEP = 4_000
 RULES = {"devices_serialised", "launched_in_turn", "device_overloaded", "data_parallel"}
@@ -200,3 +201,58 @@ def test_what_balance_measures() -> None:
     assert found_balance.compute_ns == (1_000_000, 1_000_000)
     assert (found_balance.any_ns, found_balance.together_ns) == (1_500_000, 500_000)
     assert (found_balance.blocks, found_balance.first, found_balance.one_thread) == (1.0, 0, True)
+
+
+Launched = tuple[int, int, str, int]
+"""Device, start of its run of launches, the thread that launches, kernels of 90 µs."""
+
+
+def by_threads(*runs: Launched, main: str = "", end: int = STEP) -> list[Event]:
+    """In every step each device is launched in one run, kernel by kernel; then all exchange until the step's end."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        if main:
+            drawing.python(main, start, STEP)
+        for device, begin, thread, count in runs:
+            for k in range(count):
+                at = start + begin + 100 * k
+                drawing.host("aten::mm", at - 80, 90, thread=thread)
+                drawing.kernel(drawing.launch(at, 5, thread=thread), "k", at + 10, 90, Stream(device, 7))
+            at = start + begin + 100 * count
+            call = drawing.launch(at, 5, thread=thread)
+            drawing.collective(call, at + 10, start + end - at - 10, Stream(device, 20))
+
+    return loop(STEP, step)
+
+
+@pytest.mark.parametrize("main", ["", "train.py(12): run_replicas"])
+def test_threads_that_launch_one_after_another(main: str) -> None:
+    """Device 0 is launched from 1,500 µs on, when device 1 has been: that is what it waits for, and device 1 waits for
+    it in the collective."""
+    diagnosis = diagnosed(by_threads((1, 100, "replica_1", 14), (0, 1_600, "replica_0", 14), main=main))
+    finding = next(f for f in diagnosis.findings if f.rule == "launched_in_turn")
+    assert finding.device == 0
+    assert finding.title == "Threads launch 2 devices one after another"
+    apart = diagnosed(by_threads((1, 100, "replica_1", 14), (0, 100, "replica_0", 14), main=main, end=2_500))
+    assert "launched_in_turn" not in {f.rule for f in (*apart.findings, *apart.minor)}
+    assert finding.cost_ns_per_step == pytest.approx(1_500_000, rel=0.1)
+
+
+def test_four_threads_in_turn_cost_what_the_last_one_waits() -> None:
+    runs = [(device, 100 + 900 * device, f"replica_{device}", 8) for device in range(4)]
+    assert found(by_threads(*runs))["launched_in_turn"] == pytest.approx(2_700_000, rel=0.1)
+
+
+def test_threads_that_launch_at_once_are_no_turns() -> None:
+    runs = [(device, 100 + 7 * device, f"replica_{device}", 14) for device in range(2)]
+    assert found(by_threads(*runs)) == {}
+
+
+def test_a_thread_that_waits_for_its_own_batch_does_not_wait_for_its_turn() -> None:
+    """The second replica begins when its batch is there, by chance when the first one has been launched."""
+    events = by_threads((1, 100, "replica_1", 14), (0, 1_600, "replica_0", 14))
+    batches = [
+        Event("user_annotation", LOADER, Thread("replica_0"), number * STEP * 1_000, 1_500_000)
+        for number in range(6)
+    ]
+    assert (found(in_time_order([*events, *batches])).get("launched_in_turn") or 0) <= 100_000

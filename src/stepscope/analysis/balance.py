@@ -10,10 +10,13 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.limits import FINDING_NS, FINDING_SHARE
+from stepscope.limits import DISPATCH_GAP_NS, FINDING_NS, FINDING_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64
 
+_ONE_THREAD_SHARE = 0.9
+_IN_TURN = [cause.code for cause in (Category.LAUNCH, Category.PYTHON, Category.UNKNOWN_HOST)]
+"""What a thread that does not launch yet is booked to: what the main one shows, which may be waiting for them all."""
 _HELD = [cause.code for cause in HOST_CAUSES if cause is not Category.LAUNCH]
 
 
@@ -40,6 +43,8 @@ class Balance:
     """The device that is launched first, on average."""
     one_thread: bool
     """Whether one thread launches at least nine tenths of the work of them all."""
+    turn_wait_ns: tuple[int, ...]
+    """How long each waits for its own launches, or for what the host does not show, while another is launched."""
 
 
 def balance(facts: Facts) -> Balance | None:
@@ -64,7 +69,7 @@ def balance(facts: Facts) -> Balance | None:
     whole = iv.measure(iv.union(*(np.concatenate(part) for part in zip(*spans, strict=True))))
     together = iv.measure(_at_least_two(spans))
     waits = [_launch_waits(facts, *pair, [other for other, _ in pairs if other is not pair[0]]) for pair in pairs]
-    blocks, first, one_thread = _launching(facts, [activity for activity, _ in pairs])
+    launched = _launching(facts, [activity for activity, _ in pairs])
     return Balance(
         tuple(activity.device for activity, _ in pairs),
         tuple(compute),
@@ -73,9 +78,10 @@ def balance(facts: Facts) -> Balance | None:
         tuple(held),
         facts.per_step(whole),
         facts.per_step(together),
-        blocks,
-        pairs[first][0].device,
-        one_thread,
+        launched.blocks,
+        pairs[launched.first][0].device,
+        launched.one_thread,
+        tuple(_turn_wait(facts, account, launched.others(at)) for at, (_, account) in enumerate(pairs)),
     )
 
 
@@ -132,22 +138,61 @@ def _at_least_two(spans: list[iv.Intervals]) -> iv.Intervals:
     return twice
 
 
-def _launching(facts: Facts, activities: list[DeviceActivity]) -> tuple[float, int, bool]:
-    """Runs of launches for one device per step and device, which device (of the list) is launched first on average, and
-    whether one thread makes nearly all launches."""
+@dataclass(frozen=True, slots=True)
+class _Launching:
+    """How several devices are launched in the used steps."""
+
+    blocks: float
+    """Runs of launches for one device per step and device."""
+    first: int
+    """The device (of the list) that is launched first on average."""
+    one_thread: bool
+    device: I64
+    """Per run the device (of the list), when its first launch begins and its last one returns, or the next run of the
+    step begins soon after."""
+    start: I64
+    end: I64
+
+    def others(self, device: int) -> iv.Intervals:
+        """When other devices were launched."""
+        other = self.device != device
+        return iv.union(self.start[other], self.end[other])
+
+
+def _launching(facts: Facts, activities: list[DeviceActivity]) -> _Launching:
     parts = [np.flatnonzero((a.call >= 0) & (a.category == Category.COMPUTE.code)) for a in activities]
     launch = np.concatenate([a.launch[at] for a, at in zip(activities, parts, strict=True)])
+    done = np.concatenate([a.launch_end[at] for a, at in zip(activities, parts, strict=True)])
     thread = np.concatenate([a.thread[at] for a, at in zip(activities, parts, strict=True)])
     device = np.concatenate([np.full(at.size, number) for number, at in enumerate(parts)])
     step = np.searchsorted(facts.markers.start, launch, "right") - 1
     inside = np.isin(step, facts.used)
-    launch, thread, device, step = launch[inside], thread[inside], device[inside], step[inside]
+    launch, done, thread, device, step = launch[inside], done[inside], thread[inside], device[inside], step[inside]
     if not launch.size:
-        return 0.0, 0, False
+        return _Launching(0.0, 0, False, *(np.empty(0, np.int64) for _ in range(3)))
     order = np.argsort(launch, kind="stable")
     key: I64 = step[order] * len(activities) + device[order]
-    runs = 1 + int((np.diff(key) != 0).sum())
+    begins = np.concatenate(([0], np.flatnonzero(np.diff(key)) + 1))
+    start, end = launch[order][begins], np.maximum.reduceat(done[order], begins)
+    next_start = np.append(start[1:], np.iinfo(np.int64).max)
+    hands_on = (np.diff(step[order][begins], append=-1) == 0) & (next_start - end <= DISPATCH_GAP_NS)
     share = float(np.bincount(thread).max()) / thread.size
     since = launch - facts.markers.start[step]
     means = [float(since[device == d].mean()) if (device == d).any() else np.inf for d in range(len(activities))]
-    return runs / (len(facts.used) * len(activities)), int(np.argmin(means)), share >= 0.9
+    return _Launching(
+        begins.size / (len(facts.used) * len(activities)),
+        int(np.argmin(means)),
+        share >= _ONE_THREAD_SHARE,
+        device[order][begins],
+        start,
+        np.where(hands_on, np.maximum(next_start, end), end),
+    )
+
+
+def _turn_wait(facts: Facts, account: Account, others: iv.Intervals) -> int:
+    """What a device waits for its launches, or for what the host does not show, while others are launched."""
+    assert account.idle is not None
+    pieces = account.idle.pieces
+    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
+    chosen = np.isin(pieces.category, _IN_TURN) & np.isin(row, facts.used_rows(account))
+    return facts.per_step(iv.measure(iv.intersect((pieces.start[chosen], pieces.end[chosen]), others)))

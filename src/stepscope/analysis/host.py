@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.executors import Executors, find_executors
+from stepscope.analysis.followed import followed, for_devices
 from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
@@ -98,14 +99,26 @@ class HostActivity:
         return self._sets[key]
 
     @property
+    def blocked(self) -> iv.Intervals:
+        """When the main thread was in a wait for the device."""
+        mine = self.waits.track == self.main
+        return iv.union(self.waits.start[mine], self.waits.end[mine])
+
+    @property
+    def has_cause(self) -> Bools:
+        """Which slices say by their name or kind what the host does."""
+        return np.asarray(self.causes != NO_CAUSE)
+
+    @property
     def loop(self) -> tuple[int, ...]:
         """Tracks of the training loop: the main thread, or the whole pool."""
         return self.pool or (self.main,)
 
     def _make(self, track: int, cause: Category) -> iv.Intervals:
         if track not in self.pool or cause is Category.LAUNCH:
-            return self._of_thread(track, cause)
-        covered = iv.joined([self._of_thread(member, cause) for member in self.pool])
+            mine = self.own_time(track, cause)
+            return iv.joined([mine, followed(self, cause)]) if track == self.main else mine
+        covered = iv.joined([self.own_time(member, cause) for member in self.pool])
         # A node that waits for input holds nothing up while others compute.
         return iv.subtract(covered, self._computing()) if cause is Category.INPUT else covered
 
@@ -121,7 +134,8 @@ class HostActivity:
         """Time of a thread but for what the main one spends waiting for executors, whatever range is around it."""
         return iv.subtract(spans, self.executors.waits) if self.executors and track == self.main else spans
 
-    def _of_thread(self, track: int, cause: Category) -> iv.Intervals:
+    def own_time(self, track: int, cause: Category) -> iv.Intervals:
+        """The same of what the thread itself did."""
         low, kinds, causes = self._of_track(track)
         if cause is Category.LAUNCH:
             # Main and autograd threads take turns, so their dispatching is one stretch.
@@ -212,7 +226,8 @@ def host_activity(trace: Trace, markers: I32, once: OneTimeWork) -> HostActivity
     causes = _causes(trace, roles, once)
     waits = _waits(trace, roles, main)
     backward = _backward_threads(trace, main)
-    return HostActivity(trace, main, backward, markers, causes, roles, waits, once, pool, executors)
+    made = HostActivity(trace, main, backward, markers, causes, roles, waits, once, pool, executors)
+    return replace(made, waits=for_devices(made), _sets={})
 
 
 def _pool(trace: Trace) -> tuple[int, ...]:

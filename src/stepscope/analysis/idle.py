@@ -21,6 +21,7 @@ from stepscope.analysis.host import HostActivity
 from stepscope.analysis.latency import latency_cap, time_between_launches, under_way
 from stepscope.analysis.waits import drawn_waits, infeed_waits
 from stepscope.compiled import kernel
+from stepscope.limits import TOLD_BY_TIME_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, MemoryKind, Rows
 from stepscope.trace.trace import Trace
@@ -91,7 +92,7 @@ def explain_idle(
     pieces = [
         *_queued(trace, activity, gaps, queued, latency, held[queued]),
         *_arriving(activity, gaps, arriving, host),
-        *_unrecorded(gaps),
+        *_unrecorded(trace, activity, gaps, host),
         *_host_time(gaps, host),
         *_in_call(trace, activity, gaps, host),
         *_after_call(gaps, latency, held),
@@ -202,10 +203,27 @@ def _arriving(activity: DeviceActivity, gaps: Gaps, chosen: Bools, host: HostAct
     return found
 
 
-def _unrecorded(gaps: Gaps) -> list[Pieces]:
-    """Gaps whose op has no recorded launch: nothing says what they waited for."""
+def _unrecorded(trace: Trace, activity: DeviceActivity, gaps: Gaps, host: HostActivity) -> list[Pieces]:
+    """Gaps whose op has no recorded launch: nothing says what they waited for. Of a device that runs programs, and none
+    of whose launches was recorded, what the host did at the time tells, in gaps that clocks can tell apart."""
     rows = gaps.launch == NULL
-    return [_pieces((gaps.start[rows], gaps.end[rows]), Category.UNKNOWN_DEVICE)]
+    spans: iv.Intervals = (gaps.start[rows], gaps.end[rows])
+    if not told_by_time(trace, activity, host):
+        return [_pieces(spans, Category.UNKNOWN_DEVICE)]
+    long = spans[1] - spans[0] >= TOLD_BY_TIME_NS
+    rest, found = (spans[0][long], spans[1][long]), []
+    for cause in HOST_CAUSES:
+        own = host.time(host.main, cause)
+        taken = iv.intersect(rest, iv.subtract(own, host.blocked) if cause is Category.LAUNCH else own)
+        rest = iv.subtract(rest, taken)
+        found.append(_pieces(taken, cause))
+    return [*found, *(_pieces(part, Category.UNKNOWN_DEVICE) for part in (rest, (spans[0][~long], spans[1][~long])))]
+
+
+def told_by_time(trace: Trace, activity: DeviceActivity, host: HostActivity) -> bool:
+    """Whether a device runs programs of which no launch was recorded, while the host was."""
+    runs = np.isin(activity.slice, trace.xla_ops.slice).any()
+    return bool(runs) and not activity.launched.any() and host.main >= 0
 
 
 def _host_time(gaps: Gaps, host: HostActivity) -> list[Pieces]:

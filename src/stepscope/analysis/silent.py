@@ -14,6 +14,7 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
+from stepscope.analysis.followed import helpers
 from stepscope.analysis.host import NO_CAUSE, HostActivity
 from stepscope.analysis.where import LIBRARY_FILES, parse_frame
 from stepscope.names.hosts import Giving, gives_ops, is_frameworks_own, only_wraps
@@ -130,4 +131,17 @@ def busy_thread(host: HostActivity, thread: I32, start: I64, end: I64) -> I32:
         mine = np.flatnonzero(track == other)
         active = iv.covered_between(host.active(other), start[mine], end[mine])
         track[mine[active == 0]] = host.main
+    return track
+
+
+def helping_thread(host: HostActivity, cause: Category, track: I32, start: I64, end: I64) -> I32:
+    """The thread of each stretch, or the helper it waits for where that did more of the cause."""
+    track = track.copy()
+    own = np.zeros(track.size, np.int64)
+    for thread in np.unique(track).tolist():
+        mine = track == thread
+        own[mine] = iv.covered_between(host.own_time(thread, cause), start[mine], end[mine])
+    for helper in helpers(host, cause):
+        done = iv.covered_between(host.own_time(helper, cause), start, end)
+        track[done > own], own = helper, np.maximum(own, done)
     return track

@@ -16,11 +16,12 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step
 from stepscope.analysis.places import Place, find_places
-from stepscope.analysis.silent import busy_thread
+from stepscope.analysis.silent import busy_thread, helping_thread
 from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.where import Where, parse_frame
 from stepscope.diagnosis.evidence import SHOWN, placed, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
+from stepscope.diagnosis.in_ranges import WORK, InRanges, ranges_of
 from stepscope.diagnosis.remedies import Remedies, remedy
 from stepscope.limits import DISPATCH_GAP_NS, PLACES_SHARE, SEEN_ONCE_SHARE, TOLD_SHARE
 from stepscope.names.callbacks import named_callback
@@ -36,7 +37,6 @@ _LOOKED_AT = 200
 """Stretches whose place is looked up: the longest."""
 _POINTS = 32
 """Points of a stretch at which it is asked what ran: what takes 3 % of it is met."""
-_WORK = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC)
 _GIVING = {None: 0, Giving.PYTHON: 1, Giving.C: 2}
 
 
@@ -64,6 +64,8 @@ class HostWork:
     """Longest first; empty where the host thread shows nothing."""
     callbacks: tuple[Place, ...]
     """The callbacks of a training loop in which it passes, longest first."""
+    ranges: InRanges | None
+    """Where the program's own ranges tell most of it, and no Python frames do."""
     library: Where | None
     """The function of a library that the user chose in which at least ``TOLD_SHARE`` of the time passes, where nothing
     of the user's runs inside it."""
@@ -121,6 +123,7 @@ def work_in(facts: Facts, account: Account, cause: Category, found: Stretches) -
         walking_share=_share(walking, inside, weight),
         places=tuple(place for place in places if named_callback(place.where.annotation or "") is None),
         callbacks=callbacks_in(facts.trace, facts.callbacks, inside, weight),
+        ranges=ranges_of(facts, inside, weight),
         library=_library(facts, inside, weight),
         evidence=_evidence(facts, found, device),
     )
@@ -170,7 +173,8 @@ def _stretches(facts: Facts, account: Account, cause: Category) -> Stretches:
     thread = gaps.thread[pieces.gap[chosen]]
     start, end = pieces.start[chosen], pieces.end[chosen]
     between = crosses_step(account)[pieces.gap[chosen]]
-    return Stretches(start, end, busy_thread(facts.host, thread, start, end), between)
+    track = helping_thread(facts.host, cause, busy_thread(facts.host, thread, start, end), start, end)
+    return Stretches(start, end, track, between)
 
 
 def _less(found: Stretches, but: iv.Intervals, least_ns: int) -> Stretches:
@@ -208,7 +212,7 @@ def _told(facts: Facts) -> tuple[Bools, Bools, Bools]:
     """Per slice, whether it says that Python ran which gives no ops; whether PyTorch's did, which does; and whether it
     is inside a walk over modules, which is of the first kind whatever it calls."""
     slices, strings = facts.trace.slices, facts.trace.strings
-    around = holding(np.isin(slices.kind, _WORK), slices.parent)
+    around = holding(np.isin(slices.kind, WORK), slices.parent)
     is_frame, is_module = slices.kind == Kind.PYTHON_FRAME, slices.kind == Kind.MODULE
     # Of C functions only PyTorch's own count; of others it counts who called them.
     says = np.full(len(strings), -1, np.int32)

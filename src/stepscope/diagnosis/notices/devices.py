@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
+from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
+from stepscope.analysis.idle import told_by_time
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, PYTORCH, Part, Remedies, sentence
@@ -81,13 +84,30 @@ def missing_in_a_part(facts: Facts) -> Notice | None:
 def launches_unnumbered(facts: Facts) -> Notice | None:
     """Device ops without the number of their launch."""
     share = facts.sampling.launches_unnumbered
+    if any(_told_by_time(facts, activity, account) for activity, account in facts.devices):
+        return Notice(
+            _NOT_RECORDED,
+            "The profiler did not record which calls started the device's programs: they count to the step in which "
+            "they ran, and what the host did at that time is taken for what the device waited for.",
+        )
     if share <= UNMATCHED_SHARE:
         return None
     return Notice(
-        "launches_not_recorded",
+        _NOT_RECORDED,
         f"The profiler did not record which call launched {format_share(share)} of the device's ops: they count to the "
         "step in which they ran, and why the device idled before them is known in part only.",
     )
+
+
+_NOT_RECORDED = "launches_not_recorded"
+
+
+def _told_by_time(facts: Facts, activity: DeviceActivity, account: Account) -> bool:
+    """Whether anything of a device's idle time is told by what the host did meanwhile alone."""
+    if activity.device in facts.unused or not told_by_time(facts.trace, activity, facts.host):
+        return False
+    assert account.idle is not None
+    return bool((account.idle.pieces.category != Category.UNKNOWN_DEVICE.code).any())
 
 
 def launched_before(facts: Facts) -> Notice | None:

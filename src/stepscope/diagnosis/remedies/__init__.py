@@ -43,6 +43,7 @@ from stepscope.diagnosis.remedies.host import (
     HOST_WORK,
     ON_DEVICE,
     SEGMENTS,
+    WORK_AHEAD,
 )
 from stepscope.diagnosis.remedies.launching import (
     COMPILE_ALL,
@@ -106,6 +107,7 @@ __all__ = [
     "TORCH_XLA",
     "TRAINS",
     "TRANSFERS",
+    "WORK_AHEAD",
     "ZERO_GRAD",
     "Part",
     "Remedies",

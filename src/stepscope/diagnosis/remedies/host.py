@@ -79,6 +79,19 @@ Do the work of the callback every N steps (`if step % 100 == 0:`), and leave met
 writes files or sends messages can run in a thread while the device works.""",
 }
 
+WORK_AHEAD: Remedies = {
+    PYTORCH: """\
+If it prepares a batch, do it in the dataset, whose workers run ahead: DataLoader(dataset, num_workers=4).""",
+    JAX: "If it prepares a batch, do it in a thread or process that runs ahead of the loop.",
+    TENSORFLOW: """\
+If it prepares a batch, do it in the pipeline, which runs ahead:
+    dataset = dataset.map(prepare, num_parallel_calls=8).prefetch(2)""",
+    TORCH_XLA: """\
+If it prepares a batch, do it in the dataset, whose workers run ahead, and let a thread send what they make:
+    loader = torch_xla.distributed.parallel_loader.MpDeviceLoader(DataLoader(dataset, num_workers=4), device)""",
+    None: "If it prepares a batch, do it in a thread or process that runs ahead of the loop.",
+}
+
 ASK_ONCE: Remedies = {
     PYTORCH: """\
 Ask once and keep the answer, outside of the loop: what a walk over the modules finds (their device, their dtype, their

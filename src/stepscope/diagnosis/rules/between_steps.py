@@ -4,13 +4,13 @@ Statement: the accounting books idle time of the usual steps to ``python`` (call
 or more of Python that launches nothing), ``gc`` or ``checkpoint_io``. One finding per cause, with the functions or
 annotations in which the time passes, and whether it passes before a step's first launch or between its launches. What
 one step alone has is a finding from ``SEEN_ONCE_SHARE`` of it, and says that it was seen once. Of Python at least
-``TOLD_SHARE`` must lie in recorded frames, or in annotations around nothing else; time in which the host shows nothing
-is no finding. What passes in callbacks of a training loop (called by the lists of callbacks of Keras, Hugging Face
-or Lightning, by their frames, or in the ranges that ``stepscope run`` puts around Keras's) is a finding of its own,
-which names each with file and line. Frames of PyTorch's own that give ops (modules, autograd,
-optimizers) do not count to it: where a device waits for them they are a finding of their own. Walks over the modules of
-a model give none, and have advice of their own from ``TOLD_SHARE`` on. Without a device all is
-the main thread's own time, and theirs is what computing takes.
+``TOLD_SHARE`` must lie in recorded frames, or in annotations (whatever they are called: the finding is named after
+them) in which nothing is launched that computes; time in which the host shows nothing is no finding. What passes in
+callbacks of a training loop (called by the lists of callbacks of Keras, Hugging Face or Lightning, by their frames, or
+in the ranges that ``stepscope run`` puts around Keras's) is a finding of its own, which names each with file and line.
+Frames of PyTorch's own that give ops (modules, autograd, optimizers) do not count to it: where a device waits for them
+they are a finding of their own. Walks over the modules of a model give none, and have advice of their own from
+``TOLD_SHARE`` on. Without a device all is the main thread's own time, and theirs is what computing takes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,34 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.host_work import Cause, HostWork, cause_findings
-from stepscope.diagnosis.remedies import ASK_ONCE, CALLBACKS, CHECKPOINTS, GARBAGE, GIVING_OPS, HOST_WORK
+from stepscope.diagnosis.host_work import (
+    Cause,
+    HostWork,
+    cause_findings,
+    doubted,
+    host_finding,
+    host_work,
+    in_words,
+    is_seen,
+    keeping,
+)
+from stepscope.diagnosis.remedies import (
+    ASK_ONCE,
+    CALLBACKS,
+    CHECKPOINTS,
+    GARBAGE,
+    GIVING_OPS,
+    HOST_WORK,
+    WORK_AHEAD,
+    remedy,
+)
 from stepscope.limits import DISPATCH_GAP_NS, TOLD_SHARE
 from stepscope.trace import intervals as iv
 
 
 def _is_told(facts: Facts, work: HostWork) -> bool:
     """Whether the profile shows that it was Python code, and no more than that."""
-    return work.told_share >= TOLD_SHARE and not _walks(facts, work)
+    return work.told_share >= TOLD_SHARE and not _walks(facts, work) and work.ranges is None
 
 
 def _walks(facts: Facts, work: HostWork) -> bool:
@@ -100,10 +119,28 @@ _PYTORCHS = {
 }
 
 
+def _in_ranges(facts: Facts) -> list[Finding]:
+    """Of ranges that the program named, and of which no frames tell what runs there."""
+    found, but = [], _in_callbacks(facts)
+    for account in facts.working:
+        work = host_work(facts, account, Category.PYTHON, but, DISPATCH_GAP_NS)
+        if work is None or work.ranges is None or not is_seen(facts, work, 0.0):
+            continue
+        name = f"`{work.ranges.name}`" if work.ranges.mostly else "ranges that the program named"
+        why = in_words(facts, work, f"the host is in {name} and launches nothing")
+        fix = f"{remedy(WORK_AHEAD, facts.workload)}\n{remedy(HOST_WORK, facts.workload)}".strip()
+        finding = host_finding(
+            facts, {work.cause: work}, rule="between_steps", title=f"Steps wait in {name}", why=why, fix=fix
+        )
+        found.append(keeping(doubted(facts, finding, work, 0.0), but))
+    return found
+
+
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
     sets = _CAUSES, _CALLING, _WALKING
     found = [each for causes in sets for each in cause_findings(facts, causes, rule="between_steps")]
+    found += _in_ranges(facts)
     slowed = capture_slows_host(facts)
     return found + [
         replace(each, confidence="low", why=f"{each.why} How much of it is the recording of {slowed} is not known.")

@@ -1,19 +1,20 @@
-"""launched_in_turn: one host thread launches several devices' work one device after another.
+"""launched_in_turn: the host launches several devices' work one device after another, from one thread or several.
 
 Statement: one thread launches nearly all kernels of several devices, each device's in one run per step (at most
 ``TURNS`` runs), and a device waits for its launches while the thread makes those of others (not while it is blocked in
 a wait, which is no launching). That time goes where each device has a launcher of its own; a step still takes what the
-device takes that loses least by the turns.
+device takes that loses least by the turns. Where several threads launch in such runs, the device that waits longest
+while another is launched, not the first one, waits so much longer than the one that waits least: that difference.
 """
 
 from __future__ import annotations
 
-from stepscope.analysis.balance import balance, worth_telling
+from stepscope.analysis.balance import Balance, balance, worth_telling
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.workload import Purpose
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, PYTORCH, RUNS, TENSORFLOW, TRAINS, Part, Remedies, remedy
-from stepscope.limits import TURNS
+from stepscope.limits import FINDING_SHARE, TURNS
 from stepscope.units import format_ns
 
 _CURE: Remedies = {
@@ -37,11 +38,61 @@ Give each device its own launching threads, apart from those that run the input 
 }
 
 
+_THREADS: Remedies = {
+    PYTORCH: (
+        Part(
+            "Use a process per device (`torchrun` with DistributedDataParallel): threads of one process share Python's "
+            "lock, and launch one at a time.",
+            purposes=TRAINS,
+            since=(1, 10),
+        ),
+        Part(
+            "Use a process per device: threads of one share Python's lock, and launch one at a time.",
+            purposes=INFERS,
+            certain=True,
+        ),
+        Part("Use a process per device (DistributedDataParallel).", purposes=TRAINS, before=(1, 10)),
+        Part("In one process, captured graphs (`torch.cuda.graph`) take one call each.", purposes=RUNS, since=(1, 10)),
+    ),
+    TENSORFLOW: _CURE[TENSORFLOW],
+    None: "Launch from a process per device, or see what makes the launching threads wait for each other.",
+}
+
+
 def find(facts: Facts) -> list[Finding]:
-    """One finding per device, where the turns cost one of them enough: the device that loses least sets the step."""
+    """Where one thread launches one finding per device, else at most one."""
     found = balance(facts)
-    if found is None or not facts.mean_step_ns or not found.one_thread or not 0 < found.blocks <= TURNS:
+    if found is None or not facts.mean_step_ns or not 0 < found.blocks <= TURNS:
         return []
+    return _one_thread(facts, found) if found.one_thread else _several_threads(facts, found, facts.mean_step_ns)
+
+
+def _several_threads(facts: Facts, found: Balance, step_ns: int) -> list[Finding]:
+    waits = found.turn_wait_ns
+    cost, late = max(waits) - min(waits), found.devices[waits.index(max(waits))]
+    if late == found.first or not worth_telling(facts, cost) or min(found.compute_ns) < FINDING_SHARE * step_ns:
+        return []  # threads that hardly launch anything do not take turns
+    return [
+        Finding(
+            rule="launched_in_turn",
+            title=f"Threads launch {len(found.devices)} devices one after another",
+            why=(
+                f"Each device is given its whole step before the next is given any: device {late} waits "
+                f"{format_ns(max(waits))} per step while another is launched, another device {format_ns(min(waits))}. "
+                "Threads of their own launch for them; what lets only one do so at a time was not recorded."
+            ),
+            fix=paragraphs(remedy(_THREADS, facts.workload)),
+            cost_ns_per_step=cost,
+            saving_ns_per_step=cost,
+            predicted_step_ns=max(step_ns - cost, 0),
+            device=late,
+            confidence="medium",
+        )
+    ]
+
+
+def _one_thread(facts: Facts, found: Balance) -> list[Finding]:
+    """One finding per device, where the turns cost one of them enough: the device that loses least sets the step."""
     if not worth_telling(facts, max(found.others_ns)):
         return []
     return [
