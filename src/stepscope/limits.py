@@ -561,6 +561,10 @@ TOGETHER_SHARE: Final = 0.10
 SERIAL_SHARE: Final = 0.50
 """And together they compute this share of the step: else it is something else that keeps them idle."""
 
+FEW_GRADIENT_BYTES: Final = 50 * 1024 * 1024
+"""Gradients of at most so many bytes fill a bucket or two of DistributedDataParallel's default of 25 MB: larger buckets
+would only start later."""
+
 TURNS: Final = 1.5
 """Runs of launches per step and device up to which devices are launched in turn: 1 and a straggling kernel or two."""
 

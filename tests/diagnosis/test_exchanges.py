@@ -8,6 +8,7 @@ import pytest
 
 from stepscope.analysis.workload import Purpose, Workload
 from stepscope.diagnosis import exchange_remedies
+from stepscope.diagnosis.exchange_remedies import reducing
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.remedies import remedy
 from stepscope.names import parallelism
@@ -162,6 +163,62 @@ def test_names_around_the_launch_say_what_the_exchange_is_for(around: str, op: s
     assert "bucket_cap_mb" not in fix
 
 
+@pytest.mark.parametrize(
+    ("around", "description", "cure"),
+    [
+        ("megatron/core/tensor_parallel/mappings.py(25): _reduce", "default_pg", "cut across devices"),
+        ("train.py(9): f", "TENSOR_MODEL_PARALLEL_GROUP", "cut across devices"),
+        ("train.py(9): f", "mesh_tp", "cut across devices"),
+        ("train.py(9): f", "default_pg", "does not say what is reduced"),
+        ("metrics.py(10): sync_metrics", "default_pg", "every N steps"),
+        ("torchmetrics/metric.py(400): _sync_dist", "default_pg", "every N steps"),
+    ],
+)
+def test_groups_and_files_say_what_is_reduced(around: str, description: str, cure: str) -> None:
+    args = {"Process Group Name": "3", "Process Group Description": description, "Group size": 8}
+    events = exchanging(("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum", 2_000), around=around, **args)
+    fix = only(events).fix
+    assert cure in fix
+    assert ("bucket_cap_mb" in fix) is ("does not say" in cure)
+
+
+@pytest.mark.parametrize("around", ["distributed_c10d.py(2500): all_gather_object", "metrics.py(10): sync_metrics"])
+def test_what_is_gathered_for_reports_is_not_taken_for_parameters(around: str) -> None:
+    fix = only(exchanging(("c10d::_allgather_base_", "ncclDevKernel_AllGather", 2_000), around=around)).fix
+    assert "metrics or Python objects" in fix
+    assert "prefetching" not in fix
+    unsaid = only(exchanging(("c10d::_allgather_base_", "ncclDevKernel_AllGather", 2_000))).fix
+    assert "does not say what is gathered" in unsaid
+
+
+@pytest.mark.parametrize(
+    ("dtype", "elements", "halved", "few"),
+    [("Float", 1 << 28, True, False), ("BFloat16", 1 << 28, False, False), ("BFloat16", 1 << 23, False, True)],
+)
+def test_gradients_are_told_what_fits_their_bytes(dtype: str, elements: int, halved: bool, few: bool) -> None:
+    args = {"Collective name": "allreduce", "In msg nelems": elements, "Group size": 8, "dtype": dtype}
+    around = "DistributedDataParallel.backward"
+    fix = only(exchanging(("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum", 2_000), around=around, **args)).fix
+    assert ("bf16_compress_hook" in fix) is halved
+    assert ("bucket or two of the default" in fix) is few
+    assert ("both sides of the default" in fix) is not few
+
+
+@pytest.mark.parametrize("kernel", ["void deep_ep::intranode::dispatch<8, 768>(int4*)", "ncclDevKernel_AllReduce_Sum"])
+def test_an_exchange_that_takes_the_whole_step_is_told_without_a_saving(kernel: str) -> None:
+    """Hiding it gains nothing; fewer bytes do."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start + 1, CALL), kernel, start + 10, 3_980, Stream(0, 20))
+        drawing.kernel(drawing.launch(start + 10, CALL), "k", start + 30, 1_500)
+        drawing.sync(start + 20, 3_975)
+
+    finding = only(loop(4_000, step))
+    assert finding.saving_ns_per_step is None
+    assert finding.not_determined is not None
+    assert "sending fewer bytes does" in finding.not_determined
+
+
 def test_a_broadcast_elsewhere_is_not_that_of_buffers() -> None:
     drawing = TraceDrawing()
     drawing.annotation("DistributedDataParallel.forward", 7_000, 500)
@@ -287,7 +344,8 @@ def test_inference_is_told_nothing_of_training(purpose: Purpose) -> None:
 
 _TRAINING = (
     *(exchange_remedies.FSDP1, exchange_remedies.FSDP2, exchange_remedies.ZERO, exchange_remedies.BUFFERS),
-    *(exchange_remedies.BESIDE_SHARDS, exchange_remedies.JOIN_GRADIENTS),
+    *(exchange_remedies.BESIDE_SHARDS, exchange_remedies.JOIN_GRADIENTS, exchange_remedies.GRADIENTS),
+    *(exchange_remedies.REDUCED, reducing._OTHERS_GRADIENTS),
 )
 """What is evident there is done in training only, or the neutral words name it."""
 

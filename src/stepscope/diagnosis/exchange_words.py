@@ -12,6 +12,8 @@ from stepscope.analysis.facts import Facts
 from stepscope.trace.tables import NULL, Bools
 from stepscope.units import format_bytes, format_rate, format_share
 
+_ALL = frozenset({"undefined", "default_pg"})
+"""What PyTorch calls groups that nobody gave a name: that of all ranks, mostly."""
 _NAMED = 2
 """Process groups that are named; of more only the number of their ranks is said."""
 
@@ -45,7 +47,7 @@ def _members(facts: Facts, table: Collectives, chosen: Bools) -> str:
     sizes = {size for group in groups if (size := size_of(group, facts.trace.info.world_size)) is not None}
     described = {str(one.get("pg_name")): str(one.get("pg_desc") or "") for one in facts.trace.info.process_groups}
     names = [described.get(group.name) for group in groups]
-    told = " and ".join(f"`{name}`" for name in names if name and name != "undefined") if len(names) <= _NAMED else ""
+    told = " and ".join(f"`{name}`" for name in names if name and name not in _ALL) if len(names) <= _NAMED else ""
     if len(sizes) != 1 or any(size_of(group, facts.trace.info.world_size) is None for group in groups):
         return f"in {told}" if told else ""
     return f"among {sizes.pop()} ranks" + (f" of {told}" if told else "")

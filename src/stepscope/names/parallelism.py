@@ -33,6 +33,8 @@ class Layout(StrEnum):
     """Experts of a mixture spread over devices."""
     BUFFERS = "buffers"
     """Replicas that are sent the buffers of the first."""
+    REPORTS = "reports"
+    """Metrics and Python objects, which no layer needs."""
 
 
 _SIGNS = tuple(
@@ -46,7 +48,12 @@ _SIGNS = tuple(
         (
             Layout.TENSOR,
             r"(?:Row|Column)ParallelLinear|VocabParallel|(?:Reduce|Gather|Scatter|Copy)\w{0,12}ModelParallelRegion"
-            r"|tensor_model_parallel|TENSOR_MODEL_PARALLEL|(?<![A-Za-z])(?:mesh_)?tp(?:_pg|_group)?$",
+            r"|tensor_model_parallel|(?:^|/)tensor_parallel/|TENSOR_(?:AND_\w+_)?PARALLEL|TENSOR_MODEL_PARALLEL|(?<![A-Za-z])(?:mesh_)?tp(?:_pg|_group)?$",
+        ),
+        (
+            Layout.REPORTS,
+            r"(?:all_gather|gather|scatter)_object|broadcast_object_list|torchmetrics/|gather_all_tensors"
+            r"|(?:^|/)metrics?(?:/\w+)?\.py\(|(?<![A-Za-z])(?:sync|gather|reduce|log)_metrics?(?![A-Za-z])",
         ),
         (Layout.PIPELINE, r"distributed/pipelining/|pipeline_parallel|PIPELINE_MODEL_PARALLEL|PipelineParallel"
                           r"|(?<![A-Za-z])(?:mesh_)?pp(?:_pg|_group)?$"),

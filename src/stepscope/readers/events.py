@@ -29,6 +29,7 @@ class ArgumentKeys:
         "direction", "src", "dst", "grid", "block", "registers per thread", "shared memory",
         "est. achieved occupancy %", "graph id", "graph node id", "Sequence number", "Fwd thread id", "Input Dims",
         "Input type", "Concrete Inputs", "Call stack", "Collective name", "Process Group Name", "dtype",
+        "Process Group Description",
         "In msg nelems", "Group size", "wait_on_stream", "wait_on_cuda_event_record_corr_id", "cuda_sync_kind",
         "stream_id", "Device Type", "Device Id", "Addr", "Bytes", "Total Allocated", "Total Reserved", "name",
         "labels", "step_num", "finished",

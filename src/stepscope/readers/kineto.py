@@ -59,8 +59,18 @@ class _Conversion(Conversion):
             steps = self._own.steps_from(self.origin)
             info = replace(info, framework=self._own.framework, resolution_ns=grain, devices=devices, steps=steps)
         versions = self._versions()
+        info = replace(info, process_groups=(*info.process_groups, *self._described_groups(info)))
         info = replace(info, framework_oldest=versions.oldest, framework_newest=versions.newest)
         return self.with_seen_devices(info, self._device_numbers(self.rows_of(*t.DEVICE_BUSY_KINDS)))
+
+    def _described_groups(self, info: Info) -> list[dict[str, str]]:
+        """Process groups that only collectives themselves describe: which of the program's groups they are."""
+        rows = self.rows_of(t.Kind.COLLECTIVE, t.Kind.KERNEL)
+        codes = [self.columns.text(f"Process Group {what}", rows) for what in ("Name", "Description")]
+        pairs = np.unique(np.stack(codes)[:, (codes[0] >= 0) & (codes[1] >= 0)], axis=1).T.tolist()
+        known = {str(group.get("pg_name")) for group in info.process_groups if group.get("pg_desc")}
+        told = [(self.builder.string(name), self.builder.string(words)) for name, words in pairs]
+        return [{"pg_name": name, "pg_desc": words} for name, words in told if name not in known]
 
     def _versions(self) -> Range:
         """The versions of PyTorch that write such a file; of our own files, those of the file it was made of."""

@@ -27,7 +27,7 @@ def size_of(group: Group, world: int | None) -> int | None:
 def groups_of(trace: Trace, device: int, rows: I32, slices: I32) -> list[Group]:
     """The group of each collective of a device; ``rows`` of the device ops and their slices."""
     ops = trace.device_ops
-    made = {str(group.get("pg_name")): group.get("ranks") for group in trace.info.process_groups}
+    made = {str(group.get("pg_name")): group["ranks"] for group in trace.info.process_groups if "ranks" in group}
     replicas = dict(zip(trace.xla_ops.slice.tolist(), trace.xla_ops.replica_groups.tolist(), strict=True))
     compiled = dict(zip(trace.xla_ops.slice.tolist(), trace.xla_ops.module.tolist(), strict=True))
     known: dict[tuple[int, ...], Group] = {}

@@ -6,7 +6,8 @@ what none of several is worth alone (under ``FINDING_SHARE`` and ``FINDING_NS``)
 behind compute, so a step is predicted to take what it takes without them, and no less than the collectives themselves;
 broadcasts of DistributedDataParallel's buffers need not be at all. No saving is given for barriers and for sends and
 receives, as both wait for what other devices compute, nor in inference for what the next layer needs at once (all but
-all-to-alls, beside which another half of the batch computes).
+all-to-alls, beside which another half of the batch computes), nor where the exchange itself takes the whole step: then
+only fewer bytes help.
 What is exchanged is what the profile's own argument, the op or the range around the launch say, else the kernel's name.
 One rank's profile does not tell waiting for a late rank from transfer: both are in the collective. Many small ones
 (``SMALL_COLLECTIVES`` per step, half of them under ``SMALL_COLLECTIVE_NS``) are said to be too many.
@@ -26,14 +27,14 @@ from stepscope.analysis.exchange.exposed import EXCHANGES, KINDS_OF, Exchange, e
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import find_places
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
-from stepscope.diagnosis.exchange_remedies import BUFFERS, cures, joins
+from stepscope.diagnosis.exchange_remedies import BUFFERS, GRADIENTS, cures, gradients, joins
 from stepscope.diagnosis.exchange_words import sent
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, remedy
+from stepscope.diagnosis.remedies import INFERS, Remedies, remedy
 from stepscope.limits import FINDING_NS, FINDING_SHARE, SMALL_COLLECTIVE_NS, SMALL_COLLECTIVES
 from stepscope.names.parallelism import Layout, layouts
 from stepscope.trace.codes import used_codes
-from stepscope.trace.tables import Rows
+from stepscope.trace.tables import NULL, Rows
 from stepscope.trace.trace import Trace
 from stepscope.units import format_mean, format_ns
 from stepscope.whatif.changes import without_collectives
@@ -57,6 +58,10 @@ _UNTOLD_IN_INFERENCE = dict.fromkeys(
     (Exchange.REDUCING, Exchange.SHARDS, Exchange.BROADCAST, Exchange.UNKNOWN),
     "in inference the next layer needs the result at once, so nothing hides it; what fewer devices or a faster "
     "exchange gain only a run with them tells",
+)
+_FULL = (
+    "the exchange itself takes the whole step, so that hiding it gains nothing; sending fewer bytes does; "
+    "time a run with the fix"
 )
 _DEPTH = 64
 
@@ -86,12 +91,15 @@ def find(facts: Facts) -> list[Finding]:
     return [_finding(facts, activity, talk, anywhere) for activity, talk in told]
 
 
+def _least(facts: Facts) -> float:
+    return max(FINDING_SHARE * (facts.median_step_ns or 0), FINDING_NS)
+
+
 def _talks(facts: Facts, activity: DeviceActivity, account: Account) -> list[_Talk]:
     """What a device exchanges in each way; ways that are not worth a finding are one."""
     exchange = exchange_of(facts.trace, activity)
     found = exposed_of(activity, account, facts.used_rows(account), exchange)
-    least = max(FINDING_SHARE * (facts.median_step_ns or 0), FINDING_NS)
-    small = [one for one in found if facts.per_step(one.exposed_ns) < least]
+    small = [one for one in found if facts.per_step(one.exposed_ns) < _least(facts)]
     groups = [[one] for one in found if one not in small]
     groups += [small] if small else []
     return [
@@ -112,10 +120,12 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
     longest = talk.ops[np.argsort(-length, kind="stable")[:SHOWN]]
     places = find_places(facts.locator, activity.call[talk.ops].astype(np.int32), length)
     chosen = [joins(talk.exchange)] if small else []
-    chosen += cures(talk.exchange, talk.near, anywhere)
+    chosen += [_sized(facts, activity.device, texts) for texts in cures(talk.exchange, talk.near, anywhere)]
     untold = _UNTOLD | (_UNTOLD_IN_INFERENCE if facts.workload.purpose in INFERS else {})
     hidden = tuple(exchange for exchange in talk.exchanges if exchange not in untold)
     change = without_collectives(facts, hidden or talk.exchanges)
+    if hidden and change.least_ns > (facts.mean_step_ns or 0) - _least(facts):
+        hidden, untold = (), dict.fromkeys(talk.exchanges, _FULL)
     if BUFFERS in chosen or not hidden:
         change = replace(change, floor_ns=0, beside_ns={})
     return Finding(
@@ -135,6 +145,17 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
         where=placed(places),
         evidence=slices_as_evidence(facts, activity.slice[longest].tolist(), device=activity.device),
     )
+
+
+def _sized(facts: Facts, device: int, texts: Remedies) -> Remedies:
+    """Advice on gradients by their bytes and width, as far as they are recorded."""
+    if texts is not GRADIENTS:
+        return texts
+    table = facts.collectives
+    kinds = [KINDS.index(kind) for kind in KINDS_OF[Exchange.REDUCING]]
+    chosen = np.isin(table.kind, kinds) & (table.device == device) & np.isin(table.step, list(facts.used))
+    known = chosen.any() and not table.left_out and not (table.bytes[chosen] == NULL).any()
+    return gradients(facts.per_step(int(table.bytes[chosen].sum())) if known else None, table.width)
 
 
 def _why(facts: Facts, activity: DeviceActivity, talk: _Talk, small: float | None) -> str:

@@ -1,0 +1,149 @@
+"""What to do about all-reduces that nothing hides."""
+
+from __future__ import annotations
+
+from stepscope.diagnosis.exchange_remedies.shared import ENGINES, GPUS, OVERLAP_IN_XLA
+from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies
+from stepscope.limits import FEW_GRADIENT_BYTES
+
+_OTHERS_GRADIENTS: Remedies = {
+    JAX: (
+        *OVERLAP_IN_XLA,
+        "Send in bfloat16. A larger batch gives each collective more compute to hide behind.",
+    ),
+    TENSORFLOW: (
+        Part(
+            """\
+Pack gradients into fewer, larger all-reduces that start during the backward pass:
+    options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=50 * 1024 * 1024)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+A larger batch gives each collective more compute to hide behind.""",
+            purposes=TRAINS,
+            since=(2, 4),
+        ),
+    ),
+    TORCH_XLA: (
+        Part(
+            """\
+Reduce gradients once per optimizer step (`xm.optimizer_step` does), in bfloat16, and accumulate over several batches. A
+larger batch gives each collective more compute to hide behind.""",
+            purposes=TRAINS,
+        ),
+    ),
+    None: "Start it while other work can run, in fewer and larger pieces, and send fewer bytes (16 bits).",
+}
+
+_TRAVEL = Part(
+    """\
+Let gradients travel while the backward pass computes:
+    model = DistributedDataParallel(model, gradient_as_bucket_view=True, bucket_cap_mb=...)
+""",
+    purposes=TRAINS,
+    since=(1, 7),
+)
+_BUCKETS = Part(
+    """\
+Smaller buckets start earlier, larger ones use the links better: try both sides of the default of 25 MB.""",
+    purposes=TRAINS,
+)
+_FEW_BYTES = Part(
+    """\
+All of it fits into a bucket or two of the default of 25 MB, which are complete when the backward pass is nearly over:
+try smaller ones, that start earlier.""",
+    purposes=TRAINS,
+)
+_HALVE = Part(
+    """\
+They are sent in 32 bits; in 16 they are half the bytes:
+    model.register_comm_hook(None, default_hooks.bf16_compress_hook)
+""",
+    purposes=TRAINS,
+    since=(1, 10),
+)
+_HALVE_IF = Part(
+    """\
+Where they are sent in 32 bits, `model.register_comm_hook(None, default_hooks.bf16_compress_hook)` halves the bytes.""",
+    purposes=TRAINS,
+    since=(1, 10),
+)
+_RARER = Part(
+    """\
+Accumulate gradients over several batches under `model.no_sync()`. A larger batch gives each all-reduce more compute to
+hide behind.""",
+    purposes=TRAINS,
+)
+
+
+def gradients(step_bytes: int | None = None, element_bytes: int | None = None) -> Remedies:
+    """What to do about gradients, by how much is sent per step and of how many bytes an element is; None where that is
+    not recorded."""
+    few = step_bytes is not None and step_bytes <= FEW_GRADIENT_BYTES
+    halve = {None: _HALVE_IF, 4: _HALVE}.get(element_bytes)
+    return {**_OTHERS_GRADIENTS, PYTORCH: (*_replicas(few=few, halve=halve), *ENGINES)}
+
+
+def _replicas(*, few: bool, halve: Part | None) -> tuple[Part, ...]:
+    parts = _TRAVEL, _FEW_BYTES if few else _BUCKETS, halve, _RARER
+    return tuple(part for part in parts if part is not None)
+
+
+GRADIENTS: Remedies = gradients()
+"""Of replicas' all-reduces."""
+
+REDUCED: Remedies = {
+    **_OTHERS_GRADIENTS,
+    PYTORCH: (
+        Part("The profile does not say what is reduced. If it is gradients:", purposes=TRAINS),
+        *_replicas(few=False, halve=_HALVE_IF),
+        *ENGINES,
+    ),
+}
+"""Of all-reduces where nothing says what they are."""
+
+REPORTS: Remedies = {
+    PYTORCH: """\
+These carry metrics or Python objects, which no layer needs: exchange them every N steps and not in each, in one tensor
+(an all-reduce of sums and counts) and not as pickled objects.""",
+    None: "These carry metrics or objects, which no layer needs: exchange them every N steps, in one tensor.",
+}
+
+PARTS_OF_LAYERS: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+These join the parts of layers cut across devices (tensor parallel), and the next layer needs them. Cut layers across
+the devices of one machine only, and across no more than memory asks for; split them into reduce-scatters and
+all-gathers that run beside the products around them (Megatron-LM: `--sequence-parallel --tp-comm-overlap`).""",
+            purposes=TRAINS,
+        ),
+        *ENGINES,
+    ),
+    None: """\
+These join the parts of layers cut across devices, and the next layer needs them: cut layers across the devices of one
+machine only, and across no more than memory asks for.""",
+}
+
+JOIN_GRADIENTS: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+Reduce gradients in buckets instead of tensor by tensor: `DistributedDataParallel` does so, or
+    flat = torch._utils._flatten_dense_tensors(grads)
+    dist.all_reduce(flat)                      # one call for all
+    torch._foreach_copy_(grads, torch._utils._unflatten_dense_tensors(flat, grads))
+""",
+            purposes=TRAINS,
+        ),
+    ),
+    JAX: (
+        'Reduce the whole tree of arrays in one call, `jax.lax.pmean(tree, "batch")`.',
+        Part(
+            """\
+Let XLA combine collectives:
+    XLA_FLAGS="--xla_gpu_all_reduce_combine_threshold_bytes=134217728"
+""",
+            vendors=GPUS,
+        ),
+    ),
+    None: "Join small tensors into one before they are reduced.\n",
+}
