@@ -120,7 +120,7 @@ def _of_device(
     total = int((activity.end - activity.start)[rows].sum())
     main = _heaviest(graph, weight, frozenset())
     other = _heaviest(graph, weight, frozenset(main))
-    bound = _reached(graph, other)
+    bound = _reached(graph, [node for node in other if weight[node]])  # what both take in computes nothing
     longer = [node for node in main if not bound[node]]
     pair = [_branch(graph, weight, chain) for chain in (longer, other)]
     least = min(branch.ns for branch in pair)

@@ -187,7 +187,9 @@ class HostActivity:
         worked = np.stack([iv.covered_between(self._dispatching(member), start, end) for member in self.pool])
         most = members[worked.argmax(0)]
         own = (worked * (members[:, None] == tracks)).sum(0)
-        return np.where(np.isin(tracks, members) & (own < worked.max(0)), most, tracks).astype(np.int32)
+        # Where none of them calls the framework, the main thread's Python is what they wait for.
+        other = (own < worked.max(0)) | (worked.max(0) == 0)
+        return np.where(np.isin(tracks, members) & other, most, tracks).astype(np.int32)
 
     def _of_track(self, track: int) -> tuple[int, U8, U8]:
         slices = self.trace.slices
