@@ -139,7 +139,7 @@ def test_a_wait_for_what_is_prefetched_is_told_with_what_the_prefetching_thread_
     assert [(name, ns // count) for name, ns in found.stages] == [("wait for workers", 680), ("not recorded", 20)]
     assert [(name, ns // count) for name, ns in found.ahead] == [("transform", 600), ("source", 50)]
     (finding,) = [f for f in diagnose(facts).findings if f.rule == "input_bound"]
-    assert "prepare batches ahead spend, all together, per step: transform 600 µs, " in finding.why
+    assert "prepare batches spend, all together, per step: transform 600 µs, " in finding.why
 
 
 def test_a_device_that_waits_in_infeed_says_so_itself():

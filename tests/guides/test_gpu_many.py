@@ -199,7 +199,7 @@ def test_a67_all_gpus_stand_on_one_axis_so_that_their_skew_is_seen() -> None:
 
 
 def test_a68_the_threads_of_a_gpu_are_told_with_their_number() -> None:
-    finding = in_turn(EXECUTORS[0], EXECUTORS[0]).finding("launched_in_turn")
+    finding = in_turn(EXECUTORS[0], EXECUTORS[0]).told("launched_in_turn")
     assert finding["cost_ns_per_step"] == pytest.approx(2 * MS, rel=0.1)
     assert "TF_GPU_THREAD_MODE=gpu_private TF_GPU_THREAD_COUNT=2" in finding["fix"]
 
