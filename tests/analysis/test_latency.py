@@ -10,7 +10,8 @@ import pytest
 from stepscope.analysis.categories import Category
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
-from tests.diagnosis.loops import diagnosed, facts_with
+from tests.diagnosis.loops import diagnosed, facts_with, loop
+from tests.kit.builder import TraceDrawing
 from tests.kit.drawing import LOADER
 from tests.kit.events import US, Event, Stream
 from tests.kit.machine import Costs, Machine, Work
@@ -123,3 +124,16 @@ def test_a_stream_that_was_told_to_wait_waits_for_that() -> None:
                 machine.launch(Work("second", 60 * US, stream=Stream(0, 8)))
                 machine.wait_event(Stream(0, 7), machine.record_event(Stream(0, 8)))
     assert launch_bound(machine.events()) is None
+
+
+def test_a_kernel_behind_a_copy_waits_for_no_launch_of_its_own() -> None:
+    """Launched with the copy before it, it begins as soon after that as the device does it: copies arrive in 5 µs."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.copy(drawing.call("cudaMemcpyAsync", start, 5), "HtoD", start + 5, 50)
+        drawing.kernel(drawing.launch(start + 10, 5), "k", start + 65, 935)
+
+    facts = facts_with(loop(1_000, step))
+    account = facts.accounts[0]
+    assert account.idle is not None
+    assert not account.idle.under_way.any()

@@ -32,15 +32,16 @@ def _on_idle_device(activity: DeviceActivity, gaps: Gaps) -> I64:
 def under_way(activity: DeviceActivity, gaps: Gaps) -> Bools:
     """Gaps that began after the launch of the op that ended them, and ended because it arrived: no later after it than
     launches take to an idle device, and later than queued ops follow each other."""
-    delay = gaps.end - gaps.launch
-    launched = (gaps.launch != NULL) & (gaps.cause_op == gaps.op) & (gaps.end == activity.start[gaps.op])
+    launch = activity.launch[gaps.op]
+    delay = gaps.end - launch
+    launched = (launch != NULL) & (gaps.end == activity.start[gaps.op])
     launched &= (delay > 0) & ~_follows_in_call(activity)[gaps.op]
     if not launched.any():
         return np.asarray(launched)
     alone = _on_idle_device(activity, gaps)
     least = [np.quantile(delays, LATENCY_LEAST) for delays in (delay[launched], alone[alone > 0]) if delays.size]
     most = min(LATENCY_SPREAD * min(least), LATENCY_CAP_NS)
-    queued = launched & (gaps.launch < gaps.start)
+    queued = launched & (launch < gaps.start) & (gaps.cause_op == gaps.op)
     length = gaps.end - gaps.start
     deep = length[queued & (delay > most)]
     pause = np.median(deep) if deep.size else GRAPH_PAUSE_NS

@@ -80,15 +80,20 @@ writes files or sends messages can run in a thread while the device works.""",
 }
 
 WORK_AHEAD: Remedies = {
-    PYTORCH: """\
-If it prepares a batch, do it in the dataset, whose workers run ahead: DataLoader(dataset, num_workers=4).""",
+    PYTORCH: (
+        Part(
+            "If it prepares a batch, do it in the dataset; its workers run ahead: DataLoader(dataset, num_workers=4).",
+            purposes=(Purpose.TRAINING, Purpose.INFERENCE),
+            certain=True,
+        ),
+    ),
     JAX: "If it prepares a batch, do it in a thread or process that runs ahead of the loop.",
     TENSORFLOW: """\
 If it prepares a batch, do it in the pipeline, which runs ahead:
     dataset = dataset.map(prepare, num_parallel_calls=8).prefetch(2)""",
     TORCH_XLA: """\
-If it prepares a batch, do it in the dataset, whose workers run ahead, and let a thread send what they make:
-    loader = torch_xla.distributed.parallel_loader.MpDeviceLoader(DataLoader(dataset, num_workers=4), device)""",
+If it prepares a batch, do it where that runs ahead, and let a thread send what comes of it:
+    loader = torch_xla.distributed.parallel_loader.MpDeviceLoader(loader, device)""",
     None: "If it prepares a batch, do it in a thread or process that runs ahead of the loop.",
 }
 
