@@ -69,6 +69,14 @@ def test_short_gaps_are_not_told_by_time() -> None:
     assert set(found) == {Category.COMPUTE, Category.UNKNOWN_DEVICE}
 
 
+def test_a_processor_that_is_a_device_is_not_told_by_time() -> None:
+    """Its programs run on the host's own threads."""
+    host = [HostRange("load", 0, 65_000)]
+    ops = [Op("fusion.1", 70_000 + STEP * k, 25_000) for k in range(6)]
+    found = parts(analyse(build(Job(host, ops, framework="JAX", kind="cpu"))))
+    assert set(found) == {Category.COMPUTE, Category.UNKNOWN_DEVICE}
+
+
 @pytest.mark.parametrize("told", [False, True])
 @pytest.mark.parametrize("waits", ["Wait for usage holds", None])
 def test_transfers_of_a_helper_are_followed_through_the_wait(told: bool, waits: str | None) -> None:

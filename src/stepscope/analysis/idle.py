@@ -221,7 +221,9 @@ def _unrecorded(trace: Trace, activity: DeviceActivity, gaps: Gaps, host: HostAc
 
 
 def told_by_time(trace: Trace, activity: DeviceActivity, host: HostActivity) -> bool:
-    """Whether a device runs programs of which no launch was recorded, while the host was."""
+    """Whether an accelerator runs programs of which no launch was recorded, while the host was."""
+    if any(device.id == activity.device and device.kind == "cpu" for device in trace.info.devices):
+        return False
     runs = np.isin(activity.slice, trace.xla_ops.slice).any()
     return bool(runs) and not activity.launched.any() and host.main >= 0
 
