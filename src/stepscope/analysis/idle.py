@@ -88,19 +88,21 @@ def explain_idle(
     held = np.maximum(awaited[gaps.op], awaited[gaps.cause_op])
     arriving = under_way(activity, gaps) & (held <= gaps.start)
     arriving &= ~_is_pageable(trace, activity, gaps.cause_op)
-    queued = np.flatnonzero((gaps.launch != NULL) & (gaps.launch < gaps.start) & ~arriving)
+    called = np.flatnonzero((gaps.launch != NULL) & ~arriving)
+    calling = _call_in_gap(trace, activity, gaps, called, held[called])
+    queued = gaps.launch[called] < gaps.start[called]
     pieces = [
-        *_queued(trace, activity, gaps, queued, latency, held[queued]),
+        *_queued(trace, activity, gaps, called[queued], latency, (calling[0][queued], calling[1][queued]), held[called[queued]]),
         *_arriving(activity, gaps, arriving, host),
         *_unrecorded(trace, activity, gaps, host),
         *_host_time(gaps, host),
-        *_in_call(trace, activity, gaps, host),
+        *_in_call(trace, activity, gaps, called, calling, host),
         *_after_call(gaps, latency, held),
     ]
     merged = _in_order(_told_by_device(pieces, infeed_waits(trace, activity.device)), gaps)
     merged, meanwhile = _waits_for_others(gaps, merged, host, others)
     booked, blame = _blame_waits(activity, gaps, merged, host, meanwhile)
-    return Idle(gaps, booked, blame, latency, arriving)
+    return Idle(gaps, booked, merged, blame, latency, arriving)
 
 
 def _waits_for_others(
@@ -149,21 +151,18 @@ def _told_by_device(pieces: list[Pieces], infeed: iv.Intervals) -> list[Pieces]:
 
 
 def _queued(
-    trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, latency: int, held: I64
+    trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, latency: int, calling: iv.Intervals, held: I64
 ) -> list[Pieces]:
-    """Gaps that began after the launch: what their ops waited for (``held``: until when), else latency, else the device
-    alone knows."""
+    """Gaps that began after the launch: what their ops waited for (``held``: until when) before and after the rest of
+    its call (``calling``), else latency, else the device alone knows."""
     start, end = gaps.start[rows], gaps.end[rows]
-    # A pageable copy that is still inside its call is being staged by the host.
-    staging = _is_pageable(trace, activity, gaps.cause_op[rows])
-    begin = np.where(staging, np.clip(gaps.launch_end[rows], start, end), start)
-    until = np.clip(held, begin, end)
+    until = np.clip(held, calling[1], end)
     drawn = iv.intersect(_kept(until, end), _drawn_waits(trace, activity, gaps, rows))
     rest = iv.subtract(_kept(until, end), drawn)
     near = iv.intersect(rest, _kept(until, np.minimum(until + latency, end)))
     return [
-        _pieces(_kept(start, begin), Category.COPY_STAGING),
-        _pieces(_kept(begin, until), Category.DEPENDENCY),
+        _pieces(_kept(start, calling[0]), Category.DEPENDENCY),
+        _pieces(_kept(calling[1], until), Category.DEPENDENCY),
         _pieces(drawn, Category.DEPENDENCY),
         _pieces(near, Category.DEVICE_LATENCY),
         _pieces(iv.subtract(rest, near), Category.UNKNOWN_DEVICE),
@@ -259,10 +258,24 @@ def _by_cause(spans: iv.Intervals, host: HostActivity, track: int) -> list[Piece
     return [*found, _pieces(spans, Category.UNKNOWN_HOST)]
 
 
-def _in_call(trace: Trace, activity: DeviceActivity, gaps: Gaps, host: HostActivity) -> list[Pieces]:
+def _call_in_gap(
+    trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, held: I64
+) -> iv.Intervals:
+    """Per gap, from when to when the call that launches its op holds it up.
+
+    A call that began before the gap does so from what the op waited for on its stream on; but a pageable copy is being
+    staged by the host as long as its call lasts.
+    """
+    launch, start, end = gaps.launch[rows], gaps.start[rows], gaps.end[rows]
+    waits = (launch < start) & ~_is_pageable(trace, activity, gaps.cause_op[rows])
+    begin = np.clip(np.where(waits, np.maximum(launch, held), launch), start, end)
+    return begin, np.clip(gaps.launch_end[rows], begin, end)
+
+
+def _in_call(
+    trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, spans: iv.Intervals, host: HostActivity
+) -> list[Pieces]:
     """The part of each gap inside the launch call: staging of a pageable copy, what is nested, else launching."""
-    rows = np.flatnonzero((gaps.launch != NULL) & (gaps.launch >= gaps.start))
-    spans = np.minimum(gaps.launch[rows], gaps.end[rows]), np.minimum(gaps.launch_end[rows], gaps.end[rows])
     staging = _is_pageable(trace, activity, gaps.cause_op[rows])
     found = [_pieces(_kept(spans[0][staging], spans[1][staging]), Category.COPY_STAGING)]
     threads = gaps.thread[rows]

@@ -59,9 +59,10 @@ def waited_for(
 
 def waiting_for_launches(facts: Facts, account: Account) -> tuple[I64, I64, I32, I32]:
     """When, in the used steps, a device waits for something to be launched: start, end, the thread that was to launch
-    and the gap of each stretch."""
+    and the gap of each stretch. A wait before may be to blame for it too; without it, there were still all this to do.
+    """
     assert account.idle is not None
-    gaps, pieces = account.idle.gaps, account.idle.pieces
+    gaps, pieces = account.idle.gaps, account.idle.causes
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
     chosen = (pieces.category == Category.LAUNCH.code) & np.isin(row, facts.used_rows(account))
     start, end, gap = pieces.start[chosen], pieces.end[chosen], pieces.gap[chosen]

@@ -104,12 +104,14 @@ def _divided(
     minor: list[Finding] = []
     for finding in ranked:
         tells = _is_worth_telling(facts, replayed, finding)
-        if tells and finding.change is not None and isinstance(replayed, Predictor):
+        if finding.change is not None and isinstance(replayed, Predictor) and (tells or saved):
             both = change | finding.change
             together = replayed.saving_ns(both)
             if worth and saved:
-                finding = replace(finding, saving_after_ns_per_step=max(together - saved, 0))
-                tells = together - saved >= least or _stands(facts, finding, change, {above.rule for above in worth})
+                then = max(together - saved, 0)
+                finding = replace(finding, saving_after_ns_per_step=then)
+                stands = then >= least or _stands(facts, finding, change, {above.rule for above in worth})
+                tells = stands if tells else _uncovered(facts, replayed, then)
             if tells:
                 change, saved = both, together
         (worth if tells else minor).append(finding)
@@ -123,6 +125,12 @@ def _stands(facts: Facts, finding: Finding, above: Change, rules: set[str]) -> b
         return True
     large = (finding.saving_ns_per_step or 0) >= HIDDEN_SHARE * (facts.median_step_ns or 0)
     return large and finding.change is not None and not above.holds(finding.change)
+
+
+def _uncovered(facts: Facts, replayed: Predictor, then_ns: int) -> bool:
+    """Whether it is told though its fix gains too little by itself: once those above it are fixed it is a large cause.
+    Kernels gain nothing by being faster while the host cannot launch them any faster."""
+    return not takes_little(facts) and then_ns >= max(HIDDEN_SHARE, replayed.error) * (facts.median_step_ns or 0)
 
 
 def least_told(step_ns: int | None) -> float:

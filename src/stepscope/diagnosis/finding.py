@@ -13,13 +13,14 @@ Confidence = Literal["high", "medium", "low"]
 
 
 def paragraphs(text: str) -> str:
-    """Join the lines of a paragraph, so that whoever shows it wraps it; lines indented by four spaces are code.
+    """Join the lines of a paragraph, so that whoever shows it wraps it; lines indented by four spaces are code,
+    empty ones are left out.
 
     >>> paragraphs("Pin the\\nbatches:\\n    pin_memory=True")
     'Pin the batches:\\n    pin_memory=True'
     """
     made: list[str] = []
-    for line in text.splitlines():
+    for line in filter(None, text.splitlines()):
         starts_anew = line.startswith(("    ", "- ")) or not made or made[-1].startswith("    ")
         if starts_anew:
             made.append(line)

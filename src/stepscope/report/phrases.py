@@ -154,6 +154,10 @@ def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
         unknown = "saving not known" if missing is None else f"saving not known: {missing}"
         return unknown if cost is None else f"costs {format_ns(cost)} {_per(finding, summary)}, {unknown}"
     text, per = f"saves {format_ns(saved)}", _per(finding, summary)
+    then = finding.get("saving_after_ns_per_step")
+    if then is not None and mean is not None and then >= MUCH_MORE * max(saved, 1):
+        alone = f"{text} {per}" if saved else "saves nothing"
+        return f"saves {format_ns(then)} of {format_ns(mean)} {per} once the above is fixed; by itself {alone}"
     if mean is not None and predicted == mean:
         average = f"{per} on average" if per == "per step" else per
         return f"{text} {average}, leaving the usual {format_ns(predicted)}"
@@ -177,6 +181,8 @@ def _is_whole(summary: dict[str, Any]) -> bool:
     return bool(summary.get("step_source") == "whole profile")
 
 
+MUCH_MORE = 4
+"""What a fix saves once those above it are made comes first where it is so many times what it saves by itself."""
 _ALIKE = 0.1
 """A saving that those above it change by less than this share of it is not given twice."""
 

@@ -134,7 +134,10 @@ def _ops(facts: Facts, calls: I32) -> Ops:
     latency = _mean(reached, by_launch & (reached <= LATENCY_CAP_NS), kinds, 0)
     # In a long call the host first stages data or loads code: that is its own time, and the launch comes at the end.
     launch_end = np.concatenate([a.launch_end for a in activities])
-    launch = np.where(by_launch & (reached > LATENCY_CAP_NS) & (start <= launch_end), start - latency, launch)
+    ready = _ready(known, launch, before, awaited)
+    in_call = known & (launch_end > ready) & (start - launch_end <= LATENCY_CAP_NS)
+    held = in_call & (start - ready > LATENCY_CAP_NS)
+    launch = np.where(held, np.minimum(start - latency, launch_end), launch)
     close = by_stream & (freed >= 0) & (freed <= LATENCY_CAP_NS)
     pause = np.where(freed < 0, freed, _mean(freed, close, kinds, GRAPH_PAUSE_NS))
     late = start - _ready(known, launch + latency, before + pause, awaited)
