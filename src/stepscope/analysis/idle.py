@@ -63,6 +63,8 @@ class Idle:
 
     gaps: Gaps
     pieces: Pieces
+    causes: Pieces
+    """The same before any of it was booked to the wait that had emptied the queue: what the host did meanwhile."""
     blame: Blame
     latency_ns: int
     """The most that is booked to launch or device latency per gap."""
@@ -88,15 +90,13 @@ def explain_idle(
     held = np.maximum(awaited[gaps.op], awaited[gaps.cause_op])
     arriving = under_way(activity, gaps) & (held <= gaps.start)
     arriving &= ~_is_pageable(trace, activity, gaps.cause_op)
-    called = np.flatnonzero((gaps.launch != NULL) & ~arriving)
-    calling = _call_in_gap(trace, activity, gaps, called, held[called])
-    queued = gaps.launch[called] < gaps.start[called]
+    calls = _calls(trace, activity, gaps, np.flatnonzero((gaps.launch != NULL) & ~arriving), held)
     pieces = [
-        *_queued(trace, activity, gaps, called[queued], latency, (calling[0][queued], calling[1][queued]), held[called[queued]]),
+        *_queued(trace, activity, gaps, calls, latency, held),
         *_arriving(activity, gaps, arriving, host),
         *_unrecorded(trace, activity, gaps, host),
         *_host_time(gaps, host),
-        *_in_call(trace, activity, gaps, called, calling, host),
+        *_in_call(trace, activity, gaps, calls, host),
         *_after_call(gaps, latency, held),
     ]
     merged = _in_order(_told_by_device(pieces, infeed_waits(trace, activity.device)), gaps)
@@ -151,18 +151,20 @@ def _told_by_device(pieces: list[Pieces], infeed: iv.Intervals) -> list[Pieces]:
 
 
 def _queued(
-    trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, latency: int, calling: iv.Intervals, held: I64
+    trace: Trace, activity: DeviceActivity, gaps: Gaps, calls: _Calls, latency: int, held: I64
 ) -> list[Pieces]:
-    """Gaps that began after the launch: what their ops waited for (``held``: until when) before and after the rest of
-    its call (``calling``), else latency, else the device alone knows."""
+    """Gaps that began after the launch: what their ops waited for (``held``: until when) before the rest of its call
+    and behind it, else latency, else the device alone knows."""
+    queued = gaps.launch[calls.gap] < gaps.start[calls.gap]
+    rows, begin, called = calls.gap[queued], calls.begin[queued], calls.end[queued]
     start, end = gaps.start[rows], gaps.end[rows]
-    until = np.clip(held, calling[1], end)
+    until = np.clip(held[rows], called, end)
     drawn = iv.intersect(_kept(until, end), _drawn_waits(trace, activity, gaps, rows))
     rest = iv.subtract(_kept(until, end), drawn)
     near = iv.intersect(rest, _kept(until, np.minimum(until + latency, end)))
     return [
-        _pieces(_kept(start, calling[0]), Category.DEPENDENCY),
-        _pieces(_kept(calling[1], until), Category.DEPENDENCY),
+        _pieces(_kept(start, begin), Category.DEPENDENCY),
+        _pieces(_kept(called, until), Category.DEPENDENCY),
         _pieces(drawn, Category.DEPENDENCY),
         _pieces(near, Category.DEVICE_LATENCY),
         _pieces(iv.subtract(rest, near), Category.UNKNOWN_DEVICE),
@@ -258,30 +260,37 @@ def _by_cause(spans: iv.Intervals, host: HostActivity, track: int) -> list[Piece
     return [*found, _pieces(spans, Category.UNKNOWN_HOST)]
 
 
-def _call_in_gap(
-    trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, held: I64
-) -> iv.Intervals:
-    """Per gap, from when to when the call that launches its op holds it up.
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """From when to when in gaps the calls that launch their ops hold them up."""
+
+    gap: Rows
+    begin: I64
+    end: I64
+
+
+def _calls(trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, held: I64) -> _Calls:
+    """The calls of some gaps.
 
     A call that began before the gap does so from what the op waited for on its stream on; but a pageable copy is being
     staged by the host as long as its call lasts.
     """
     launch, start, end = gaps.launch[rows], gaps.start[rows], gaps.end[rows]
     waits = (launch < start) & ~_is_pageable(trace, activity, gaps.cause_op[rows])
-    begin = np.clip(np.where(waits, np.maximum(launch, held), launch), start, end)
-    return begin, np.clip(gaps.launch_end[rows], begin, end)
+    begin = np.clip(np.where(waits, np.maximum(launch, held[rows]), launch), start, end)
+    return _Calls(rows, begin, np.clip(gaps.launch_end[rows], begin, end))
 
 
 def _in_call(
-    trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, spans: iv.Intervals, host: HostActivity
+    trace: Trace, activity: DeviceActivity, gaps: Gaps, calls: _Calls, host: HostActivity
 ) -> list[Pieces]:
     """The part of each gap inside the launch call: staging of a pageable copy, what is nested, else launching."""
-    staging = _is_pageable(trace, activity, gaps.cause_op[rows])
-    found = [_pieces(_kept(spans[0][staging], spans[1][staging]), Category.COPY_STAGING)]
-    threads = gaps.thread[rows]
+    staging = _is_pageable(trace, activity, gaps.cause_op[calls.gap])
+    found = [_pieces(_kept(calls.begin[staging], calls.end[staging]), Category.COPY_STAGING)]
+    threads = gaps.thread[calls.gap]
     for thread in np.unique(threads[~staging]).tolist():
         mine = ~staging & (threads == thread)
-        rest = _kept(spans[0][mine], spans[1][mine])
+        rest = _kept(calls.begin[mine], calls.end[mine])
         for cause in (Category.PROFILER, Category.COMPILE, Category.ALLOCATOR):
             taken = iv.intersect(rest, host.time(thread, cause))
             rest = iv.subtract(rest, taken)

@@ -81,8 +81,8 @@ def _same_site(facts: Facts, slices: tuple[int, ...], sites: I64) -> I32:
 
 def without_dispatch(facts: Facts) -> Change:
     """One launch runs what many do now: nothing is dispatched op by op any more, so that ops follow each other and the
-    host holds up no cure that comes after. By itself that saves no more than the waiting for launches it ends, that which
-    a wait is to blame for among it.
+    host holds up no cure that comes after. By itself that saves no more than the waiting for launches it ends,
+    also that which a wait is to blame for.
 
     Left is what is no dispatching of ops: what the host does for any other cause, ops that compute on it, functions
     that launch nothing, and what it takes over ``LAUNCH_GAP_NS`` for while a device waits.
