@@ -52,6 +52,24 @@ def test_an_unpinned_copy_is_staged_by_the_host():
     assert found["copy_h2d"] == 90
 
 
+def test_a_call_that_began_while_the_device_worked_holds_its_op_up_as_long_as_it_lasts():
+    found = parts("""
+        main  |[S                                       ]
+        main  |[a]  [b                            ]
+        gpu0/7|   [a      ]                        [b   ]
+        S = step 1
+    """)
+    assert found["launch"] == 30 + 240
+    assert "unknown_device" not in found
+    waiting = parts("""
+        main  |[S                                       ]
+        main  |[a]  [b ]
+        gpu0/7|   [a      ]                        [b   ]
+        S = step 1
+    """)
+    assert waiting["launch"] == 30
+
+
 def test_allocation_inside_a_launch_call_and_before_it():
     found = parts("""
         main  |[S                      ]

@@ -410,3 +410,41 @@ def test_a_softmax_in_fp16(type_: str, said: bool):
     kernel = f"void (anonymous namespace)::softmax_warp_forward<{type_}, {type_}, float, 10, false>({type_}*)"
     events = stepping(("aten::_softmax", [[64, 1024], [], []], [type_, "Scalar", "Scalar"], kernel, 500))
     assert ("softmax_in_fp16" in notices(events, header(V100))) is said
+
+
+# --- cures that wait for others ----------------------------------------------------------------------------
+
+MM = {"Input Dims": [[1024, 1024], [1024, 1024]], "Input type": ["float", "float"]}
+
+
+def test_a_cure_of_kernels_that_wait_for_launches_is_told_with_what_it_gains_behind_theirs():
+    """A product of 140 µs every 190 µs: a faster one gains nothing until the host launches faster."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for at in range(start, start + 20 * 190, 190):
+            drawing.host("aten::mm", at, 190, **MM)
+            drawing.kernel(drawing.launch(at + 185, CALL), "ampere_sgemm_128x64_tn", at + 190, 140)
+
+    found = diagnosed(loop(20 * 190, step), header(A100))
+    launches, cores = found.findings
+    assert (launches.rule, cores.rule) == ("launch_bound", "tensor_cores_unused")
+    assert cores.saving_ns_per_step is not None and cores.saving_ns_per_step < 50 * US
+    assert cores.saving_after_ns_per_step is not None and cores.saving_after_ns_per_step > 1_000 * US
+    assert found.whatif.combined_step_ns is not None and found.whatif.combined_step_ns < 20 * 140 * US
+
+
+def test_fewer_launches_save_what_a_wait_is_to_blame_for_too():
+    """Ten launches of 80 µs, then one kernel of 300 µs for which the host waits: 300 µs of the launching would lie under it,
+    and without the launches all of it goes."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for at in range(start, start + 800, 80):
+            drawing.host("aten::add", at, 80)
+            drawing.kernel(drawing.launch(at + 75, CALL), "k", at + 80, 8)
+        drawing.host("aten::mm", start + 800, 10)
+        drawing.kernel(drawing.launch(start + 805, CALL), "gemm", start + 812, 300)
+        drawing.sync(start + 815, 300)
+
+    finding = the(diagnosed(loop(1_120, step), header(A100)), "launch_bound")
+    assert finding.predicted_step_ns is not None
+    assert finding.predicted_step_ns == pytest.approx(390 * US, abs=40 * US)

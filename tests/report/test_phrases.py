@@ -56,6 +56,17 @@ def test_what_was_seen_once_saves_nothing_of_each_step_to_come(steps: int, predi
     assert phrases.saving(finding, summary) == said
 
 
+@pytest.mark.parametrize(
+    ("alone", "said"),
+    [(0, "saves 62.0 ms of 87.0 ms per step once the above is fixed; by itself saves nothing"),
+     (2, "saves 62.0 ms of 87.0 ms per step once the above is fixed; by itself saves 2.00 ms per step")],
+)  # fmt: skip
+def test_what_waits_for_other_fixes_says_so_first(alone: int, said: str):
+    ms = 1_000_000
+    finding = {"saving_ns_per_step": alone * ms, "saving_after_ns_per_step": 62 * ms, "predicted_step_ns": 85 * ms}
+    assert phrases.saving(finding, {"step_time_ns": {"mean": 87 * ms, "median": 87 * ms}}) == said
+
+
 @pytest.mark.parametrize("title", ["Loads code (seen once)", "The device waits for launches"])
 def test_a_profile_without_steps_has_nothing_per_step(title: str):
     ms = 1_000_000
