@@ -10,6 +10,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.idle import Pieces
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.silent import busy_thread
 from stepscope.limits import LAUNCH_SHARE
@@ -57,12 +58,12 @@ def waited_for(
     return Dispatch(facts.per_step(int(length.sum())), launching, find_places(facts.locator, calls, length))
 
 
-def waiting_for_launches(facts: Facts, account: Account) -> tuple[I64, I64, I32, I32]:
+def waiting_for_launches(facts: Facts, account: Account, pieces: Pieces) -> tuple[I64, I64, I32, I32]:
     """When, in the used steps, a device waits for something to be launched: start, end, the thread that was to launch
-    and the gap of each stretch. A wait before may be to blame for it too; without it, there were still all this to do.
-    """
+    and the gap of each stretch. ``pieces`` are the idle time as it is booked, or its causes: also where a wait before
+    is to blame, since without that wait there were still all this to do."""
     assert account.idle is not None
-    gaps, pieces = account.idle.gaps, account.idle.causes
+    gaps = account.idle.gaps
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
     chosen = (pieces.category == Category.LAUNCH.code) & np.isin(row, facts.used_rows(account))
     start, end, gap = pieces.start[chosen], pieces.end[chosen], pieces.gap[chosen]
@@ -72,7 +73,8 @@ def waiting_for_launches(facts: Facts, account: Account) -> tuple[I64, I64, I32,
 def prologue_time(facts: Facts, account: Account) -> dict[int, iv.Intervals]:
     """Per thread, when a device waits for the first launch of a region of compiled code, in the used steps; nothing
     where that is too little to tell."""
-    start, end, track, _ = waiting_for_launches(facts, account)
+    assert account.idle is not None
+    start, end, track, _ = waiting_for_launches(facts, account, account.idle.causes)
     found, spans = facts.prologues, {}
     for thread in np.unique(found.track).tolist():
         idle = iv.subtract((start[track == thread], end[track == thread]), not_dispatching(facts))

@@ -115,8 +115,8 @@ def _cures(facts: Facts, op: int, is_op: Bools) -> list[str]:
 def _stretches(facts: Facts, activity: DeviceActivity, account: Account) -> Stretches:
     """What no other rule tells of the waiting for launches in long gaps."""
     assert account.idle is not None
-    gaps = account.idle.gaps
-    start, end, track, gap = waiting_for_launches(facts, account)
+    gaps, pieces = account.idle.gaps, account.idle.pieces
+    start, end, track, gap = waiting_for_launches(facts, account, account.idle.causes)
     told = np.zeros(len(activity), np.bool_)
     eager = eager_dispatch(facts, activity, account)
     if eager is not None:
@@ -126,5 +126,8 @@ def _stretches(facts: Facts, activity: DeviceActivity, account: Account) -> Stre
     others = [not_dispatching(facts), *prologue_time(facts, account).values()]
     left = reduce(iv.subtract, others, (start, end))
     at = np.searchsorted(start, left[0], "right") - 1
-    kept = (np.bincount(gap[at], left[1] - left[0], len(gaps)) > LAUNCH_GAP_NS)[gap[at]]
+    # What a wait is to blame for alone is told there.
+    launching = pieces.category == Category.LAUNCH.code
+    booked = iv.covered_between((pieces.start[launching], pieces.end[launching]), *left)
+    kept = (np.bincount(gap[at], booked, len(gaps)) > LAUNCH_GAP_NS)[gap[at]]
     return Stretches(left[0][kept], left[1][kept], track[at][kept], crosses_step(account)[gap[at][kept]])

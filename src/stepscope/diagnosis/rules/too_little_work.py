@@ -52,7 +52,8 @@ _FIX: Remedies = {
 
 def _launches(facts: Facts, account: Account) -> int:
     """What a device waits per step for launches, but for single long ones."""
-    start, end, _, gap = waiting_for_launches(facts, account)
+    assert account.idle is not None
+    start, end, _, gap = waiting_for_launches(facts, account, account.idle.pieces)
     waited = np.bincount(gap, dispatching(facts, start, end))
     return facts.per_step(int(waited[waited <= LAUNCH_GAP_NS].sum())) + booked(facts, account, Category.LAUNCH_LATENCY)
 
