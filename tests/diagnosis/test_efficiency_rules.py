@@ -434,8 +434,8 @@ def test_a_cure_of_kernels_that_wait_for_launches_is_told_with_what_it_gains_beh
 
 
 def test_fewer_launches_save_what_a_wait_is_to_blame_for_too():
-    """Ten launches of 80 µs, then one kernel of 300 µs for which the host waits: 300 µs of launching would lie under it, and
-    without the launches all of it goes."""
+    """Ten launches of 80 µs, then a kernel of 300 µs for which the host waits: without the wait 300 µs of launching lie
+    under the kernel, without the launches there is none."""
 
     def step(drawing: TraceDrawing, number: int, start: int) -> None:
         for at in range(start, start + 800, 80):
