@@ -48,6 +48,10 @@ QUEUE_AGREES_SHARE: Final = 0.8
 """A call that takes so many times the usual was blocked; that it was the queue, so many of them have to show, and so
 much of the time of all calls that took long."""
 
+ROUNDED_NS: Final = 10_000
+"""Step markers that follow each other overlap by no more: what rounding times to microseconds, writing them as doubles
+and measuring them on two clocks shift them by."""
+
 STAGING_BYTES_PER_S: Final = 1_000_000_000
 """The host stages pageable data at least so fast: a tenth of what one core copies, so that no staging is taken for
 something else."""

@@ -55,6 +55,18 @@ def test_the_best_source_with_two_markers_is_chosen():
     assert not facts.markers.inferred
 
 
+@pytest.mark.parametrize(("late_us", "whole"), [(0, True), (1, True), (10, True), (50, False)])
+def test_markers_that_overlap_by_what_rounding_shifts_follow_each_other(late_us: int, whole: bool):
+    drawing = TraceDrawing()
+    for number in range(5):
+        drawing.step(number, 1_000 * number, 1_000 + late_us * (number in (1, 3)))
+    found = steps(facts_of(drawing.events()))
+    if whole:
+        assert found == [(number, 1_000 * number, 1_000 * (number + 1)) for number in range(5)]
+    else:
+        assert [number for number, _, _ in found] == [0, 1, 3]
+
+
 def test_a_better_source_with_one_marker_loses_to_one_with_two():
     facts = facts_of_drawing("""
         main  |[S                ]

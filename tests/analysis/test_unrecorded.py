@@ -138,6 +138,23 @@ def test_staging_a_large_batch_is_the_hosts_and_not_the_devices():
     assert "unrecorded" not in parts(analyse(trace_of(drawing.events())))
 
 
+def test_where_the_memory_is_not_said_a_call_that_blocks_for_a_large_batch_stages_it():
+    """ROCm writes "Host -> Device" of any memory. A few bytes take no time to stage."""
+
+    def batch(size: int) -> dict[str, int]:
+        drawing = TraceDrawing()
+        drawing.kernel(drawing.launch(0, 5), "before", 20, 100)
+        copied = drawing.call("hipMemcpyWithStream", 200, 30 * MS)
+        drawing.copy(copied, "HtoD", 29 * MS, 1 * MS, size=size, memory="")
+        drawing.kernel(drawing.launch(31 * MS, 5), "gemm", 31 * MS + 20, 10 * MS)
+        return parts(analyse(trace_of(drawing.events())))
+
+    large = batch(100_000_000)
+    assert "unrecorded" not in large
+    assert large["copy_staging"] > 28 * MS
+    assert batch(4_096)["unrecorded"] > 28 * MS
+
+
 def test_a_first_launch_that_loads_code_is_the_hosts():
     drawing = TraceDrawing()
     drawing.kernel(drawing.launch(10, 40 * MS), "gemm", 40 * MS + 20, 10 * MS)

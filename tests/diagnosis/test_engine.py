@@ -323,7 +323,7 @@ GROUPS = {
     Category.COPY_H2D: ("copy", "does nothing but copy"),
     Category.COPY_D2H: ("copy", "does nothing but copy"),
     Category.COPY_P2P: ("copy", "does nothing but copy"),
-    Category.COPY_STAGING: ("copy", "does nothing but copy"),
+    Category.COPY_STAGING: ("copy", "waits for copies, mostly while the host stages their data"),
     Category.COLLECTIVE: ("communication", "communicates with other devices"),
     Category.COLLECTIVE_WAIT: ("communication", "communicates with other devices"),
     Category.COLLECTIVE_TRANSFER: ("communication", "communicates with other devices"),

@@ -19,11 +19,12 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.device_gaps import Gaps, find_gaps
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.latency import latency_cap, time_between_launches, under_way
+from stepscope.analysis.staging import staged
 from stepscope.analysis.waits import drawn_waits, infeed_waits
 from stepscope.compiled import kernel
 from stepscope.limits import TOLD_BY_TIME_NS
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I32, I64, NULL, U8, Bools, MemoryKind, Rows
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Rows
 from stepscope.trace.trace import Trace
 
 _MOVABLE = (
@@ -89,7 +90,7 @@ def explain_idle(
     latency = latency_cap(activity, gaps)
     held = np.maximum(awaited[gaps.op], awaited[gaps.cause_op])
     arriving = under_way(activity, gaps) & (held <= gaps.start)
-    arriving &= ~_is_pageable(trace, activity, gaps.cause_op)
+    arriving &= ~staged(trace, activity.row[gaps.cause_op])
     calls = _calls(trace, activity, gaps, np.flatnonzero((gaps.launch != NULL) & ~arriving), held)
     pieces = [
         *_queued(trace, activity, gaps, calls, latency, held),
@@ -276,7 +277,7 @@ def _calls(trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, held:
     staged by the host as long as its call lasts.
     """
     launch, start, end = gaps.launch[rows], gaps.start[rows], gaps.end[rows]
-    waits = (launch < start) & ~_is_pageable(trace, activity, gaps.cause_op[rows])
+    waits = (launch < start) & ~staged(trace, activity.row[gaps.cause_op[rows]])
     begin = np.clip(np.where(waits, np.maximum(launch, held[rows]), launch), start, end)
     return _Calls(rows, begin, np.clip(gaps.launch_end[rows], begin, end))
 
@@ -285,7 +286,7 @@ def _in_call(
     trace: Trace, activity: DeviceActivity, gaps: Gaps, calls: _Calls, host: HostActivity
 ) -> list[Pieces]:
     """The part of each gap inside the launch call: staging of a pageable copy, what is nested, else launching."""
-    staging = _is_pageable(trace, activity, gaps.cause_op[calls.gap])
+    staging = staged(trace, activity.row[gaps.cause_op[calls.gap]])
     found = [_pieces(_kept(calls.begin[staging], calls.end[staging]), Category.COPY_STAGING)]
     threads = gaps.thread[calls.gap]
     for thread in np.unique(threads[~staging]).tolist():
@@ -311,12 +312,6 @@ def _after_call(gaps: Gaps, latency: int, held: I64) -> list[Pieces]:
         _pieces(_kept(until, near), Category.LAUNCH_LATENCY),
         _pieces(_kept(near, end), Category.UNKNOWN_DEVICE),
     ]
-
-
-def _is_pageable(trace: Trace, activity: DeviceActivity, ops: I32) -> Bools:
-    rows = activity.row[ops]
-    kinds = trace.device_ops.source_memory[rows], trace.device_ops.target_memory[rows]
-    return np.asarray((kinds[0] == MemoryKind.PAGEABLE) | (kinds[1] == MemoryKind.PAGEABLE))
 
 
 def _blame_waits(

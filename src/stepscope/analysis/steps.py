@@ -11,7 +11,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.functions_called import calls_of_functions
 from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.analysis.repeated import repeated_steps
-from stepscope.limits import CYCLE_GAP_STEPS, START_UP_LEADS
+from stepscope.limits import CYCLE_GAP_STEPS, ROUNDED_NS, START_UP_LEADS
 from stepscope.names.hosts import (
     RANK_MODULES,
     RANK_SESSION_RUNS,
@@ -136,7 +136,8 @@ def _ends_step(trace: Trace, found: list[tuple[int, int | None]]) -> bool:
 
 
 def _one_thread(trace: Trace, found: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
-    """Markers of the thread that has most of them, outermost where they nest, in time order."""
+    """Markers of the thread that has most of them, outermost where they nest, in time order. One that begins shortly
+    before the one before it ends, and ends after it, follows it: times were rounded."""
     tracks = trace.slices.track[[row for row, _ in found]]
     values, counts = np.unique(tracks, return_counts=True)
     main = values[counts.argmax()]
@@ -146,18 +147,20 @@ def _one_thread(trace: Trace, found: list[tuple[int, int | None]]) -> list[tuple
         (f for f, track in zip(found, tracks, strict=True) if track == main),
         key=lambda f: (int(trace.slices.start_ns[f[0]]), -int(trace.slices.dur_ns[f[0]]), f[1] or 0),
     ):
-        if trace.slices.start_ns[row] >= reach:
+        start, end = int(trace.slices.start_ns[row]), trace.end_ns(row)
+        if start >= reach or (start >= reach - ROUNDED_NS and end > reach):
             kept.append((row, number))
-            reach = trace.end_ns(row)
+            reach = end
     return kept
 
 
 def _from_slices(trace: Trace, found: list[tuple[int, int | None]]) -> Markers:
     rows = np.array([row for row, _ in found], np.int32)
     start = trace.slices.start_ns[rows]
+    end = start + trace.slices.dur_ns[rows]
     return Markers(
         start=start,
-        end=start + trace.slices.dur_ns[rows],
+        end=np.minimum(end, np.append(start[1:], end[-1:])),
         numbers=tuple(number for _, number in found),
         source=trace.name_of(int(rows[0])).split("#")[0].split("(")[0],
         inferred=False,

@@ -19,13 +19,14 @@ import numpy as np
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.sampling import sampling_of
+from stepscope.analysis.staging import staged
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.waits import awaited_ends
 from stepscope.limits import STAGING_BYTES_PER_S, UNRECORDED_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
-from stepscope.trace.tables import I32, I64, NULL, Bools, Direction, Kind, LaunchBasis, MemoryKind, TrackKind
+from stepscope.trace.tables import I32, I64, NULL, Bools, Direction, Kind, LaunchBasis, TrackKind
 from stepscope.trace.trace import Trace
 
 
@@ -119,11 +120,12 @@ class _Device:
         return np.isin(calls, self.host.waits.slice)
 
     def _staging_ns(self, op: I32) -> I64:
-        """The most the host may take to stage what a copy from pageable memory sends, inside the call."""
+        """The most the host may take to stage what a copy to the device sends, inside the call."""
         ops, rows = self.trace.device_ops, self.activity.row[op]
-        pageable = (ops.source_memory[rows] == MemoryKind.PAGEABLE) & self._waits_itself(op)
+        to_device = (ops.direction[rows] == Direction.H2D) & self._waits_itself(op)
         size = np.where(ops.bytes[rows] == NULL, 0, ops.bytes[rows])
-        return np.where(pageable, size * 1_000_000_000 // STAGING_BYTES_PER_S, 0).astype(np.int64)
+        most = size * 1_000_000_000 // STAGING_BYTES_PER_S
+        return np.where(to_device & staged(self.trace, rows), most, 0).astype(np.int64)
 
     def _told_to_wait(self, op: I32) -> Bools:
         """Whether a stream was told to wait, for an event or the host, between the op's launch and that of the op

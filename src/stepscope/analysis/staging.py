@@ -1,0 +1,24 @@
+"""Copies to a device whose data the host stages itself, inside the call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.names.calls import CallRole, classify_call
+from stepscope.trace.codes import mapped
+from stepscope.trace.tables import I32, Bools, Direction, MemoryKind, Rows
+from stepscope.trace.trace import Trace
+
+
+def staged(trace: Trace, rows: Rows | I32) -> Bools:
+    """Which device ops are copies from or to pageable memory. Profiles of ROCm do not say which memory it is: there a
+    copy to the device by a call that blocks may be staged, and whatever its call takes before it begins is that."""
+    ops = trace.device_ops
+    source, target, launch = ops.source_memory[rows], ops.target_memory[rows], ops.launch[rows]
+    blocks = mapped(trace.slices.name[launch], trace.strings, _blocks, np.bool_) & (launch >= 0)
+    unsaid = (source == MemoryKind.UNKNOWN) & (ops.direction[rows] == Direction.H2D) & blocks
+    return np.asarray((source == MemoryKind.PAGEABLE) | (target == MemoryKind.PAGEABLE) | unsaid)
+
+
+def _blocks(name: str) -> bool:
+    return classify_call(name).role is CallRole.COPY_BLOCKING
