@@ -12,7 +12,7 @@ from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import busy_share, mean_parts
 from stepscope.diagnosis import engine
 from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Finding, ranked_ns
 from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
@@ -103,6 +103,15 @@ def test_findings_are_told_and_ranked_by_what_their_fix_gains_not_by_what_they_c
     found = sized((2, 3_010), (5_000, 99), (99, None), (100, None), (100, 100))
     assert [f.rule for f in found.findings] == ["rule0", "rule4", "rule3"]  # without a saving last, by their cost
     assert [f.rule for f in found.minor] == ["rule1", "rule2"]
+
+
+def test_a_wait_around_the_steps_ranks_by_what_it_costs():
+    """It may be there to time them; what else it gains is that other causes would be hidden, which have their cures."""
+    (other,) = sized((500, 500)).findings
+    waits = dataclasses.replace(other, rule="loop_sync", cost_ns_per_step=9 * US, saving_ns_per_step=500 * US)
+    assert ranked_ns(waits) == 9 * US
+    assert ranked_ns(other) == other.saving_ns_per_step
+    assert [one.rule for one in engine._ranked([waits, other])] == [other.rule, "loop_sync"]
 
 
 def test_what_gains_nothing_once_those_above_are_fixed_is_minor_and_says_so():

@@ -14,7 +14,7 @@ from stepscope.cluster.one_cause import folded
 from stepscope.cluster.rules import JOB_RULES
 from stepscope.cluster.rules.straggler import TITLES, who_waits
 from stepscope.cluster.rules.told import RankFinding
-from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.diagnosis.finding import Finding, Notice, ranked_ns
 from stepscope.diagnosis.verdict import GROUPS
 from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE
 from stepscope.units import format_ns, format_share
@@ -54,7 +54,7 @@ def diagnose(facts: JobFacts) -> JobDiagnosis:
 
 
 def _order(finding: Finding) -> tuple[bool, int]:
-    saving = finding.saving_ns_per_step
+    saving = ranked_ns(finding)
     return saving is None, -(saving if saving is not None else finding.cost_ns_per_step or 0)
 
 
@@ -108,6 +108,7 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
         title=f"{finding.title} ({few})" if count < all_ else finding.title,
         cost_ns_per_step=cost,
         saving_ns_per_step=saving,
+        saving_after_ns_per_step=None,  # behind what ranks above it in its own rank's report
         predicted_step_ns=predicted,
         prediction_basis=finding.prediction_basis if saving == own else None if saving is None else "first_order",
         why=finding.why + told,

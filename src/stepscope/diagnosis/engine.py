@@ -10,7 +10,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.chains import completed, together
 from stepscope.diagnosis.evidence import capture_slows_host
-from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.diagnosis.finding import Finding, Notice, ranked_ns
 from stepscope.diagnosis.notices import notices, recording
 from stepscope.diagnosis.notices.recording import Manifest
 from stepscope.diagnosis.notices.steps import takes_little
@@ -190,7 +190,7 @@ def _ranked(found: list[Finding]) -> list[Finding]:
             most[general] = max(most.get(general, 0), saving)
 
     def rank(finding: Finding) -> tuple[bool, int, bool]:
-        saving, part = finding.saving_ns_per_step, most.get(finding.rule, 0)
+        saving, part = ranked_ns(finding), most.get(finding.rule, 0)
         if saving is None:
             return True, -(finding.cost_ns_per_step or 0), False
         within = part < saving <= (1 + _ALIKE) * part
