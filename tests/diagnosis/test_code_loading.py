@@ -63,6 +63,23 @@ def test_first_launches_are_told_once_with_their_sum_and_are_no_lack_of_work():
     assert found.bottleneck == "compile"
 
 
+def test_what_steps_load_each_anew_does_not_happen_once():
+    drawing, at = TraceDrawing(), 0.0
+    for number, names in enumerate(("abc", "def", "ghi")):
+        start = at
+        for name in names:
+            at = launching(drawing, at, name, 170_000)
+        for _ in range(20):
+            at = launching(drawing, at, names[0])
+        drawing.kernel(drawing.launch(at), names[0], at + 5, 300)
+        at += 310
+        drawing.step(number, start, at - start)
+    finding = loading(told(drawing.events()))
+    assert "seen once" not in finding.title
+    assert "happens once" not in finding.why
+    assert "steps have it" in finding.why
+
+
 @pytest.mark.parametrize(("devices", "said"), [(NVIDIA, True), (AMD, False)])
 def test_the_variable_is_cudas_alone(devices: object, said: bool):
     fix = loading(told(one_step(), devices)).fix

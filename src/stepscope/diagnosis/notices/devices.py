@@ -214,5 +214,4 @@ def ranks_elsewhere(facts: Facts) -> Notice | None:
     return Notice(
         RANKS_ELSEWHERE,
         f"{who} of {world} alone: to tell waiting from transfer, diagnose all ranks' profiles together.",
-        world - 1,
     )

@@ -36,16 +36,23 @@ class _Sort:
 _SORTS = (
     _Sort(
         kinds=(Once.LOADING, Once.START_UP),
-        title="Code is loaded when it is first used (seen once)",
+        title="Code is loaded when it is first used",
         why="Code and libraries are loaded, and devices set up, when they are first used.",
         fix=CODE_LOADING,
     ),
     _Sort(
         kinds=(Once.CAPTURE,),
-        title="Graphs are captured while steps run (seen once)",
+        title="Graphs are captured while steps run",
         why="What is launched meanwhile does not run.",
         fix=CAPTURES,
     ),
+)
+
+
+_ONCE = "It happens once: steps after warm-up do not have it."
+_AGAIN = (
+    "{steps} of {used} steps have it: each meets kernels or shapes that none before had. It ends once all have come; "
+    "where shapes keep changing, pad or bucket them."
 )
 
 
@@ -62,7 +69,8 @@ def find(facts: Facts) -> list[Finding]:
 
 def _finding(facts: Facts, account: Account, sort: _Sort) -> Finding | None:
     used = facts.used_rows(account)
-    cost = facts.per_step(int(one_time_ns(account, facts.once, *sort.kinds)[used].sum()))
+    taken = one_time_ns(account, facts.once, *sort.kinds)[used]
+    cost, steps = facts.per_step(int(taken.sum())), int((taken > 0).sum())
     windows = [(int(account.rows.bounds[row]), int(account.rows.bounds[row + 1])) for row in used]
     rows = seen_in(facts, windows, *sort.kinds)
     if not cost or not rows.size:
@@ -71,11 +79,12 @@ def _finding(facts: Facts, account: Account, sort: _Sort) -> Finding | None:
     longest = sorted(calls.tolist(), key=lambda call: -int(facts.trace.slices.dur_ns[call]))
     places = dict.fromkeys(place for call in longest[:SHOWN] if (place := facts.locator.where(call)))
     told = in_words(facts, rows)
+    often = _AGAIN.format(steps=steps, used=len(used)) if steps > 1 else _ONCE
     return Finding(
         rule="code_loading",
         device=account.rows.device,
-        title=sort.title,
-        why=f"{told[:1].upper()}{told[1:]}. {sort.why} It happens once: steps after warm-up do not have it.",
+        title=sort.title if steps > 1 else f"{sort.title} (seen once)",
+        why=f"{told[:1].upper()}{told[1:]}. {sort.why} {often}",
         fix=paragraphs(remedy(sort.fix, facts.workload)),
         confidence="medium",
         cost_ns_per_step=cost,
