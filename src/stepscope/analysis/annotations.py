@@ -83,6 +83,8 @@ def annotation_times(facts: Facts) -> Annotations | None:
     steps = list(facts.used)
     window = iv.union(facts.markers.start[steps], facts.markers.start[steps] + facts.host_step_ns[steps])
     count = iv.covered_between(window, ranges.start, ranges.start + 1)
+    if not count.any():
+        return None
     host, alone = _host(ranges, window)
     used = [pair for pair in facts.devices if pair[0].device not in facts.unused]
     busy, idle = (np.zeros(len(ranges) + 1, np.int64) for _ in range(2))

@@ -82,9 +82,10 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     planned = [finding for finding in worth if finding.saving_ns_per_step is not None]
     planned.sort(key=lambda finding: (_comes_with_others(facts, finding), place[finding.rule]))
     plan = tuple(finding.id for finding in planned)
-    told = [*notices(facts), *untold(facts, worth)]
+    told, left = list(notices(facts)), untold(facts, worth)
     if manifest is not None:
-        told = [*recording.reworded(told), *recording.notices(facts, manifest)]
+        told, left = [*recording.reworded(told), *recording.notices(facts, manifest)], recording.reworded(left)
+    told += left
     return Diagnosis(worth, minor, tuple(told), sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan)
 
 
