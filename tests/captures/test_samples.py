@@ -59,7 +59,7 @@ _EIGHT = {*_XLA_CPU, "collective"}
 _FRAMES = {"annotation", "python_frame"}
 _ON_DEVICES = {"device_ops", "instants", "launches", "slices", "step_marks", "tracks", "xla_ops"}
 _XPLANE = {*_ON_DEVICES, "flows", "programs"}
-_TF2 = {"flows", "instants", "slices", "step_marks", "tracks"}
+_TF2 = {"flows", "instants", "iterators", "slices", "step_marks", "tracks"}
 _GRAPH = {"flows", "nodes", "slices", "tracks"}
 HOLDS: dict[str, tuple[set[str], set[str]]] = {
     "JAX": (_EIGHT, _XPLANE),
