@@ -252,3 +252,4 @@ def test_modules_in_the_file_tell_what_their_ops_are() -> None:
     assert kinds(trace)["weird"] is Kind.COLLECTIVE
     assert rows(trace, "collective", "group_size", table="device_ops")[1] == ("all-gather", 2)
     assert rows(trace, "program", "module", table="programs") == [(9, "jit_f")]
+    assert trace.hlo == (module,)

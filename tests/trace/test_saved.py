@@ -172,3 +172,26 @@ def test_a_header_nested_too_deeply_is_refused():
     text = b"[" * 100_000
     data = PREFIX.pack(saved.MAGIC, saved.VERSION, len(text), 0) + text
     assert "its header cannot be read" in refusal(data + bytes(-len(data) % 64))
+
+
+def with_programs(*hlo: bytes) -> Trace:
+    builder = TraceBuilder(["jit_f"])
+    absent = np.full(2, -1, np.int32)
+    builder.table(t.Programs(np.array([7, 8]), np.zeros(2, np.int32), absent))
+    builder.hlo(hlo)
+    return builder.build(Info("test"), Completeness(0, {}))
+
+
+def test_compiled_programs_come_back_to_the_bit() -> None:
+    assert unpacked(packed(with_programs(b"\0\xffprogram", b""))).hlo == (b"\0\xffprogram", b"")
+    assert unpacked(packed(with_programs(b"", b""))).hlo == ()
+
+
+@pytest.mark.parametrize("bend", [
+    lambda header: header["hlo"].update(rows=1),
+    lambda header: header["hlo"].update(rows=3),
+    lambda header: header["hlo"]["columns"].pop("lengths"),
+    lambda header: header["hlo"]["columns"]["data"].update(at=1 << 40),
+])  # fmt: skip
+def test_programs_that_do_not_add_up_are_refused(bend: Callable[[dict[str, Any]], None]) -> None:
+    assert "is damaged" in refusal(changed(packed(with_programs(b"one", b"another")), bend))

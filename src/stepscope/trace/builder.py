@@ -31,6 +31,7 @@ class TraceBuilder:
         self._tables: dict[str, t.Table] = {}
         self._slices: dict[str, npt.NDArray[Any]] = {}
         self._flow_points: list[tuple[t.FlowKind, tuple[t.I32, t.I64], tuple[t.I32, t.I64]]] = []
+        self._hlo: tuple[bytes, ...] = ()
 
     def text(self, value: str | None) -> int:
         """The dictionary code of a text, -1 for None."""
@@ -78,6 +79,10 @@ class TraceBuilder:
         """Set any other table, with slice ids as positions in the columns given to ``slices``."""
         self._tables[type(table).__name__] = table
 
+    def hlo(self, programs: Sequence[bytes]) -> None:
+        """Set what XLA says of each row of the table of programs, empty where it says nothing."""
+        self._hlo = tuple(programs) if any(programs) else ()
+
     def flow_points(self, kind: t.FlowKind, source: tuple[t.I32, t.I64], target: tuple[t.I32, t.I64]) -> None:
         """Add flows between points ``(tracks, times)``, each bound to the innermost slice around it.
 
@@ -102,7 +107,8 @@ class TraceBuilder:
         for table in made.values():
             for declared in dataclasses.fields(table):
                 getattr(table, declared.name).setflags(write=False)
-        trace = Trace(info=info, completeness=completeness, strings=tuple(self._strings), **made)
+        strings = tuple(self._strings)
+        trace = Trace(info=info, completeness=completeness, strings=strings, hlo=self._hlo, **made)
         check(trace)
         return trace
 

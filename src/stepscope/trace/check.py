@@ -47,6 +47,8 @@ def _faults(trace: Trace) -> Iterator[str]:
         yield fault
     if not _sorted_within(ops.device, slices.start_ns[ops.slice]):
         yield "device_ops are not sorted by device and start"
+    if len(trace.hlo) not in (0, len(trace.programs)):
+        yield f"hlo has {len(trace.hlo)} programs, not {len(trace.programs)}"
     if (trace.memory.time_ns[1:] < trace.memory.time_ns[:-1]).any():
         yield "memory is not in time order"
 

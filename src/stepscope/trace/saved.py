@@ -6,7 +6,8 @@ Layout, little-endian::
     uint16     VERSION
     uint64     bytes of the header
     uint64     bytes of the columns
-    header     JSON: info, completeness, strings, and per table its rows and where each column lies
+    header     JSON: info, completeness, strings, and per table its rows and where each column lies; compiled programs
+               are a table of their own, where there are any
     columns    from the next multiple of ALIGNMENT on, each at a multiple of ALIGNMENT; nothing behind them
 
 A file may come from anywhere: whatever it declares is checked against its size before it is used, and the trace
@@ -68,6 +69,7 @@ class _Header(msgspec.Struct):
     completeness: Completeness
     strings: _Table
     tables: dict[str, _Table]
+    hlo: _Table | None = None
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -80,7 +82,8 @@ def pack(trace: Trace) -> Iterator[memoryview]:
     """
     layout = _Layout()
     tables = {name: _packed_table(layout, getattr(trace, name)) for name in t.TABLES}
-    header = _Header(f"stepscope {__version__}", trace.info, trace.completeness, layout.strings(trace.strings), tables)
+    strings, hlo = layout.strings(trace.strings), layout.blobs(trace.hlo) if trace.hlo else None
+    header = _Header(f"stepscope {__version__}", trace.info, trace.completeness, strings, tables, hlo)
     # Not msgspec's own JSON: profiles hold lone surrogates, NaN and integers of any size.
     text = json.dumps(msgspec.to_builtins(header), separators=(",", ":")).encode()
     if len(text) > HEADER_LIMIT:
@@ -112,6 +115,12 @@ class _Layout:
         lengths = np.fromiter(map(len, strings), np.int64, len(strings))
         size = self.add(np.array([text.size], np.int64))
         return _Table(len(strings), {"bytes": size, "text": self.add(text), "lengths": self.add(lengths)})
+
+    def blobs(self, blobs: tuple[bytes, ...]) -> _Table:
+        """Place some bytes, one behind the other, and the length of each."""
+        data, lengths = np.frombuffer(b"".join(blobs), np.uint8), np.fromiter(map(len, blobs), np.int64, len(blobs))
+        size = self.add(np.array([data.size], np.int64))
+        return _Table(len(blobs), {"bytes": size, "data": self.add(data), "lengths": self.add(lengths)})
 
 
 def _packed_table(layout: _Layout, table: t.Table) -> _Table:
@@ -145,7 +154,8 @@ def unpack(data: npt.NDArray[np.uint8]) -> Trace:
         for name, kind in t.TABLES.items()
     }
     strings = _unpacked_strings(columns, header.strings)
-    trace = Trace(info=header.info, completeness=header.completeness, strings=strings, **made)
+    hlo = _unpacked_blobs(columns, header.hlo) if header.hlo else ()
+    trace = Trace(info=header.info, completeness=header.completeness, strings=strings, hlo=hlo, **made)
     fault = _miscount(header.completeness) or fault_of(trace)
     if fault:
         raise SavedError(f"is damaged: {fault}; {_AGAIN}")
@@ -243,6 +253,19 @@ def _unpacked_strings(data: npt.NDArray[np.uint8], declared: _Table) -> tuple[st
     if (lengths.size and (int(lengths.min()) < 0 or int(lengths.max()) > len(text))) or int(lengths.sum()) != len(text):
         raise SavedError(f"is damaged: the lengths of its texts do not add up; {_AGAIN}")
     return tuple(text[begin:end] for begin, end in pairwise([0, *np.cumsum(lengths).tolist()]))
+
+
+def _unpacked_blobs(data: npt.NDArray[np.uint8], declared: _Table) -> tuple[bytes, ...]:
+    try:
+        size = _values("hlo.bytes", data, declared.columns["bytes"], np.dtype(np.int64), 1)
+        blob = _values("hlo.data", data, declared.columns["data"], np.dtype(np.uint8), int(size[0]))
+        lengths = _values("hlo.lengths", data, declared.columns["lengths"], np.dtype(np.int64), declared.rows)
+    except KeyError as error:
+        raise SavedError(f"is damaged: its programs cannot be read; {_AGAIN}") from error
+    ends = np.cumsum(lengths)
+    if lengths.size and (int(lengths.min()) < 0 or int(lengths.max()) > blob.size) or int(lengths.sum()) != blob.size:
+        raise SavedError(f"is damaged: the lengths of its programs do not add up; {_AGAIN}")
+    return tuple(blob[begin:end].tobytes() for begin, end in pairwise([0, *ends.tolist()]))
 
 
 def _short(text: object) -> str:

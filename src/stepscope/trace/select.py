@@ -95,6 +95,7 @@ def select(trace: Trace, *parts: Part) -> Trace:
         info=trace.info,
         completeness=dataclasses.replace(trace.completeness, losses=(*trace.completeness.losses, loss)),
         strings=tuple(text for text, is_used in zip(trace.strings, used.tolist(), strict=True) if is_used),
+        hlo=trace.hlo,
         **made,
     )
     check(part)

@@ -158,6 +158,9 @@ class Trace:
     nodes: t.Nodes
     tensors: t.Tensors
     iterators: t.Iterators
+    hlo: tuple[bytes, ...] = ()
+    """Per row of ``programs`` the program as XLA describes it (``xla.HloProto``), empty where the profile holds none;
+    no values at all where it holds none of any."""
 
     def table(self, name: str) -> pl.DataFrame:
         """One table as a polars frame (see ``docs/tables.md`` for the columns).

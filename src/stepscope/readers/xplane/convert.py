@@ -17,7 +17,7 @@ from stepscope.readers.xplane.iterators import iterators
 from stepscope.readers.xplane.kinds import kinds_of
 from stepscope.readers.xplane.launches import Launches
 from stepscope.readers.xplane.memory import memory_events
-from stepscope.readers.xplane.modules import Modules
+from stepscope.readers.xplane.modules import Key, Modules
 from stepscope.readers.xplane.own import (
     restated_launches,
     restated_marks,
@@ -71,6 +71,7 @@ class _Conversion:
         self.slice_id[rows] = np.arange(rows.size, dtype=np.int32)
         self.headers = plane_headers(space)
         self.own = restated_run(self.headers)
+        self.programs: list[Key] = []
         timed = self.fate.slices if rows.size else self.fate.held
         self.origin = int(self.times.start.min(where=timed, initial=_LAST)) if timed.any() else 0
 
@@ -80,6 +81,7 @@ class _Conversion:
         seen = self._device_ops()
         self._xla_ops()
         self._programs()
+        self.builder.hlo(self.modules.protos(self.programs))
         self.builder.table(iterators(view, fate.slices, self.slice_id))
         self._memory(np.flatnonzero(fate.memory))
         self._counters(np.flatnonzero(fate.counters))
@@ -184,10 +186,12 @@ class _Conversion:
 
     def _programs(self) -> None:
         if self.own is not None:
+            self.programs = [(module, program) for program, module, _ in self.own.programs]
             self.own.restore_programs(self.builder)
             return
         text = self.builder.text
-        found = [(key, self.modules.module(key).parameters) for key in self.modules.keys]
+        self.programs = self.modules.keys
+        found = [(key, self.modules.module(key).parameters) for key in self.programs]
         self.builder.table(
             t.Programs(
                 program=np.array([t.NULL if program is None else program for (_, program), _ in found], np.int64),

@@ -48,6 +48,11 @@ class Modules:
         """The modules, in file order."""
         return list(self._places)
 
+    def protos(self, keys: list[Key]) -> list[bytes]:
+        """The bytes of some modules as the file has them; none of one that it does not have."""
+        places = [self._places.get(key, (0, 0)) for key in keys]
+        return [self._space.data[start:end].tobytes() for start, end in places]
+
     def op(self, module: str | None, program: int | None, op: str | None) -> HloOp | None:
         """The instruction of a module; a module without a program is the only one of its name."""
         key = self._key(module, program)
