@@ -108,6 +108,10 @@ nothing) is set apart: the mean would tell of a step that never was."""
 P95_STEPS: Final = 20
 """Fewer steps than this have no p95: it would be the maximum in disguise."""
 
+LATENCY_TAIL: Final = 1
+"""Iterations of a server that have to lie beyond a percentile of their times for it to be told: 10 for p90, 100 for
+p99."""
+
 # --- one-time work -----------------------------------------------------------------------------------------------
 
 FIRST_LAUNCH_NS: Final = 500_000

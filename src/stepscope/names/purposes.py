@@ -74,7 +74,8 @@ def serves(name: str) -> bool:
 
 _SERVING = re.compile(
     r"^(?:\S*[/\\])?(?:vllm|sglang|tensorrt_llm|lmdeploy|text_generation_server|mii|lightllm)[/\\]\S*\.py\(\d+\): "
-    r"|^execute_(?:\d+_)?(?:context|generation|new|model)(?:[_(].*)?$|^step\[[A-Z_]+(?: .*)?\]$"
+    r"|^execute_(?:\d+_)?(?:context|generation|new|model)(?:[_(].*)?$|^step\[[A-Z_0-9]+(?: .*)?\]$"
+    r"|^\[Executor\] _forward_step\b|^(?:prefill|decode)\[bs=\d+.*\]$|^gpu_model_runner: \w+$"
     r"|(?:^|[^\w])(?:vllm|tensorrt_llm|turbomind|sgl_kernel)::|^(?:void )?(?:\w+::)*reshape_and_cache\w*(?:_kernel)?\b"
 )
 

@@ -18,12 +18,14 @@ from stepscope.analysis.functions import functions_by_self_time, only_functions
 from stepscope.analysis.gaps import longest_gaps
 from stepscope.analysis.kernels import precision_of
 from stepscope.analysis.overlap import Overlap, overlaps
+from stepscope.analysis.serving import serving
 from stepscope.analysis.where import Where
 from stepscope.analysis.xla import XlaFacts
 from stepscope.cluster.gradients import NOTHING_GIVEN, Asked
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding, FixPart
 from stepscope.report import annotated, efficiency, exchange, input_pipeline, op_costs
+from stepscope.report import serving as served
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.memory import memory
 from stepscope.report.schema import REPORT_SCHEMA
@@ -211,6 +213,9 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     named = annotation_times(facts)
     if named is not None:
         made["annotations"] = annotated.entry(facts, named)
+    ran = serving(facts)
+    if ran is not None:
+        made["serving"] = served.entry(ran)
     if facts.input_stages is not None:
         made["input"] = input_pipeline.entry(facts, facts.input_stages)
     if facts.xla is not None:

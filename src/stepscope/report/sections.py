@@ -12,6 +12,7 @@ from stepscope.report import (
     labels,
     phrases,
     rank_sections,
+    serving,
     wait_sections,
     xla_sections,
 )
@@ -36,6 +37,7 @@ def sections(document: Document) -> list[Section]:
         _outside(document["accounting"]),
         _phases(document["summary"]["phases_ns_per_step"]),
         _overlap(analyses.get("overlap", [])),
+        *serving.tables(analyses.get("serving")),
         *wait_sections.idle(analyses.get("idle"), phrases.step_names(document)),
         wait_sections.syncs(analyses.get("syncs", [])),
         wait_sections.copies(analyses.get("copies", [])),
