@@ -9,7 +9,7 @@ from stepscope.analysis.facts import analyse
 from stepscope.trace.tables import Kind, LaunchBasis, TrackKind
 from stepscope.trace.trace import Trace
 from tests.kit.wire import message
-from tests.kit.xplanes import Ev, Plane, line, space
+from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
 from tests.readers.xplane_files import US, host, kinds, processor, read, rows, tpu
 
 # --- TPUs -------------------------------------------------------------------------------------------------------------
@@ -253,3 +253,57 @@ def test_modules_in_the_file_tell_what_their_ops_are() -> None:
     assert rows(trace, "collective", "group_size", table="device_ops")[1] == ("all-gather", 2)
     assert rows(trace, "program", "module", table="programs") == [(9, "jit_f")]
     assert trace.hlo == (module,)
+
+
+
+
+# --- calls that name the op they launch (ROCm's collector, JAX 0.8) -----------------------------------------------------
+
+
+def _on_amd(call: str, *others: Ev, correlated: bool = True, thread: tuple[Ev, ...] | None = None) -> Trace:
+    """A kernel of an AMD GPU, the call that launched it on a line of the collector's own, and a thread of TraceMe's."""
+    told = {"hlo_op": "fusion.1", "hlo_module": "jit_f", "program_id": 3}
+    kernel = Ev("loop_fusion.kd", 30 * US, 9 * US, {**told, "correlation_id": Unsigned(7)})
+    launch = Ev(call, 12 * US, 3 * US, {**told, **({"correlation_id": Unsigned(7)} if correlated else {})})
+    ranges = (
+        Ev("PjitFunction(f)", 2 * US, 20 * US),
+        Ev("GpuExecutable::ExecuteThunks", 5 * US, 15 * US),
+        Ev("fusion.1", 11 * US, 6 * US),
+    )
+    gpu = Plane("/device:GPU:0", (line("Stream #16(Kernel)", kernel, id=16),), {"device_vendor": "AMD"})
+    lines = (line("Host Threads/2356", launch, *others, id=2356), line("python", *(thread or ranges), id=1 << 40))
+    return read(space(gpu, Plane("/host:CPU", lines)))
+
+
+@pytest.mark.parametrize("call", ["hipModuleLaunchKernel", "ncclLaunchOfATimeToCome"])
+def test_a_call_that_names_the_op_it_launches_is_no_op_of_a_device(call: str) -> None:
+    trace = _on_amd(call)
+    assert [(d.id, d.kind) for d in trace.info.devices] == [(0, "gpu")]
+    assert rows(trace, "slice", "launch", table="device_ops") == [("loop_fusion.kd", call)]
+    assert rows(trace, "slice", table="xla_ops") == [("loop_fusion.kd",)]
+
+
+def test_a_launch_without_its_id_is_no_op_either() -> None:
+    trace = _on_amd("hipExtModuleLaunchKernel", correlated=False)
+    assert [(d.id, d.kind) for d in trace.info.devices] == [(0, "gpu")]
+    assert rows(trace, "slice", "launch", table="device_ops") == [("loop_fusion.kd", None)]
+
+
+def test_a_line_of_calls_is_the_thread_whose_ranges_hold_them_all() -> None:
+    trace = _on_amd("hipModuleLaunchKernel")
+    assert [trace.strings[code] for code in trace.tracks.label[trace.tracks.kind == TrackKind.HOST_THREAD]] == [
+        "python"
+    ]
+    call = row_named(trace, "hipModuleLaunchKernel")
+    assert trace.name_of(int(trace.slices.parent[call])) == "fusion.1"
+
+
+def test_a_line_with_a_call_outside_of_those_ranges_is_another_thread() -> None:
+    told = {"hlo_op": "fusion.1", "hlo_module": "jit_f", "correlation_id": Unsigned(8)}
+    trace = _on_amd("hipModuleLaunchKernel", Ev("hipModuleLaunchKernel", 40 * US, 2 * US, told))
+    assert int((trace.tracks.kind == TrackKind.HOST_THREAD).sum()) == 2
+
+
+def row_named(trace: Trace, name: str) -> int:
+    (row,) = (row for row, code in enumerate(trace.slices.name.tolist()) if trace.strings[code] == name)
+    return row

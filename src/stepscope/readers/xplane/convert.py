@@ -29,6 +29,7 @@ from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.space import Space
 from stepscope.readers.xplane.stats import CATEGORY
 from stepscope.readers.xplane.steps import step_marks
+from stepscope.readers.xplane.threads import threads_of_lines
 from stepscope.readers.xplane.times import times_of
 from stepscope.readers.xplane.view import View
 from stepscope.readers.xplane.xla import XlaOps
@@ -64,7 +65,9 @@ class _Conversion:
         self.fate = fate_of(self.view, self.times, self.ops.on_processor)
         self.devices = Devices(self.view, self.ops)
         self.kinds = kinds_of(self.view, self.times, self.ops)
-        self.placed = Tracks(self.view, self.ops, self.devices, self.fate.held)
+        self.placed = Tracks(
+            self.view, self.ops, self.devices, self.fate.held, threads_of_lines(self.view, self.times)
+        )
         rows = np.flatnonzero(self.fate.slices)
         self.rows = rows
         self.slice_id = np.full(len(self.view.events), -1, np.int32)

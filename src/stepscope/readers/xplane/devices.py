@@ -109,9 +109,9 @@ def _whole(value: Any) -> int | None:
 class Tracks:
     """The tracks of a trace, and the one of every event (-1 for events that become nothing)."""
 
-    def __init__(self, view: View, ops: XlaOps, devices: Devices, held: t.Bools) -> None:
-        """Add the tracks that hold any of the ``held`` events to the builder."""
-        self._view, self._devices = view, devices
+    def __init__(self, view: View, ops: XlaOps, devices: Devices, held: t.Bools, threads: list[int]) -> None:
+        """Add the tracks that hold any of the ``held`` events to the builder; ``threads`` says which lines are one."""
+        self._view, self._devices, self._threads = view, devices, threads
         self._places: list[tuple[int, int]] = []
         self.track: t.I32 = self._of_lines(held)[view.events.line]
         self._place_ops(ops)
@@ -132,7 +132,10 @@ class Tracks:
         used[self._view.events.line[held]] = True
         track = np.full(len(lines) + 1, -1, np.int32)
         known: dict[tuple[str | int, ...], int] = {}
-        for line, (key, role) in enumerate(zip(self._identities(), self._view.role.tolist(), strict=True)):
+        keys, roles = self._identities(), self._view.role.tolist()
+        # What made the calls of other lines comes first: the track is called after it.
+        for line in sorted(range(len(lines)), key=lambda line: self._threads[line] != line):
+            key, role = keys[self._threads[line]], roles[line]
             if not used[line]:
                 continue
             if key not in known:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stepscope.names.calls import CallRole, classify_call
 from stepscope.readers.hlo import is_collective
 from stepscope.readers.protobuf import decode, texts
 from stepscope.readers.xplane.grouping import dense, distinct, grouped
@@ -22,6 +23,7 @@ from stepscope.readers.xplane.modules import Modules, module_and_program
 from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.times import Times
 from stepscope.readers.xplane.view import View
+from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 
 _OPCODE = re.compile(r"[\]})] ([a-z][a-z0-9\-]*)\(")
@@ -113,8 +115,15 @@ class XlaOps:
 
     @cached_property
     def _named_on_host(self) -> Rows:
-        rows = self._view.space.stats.rows("hlo_op").astype(np.intp)
-        return rows[self._view.on(LineRole.HOST)[rows]]
+        """Events on the host that are ops. A runtime call that launched one (ROCm's collector, JAX 0.8) names the op
+        as well: its correlation id or its own name tells that it is a call."""
+        view = self._view
+        rows = view.space.stats.rows("hlo_op").astype(np.intp)
+        rows = rows[view.on(LineRole.HOST)[rows]]
+        used = used_codes(view.name[rows], len(view.names))
+        is_call = np.zeros(len(view.names), np.bool_)
+        is_call[used] = [classify_call(view.names[code]).role is not CallRole.OTHER for code in used.tolist()]
+        return rows[~is_call[view.name[rows]] & (view.space.stats.integers("correlation_id", rows) == NULL)]
 
     @cached_property
     def columns(self) -> XlaColumns:
