@@ -16,6 +16,10 @@ Python's. Chosen on twenty real traces: dispatch between two launches takes 5-10
 FIRST_COMPUTE_WITHIN_NS: Final = 1_000_000
 """A copy, memset or collective that ends a gap hands the cause on to a compute op that starts this soon after it."""
 
+CACHE_LOOKUP_NS: Final = 500_000
+"""Functions of Python that trace or compile a program and return sooner found it in a cache: seen, such calls take 7 to
+100 µs, and tracing the smallest function takes 1 ms. Ranges of the framework's own in them count whatever they take."""
+
 LATENCY_CAP_NS: Final = 100_000
 """No more of a gap than this is latency, whatever the trace's own figures: real launches take 2-20 µs to start."""
 

@@ -11,7 +11,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.executors import Executors, find_executors
 from stepscope.analysis.followed import followed, for_devices
 from stepscope.analysis.once import Once, OneTimeWork
-from stepscope.limits import DISPATCH_GAP_NS
+from stepscope.limits import CACHE_LOOKUP_NS, DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.xla_hosts import (
@@ -42,6 +42,7 @@ _XLA_CAUSES = {
     XlaRole.COMPILE: Category.COMPILE,
     XlaRole.TRANSFER: Category.TRANSFER,
     XlaRole.INFEED: Category.INFEED,
+    XlaRole.CALLBACK: Category.PYTHON,
     XlaRole.INPUT: Category.INPUT,
     XlaRole.STEP_MARKER: Category.GRAPH_BUILD,
     XlaRole.LAZY_PHASE: Category.GRAPH_BUILD,
@@ -141,10 +142,13 @@ class HostActivity:
             # Main and autograd threads take turns, so their dispatching is one stretch.
             turns = (self.main, *self.backward)
             group = self.pool if track in self.pool else turns if track in turns else (track,)
-            return _closed(iv.joined([self._dispatching(member) for member in group]), DISPATCH_GAP_NS)
+            dispatching = _closed(iv.joined([self._dispatching(member) for member in group]), DISPATCH_GAP_NS)
+            # A program that calls Python launches nothing meanwhile.
+            return iv.subtract(dispatching, self._cover(low, causes == Category.PYTHON.code))
         if cause is Category.PYTHON:
             # The markers of the steps cover everything: they say nothing of what ran.
             chosen = np.isin(kinds, _COVER_KINDS) & ~np.isin(np.arange(low, low + kinds.size), self.markers)
+            chosen |= causes == cause.code
         else:
             chosen = causes == cause.code
         if cause is Category.GRAPH_BUILD:
@@ -325,7 +329,19 @@ def _xla_roles(trace: Trace) -> U8:
         rows = np.flatnonzero((slices.kind == Kind.ANNOTATION) & (roles == NO_CAUSE))
         rows = rows[mapped(slices.name[rows], trace.strings, is_lazy_phase, np.bool_)]
         roles[rows] = _role_code(XlaRole.LAZY_PHASE)
+    roles[_looks_up(trace, roles)] = NO_CAUSE
     return roles
+
+
+def _looks_up(trace: Trace, roles: U8) -> Bools:
+    """Frames of the functions that trace and compile which found what they wanted in a cache: they took next to no
+    time, and nothing of the framework's own ranges inside them says that anything was built."""
+    slices = trace.slices
+    builds = np.isin(roles, [_role_code(role) for role in MISS_EVIDENCE])
+    frames = builds & (slices.kind == Kind.PYTHON_FRAME)
+    short = frames & ~holding(builds & ~frames, slices.parent)
+    outer = outermost(frames, slices.parent)
+    return np.asarray(short & short[outer] & (slices.dur_ns[outer] < CACHE_LOOKUP_NS))
 
 
 def _xla_code(name: str, *, is_python: bool) -> int:

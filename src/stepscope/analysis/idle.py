@@ -20,7 +20,7 @@ from stepscope.analysis.device_gaps import Gaps, find_gaps
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.latency import latency_cap, time_between_launches, under_way
 from stepscope.analysis.staging import staged
-from stepscope.analysis.waits import drawn_waits, infeed_waits
+from stepscope.analysis.waits import callback_waits, drawn_waits, infeed_waits
 from stepscope.compiled import kernel
 from stepscope.limits import TOLD_BY_TIME_NS
 from stepscope.trace import intervals as iv
@@ -100,10 +100,31 @@ def explain_idle(
         *_in_call(trace, activity, gaps, calls, host),
         *_after_call(gaps, latency, held),
     ]
-    merged = _in_order(_told_by_device(pieces, infeed_waits(trace, activity.device)), gaps)
+    pieces = _told_by_device(pieces, infeed_waits(trace, activity.device))
+    calling = iv.intersect((gaps.start, gaps.end), _callbacks(trace, activity.device))
+    merged = _in_order(_without(pieces, calling), gaps)
     merged, meanwhile = _waits_for_others(gaps, merged, host, others)
     booked, blame = _blame_waits(activity, gaps, merged, host, meanwhile)
+    # No wait for the device has to do with it that the device itself waits for Python.
+    booked, merged = (_in_order([part, _pieces(calling, Category.PYTHON)], gaps) for part in (booked, merged))
     return Idle(gaps, booked, merged, blame, latency, arriving)
+
+
+def _callbacks(trace: Trace, device: int) -> iv.Intervals:
+    """When a device waited for a Python function that its program calls."""
+    rows = trace.device_waits.slice[callback_waits(trace, device)]
+    return iv.union(trace.slices.start_ns[rows], trace.slices.start_ns[rows] + trace.slices.dur_ns[rows])
+
+
+def _without(pieces: list[Pieces], spans: iv.Intervals) -> list[Pieces]:
+    """The pieces but for some time."""
+    if not len(spans[0]):
+        return pieces
+    return [
+        _pieces(iv.subtract((part.start, part.end), spans), CATEGORIES[part.category[0]])
+        for part in pieces
+        if part.category.size
+    ]
 
 
 def _waits_for_others(

@@ -9,6 +9,7 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.limits import INFERRED_WAIT_NS
+from stepscope.names.host_callbacks import HOST_CALLBACK, is_host_callback
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64, NULL, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -132,6 +133,37 @@ def infeed_waits(trace: Trace, device: int) -> iv.Intervals:
     chosen = waits.slice[(waits.device == device) & np.isin(trace.slices.name[waits.slice], codes)]
     start = trace.slices.start_ns[chosen]
     return iv.union(start, start + trace.slices.dur_ns[chosen])
+
+
+def callback_waits(trace: Trace, device: int) -> Rows:
+    """The waits (rows of ``device_waits``) in which a device waits for a Python function that its program calls."""
+    codes = [code for code, name in enumerate(trace.strings) if name == HOST_CALLBACK or is_host_callback(name)]
+    compiled, waits = trace.xla_ops, trace.device_waits
+    calling = np.isin(trace.slices.name, codes)
+    calling[compiled.slice[np.isin(compiled.category, codes)]] = True
+    return np.flatnonzero((waits.device == device) & calling[waits.slice])
+
+
+def called_before(trace: Trace, activities: list[DeviceActivity]) -> list[I64]:
+    """Per op of each device, how long its program called Python before it: since the op before it on its stream, or on
+    the device where no op follows on the stream of the call."""
+    found = []
+    for activity in activities:
+        rows = callback_waits(trace, activity.device)
+        called = np.zeros(len(activity), np.int64)
+        calls = trace.device_waits.slice[rows]
+        for stream, begun, dur in zip(
+            trace.device_waits.stream[rows].tolist(),
+            trace.slices.start_ns[calls].tolist(),
+            trace.slices.dur_ns[calls].tolist(),
+            strict=True,
+        ):
+            after = np.flatnonzero(activity.start >= begun + dur)
+            own = after[activity.stream[after] == stream]
+            if after.size:
+                called[own[0] if own.size else after[0]] += dur
+        found.append(called)
+    return found
 
 
 def _times_of_calls(trace: Trace, correlations: I64) -> I64:

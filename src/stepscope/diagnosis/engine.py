@@ -23,7 +23,7 @@ from stepscope.whatif.predictor import Predictor, predictor
 
 HOST_BOUND_RULES = (
     *("input_bound", "sync_bound", "loop_sync", "launch_bound", "long_launch", "between_steps", "hot_python"),
-    "graph_building",
+    *("graph_building", "host_callback"),
 )
 
 PARTS = {

@@ -52,7 +52,7 @@ KINDS = (
         (Category.LAUNCH, Category.LAUNCH_LATENCY), "waits for launches",
         _IN_LAUNCHING, _LAUNCHING,
     ),
-    _Kind((Category.PYTHON,), "waits for Python code", frozenset({"between_steps"})),
+    _Kind((Category.PYTHON,), "waits for Python code", frozenset({"between_steps", "host_callback"})),
     _Kind((Category.GC, Category.CHECKPOINT_IO), "waits for garbage collection or checkpoints",
           frozenset({"between_steps"})),
     _Kind((Category.GRAPH_BUILD,), "waits for graphs to be built", frozenset({"graph_building"})),

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+from stepscope.names.host_callbacks import is_host_callback, wraps_callback
 from stepscope.names.hosts import HostRole, classify_host_name
 
 _LONGEST = 2_048
@@ -46,6 +47,8 @@ class XlaRole(StrEnum):
     """The end of a step of a lazy framework: what no other role covers in it is graph building."""
     LAZY_PHASE = "lazy_phase"
     """A lazy framework's range called forward or backward: what no other role covers in it is graph building."""
+    CALLBACK = "callback"
+    """A compiled program calls a Python function and waits for it."""
     INPUT = "input"
     NOISE = "noise"
     """To be left out: bookkeeping of profiler and runtime, completion marks, memory events."""
@@ -75,6 +78,8 @@ def classify_xla_name(name: str, is_python: bool = False) -> XlaRole | None:
     text = name[:_LONGEST]
     if is_python:
         frame = _FRAME.match(text)
+        if wraps_callback(text):
+            return XlaRole.CALLBACK
         role = _frame_role(frame["path"].replace("\\", "/"), frame["function"]) if frame else None
     else:
         text = _DEVICE.sub("", text)
@@ -86,6 +91,8 @@ def event_role(name: str) -> XlaRole | None:
     """As ``classify_xla_name`` of a host event, but only by names that frameworks write: words that a user's own
     annotation may hold (``load_batch``) do not count."""
     text = _DEVICE.sub("", name[:_LONGEST])
+    if is_host_callback(text):
+        return XlaRole.CALLBACK
     return next((role for role, pattern in _EVENTS if pattern.match(text)), None)
 
 

@@ -61,6 +61,8 @@ class HloOp:
     """Names of the computations it calls."""
     takes: tuple[tuple[str, int], ...] = ()
     """Element type and number of elements of each array that a collective takes in."""
+    target: str | None = None
+    """What a custom call calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ def _parameters(data: U8, module: Spans) -> tuple[str, ...] | None:
 def _ops(data: U8, found: Children, computations: dict[int | None, str | None], stacks: _Stacks) -> Iterator[HloOp]:
     instructions = found.spans
     metadata = texts(data, instructions, 7)
-    names, opcodes = (decode(data, texts(data, instructions, number)) for number in (1, 2))
+    names, opcodes, targets = (decode(data, texts(data, instructions, number)) for number in (1, 2, 28))
     op_types, scopes, files = (decode(data, texts(data, metadata, number)) for number in (1, 2, 3))
     lines, frames = (_optional(column) for column in numbers(data, metadata, 4, 15))
     called = _integers(data, instructions, 38)
@@ -160,6 +162,7 @@ def _ops(data: U8, found: Children, computations: dict[int | None, str | None], 
             groups.get(row),
             tuple(callee for id in called.get(row, ()) if (callee := computations.get(id))),
             takes.get(row, ()),
+            targets[row] or None,
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I64
+from stepscope.trace.tables import I64, Bools
 
 GONE = -1
 """Duration of an op that no longer holds up its stream."""
@@ -25,6 +25,9 @@ class Change:
     """Duration of each op (as in ``Graph.ops``), ``GONE`` for some; None leaves them as measured."""
     charge_ns: I64 | None = None
     """What each op takes longer, because of work that replaces what goes; None for nothing."""
+    called: Bools | None = None
+    """Which ops (as in ``Graph.ops``) begin without waiting for the Python function that the program called before them;
+    None for no op."""
     floor_ns: int = 0
     """A step takes no less: what now runs beside the rest still has to run."""
     beside_ns: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -49,12 +52,14 @@ class Change:
         """
         host = {track: _either(self.host.get(track), other.host.get(track)) for track in {*self.host, *other.host}}
         ops = [ns for ns in (self.op_ns, other.op_ns) if ns is not None]
+        called = [ops for ops in (self.called, other.called) if ops is not None]
         charges = [ns for ns in (self.charge_ns, other.charge_ns) if ns is not None]
         return Change(
             host=host,
             waits=self.waits | other.waits,
             op_ns=np.minimum.reduce(ops) if ops else None,
             charge_ns=np.maximum.reduce(charges) if charges else None,
+            called=np.logical_or.reduce(called) if called else None,
             floor_ns=max(self.floor_ns, other.floor_ns),
             beside_ns={**self.beside_ns, **other.beside_ns},
         )
@@ -67,7 +72,8 @@ class Change:
             if iv.measure(left) > (1 - _NEARLY) * iv.measure(spans):
                 return False
         ops = other.op_ns is None or (self.op_ns is not None and bool((self.op_ns <= other.op_ns).all()))
-        return ops and other.waits <= self.waits
+        called = other.called is None or (self.called is not None and not (other.called & ~self.called).any())
+        return ops and called and other.waits <= self.waits
 
 
 _NEARLY = 0.9

@@ -11,9 +11,12 @@ from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.exchange.exposed import Exchange, exchange_of, is_one_of
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import Faster
+from stepscope.analysis.host_callbacks import callback_slices, spans_of
 from stepscope.analysis.once import Once
 from stepscope.analysis.syncs import wait_places
+from stepscope.analysis.waits import called_before
 from stepscope.limits import LAUNCH_GAP_NS
+from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace import intervals as iv
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I32, I64, Kind, Rows
@@ -34,6 +37,28 @@ def without_one_time_work(facts: Facts, *kinds: Once) -> Change:
             for track in tracks
         }
     )
+
+
+def without_callbacks(facts: Facts, device: int | None) -> Change:
+    """A device's program calls no Python any more: what comes behind the calls begins at once, and the thread that ran
+    them goes on."""
+    at = [index for index, activity in enumerate(facts.activities) if activity.device == device]
+    called = called_before(facts.trace, [facts.activities[index] for index in at])
+    sizes = [len(activity) for activity in facts.activities]
+    mine = np.zeros(sum(sizes), np.bool_)
+    for index, ns in zip(at, called, strict=True):
+        mine[sum(sizes[:index]) : sum(sizes[: index + 1])] = ns > 0
+    calls = callback_slices(facts.trace, facts.host, -1 if device is None else device)
+    spans = spans_of(facts.trace, calls)
+    running = {track: iv.intersect(spans, _running(facts, track)) for track in facts.launching_tracks}
+    return Change(host={track: time for track, time in running.items() if len(time[0])}, called=mine)
+
+
+def _running(facts: Facts, track: int) -> iv.Intervals:
+    """When a thread was itself running a compiled program."""
+    slices = facts.trace.slices
+    rows = np.flatnonzero(facts.host.in_role(XlaRole.EXECUTE) & (slices.track == track))
+    return iv.union(slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows])
 
 
 def without_all_waits(facts: Facts) -> Change:

@@ -18,7 +18,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.host import NO_CAUSE
-from stepscope.analysis.waits import awaited_ends
+from stepscope.analysis.waits import awaited_ends, called_before
 from stepscope.compiled import kernel
 from stepscope.limits import GRAPH_PAUSE_NS, INFERRED_WAIT_NS, LATENCY_CAP_NS
 from stepscope.trace import intervals as iv
@@ -59,6 +59,8 @@ class Ops:
     """Op of another stream that it waits for, ``NONE`` where nothing says so."""
     residual: I64
     """Delay that none of these explains, kept as measured."""
+    called: I64
+    """Delay for Python functions that the program called before it."""
     floor: I64
     """When an op started that nothing recorded held up, or work of before the profile was done; else ``LONG_AGO``."""
 
@@ -136,7 +138,8 @@ def _ops(facts: Facts, calls: I32) -> Ops:
     launch_end = np.concatenate([a.launch_end for a in activities])
     ready = _ready(known, launch, before, awaited)
     in_call = known & (launch_end > ready) & (start - launch_end <= LATENCY_CAP_NS)
-    held = in_call & (start - ready > LATENCY_CAP_NS)
+    called = np.concatenate(called_before(facts.trace, activities))
+    held = in_call & (start - ready > LATENCY_CAP_NS) & (called == 0)
     launch = np.where(held, np.minimum(start - latency, launch_end), launch)
     close = by_stream & (freed >= 0) & (freed <= LATENCY_CAP_NS)
     pause = np.where(freed < 0, freed, _mean(freed, close, kinds, GRAPH_PAUSE_NS))
@@ -147,9 +150,10 @@ def _ops(facts: Facts, calls: I32) -> Ops:
     opened = _opened(activities)
     late = start - np.maximum(_ready(known, launch + latency, before + pause, awaited), opened)
     alone = ~known & (before == LONG_AGO) & (awaits < 0)
-    residual = np.where((late > LATENCY_CAP_NS) & ~alone, late, 0)
+    late = np.where((late > LATENCY_CAP_NS) & ~alone, late, 0)
+    called = np.minimum(called, late)
     floor = np.where(alone, start, opened)
-    return Ops(stream, start, end, call.astype(np.int32), launch, latency, pause, awaits, residual, floor)
+    return Ops(stream, start, end, call.astype(np.int32), launch, latency, pause, awaits, late - called, called, floor)
 
 
 def _arrived(facts: Facts) -> Bools:

@@ -42,13 +42,14 @@ def _times(graph: Graph, change: Change) -> tuple[I64, I64, I64]:
     duration = ops.end - ops.start if change.op_ns is None else change.op_ns
     if change.charge_ns is not None:
         duration = np.where(duration < 0, duration, duration + change.charge_ns)
+    late = ops.residual + (ops.called if change.called is None else np.where(change.called, 0, ops.called))
     first = [graph.time[graph.line == line][:1] for line in range(len(graph.tracks))]
     clocks = np.array([int(t[0]) if t.size else 0 for t in first], np.int64)
     marks = int((graph.kind == Instant.MARK).sum())
     return _run(
         (graph.kind, graph.ref, graph.line), (elapsed, since_main, anchored), clocks,
         (waits.own, waits.back, waits.op, waits.for_start, gone),
-        (ops.stream, ops.call, ops.latency, ops.pause, ops.awaits, ops.residual, ops.floor, duration),
+        (ops.stream, ops.call, ops.latency, ops.pause, ops.awaits, late, ops.floor, duration),
         (graph.calls.size, marks),
     )
 

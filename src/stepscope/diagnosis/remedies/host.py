@@ -79,6 +79,22 @@ Do the work of the callback every N steps (`if step % 100 == 0:`), and leave met
 writes files or sends messages can run in a thread while the device works.""",
 }
 
+CALLED_FOR_VALUES: Remedies = {
+    JAX: """\
+Write what the function computes in `jax.numpy`, inside of the program; what only Python can do (reading, looking up)
+belongs before the step, for the next batch while this one is computed, and goes into the step as an argument.""",
+    None: "Compute it on the device, or before the program starts, and pass it what comes of it.",
+}
+
+CALLED_TO_TELL: Remedies = {
+    JAX: """\
+Leave `jax.debug.print` and `jax.debug.callback` out of the step, or run them every N steps; values that are logged can
+be returned from the step like the loss, and read behind it:
+    jax.lax.cond(step % 100 == 0, lambda: jax.debug.print("{}", x), lambda: None)""",
+    None: "Return what is logged from the program, and read it every N steps.",
+}
+"""What to write instead where a compiled program calls Python: for values it goes on with, and to tell somebody."""
+
 WORK_AHEAD: Remedies = {
     PYTORCH: (
         Part(

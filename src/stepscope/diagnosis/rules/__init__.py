@@ -25,6 +25,7 @@ from stepscope.diagnosis.rules import (
     graph_building,
     graph_copies,
     graph_cut_early,
+    host_callback,
     host_contention,
     host_ops,
     hot_python,
@@ -51,6 +52,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     input_bound.find,
     # Gaps
     between_steps.find,
+    host_callback.find,
     slow_steps.find,
     code_loading.find,
     sync_bound.find,

@@ -20,6 +20,7 @@ from dataclasses import replace
 from stepscope.analysis.callbacks import callback_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.host_callbacks import callback_slices, spans_of
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import (
@@ -67,6 +68,15 @@ def _in_callbacks(facts: Facts) -> iv.Intervals:
     return callback_time(facts.trace, facts.callbacks, facts.launching_tracks)
 
 
+def _others(facts: Facts) -> iv.Intervals:
+    """What is told by itself: those callbacks, and the functions that a program calls (``host_callback``)."""
+    called = [
+        spans_of(facts.trace, callback_slices(facts.trace, facts.host, activity.device))
+        for activity in facts.activities
+    ]
+    return iv.joined([_in_callbacks(facts), *called])
+
+
 def _outside_callbacks(facts: Facts) -> iv.Intervals:
     ends = facts.trace.slices.start_ns + facts.trace.slices.dur_ns
     return iv.complement(_in_callbacks(facts), int(facts.trace.slices.start_ns.min()), int(ends.max()))
@@ -78,7 +88,7 @@ _CAUSES = {
         doing="Python code runs that launches nothing",
         fix=HOST_WORK,
         holds=_is_told,
-        but=_in_callbacks,
+        but=_others,
         least_ns=DISPATCH_GAP_NS,
     ),
     Category.GC: Cause(title="Steps wait for Python's garbage collector", doing="Python collects garbage", fix=GARBAGE),
@@ -102,7 +112,7 @@ _WALKING = {
         doing="Python walks over the modules of the model and launches nothing",
         fix=ASK_ONCE,
         holds=_walks,
-        but=_in_callbacks,
+        but=_others,
         least_ns=DISPATCH_GAP_NS,
     )
 }
@@ -113,7 +123,7 @@ _PYTORCHS = {
         doing="PyTorch's own Python code prepares the next launch",
         fix=GIVING_OPS,
         holds=_gives_ops,
-        but=_in_callbacks,
+        but=_others,
         least_ns=DISPATCH_GAP_NS,
     )
 }
@@ -121,7 +131,7 @@ _PYTORCHS = {
 
 def _in_ranges(facts: Facts) -> list[Finding]:
     """Of ranges that the program named, and of which no frames tell what runs there."""
-    found, but = [], _in_callbacks(facts)
+    found, but = [], _others(facts)
     for account in facts.working:
         work = host_work(facts, account, Category.PYTHON, but, DISPATCH_GAP_NS)
         if work is None or work.ranges is None or not is_seen(facts, work, 0.0):

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from stepscope.names.host_callbacks import is_host_callback
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name, framework_of
 from stepscope.readers.chrome.conversion import Conversion
 from stepscope.readers.chrome.launches import by_correlation, set_launches
@@ -44,7 +45,7 @@ _PLANE = re.compile(r'"/(?:host|device):')
 _OPCODE = re.compile(r"%?([a-z][a-z\-]*[a-z])")
 """What the name of an instruction begins with: its opcode, where nobody named it otherwise."""
 _WAITING = ("infeed", "outfeed")
-"""Ops in which a device waits for the host to bring or take data."""
+"""Ops in which a device waits for the host to bring or take data; others wait for a Python function."""
 
 
 def recognise(events: RawEvents) -> bool:
@@ -324,7 +325,7 @@ def _op_kind(name: str) -> t.Kind:
         return t.Kind.MEMSET
     named = _OPCODE.match(name)
     opcode = named[1] if named else ""
-    if opcode in _WAITING:
+    if opcode in _WAITING or is_host_callback(name):
         return t.Kind.DEVICE_WAIT
     return t.Kind.COLLECTIVE if is_collective(opcode) else kernel_kind(name)
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stepscope.names.calls import CallRole, classify_call
+from stepscope.names.host_callbacks import HOST_CALLBACK, calls_python, is_host_callback
 from stepscope.readers.hlo import is_collective
 from stepscope.readers.protobuf import decode, texts
 from stepscope.readers.xplane.grouping import dense, distinct, grouped
@@ -34,8 +35,8 @@ _NO_SCOPE = ("", "XlaModule", "(null)")
 _NO_RUN = -1
 """What a runtime that numbers no runs writes (TensorFlow's XLA on the CPU)."""
 _PJRT_CALL = re.compile(r"(?:\[\d{1,9}\] )?\w{0,64}PjRt\w{0,64}Executable::Execute")
-_WAITING = ("infeed", "outfeed")
-"""Ops in which a device waits for the host to bring or take data."""
+_WAITING = ("infeed", "outfeed", HOST_CALLBACK)
+"""Ops in which a device waits for the host to bring or take data, or to run a Python function."""
 
 
 class _Op(NamedTuple):
@@ -213,6 +214,8 @@ class XlaOps:
         known = self._modules.op(words[0], None if program == NULL else program, words[1])
         opcode = known.opcode if known else self._written_opcode(name)
         base = _BASE.match(words[1] or "")
+        if calls_python((known.target if known else None) or "") or is_host_callback(words[1] or ""):
+            opcode = words[2] = HOST_CALLBACK
         forms = [form for form in (opcode, words[2], base[1] if base else None) if form]
         takes = known.takes if known else ()
         dtype = takes[0][0] if len({kind for kind, _ in takes}) == 1 else None
