@@ -257,7 +257,7 @@ def test_modules_in_the_file_tell_what_their_ops_are() -> None:
 
 
 
-# --- calls that name the op they launch (ROCm's collector, JAX 0.8) -----------------------------------------------------
+# --- calls that name the op they launch (ROCm's collector, JAX 0.8) ---------------------------------------------------
 
 
 def _on_amd(call: str, *others: Ev, correlated: bool = True, thread: tuple[Ev, ...] | None = None) -> Trace:

@@ -26,7 +26,7 @@ class Change:
     charge_ns: I64 | None = None
     """What each op takes longer, because of work that replaces what goes; None for nothing."""
     called: Bools | None = None
-    """Which ops (as in ``Graph.ops``) begin without waiting for the Python function that the program called before them;
+    """Which ops (as in ``Graph.ops``) no longer wait for the Python function that their program called before them;
     None for no op."""
     floor_ns: int = 0
     """A step takes no less: what now runs beside the rest still has to run."""

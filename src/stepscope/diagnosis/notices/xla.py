@@ -38,17 +38,17 @@ def no_scopes(facts: Facts) -> Notice | None:
 
 
 def recompiled(facts: Facts) -> Notice | None:
-    """A module that ran before was compiled once more: mostly because a shape changed."""
-    again = [found for found in (facts.xla.compilations if facts.xla else ()) if found.again]
+    """A module that ran before was compiled once more because a shape changed; a new function of an old one's name and
+    shapes is compiled too, and is another one."""
+    again = [found for found in (facts.xla.compilations if facts.xla else ()) if found.again and found.changed]
     if not again:
         return None
     first = again[0]
     step = None if first.step is None else facts.markers.numbers[first.step]
     where = "" if first.step is None else f" in step {first.step if step is None else step}"
-    why = f" because its inputs changed ({first.changed})" if first.changed else ""
     return Notice(
         "recompiled",
-        f"`{first.module}` was compiled again{where}{why}: {format_ns(first.ns)}. Pad or bucket inputs to a few fixed "
-        "shapes, and run one step of each before the profile begins.",
+        f"`{first.module}` was compiled again{where} because its inputs changed ({first.changed}): "
+        f"{format_ns(first.ns)}. Pad or bucket inputs to a few fixed shapes, and run one step of each before the profile begins.",
         len(again),
     )

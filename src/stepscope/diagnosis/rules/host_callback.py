@@ -56,7 +56,8 @@ def _told(facts: Facts, called: HostCallback) -> str:
     often = format_mean(called.slices.size / len(facts.used))
     named = ", ".join(f"`{where.function}`" for where in called.functions[:2])
     time = format_ns(facts.per_step(called.ns))
-    return f"`{called.op}` {time} ({often} {'call' if often == '1' else 'calls'} per step{f', of {named}' if named else ''})"
+    calls = f"{often} {'call' if often == '1' else 'calls'} per step"
+    return f"`{called.op}` {time} ({calls}{f', of {named}' if named else ''})"
 
 
 def _places(facts: Facts, called: tuple[HostCallback, ...]) -> tuple[Where, ...]:

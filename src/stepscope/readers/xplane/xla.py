@@ -124,7 +124,8 @@ class XlaOps:
         used = used_codes(view.name[rows], len(view.names))
         is_call = np.zeros(len(view.names), np.bool_)
         is_call[used] = [classify_call(view.names[code]).role is not CallRole.OTHER for code in used.tolist()]
-        return rows[~is_call[view.name[rows]] & (view.space.stats.integers("correlation_id", rows) == NULL)]
+        is_op = ~is_call[view.name[rows]] & (view.space.stats.integers("correlation_id", rows) == NULL)
+        return np.asarray(rows[is_op], np.intp)
 
     @cached_property
     def columns(self) -> XlaColumns:
