@@ -263,7 +263,7 @@ def _unpacked_blobs(data: npt.NDArray[np.uint8], declared: _Table) -> tuple[byte
     except KeyError as error:
         raise SavedError(f"is damaged: its programs cannot be read; {_AGAIN}") from error
     ends = np.cumsum(lengths)
-    if lengths.size and (int(lengths.min()) < 0 or int(lengths.max()) > blob.size) or int(lengths.sum()) != blob.size:
+    if (lengths.size and (int(lengths.min()) < 0 or int(lengths.max()) > blob.size)) or int(lengths.sum()) != blob.size:
         raise SavedError(f"is damaged: the lengths of its programs do not add up; {_AGAIN}")
     return tuple(blob[begin:end].tobytes() for begin, end in pairwise([0, *ends.tolist()]))
 

@@ -49,6 +49,7 @@ def recompiled(facts: Facts) -> Notice | None:
     return Notice(
         "recompiled",
         f"`{first.module}` was compiled again{where} because its inputs changed ({first.changed}): "
-        f"{format_ns(first.ns)}. Pad or bucket inputs to a few fixed shapes, and run one step of each before the profile begins.",
+        f"{format_ns(first.ns)}. Pad or bucket inputs to a few fixed shapes, and run one step of each "
+        "before the profile begins.",
         len(again),
     )
