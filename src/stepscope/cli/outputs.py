@@ -57,12 +57,12 @@ def check_target(out: str, source: str, force: bool) -> None:
 
 def write(trace: Trace, out: str, writer: Writer) -> None:
     """Write a trace, and say on stderr what was written and what was left out."""
-    from stepscope.writers.lacks import counted
-
+    # Asked first: what is written may take the place of what was recorded.
+    missing = writer.left_out(trace)
     writer.write(trace, Path(out))
     size = sum(_sizes(Path(out)))
     say(f"wrote {out}: {writer.name}, {format_bytes(size)}, {format_count(len(trace.slices))} slices")
-    if missing := counted(trace, writer.lacks):
+    if missing:
         told = ", ".join(f"{what} ({format_count(number)})" for number, what in missing)
         say(f"not in it, for which this format has no place: {told}")
 

@@ -27,18 +27,39 @@ def arguments_of(trace: Trace, offsets: Sequence[int]) -> list[dict[str, Any]]:
 
     Raises InputError where the file is gone, is no longer the same, or says no more than the tables hold.
     """
+    source = _source_of(trace)
+    reader = registry.recognise(source)
+    if reader.arguments is None:
+        raise InputError(f"{source.path}: says no more about an event than the tables hold; read those")
+    known = [offset for offset in offsets if offset != NULL]
+    found = dict(zip(known, reader.arguments(source, known), strict=True))
+    return [found.get(offset, {}) for offset in offsets]
+
+
+def unchanged(trace: Trace) -> Source | None:
+    """The file a trace was recorded in, if it is still there and the same."""
+    try:
+        return _source_of(trace)
+    except InputError:
+        return None
+
+
+def beyond(trace: Trace, header: bool) -> list[tuple[int, str]]:
+    """How much the recorded file holds of what no table (and with ``header`` not the header) does, in words; nothing
+    where the file is gone."""
+    source = unchanged(trace)
+    told = None if source is None else registry.recognise(source).beyond
+    return [] if source is None or told is None else told(source, header)
+
+
+def _source_of(trace: Trace) -> Source:
     recorded = trace.info.source
     if recorded is None:
         raise InputError("this trace does not say which file it was recorded in; open that file")
     source = find(recorded.path).sources[0]
     if _state(source) != recorded:
         raise InputError(f"{recorded.path}: has changed since it was read; open it again for what it says now")
-    reader = registry.recognise(source)
-    if reader.arguments is None:
-        raise InputError(f"{recorded.path}: says no more about an event than the tables hold; read those")
-    known = [offset for offset in offsets if offset != NULL]
-    found = dict(zip(known, reader.arguments(source, known), strict=True))
-    return [found.get(offset, {}) for offset in offsets]
+    return source
 
 
 def _state(source: Source) -> SourceFile:

@@ -34,6 +34,10 @@ class Reader:
     kernel: tuple[str, str] | None = None
     """The folder here and the name of the loop that takes longest to compile; None where there is none."""
 
+    beyond: Callable[[Source, bool], list[tuple[int, str]]] | None = None
+    """How much a file holds of what no table does, in words, where that is known of the format; with the second
+    argument, of what ``Info.header`` does not hold either."""
+
     def must_compile(self) -> bool:
         """Whether reading a large file compiles loops first, which takes some seconds."""
         folder = Path(__file__).parent
@@ -64,6 +68,7 @@ READERS: tuple[Reader, ...] = (
         xplane.read,
         xplane.arguments,
         ("xplane", "wire.decode"),
+        xplane.beyond_tables,
     ),
     Reader(
         "Chrome trace JSON",

@@ -15,7 +15,8 @@ import numpy as np
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.check import LONGEST_NS, steps_fault
-from stepscope.trace.trace import Device, InferredSteps, Info, Trace
+from stepscope.trace.select import CUT
+from stepscope.trace.trace import Device, InferredSteps, Info, Loss, Trace
 
 _Signed = Annotated[int, msgspec.Meta(gt=t.NULL, le=(1 << 63) - 1)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
@@ -91,6 +92,37 @@ class OwnSpace(OwnRun, omit_defaults=True, kw_only=True):
             devices=tuple(Device(**msgspec.structs.asdict(device)) for device in self.devices),
             steps=self.steps_from(origin),
         )
+
+
+class OwnPart(msgspec.Struct):
+    """What is known of a recorded file out of which events were cut."""
+
+    run: OwnSpace
+    """As it was known of the whole; steps from the start of the first slice that is left."""
+    cuts: list[tuple[_Count, str]]
+    """How many slices were cut out, and the words of it."""
+
+    def told(self) -> list[Loss]:
+        """That something was cut out, as it is on record."""
+        return [Loss(CUT, count, text) for count, text in self.cuts]
+
+
+def space_of(trace: Trace) -> OwnSpace:
+    """What XPlane has no words for, of a trace."""
+    info = trace.info
+    return OwnSpace(
+        framework=info.framework,
+        framework_oldest=info.framework_oldest,
+        framework_newest=info.framework_newest,
+        programs=programs_of(trace),
+        steps=info.steps,
+        resolution_ns=info.resolution_ns,
+        rank=info.rank,
+        world_size=info.world_size,
+        process_groups=[dict(group) for group in info.process_groups],
+        options=dict(info.options),
+        devices=[OwnDevice(**dataclasses.asdict(device)) for device in info.devices],
+    )
 
 
 def programs_of(trace: Trace) -> list[tuple[int | None, str, str | None]]:

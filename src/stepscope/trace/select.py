@@ -19,6 +19,10 @@ from stepscope.units import format_ns
 _ALWAYS_KEPT = (t.Kind.STEP, t.Kind.ANNOTATION, t.Kind.DEVICE_ANNOTATION)
 
 
+CUT = "sliced"
+"""Code of the record that slices were cut out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """What of a trace to keep."""
@@ -90,7 +94,7 @@ def select(trace: Trace, *parts: Part) -> Trace:
     used = _used_texts(tables, len(trace.strings))
     made: dict[str, Any] = {name: _frozen(table, _renumbering(used)) for name, table in tables.items()}
     cut = int(keep.size - keep.sum())
-    loss = Loss("sliced", cut, f"slices were cut out of this profile, which keeps only {_words(parts)}")
+    loss = Loss(CUT, cut, f"slices were cut out of this profile, which keeps only {_words(parts)}")
     part = Trace(
         info=trace.info,
         completeness=dataclasses.replace(trace.completeness, losses=(*trace.completeness.losses, loss)),
@@ -100,6 +104,11 @@ def select(trace: Trace, *parts: Part) -> Trace:
     )
     check(part)
     return part
+
+
+def cuts_of(trace: Trace) -> list[Loss]:
+    """What was cut out of what was recorded."""
+    return [loss for loss in trace.completeness.losses if loss.code == CUT]
 
 
 def _renumbering(keep: t.Bools) -> t.I32:

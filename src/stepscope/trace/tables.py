@@ -322,13 +322,14 @@ class Memory(Table):
     region: I32 = column("What the op asked for it as (output, temp, persist).", text=True, nullable=True)
     dtype: I32 = column("Type of the tensor's elements.", text=True, nullable=True)
     shape: I32 = column("Shape of the tensor.", text=True, nullable=True)
+    offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
 
     @staticmethod
     def untold(rows: int) -> dict[str, Any]:
-        """The columns of allocators that say no more than how much."""
+        """The columns of allocators that say no more than how much, in files in which no event stands for it."""
         sizes, texts = np.full(rows, NULL, np.int64), np.full(rows, -1, np.int32)
         fragmentation = np.full(rows, np.nan)
-        told = {"limit": sizes, "available": sizes, "fragmentation": fragmentation}
+        told = {"limit": sizes, "available": sizes, "offset": sizes, "fragmentation": fragmentation}
         return told | dict.fromkeys(("op", "region", "dtype", "shape"), texts)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from stepscope.readers import recorded
 from stepscope.trace.trace import Trace
 from stepscope.writers import chrome, parquet, saved, timeline, xplane
-from stepscope.writers.lacks import Lack
+from stepscope.writers.lacks import Lack, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,23 @@ class Writer:
 
     lacks: tuple[Lack, ...] = ()
     """What the format does not hold, or not as it was."""
+    header: bool = False
+    """Whether the format holds ``Info.header``."""
+    carries: Callable[[Trace], tuple[Lack, ...] | None] = field(default=lambda trace: None)
+    """What is left out of a trace whose recorded file itself is carried; None where it is not, and laid out anew."""
+
+    def left_out(self, trace: Trace) -> list[tuple[int, str]]:
+        """What is not written of a trace: number and words."""
+        of_carried = self.carries(trace)
+        if of_carried is not None:
+            return counted(trace, of_carried)
+        return counted(trace, self.lacks) + recorded.beyond(trace, self.header)
 
 
 WRITERS: tuple[Writer, ...] = (
-    Writer("stepscope", (".stepscope",), "stepscope itself, at once", saved.write),
+    Writer("stepscope", (".stepscope",), "stepscope itself, at once", saved.write, header=True),
     Writer("xplane", (".xplane.pb",), "XProf and TensorBoard, from <logdir>/plugins/profile/<run>/", xplane.write,
-           xplane.LACKS),
+           xplane.LACKS, carries=xplane.carries),
     Writer("timeline", (".timeline.json",), "chrome://tracing and Perfetto, as TensorFlow's Timeline", timeline.write,
            timeline.LACKS),
     Writer("chrome", (".json", ".json.gz"), "Perfetto, chrome://tracing, tools for PyTorch's profiles", chrome.write,

@@ -4,7 +4,8 @@ Read without generated protocol-buffer code: ``wire`` decodes, ``space`` holds t
 trace, with a file for each concern beside it.
 """
 
+from stepscope.readers.xplane.beyond import beyond_tables
 from stepscope.readers.xplane.read import arguments, read
 from stepscope.readers.xplane.recognise import recognise
 
-__all__ = ["arguments", "read", "recognise"]
+__all__ = ["arguments", "beyond_tables", "read", "recognise"]

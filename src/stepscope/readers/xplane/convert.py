@@ -21,6 +21,7 @@ from stepscope.readers.xplane.modules import Key, Modules
 from stepscope.readers.xplane.own import (
     restated_launches,
     restated_marks,
+    restated_part,
     restated_run,
     restated_tables,
     with_restated_columns,
@@ -75,6 +76,7 @@ class _Conversion:
         self.headers = plane_headers(space)
         self.own = restated_run(self.headers)
         self.programs: list[Key] = []
+        self.part = restated_part(self.headers)
         timed = self.fate.slices if rows.size else self.fate.held
         self.origin = int(self.times.start.min(where=timed, initial=_LAST)) if timed.any() else 0
 
@@ -102,14 +104,17 @@ class _Conversion:
             origin_epoch_ns=None if session is None else session + self.origin,
             devices=self.devices.described(seen, self.headers),
         )
-        info = info if self.own is None else self.own.restored(info, self.origin)
+        if self.own is not None:
+            info = self.own.restored(info, self.origin)
+        elif self.part is not None:
+            info = self.part.run.restored(info, 0)
         tables = ("slices", "memory", "counters", "instants", "metadata")
         counts = {name: int(getattr(fate, name).sum()) for name in tables}
         self._slices()
         completeness = Completeness(
             len(view.events) + self.space.cut_events,
             {name: count for name, count in counts.items() if count},
-            (*losses, *self.space.losses, *fate.losses, *warnings(self.space)),
+            (*losses, *self.space.losses, *fate.losses, *warnings(self.space), *(self.part.told() if self.part else ())),
         )
         return info, completeness
 

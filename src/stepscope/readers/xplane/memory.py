@@ -54,6 +54,7 @@ def memory_events(view: View, rows: t.Rows, time_ns: t.I64, track: t.I32) -> t.M
         region=_texts(view, "region_type", rows),
         dtype=_dtypes(view, rows),
         shape=_texts(view, "shape", rows),
+        offset=view.events.offset[rows],
     )
 
 

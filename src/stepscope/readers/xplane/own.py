@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
-from stepscope.readers.restated import OwnSpace
-from stepscope.readers.xplane.stats import LAUNCH, MARKER, NUMBER, OWN_COLUMNS, RUN
+from stepscope.readers.restated import OwnPart, OwnSpace
+from stepscope.readers.xplane.stats import LAUNCH, MARKER, NUMBER, OWN_COLUMNS, PART, RUN
 from stepscope.readers.xplane.view import View
 from stepscope.trace import tables as t
+
+Stated = TypeVar("Stated")
 
 _MARKERS = {source.name.lower(): source for source in t.MarkerSource}
 _BASES = len(t.LaunchBasis)
@@ -22,8 +24,18 @@ _BASES = len(t.LaunchBasis)
 def restated_run(headers: Sequence[dict[str, Any]]) -> OwnSpace | None:
     """What the file says of its run, taken out of the statistics of its planes; None where it says nothing sound."""
     texts = [stats.pop(RUN) for stats in headers if RUN in stats]
+    return _decoded(texts, OwnSpace)
+
+
+def restated_part(headers: Sequence[dict[str, Any]]) -> OwnPart | None:
+    """What the file says it is a part of, likewise; of a part of a part, the last one."""
+    texts = [stats.pop(PART) for stats in headers if PART in stats]
+    return _decoded(texts[-1:], OwnPart)
+
+
+def _decoded(texts: list[Any], kind: type[Stated]) -> Stated | None:
     try:
-        return msgspec.json.decode(texts[0], type=OwnSpace) if texts else None
+        return msgspec.json.decode(texts[0], type=kind) if texts else None
     except (msgspec.DecodeError, RecursionError, TypeError):
         return None
 

@@ -20,9 +20,12 @@ KIND, CATEGORY, DERIVED = "stepscope_kind", "category", "derived"
 """What stepscope's own files (``writers/xplane``) say in the metadata of events: the kind of slice and its category as
 they were; the last is the kind of what stands there only for XProf to see."""
 
-RUN, LAUNCH, MARKER, NUMBER = "stepscope_run", "stepscope_launch", "stepscope_marker", "stepscope_step"
-"""What is known of the run as JSON (a plane's); the number a call shares with what it launched; what says that a slice
-is a step, beside its name, and the step's number."""
+RUN, PART = "stepscope_run", "stepscope_part"
+"""Planes': what is known of the run as JSON; of a recorded file out of which events were cut, what is left."""
+
+LAUNCH, MARKER, NUMBER = "stepscope_launch", "stepscope_marker", "stepscope_step"
+"""The number a call shares with what it launched; what says that a slice is a step, beside its name, and the step's
+number."""
 
 OWN_COLUMNS = {
     "host_ops": {

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -15,19 +13,18 @@ from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.once import one_time_work
 from stepscope.analysis.steps import device_rows, find_markers
 from stepscope.errors import OutputError
-from stepscope.readers.restated import OwnDevice, OwnSpace, programs_of
+from stepscope.readers.restated import space_of
 from stepscope.readers.xplane.stats import DERIVED, KIND, RUN
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Device, Trace
 from stepscope.wire import field
-from stepscope.writers.replacing import replacing
 from stepscope.writers.xplane.facts import Fact, facts_of, host_steps, producer_types
 from stepscope.writers.xplane.names import EventNames
 from stepscope.writers.xplane.plane import Plane, Value
 from stepscope.writers.xplane.wire import REFERENCE, SIGNED, StatColumn, encode_events, number_field
 
 HOST, _GPU = "/host:CPU", "/device:GPU:"
-_WARNINGS, _HOSTNAMES = 3, 4
+_HOSTNAMES = 4
 _LONGEST_NS = (1 << 62) // 1000
 """Times from the first slice must fit in 64 bits as picoseconds, with room for sums."""
 
@@ -59,24 +56,20 @@ _VENDORS = (
 )
 
 
-def write(trace: Trace, path: Path) -> None:
-    """Write the trace as an ``XSpace``.
+def pieces(trace: Trace) -> Iterator[bytes | memoryview]:
+    """The bytes of the trace as an ``XSpace``.
 
-    Raises OSError where the disk does, OutputError where there is nothing to write or times do not fit the format.
+    Raises OutputError where there is nothing to write or times do not fit the format.
     """
     slices = trace.slices
     if not len(slices):
         raise OutputError("the trace has no slices, and XPlane holds little else")
     if int((slices.start_ns + slices.dur_ns).max()) - int(slices.start_ns.min()) >= _LONGEST_NS:
         raise OutputError("the trace is longer than 53 days, which XPlane's picoseconds cannot hold")
-    with replacing(path) as part, part.open("wb") as file:
-        for plane in _Layout(trace).planes():
-            file.writelines(plane.parts())
-        for loss in trace.completeness.losses:
-            if loss.damaged or loss.lost_events or loss.lost_bytes:
-                file.write(field(_WARNINGS, f"{loss.count} {loss.text}"))
-        if trace.info.host:
-            file.write(field(_HOSTNAMES, trace.info.host))
+    for plane in _Layout(trace).planes():
+        yield from plane.parts()
+    if trace.info.host:
+        yield field(_HOSTNAMES, trace.info.host)
 
 
 class _Layout:
@@ -118,7 +111,7 @@ class _Layout:
             last = int((self.trace.slices.start_ns + self.trace.slices.dur_ns).max())
             environment.describe({"profile_start_time": origin, "profile_stop_time": origin + last})
         # Not msgspec's own JSON: profiles hold lone surrogates.
-        environment.describe({RUN: json.dumps(msgspec.to_builtins(_run(self.trace)))})
+        environment.describe({RUN: json.dumps(msgspec.to_builtins(space_of(self.trace)))})
         yield environment
 
     def _plane_of(self, track: int) -> str:
@@ -230,23 +223,6 @@ def _plane_name(device: Device) -> str:
     if kind == "CPU":
         return HOST
     return f"/device:{kind if kind in ('GPU', 'TPU') else f'CUSTOM:{kind}'}:{device.id}"
-
-
-def _run(trace: Trace) -> OwnSpace:
-    info = trace.info
-    return OwnSpace(
-        framework=info.framework,
-        framework_oldest=info.framework_oldest,
-        framework_newest=info.framework_newest,
-        programs=programs_of(trace),
-        steps=trace.info.steps,
-        resolution_ns=info.resolution_ns,
-        rank=info.rank,
-        world_size=info.world_size,
-        process_groups=[dict(group) for group in info.process_groups],
-        options=dict(info.options),
-        devices=[OwnDevice(**dataclasses.asdict(device)) for device in info.devices],
-    )
 
 
 def _device_stats(device: Device) -> dict[str, Value]:
