@@ -52,6 +52,11 @@ def counted(trace: Trace, lacks: Sequence[Lack]) -> list[tuple[int, str]]:
     return [(number, what) for number, what in found if number]
 
 
+def programs() -> Lack:
+    """What XLA says of programs."""
+    return Lack("programs compiled by XLA, with their graphs", ("hlo",), lambda trace: sum(map(bool, trace.hlo)))
+
+
 def parts_of_microseconds(trace: Trace) -> int:
     """Slices whose start or end is no whole microsecond of Unix time."""
     start = trace.slices.start_ns + (trace.info.origin_epoch_ns or 0)

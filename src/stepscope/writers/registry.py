@@ -9,7 +9,7 @@ from pathlib import Path
 from stepscope.readers import recorded
 from stepscope.trace.trace import Trace
 from stepscope.writers import chrome, parquet, saved, timeline, xplane
-from stepscope.writers.lacks import Lack, counted
+from stepscope.writers.lacks import Lack, counted, programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,5 +48,6 @@ WRITERS: tuple[Writer, ...] = (
            timeline.LACKS),
     Writer("chrome", (".json", ".json.gz"), "Perfetto, chrome://tracing, tools for PyTorch's profiles", chrome.write,
            chrome.LACKS),
-    Writer("parquet", ("", ".parquet"), "polars, pandas, DuckDB, Spark: a folder with a file per table", parquet.write),
+    Writer("parquet", ("", ".parquet"), "polars, pandas, DuckDB, Spark: a folder with a file per table", parquet.write,
+           (programs(),)),
 )

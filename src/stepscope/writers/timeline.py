@@ -23,7 +23,7 @@ from stepscope.readers.tf_relations import timeline_lanes
 from stepscope.readers.timeline import ALLOCATORS, COMPUTE, TENSORS, UNKNOWN
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
-from stepscope.writers.lacks import Lack, column, notices, parts_of_microseconds, spelled, whole
+from stepscope.writers.lacks import Lack, column, notices, parts_of_microseconds, programs, spelled, whole
 from stepscope.writers.replacing import replacing
 
 Event = dict[str, Any]
@@ -41,6 +41,7 @@ LACKS = (
     whole("instants", "events without a duration"),
     whole("step_marks", "marks of steps"),
     whole("xla_ops", "facts about ops of XLA"),
+    programs(),
     whole("programs", "programs compiled by XLA"),
     whole("iterators", "settings of tf.data's iterators"),
     Lack("arrows other than dataflow", ("flows",), lambda trace: int((trace.flows.kind != t.FlowKind.DATAFLOW).sum())),

@@ -13,8 +13,7 @@ from stepscope.readers.xplane.space import Names, metadata_of
 from stepscope.readers.xplane.stats import KEYS
 from stepscope.trace.tables import I64, NULL, U8
 
-_PROGRAM = "Hlo Proto"
-_UNREAD = {_PROGRAM, "device_id", "model_flops"}
+_UNREAD = {"device_id", "model_flops"}
 """Statistics that tell what a table needs, and are in none."""
 _HELD = {*KEYS} - _UNREAD
 
@@ -33,10 +32,8 @@ def beyond_tables(source: Source, header: bool) -> list[tuple[int, str]]:
     ):
         found += _counted(data, messages, field, plane, keys)
     of_planes = Counter[str]() if header else _counted(data, planes, 6, np.arange(len(planes)), keys)
-    programs = found.pop(_PROGRAM, 0)
     lost = {name: count for name, count in found.items() if name not in _HELD}
     told = [
-        (programs, "programs compiled by XLA, with their graphs and costs"),
         (sum(lost.values()), f"statistics of events: {', '.join(sorted(lost))}"),
         (sum(of_planes.values()), f"statistics of planes: {', '.join(sorted(of_planes))}"),
     ]

@@ -111,10 +111,11 @@ class _Conversion:
         tables = ("slices", "memory", "counters", "instants", "metadata")
         counts = {name: int(getattr(fate, name).sum()) for name in tables}
         self._slices()
+        cuts = [] if self.part is None else self.part.told()
         completeness = Completeness(
             len(view.events) + self.space.cut_events,
             {name: count for name, count in counts.items() if count},
-            (*losses, *self.space.losses, *fate.losses, *warnings(self.space), *(self.part.told() if self.part else ())),
+            (*losses, *self.space.losses, *fate.losses, *warnings(self.space), *cuts),
         )
         return info, completeness
 

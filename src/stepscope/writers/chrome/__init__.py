@@ -3,7 +3,7 @@
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Trace
 from stepscope.writers.chrome.file import write
-from stepscope.writers.lacks import Lack, notices, spelled, whole
+from stepscope.writers.lacks import Lack, notices, programs, spelled, whole
 
 _OF_BLOCKS = ("limit", "available", "fragmentation", "op", "region", "dtype", "shape")
 
@@ -20,6 +20,7 @@ LACKS = (
         tuple(f"memory.{column}" for column in _OF_BLOCKS),
         _told_of_blocks,
     ),
+    programs(),
     whole("iterators", "settings of tf.data's iterators"),
     Lack("notices about what was lost or cut out", ("losses",), notices),
     spelled("slices without a category, or of one that Kineto does not have, get Kineto's", "slices.category"),

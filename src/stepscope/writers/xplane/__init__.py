@@ -1,7 +1,8 @@
 """XPlane (``.xplane.pb``), the format of XProf and of TensorBoard's profiler.
 
-What was recorded as XPlane is carried as it was recorded (``carried.py``). Of other profiles every slice is written: those of host threads to ``/host:CPU``, those of devices to a plane per device, with what the
-tables say of them as statistics. Overlapping slices are legal in XPlane. What has no place in it is in ``LACKS``.
+What was recorded as XPlane is carried as it was recorded (``carried.py``). Of other profiles every slice is written:
+those of host threads to ``/host:CPU``, those of devices to a plane per device, with what the tables say of them as
+statistics. Overlapping slices are legal in XPlane. What has no place in it is in ``LACKS``.
 """
 
 from __future__ import annotations

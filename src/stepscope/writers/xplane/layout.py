@@ -106,6 +106,8 @@ class _Layout:
                 if name == f"{_GPU}{activity.device}":
                     self._add_windows(plane, activity)
             yield plane
+        if self.trace.hlo:
+            yield _programs(self.trace)
         environment = Plane("Task Environment")
         if (origin := self.trace.info.origin_epoch_ns) is not None:
             last = int((self.trace.slices.start_ns + self.trace.slices.dur_ns).max())
@@ -216,6 +218,17 @@ class _Layout:
         code = int(self.trace.tracks.thread[track])
         text = self.trace.strings[code] if code >= 0 else ""
         return int(text) if _THREAD_NUMBER.fullmatch(text) else track + 1
+
+
+def _programs(trace: Trace) -> Plane:
+    """The compiled programs, where XProf looks for them."""
+    plane = Plane("/host:metadata")
+    rows = trace.table("programs").select("program", "module").rows()
+    for id, ((program, module), hlo) in enumerate(zip(rows, trace.hlo, strict=True), 1):
+        if hlo:
+            known = "" if program is None else f"({program % (1 << 64)})"
+            plane.name_events(id, f"{module}{known}", None, {"Hlo Proto": hlo})
+    return plane
 
 
 def _plane_name(device: Device) -> str:

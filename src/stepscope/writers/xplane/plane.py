@@ -8,9 +8,9 @@ import numpy as np
 
 from stepscope.trace.tables import I32, I64, U8
 from stepscope.wire import field, prefix
-from stepscope.writers.xplane.wire import TEXT, number_field
+from stepscope.writers.xplane.wire import DATA, TEXT, number_field
 
-Value = int | str
+Value = int | str | bytes
 _PLANES, _LINES, _EVENT_NAMES, _STAT_NAMES, _STATS = 1, 3, 4, 5, 6
 """The field of ``XSpace`` that holds planes, and fields of ``XPlane``."""
 
@@ -45,7 +45,7 @@ class Plane:
 
     def _encoded(self, stats: Mapping[str, Value]) -> Iterator[bytes]:
         for name, value in stats.items():
-            kind = TEXT if isinstance(value, str) else number_field(name)
+            kind = number_field(name) if isinstance(value, int) else TEXT if isinstance(value, str) else DATA
             yield field(1, self.stat(name)) + field(kind, value)
 
     def add_line(self, id: int, name: str, start_ns: int, events: U8) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from stepscope.compiled import inlined, kernel
 from stepscope.trace.tables import I64, U8
 
-UNSIGNED, SIGNED, TEXT, REFERENCE = 3, 4, 5, 7
+UNSIGNED, SIGNED, TEXT, DATA, REFERENCE = 3, 4, 5, 6, 7
 """Fields of ``XStat`` that hold its value; a reference is the id of the stat metadata whose name is the text."""
 
 _UNSIGNED_STATS = frozenset({"correlation_id", "memory_size", "profile_start_time", "profile_stop_time"})
