@@ -315,9 +315,7 @@ class Memory(Table):
     allocator: I32 = column("Allocator as the profile names it.", text=True, nullable=True)
     limit: I64 = column("Bytes that the allocator may give out at most.", unit="bytes", nullable=True)
     available: I64 = column("Bytes of these that it has left after the event.", unit="bytes", nullable=True)
-    fragmentation: F64 = column(
-        "Share of the free bytes it holds that lie outside of its largest free piece.", nullable=True
-    )
+    fragmentation: F64 = column("Share of its free bytes that lie outside of its largest free piece.", nullable=True)
     op: I32 = column("Op that asked for the block, where the allocator says so.", text=True, nullable=True)
     region: I32 = column("What the op asked for it as (output, temp, persist).", text=True, nullable=True)
     dtype: I32 = column("Type of the tensor's elements.", text=True, nullable=True)
