@@ -30,6 +30,7 @@ from stepscope.jobs import Job, read_job
 from stepscope.readers import recorded, registry
 from stepscope.readers.beside import of_version
 from stepscope.readers.find import MOST_PROFILES, find
+from stepscope.readers.lazy_metrics import with_metrics
 from stepscope.readers.source import Source
 from stepscope.readers.summaries import with_queue_fill
 from stepscope.report import document, frames
@@ -303,7 +304,8 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
         if progress and _must_compile(here, reader):
             progress("compile", 0, 0)
         trace = with_queue_fill(reader.read(here, reading), here.path)
-        trace = of_version(trace, manifest_of(source.path))
+        manifest = manifest_of(source.path)
+        trace = with_metrics(of_version(trace, manifest), manifest, source.path.name)
         return Profile(source, recorded.remembering(trace, here), progress)
 
 

@@ -44,6 +44,16 @@ def test_steps_are_found_and_recorded(tmp_path: Path, framework: str, name: str,
     assert names.str.contains(r"\.py\(\d+\)").any() == manifest["switches"]["stacks"]["on"]
 
 
+def test_what_pytorch_xla_counts_is_kept_with_the_profile(tmp_path: Path) -> None:
+    ran = script(tmp_path, "torch_xla", "torch_xla_loop.py")
+    (file,) = ran.manifest["files"]
+    assert (file["steps"], set(file["metrics"])) == (6, {"before", "after"})
+    table = stepscope.open(ran.profile()).trace.table("metrics")
+    (row,) = table.filter(name="MarkStep").to_dicts()
+    assert row["count_after"] - row["count_before"] == row["steps"] == 6
+    assert table.filter(name="CompileTime")["unit"].to_list() == ["ns"]
+
+
 def test_runs_of_a_session_are_traced_one_by_one(tmp_path: Path) -> None:
     ran = script(tmp_path, "tensorflow", "tf_session.py")
     files = ran.manifest["files"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,9 +13,11 @@ import pytest
 from stepscope import cli
 from stepscope.doctor.checks import frameworks
 from stepscope.trace.tables import Kind
+from stepscope.writers import saved
 from tests.analysis.test_xla import BUILD, EXECUTE, TRANSFER, compiling, lazy_loop
 from tests.guides.shown import Shown, shown, shown_trace, stepscope
 from tests.kit.kineto_writer import write_kineto
+from tests.kit.lazy_reports import AFTER, BEFORE, STEPS
 from tests.kit.planted import CASES
 from tests.kit.traces import real_trace
 from tests.kit.xla import HostRange, Job, Line, Op, build
@@ -219,9 +222,16 @@ def test_d18_reading_the_loss_in_every_step_is_told() -> None:
     assert "xm.add_step_closure" in finding["fix"]
 
 
-@pytest.mark.xfail(reason="the counters of met.metrics_report() are not recorded yet")
-def test_d19_the_counters_of_the_metrics_report_are_read() -> None:
-    pytest.fail("the counters of met.metrics_report() are not recorded")
+def test_d19_the_counters_of_the_metrics_report_are_read(tmp_path: Path) -> None:
+    saved.write(build(replace(lazy_loop(), framework=LAZY)), tmp_path / "job.stepscope")
+    entry = {"path": "job.stepscope", "steps": STEPS, "metrics": {"before": BEFORE, "after": AFTER}}
+    manifest = {"schema": "stepscope.capture/1", "framework": "torch_xla", "files": [entry]}
+    (tmp_path / "job.stepscope.json").write_text(json.dumps(manifest))
+    found = Shown(tmp_path)
+    assert "cannot compile them: aten::_linalg_solve_ex and 2 more" in " ".join(found.text().split())
+    assert "aten::nonzero 1 per step" in found.flat
+    assert "PyTorch/XLA counted the transfers to the device: 7 per step" in found.flat
+    assert re.search(r"Counters of PyTorch/XLA.* CompileTime +3 +0\.75 +1\.38 s", found.flat)
 
 
 @pytest.mark.real

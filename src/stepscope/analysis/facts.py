@@ -26,6 +26,7 @@ from stepscope.analysis.inputs import InputRanges, input_ranges
 from stepscope.analysis.kernels import KernelTable, kernel_table
 from stepscope.analysis.launches import LaunchDelay, launch_delay
 from stepscope.analysis.layers import Layers, layer_costs
+from stepscope.analysis.lazy_metrics import LazyMetrics, lazy_metrics
 from stepscope.analysis.memory import MemoryUse, memory_use
 from stepscope.analysis.once import Once, OneTimeWork, one_time_work
 from stepscope.analysis.ops import OpTable, Windows, op_table
@@ -302,6 +303,11 @@ class Facts:
     def memory(self) -> list[MemoryUse]:
         """Each allocator's memory; none where it was not recorded."""
         return memory_use(self.trace, self.markers, self.used, self.locator)
+
+    @cached_property
+    def lazy_metrics(self) -> LazyMetrics | None:
+        """What PyTorch/XLA counted in the recorded window; None where that was not recorded."""
+        return lazy_metrics(self.trace)
 
     @cached_property
     def allocator_calls(self) -> AllocatorCalls | None:

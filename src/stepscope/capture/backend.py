@@ -66,6 +66,10 @@ class Backend(ABC):
         """The framework's version."""
         return ""
 
+    def facts(self) -> dict[str, Any]:
+        """What else is known of the window, for the manifest."""
+        return {}
+
     def switches(self) -> dict[str, dict[str, Any]]:
         """What could have enriched the profile: name -> {"on": whether it was, "adds": what it adds}."""
         return {}

@@ -14,6 +14,8 @@ from .place import file_stem, host, rank_and_world
 
 SCHEMA = "stepscope.capture/1"
 ENDING = ".stepscope.json"
+_WITH_METRICS = 64
+"""Of many windows the last so many keep what was counted in them: the file is written anew with each."""
 
 
 class Manifest:
@@ -38,6 +40,8 @@ class Manifest:
         self.files += [
             {"path": os.path.relpath(path, self.folder), "bytes": os.path.getsize(path), **facts} for path in paths
         ]
+        for file in self.files[:-_WITH_METRICS]:
+            file.pop("metrics", None)
 
     def keep(self, limit: int) -> None:
         """Remove the oldest files while all have more than ``limit`` bytes; the newest stays."""

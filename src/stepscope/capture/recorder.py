@@ -326,7 +326,9 @@ class Recorder:
 
     def _export(self) -> None:
         try:
-            self.manifest.wrote(self._running.export(self.options.out), first_step=self._window.first)
+            paths, window = self._running.export(self.options.out), self._window
+            facts = {"first_step": window.first, "steps": len(window.recorded), **self._running.facts()}
+            self.manifest.wrote(paths, **facts)
             if self.options.watch:
                 self.manifest.keep(self.options.watch_bytes)
         except Declined as reason:

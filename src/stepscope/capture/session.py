@@ -109,6 +109,8 @@ class profile:
         self.on_done: list[Callable[[], None]] = []
         """Called when the session is left: hooks are taken out."""
         self._index = 0
+        self._began = 0
+        """The step that recording began with."""
         self._until: float = 0
         """The step up to which nothing changes."""
         self._number = first
@@ -181,6 +183,8 @@ class profile:
         elif action is Action.RECORD:
             self._backend = self._backend or self._made()
             self._backend.begin(self._number)
+            if not self._recording:
+                self._began = self._index
             self._recording = True
 
     def _made(self) -> Any:
@@ -207,21 +211,21 @@ class profile:
             backend.discard()
         else:
             backend.stop()
-            before = self._exporting
-            self._exporting = threading.Thread(target=self._export, args=(backend, before), name="stepscope-export")
+            given = backend, self._exporting, self._index - self._began
+            self._exporting = threading.Thread(target=self._export, args=given, name="stepscope-export")
             try:
                 self._exporting.start()
             except RuntimeError:  # The interpreter ends, and starts no threads.
                 self._exporting = None
-                self._export(backend, before)
+                self._export(*given)
 
-    def _export(self, backend: Any, before: threading.Thread | None) -> None:
+    def _export(self, backend: Any, before: threading.Thread | None, steps: int) -> None:
         if before is not None:
             before.join()
         try:
             paths = backend.export(self._options.out)
             self.files += paths
-            self._manifest.wrote(paths)
+            self._manifest.wrote(paths, steps=steps, **backend.facts())
             self._write(framework=backend.framework, framework_version=backend.version())
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
             self._manifest.failed("writing the profile", error)

@@ -17,6 +17,7 @@ from typing import Any
 
 from .backend import Backend, Declined, collected, quietly_closed
 from .options import PROFILER_WARM_UP, Options
+from .xla_metrics import metrics_report
 
 
 class XPlaneBackend(Backend):
@@ -166,6 +167,24 @@ class TorchXlaBackend(XPlaneBackend):
     """``torch_xla.debug.profiler``."""
 
     framework = "torch_xla"
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._metrics: dict[str, str] = {}
+
+    def begin(self, number: int | None) -> None:
+        """The same, with what has been counted so far."""
+        self._metrics["before"] = metrics_report()
+        super().begin(number)
+
+    def stop(self) -> None:
+        """The same, with what has been counted by now."""
+        super().stop()
+        self._metrics["after"] = metrics_report()
+
+    def facts(self) -> dict[str, Any]:
+        """PyTorch/XLA's own counters, as the window began and as it ended."""
+        return {"metrics": self._metrics} if self._metrics.get("after") else {}
 
     def start(self, folder: str) -> None:
         """Start."""

@@ -17,6 +17,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import functions_by_self_time, only_functions
 from stepscope.analysis.gaps import longest_gaps
 from stepscope.analysis.kernels import precision_of
+from stepscope.analysis.lazy_metrics import LazyMetrics
 from stepscope.analysis.overlap import Overlap, overlaps
 from stepscope.analysis.serving import serving
 from stepscope.analysis.where import Where
@@ -220,6 +221,8 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         made["input"] = input_pipeline.entry(facts, facts.input_stages)
     if facts.xla is not None:
         made["xla"] = _xla(facts, facts.xla)
+    if facts.lazy_metrics is not None:
+        made["lazy_metrics"] = _lazy_metrics(facts.lazy_metrics)
     if facts.placement is not None:
         made["placement"] = dataclasses.asdict(facts.placement)
     return made
@@ -350,6 +353,11 @@ def _xla(facts: Facts, xla: XlaFacts) -> dict[str, Any]:
             for found in xla.compilations
         ],
     }
+
+
+def _lazy_metrics(found: LazyMetrics) -> dict[str, Any]:
+    counted = [dataclasses.asdict(one) | {"tells": found.tells(one)} for one in found.counted]
+    return {"steps": found.steps, "counted": counted}
 
 
 def _precision(facts: Facts) -> dict[str, Any]:

@@ -47,6 +47,7 @@ def sections(document: Document) -> list[Section]:
         wait_sections.launch_delay(analyses.get("launch_delay", [])),
         _precision(analyses.get("precision"), analyses.get("placement")),
         *xla_sections.xla(analyses.get("xla"), phrases.step_names(document)),
+        xla_sections.counters(analyses.get("lazy_metrics")),
         *efficiency_sections.kernels(analyses.get("kernels", [])),
         *efficiency_sections.roofline(analyses.get("roofline")),
         efficiency_sections.mfu(analyses.get("mfu", [])),

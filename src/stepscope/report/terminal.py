@@ -87,7 +87,7 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
     if untold:
         yield _heading("Could not be told from this profile")
         for finding in untold:
-            yield _coded("?", f"{finding['title']}: {finding['not_determined']}", finding["id"])
+            yield _untold(finding)
     notices = document["profile"]["notices"]
     if notices:
         yield _heading("Notices")
@@ -252,6 +252,13 @@ def _hanging(name: str, body: RenderableType) -> RenderableType:
     grid.add_column(overflow="fold")
     grid.add_row(Text(name, style="dim"), body)
     return grid
+
+
+def _untold(finding: dict[str, Any]) -> RenderableType:
+    """What could not be told, why it is thought of all the same, and what to do about it."""
+    head = _prose(f"{finding['title']}: {finding['not_determined']}")
+    head.append(f" ({visible(finding['id'])})", style="dim")
+    return _marked("?", Group(_Narrow(head), _paragraph(finding["why"]), _fix(finding["fix"], None)))
 
 
 def _coded(mark: str, text: str, code: str) -> RenderableType:

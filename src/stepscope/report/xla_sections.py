@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from stepscope.report import phrases
-from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, text
-from stepscope.units import format_count, format_ns, format_share
+from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, rate, text
+from stepscope.units import format_bytes, format_count, format_ns, format_share
 
 
 def xla(found: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Section]:
@@ -67,3 +67,30 @@ def _shapes(entry: dict[str, Any]) -> str:
         return str(entry["changed"])
     now = entry["parameters"] if entry["parameters"] is not None else "not recorded"
     return f"{now} (compiled again)" if entry["again"] else now
+
+
+def counters(found: dict[str, Any] | None) -> Section:
+    """What PyTorch/XLA counted of itself in the recorded window: what falls back, compiles or moves data first."""
+    columns = (name("name"), number("in the window"), number("per step"), number("together"))
+    if found is None:
+        return Section("Counters of PyTorch/XLA", columns, ())
+    counted = sorted(found["counted"], key=lambda one: (not one["tells"], one["name"].startswith("xla::")))
+    rows, note = cut(
+        (
+            (
+                one["name"],
+                format_count(one["count"]),
+                rate(None if found["steps"] is None else one["count"] / found["steps"]),
+                _sum(one["total"], one["unit"]),
+            )
+            for one in counted
+        ),
+        len(counted),
+    )
+    return Section("Counters of PyTorch/XLA", columns, rows, note)
+
+
+def _sum(total: float | None, unit: str | None) -> str:
+    if total is None or unit is None:
+        return ABSENT
+    return format_ns(round(total)) if unit == "ns" else format_bytes(round(total))

@@ -1,7 +1,8 @@
 """The declared tables of a trace: one class per table, one field per column.
 
 A table is a frozen dataclass of equally long numpy arrays. The field metadata is the declaration (type, unit,
-nullable, one sentence); ``docs/tables.md``, the polars frames and the self-check are all made from it.
+nullable, one sentence); ``docs/tables.md``, the polars frames and the self-check are all made from it
+(``columns.py``).
 
 Absent facts: int64 columns hold :data:`NULL`, int32 columns (ids and dictionary codes) hold ``-1`` and float columns
 hold NaN. ``frame()`` turns all three into real nulls; nothing is ever 0 because it was not recorded.
@@ -9,27 +10,33 @@ hold NaN. ``frame()`` turns all three into real nulls; nothing is ever 0 because
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import polars as pl
 
-NULL = int(np.iinfo(np.int64).min)
-"""The absent value of every int64 column."""
+from stepscope.trace.columns import (
+    F64,
+    I16,
+    I32,
+    I64,
+    NULL,
+    U8,
+    Bools,
+    Rows,
+    Table,
+    column,
+    dtype_of,
+    is_null,
+)
 
-I64 = npt.NDArray[np.int64]
-I32 = npt.NDArray[np.int32]
-I16 = npt.NDArray[np.int16]
-U8 = npt.NDArray[np.uint8]
-F64 = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.intp]
-"""Row numbers of a table."""
+__all__ = [
+    "DEVICE_BUSY_KINDS", "F64", "I16", "I32", "I64", "NULL", "TABLES", "U8", "Bools", "Counters", "DeviceOps",
+    "DeviceWaits", "Direction", "FlowKind", "Flows", "HostOps", "Instants", "Iterators", "Kind", "LaunchBasis",
+    "Launches", "MarkerSource", "Memory", "MemoryKind", "Metrics", "Nodes", "Placements", "Programs", "Rows", "Slices",
+    "StepMarks", "Table", "Tensors", "TrackKind", "Tracks", "XlaOps", "column", "dtype_of", "is_null",
+]  # fmt: skip
 
 
 class Kind(IntEnum):
@@ -124,84 +131,6 @@ class MarkerSource(IntEnum):
     """The Steps line of a TPU."""
     MODULES_LINE = 3
     """The XLA Modules line of a device, where its longest module repeats."""
-
-
-def column(
-    doc: str,
-    *,
-    unit: str = "",
-    nullable: bool = False,
-    labels: type[IntEnum] | None = None,
-    text: bool = False,
-    table: str = "",
-) -> Any:
-    """Declare a column: a sentence, its unit, and whether the value may be absent.
-
-    ``labels`` names the enumeration of a small-integer column, ``text`` marks a dictionary code into
-    ``Trace.strings``, and ``table`` names the table whose row ids the column holds.
-    """
-    return field(
-        metadata={"doc": doc, "unit": unit, "nullable": nullable, "labels": labels, "text": text, "table": table}
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Equally long, read-only columns."""
-
-    def __len__(self) -> int:
-        """The number of rows."""
-        return len(getattr(self, dataclasses.fields(self)[0].name))
-
-    @classmethod
-    def empty(cls) -> Any:
-        """A table of no rows."""
-        return cls(*(np.empty(0, dtype_of(f)) for f in dataclasses.fields(cls)))
-
-    def frame(self, strings: Sequence[str]) -> pl.DataFrame:
-        """The table as a polars frame: text resolved, labels in lower case, nulls real."""
-        return pl.DataFrame([_series(f, getattr(self, f.name), strings) for f in dataclasses.fields(self)])
-
-
-def dtype_of(declared: dataclasses.Field[Any]) -> np.dtype[Any]:
-    """The numpy type of a declared column."""
-    return np.dtype(_DTYPES[str(declared.type)])
-
-
-_DTYPES = {"I64": np.int64, "I32": np.int32, "I16": np.int16, "U8": np.uint8, "F64": np.float64}
-
-
-def is_null(values: npt.NDArray[Any]) -> Bools:
-    """Which values of a column are absent."""
-    if values.dtype == np.float64:
-        return np.asarray(np.isnan(values), np.bool_)
-    absent = NULL if values.dtype == np.int64 else -1
-    return np.asarray(values == absent, np.bool_)
-
-
-def _series(declared: dataclasses.Field[Any], values: npt.NDArray[Any], strings: Sequence[str]) -> pl.Series:
-    name, meta = declared.name, declared.metadata
-    if meta["labels"] is not None:
-        return _labelled(name, [member.name.lower() for member in meta["labels"]], values.astype(np.int64))
-    if meta["text"]:
-        # Only the strings this column uses become its dictionary.
-        used, dense = np.unique(values, return_inverse=True)
-        known = used[used >= 0]
-        return _labelled(name, [strings[code] for code in known.tolist()], dense - (used.size - known.size))
-    series = pl.Series(name, values)
-    absent = is_null(values) if meta["nullable"] else None
-    if absent is None or not absent.any():
-        return series
-    return pl.select(pl.when(pl.Series(~absent)).then(series).alias(name)).to_series()
-
-
-def _labelled(name: str, labels: list[str], codes: npt.NDArray[Any]) -> pl.Series:
-    """Codes as an Enum column, null where negative."""
-    dictionary = pl.Series(name, labels, dtype=pl.Enum(list(dict.fromkeys(labels))))
-    index = pl.Series(np.maximum(codes, 0).astype(np.uint32))
-    if (codes < 0).any():
-        index = pl.select(pl.when(pl.Series(codes >= 0)).then(index)).to_series()
-    return dictionary.gather(index) if labels else pl.Series(name, [None] * len(codes), dtype=dictionary.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,6 +358,29 @@ class Iterators(Table):
     autotune: I32 = column("Whether its number is chosen while it runs: true or false.", text=True, nullable=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Metrics(Table):
+    """What PyTorch/XLA counts of itself (``metrics_report()``), as the recorded window began and as it ended."""
+
+    name: I32 = column("Name as reported.", text=True)
+    count_before: I64 = column("How often it had happened by the beginning; 0 where it was not in the report yet.")
+    count_after: I64 = column("The same by the end.")
+    total_before: F64 = column("Sum of its samples by the beginning.", nullable=True)
+    total_after: F64 = column("The same by the end.", nullable=True)
+    unit: I32 = column("Unit of the sums: ns or bytes; none for other numbers.", text=True, nullable=True)
+    steps: I64 = column("Steps of the window.", nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Placements(Table):
+    """Where TensorFlow's log of device placement says that ops run."""
+
+    node: I32 = column("Name of the node; none of an op that ran eagerly.", text=True, nullable=True)
+    op: I32 = column("Type of the op.", text=True)
+    device: I32 = column("Device as logged.", text=True)
+    count: I64 = column("How often the log says so.")
+
+
 TABLES: dict[str, type[Table]] = {
     "tracks": Tracks,
     "slices": Slices,
@@ -446,4 +398,6 @@ TABLES: dict[str, type[Table]] = {
     "nodes": Nodes,
     "tensors": Tensors,
     "iterators": Iterators,
+    "metrics": Metrics,
+    "placements": Placements,
 }

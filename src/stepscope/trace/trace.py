@@ -158,6 +158,8 @@ class Trace:
     nodes: t.Nodes
     tensors: t.Tensors
     iterators: t.Iterators
+    metrics: t.Metrics
+    placements: t.Placements
     hlo: tuple[bytes, ...] = ()
     """Per row of ``programs`` the program as XLA describes it (``xla.HloProto``), empty where the profile holds none;
     no values at all where it holds none of any."""

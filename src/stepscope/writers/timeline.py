@@ -44,6 +44,8 @@ LACKS = (
     programs(),
     whole("programs", "programs compiled by XLA"),
     whole("iterators", "settings of tf.data's iterators"),
+    whole("metrics", "counters of PyTorch/XLA"),
+    whole("placements", "logged placements of ops"),
     Lack("arrows other than dataflow", ("flows",), lambda trace: int((trace.flows.kind != t.FlowKind.DATAFLOW).sum())),
     *(column("nodes", name, f"times when a node {when}")
       for name, when in (("scheduled_ns", "was ready"), ("op_start_ns", "began"), ("op_end_ns", "ended"))),

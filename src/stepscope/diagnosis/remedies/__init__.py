@@ -49,6 +49,7 @@ from stepscope.diagnosis.remedies.host import (
 )
 from stepscope.diagnosis.remedies.launching import (
     COMPILE_ALL,
+    FALLS_BACK,
     GIVING_OPS,
     GRAPH_CUT,
     LARGER_BATCH,
@@ -80,6 +81,7 @@ __all__ = [
     "COPY_PAGEABLE",
     "COPY_PINNED",
     "CORES",
+    "FALLS_BACK",
     "GARBAGE",
     "GIVING_OPS",
     "GRAPH_CUT",

@@ -236,10 +236,27 @@ Pass tensors, not Python numbers: each new number is traced anew.""",
             given=(Feature.SESSION,),
         ),
     ),
-    TORCH_XLA: """\
-Pad or bucket inputs to a few fixed shapes: every new graph is compiled. `PT_XLA_DEBUG_LEVEL=1` says which line cut the
-graph, `torch_xla.debug.metrics.metrics_report()` counts the compilations.""",
+    TORCH_XLA: (
+        """\
+Pad or bucket inputs to a few fixed shapes: every new graph is compiled. So is one for each new value of a Python number
+that the graph is built with, and for each new way of cutting the step.""",
+        Part("`PT_XLA_DEBUG_LEVEL=2` prints for each compilation the line that asked for it, and why.", since=(2, 4)),
+        Part("`PT_XLA_DEBUG=1` prints for each compilation the line that asked for it, and why.", before=(2, 4)),
+    ),
     None: "Pad or bucket inputs to a few fixed shapes, and run one step of each before it counts.",
+}
+
+FALLS_BACK: Remedies = {
+    None: (
+        """\
+Replace such ops, or move them out of the step: into the loader, or behind every N steps. `nonzero`, `unique` and
+boolean masks have results whose size depends on values; a mask that
+multiplies keeps the size:
+    loss = torch.where(mask, loss, 0.0).sum() / mask.sum()
+What is left can be asked for: https://github.com/pytorch/xla/issues. The lines are printed by""",
+        Part("    PT_XLA_DEBUG_LEVEL=2 python train.py", since=(2, 4)),
+        Part("    PT_XLA_DEBUG=1 python train.py", before=(2, 4)),
+    )
 }
 
 GIVING_OPS: Remedies = {

@@ -17,6 +17,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.xla import executions_of
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.lazy_counts import read_back
 from stepscope.diagnosis.remedies import GRAPH_CUT, remedy
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace import intervals as iv
@@ -49,7 +50,7 @@ def find(facts: Facts) -> list[Finding]:
                 why=(
                     f"{format_times(len(cuts[0]) / len(facts.used))} per step the next program starts only after a "
                     f"value of the one before was read{f' ({read})' if read else ''}: the device is idle until the "
-                    "host has it, and has built and started the rest."
+                    "host has it, and has built and started the rest." + read_back(facts)
                 ),
                 fix=paragraphs(remedy(GRAPH_CUT, facts.workload)),
                 cost_ns_per_step=cost,

@@ -4,7 +4,9 @@ Statement: the accounting books idle time to ``compile`` in at least ``RECURS_SH
 (steps set apart as slow for it count; their time is that of ``slow_steps``). For JAX and TensorFlow ``graph_build``
 counts too: a program that is cached is not traced. In fewer steps it is a finding from ``SEEN_ONCE_SHARE`` of them and
 says how often it was seen: a single step may just be the first. Steps that take much longer for it are told by
-``slow_steps``. The parameters that changed are named where the profile holds the programs.
+``slow_steps``. The parameters that changed are named where the profile holds the programs. Of PyTorch/XLA the metrics
+report that was kept with the profile counts compilations too; where the profile shows none of them, it is a finding by
+the counter alone, from ``RECURS_SHARE`` of them per step on.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.once import Once
 from stepscope.analysis.xla import Compilation
+from stepscope.diagnosis import lazy_counts
 from stepscope.diagnosis.evidence import SHOWN
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.host_work import (
     HostWork,
     comes_back,
@@ -28,6 +31,7 @@ from stepscope.diagnosis.host_work import (
     is_seen,
     keeping,
 )
+from stepscope.diagnosis.lazy_counts import recurs
 from stepscope.diagnosis.remedies import JAX, RECOMPILED, TENSORFLOW, remedy
 from stepscope.limits import RECURS_SHARE
 from stepscope.trace import intervals as iv
@@ -35,7 +39,27 @@ from stepscope.trace import intervals as iv
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device."""
-    return [found for account in facts.working if (found := _found(facts, account)) is not None]
+    found = [found for account in facts.working if (found := _found(facts, account)) is not None]
+    return found or _by_counter(facts)
+
+
+def _by_counter(facts: Facts) -> list[Finding]:
+    """What PyTorch/XLA counted and the profile does not show: then it does not show either who waited for it."""
+    counted = facts.lazy_metrics
+    one = counted.compiled if counted else None
+    if not counted or not one or not one.total or not recurs(counted, one) or (facts.xla and facts.xla.compilations):
+        return []
+    return [
+        Finding(
+            rule="recompilation",
+            title="Graphs are compiled while steps run",
+            why=lazy_counts.compiled(facts).strip(),
+            fix=paragraphs(remedy(RECOMPILED, facts.workload)),
+            cost_ns_per_step=round(one.total / (counted.steps or 1)),
+            saving_ns_per_step=None,
+            not_determined="How much of it the device waits for: the profile shows no compilation, the counter alone.",
+        )
+    ]
 
 
 def _found(facts: Facts, account: Account) -> Finding | None:
@@ -64,7 +88,7 @@ def _finding(facts: Facts, works: dict[Category, HostWork]) -> Finding:
         works,
         rule="recompilation",
         title="Code is compiled while steps run",
-        why=_why(facts, works),
+        why=_why(facts, works) + lazy_counts.compiled(facts),
         fix=remedy(RECOMPILED, facts.workload),
     )
     made = keeping(made, _told_elsewhere(facts))

@@ -13,6 +13,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import Cause, cause_findings
+from stepscope.diagnosis.lazy_counts import sent
 from stepscope.diagnosis.remedies import INFEED, TRANSFERS
 
 _CAUSES = {
@@ -25,7 +26,9 @@ _CAUSES = {
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
+    sending = _CAUSES[Category.TRANSFER].title
     found = cause_findings(facts, _CAUSES, rule="transfer_bound")
+    found = [replace(one, why=one.why + sent(facts)) if one.title == sending else one for one in found]
     # What the device itself waits for is no time of a host thread that a replay could leave out.
     infeed = _CAUSES[Category.INFEED].title
     return [replace(one, change=None) if one.title == infeed else one for one in found]

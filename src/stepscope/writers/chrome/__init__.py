@@ -22,6 +22,8 @@ LACKS = (
     ),
     programs(),
     whole("iterators", "settings of tf.data's iterators"),
+    whole("metrics", "counters of PyTorch/XLA"),
+    whole("placements", "logged placements of ops"),
     Lack("notices about what was lost or cut out", ("losses",), notices),
     spelled("slices without a category, or of one that Kineto does not have, get Kineto's", "slices.category"),
 )

@@ -24,6 +24,8 @@ LACKS = (
     whole("counters", "counter values"),
     whole("instants", "events without a duration"),
     whole("tensors", "tensors"),
+    whole("metrics", "counters of PyTorch/XLA"),
+    whole("placements", "logged placements of ops"),
     Lack(
         "arrows (one may end at a slice, and none on a device)",
         ("flows",),

@@ -1,0 +1,103 @@
+"""How a table is declared: columns of numpy, each with a sentence, and how its absent values become real nulls."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+NULL = int(np.iinfo(np.int64).min)
+"""The absent value of every int64 column."""
+
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+I16 = npt.NDArray[np.int16]
+U8 = npt.NDArray[np.uint8]
+F64 = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+"""Row numbers of a table."""
+
+
+def column(
+    doc: str,
+    *,
+    unit: str = "",
+    nullable: bool = False,
+    labels: type[IntEnum] | None = None,
+    text: bool = False,
+    table: str = "",
+) -> Any:
+    """Declare a column: a sentence, its unit, and whether the value may be absent.
+
+    ``labels`` names the enumeration of a small-integer column, ``text`` marks a dictionary code into
+    ``Trace.strings``, and ``table`` names the table whose row ids the column holds.
+    """
+    return field(
+        metadata={"doc": doc, "unit": unit, "nullable": nullable, "labels": labels, "text": text, "table": table}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Equally long, read-only columns."""
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(getattr(self, dataclasses.fields(self)[0].name))
+
+    @classmethod
+    def empty(cls) -> Any:
+        """A table of no rows."""
+        return cls(*(np.empty(0, dtype_of(f)) for f in dataclasses.fields(cls)))
+
+    def frame(self, strings: Sequence[str]) -> pl.DataFrame:
+        """The table as a polars frame: text resolved, labels in lower case, nulls real."""
+        return pl.DataFrame([_series(f, getattr(self, f.name), strings) for f in dataclasses.fields(self)])
+
+
+def dtype_of(declared: dataclasses.Field[Any]) -> np.dtype[Any]:
+    """The numpy type of a declared column."""
+    return np.dtype(_DTYPES[str(declared.type)])
+
+
+_DTYPES = {"I64": np.int64, "I32": np.int32, "I16": np.int16, "U8": np.uint8, "F64": np.float64}
+
+
+def is_null(values: npt.NDArray[Any]) -> Bools:
+    """Which values of a column are absent."""
+    if values.dtype == np.float64:
+        return np.asarray(np.isnan(values), np.bool_)
+    absent = NULL if values.dtype == np.int64 else -1
+    return np.asarray(values == absent, np.bool_)
+
+
+def _series(declared: dataclasses.Field[Any], values: npt.NDArray[Any], strings: Sequence[str]) -> pl.Series:
+    name, meta = declared.name, declared.metadata
+    if meta["labels"] is not None:
+        return _labelled(name, [member.name.lower() for member in meta["labels"]], values.astype(np.int64))
+    if meta["text"]:
+        # Only the strings this column uses become its dictionary.
+        used, dense = np.unique(values, return_inverse=True)
+        known = used[used >= 0]
+        return _labelled(name, [strings[code] for code in known.tolist()], dense - (used.size - known.size))
+    series = pl.Series(name, values)
+    absent = is_null(values) if meta["nullable"] else None
+    if absent is None or not absent.any():
+        return series
+    return pl.select(pl.when(pl.Series(~absent)).then(series).alias(name)).to_series()
+
+
+def _labelled(name: str, labels: list[str], codes: npt.NDArray[Any]) -> pl.Series:
+    """Codes as an Enum column, null where negative."""
+    dictionary = pl.Series(name, labels, dtype=pl.Enum(list(dict.fromkeys(labels))))
+    index = pl.Series(np.maximum(codes, 0).astype(np.uint32))
+    if (codes < 0).any():
+        index = pl.select(pl.when(pl.Series(codes >= 0)).then(index)).to_series()
+    return dictionary.gather(index) if labels else pl.Series(name, [None] * len(codes), dtype=dictionary.dtype)
