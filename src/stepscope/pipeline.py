@@ -31,6 +31,7 @@ from stepscope.readers import recorded, registry
 from stepscope.readers.beside import of_version
 from stepscope.readers.find import MOST_PROFILES, find
 from stepscope.readers.lazy_metrics import with_metrics
+from stepscope.readers.placement_log import with_placements
 from stepscope.readers.source import Source
 from stepscope.readers.summaries import with_queue_fill
 from stepscope.report import document, frames
@@ -306,6 +307,7 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
         trace = with_queue_fill(reader.read(here, reading), here.path)
         manifest = manifest_of(source.path)
         trace = with_metrics(of_version(trace, manifest), manifest, source.path.name)
+        trace = with_placements(trace, source.path)
         return Profile(source, recorded.remembering(trace, here), progress)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.diagnosis.loops import CALL, loop
@@ -101,10 +103,24 @@ def test_a33_of_a_single_op_it_is_told_where_it_ran() -> None:
     assert launched.splitlines()[1] == f"{GEMM},0"
 
 
-def test_a34_ops_on_the_host_are_told_of_the_placement_log() -> None:
-    finding = placed().finding("ops_on_host")
+def test_a34_ops_on_the_host_are_told_of_the_placement_log(tmp_path: Path) -> None:
+    job = placed()
+    finding = job.finding("ops_on_host")
     assert finding["cost_ns_per_step"] == pytest.approx(3 * MS, rel=0.02)
     assert "tf.debugging.set_log_device_placement(True)" in finding["fix"]
+    assert "log of device placement beside" not in finding["why"]
+    # What it wrote is read where it lies beside the profile.
+    at = "/job:localhost/replica:0/task:0/device:"
+    nodes = f"unique/Unique: (Unique): {at}CPU:0\nother/Unique: (Unique): {at}GPU:0\nfc/MatMul: (MatMul): {at}GPU:0\n"
+    (tmp_path / "placement.log").write_text(nodes)
+    beside = Shown(tmp_path / job.path.name)
+    beside.path.write_bytes(job.path.read_bytes())
+    why = beside.finding("ops_on_host")["why"]
+    assert f"has them on {at}CPU:0: `model/unique/Unique:Unique`." in why
+    assert f"others of the same type on a device: `Unique` ({at}GPU:0)" in why
+    (row,) = beside.analyses["logged_placement"]
+    assert (row["name"], row["per_step"], row["ns_per_step"]) == ("model/unique/Unique:Unique", 1, 3 * MS)
+    assert "Ops on the CPU by the log of device placement" in beside.verbose
 
 
 def test_a35_unique_is_named_and_one_device_strategy_advised() -> None:

@@ -27,6 +27,7 @@ from stepscope.analysis.kernels import KernelTable, kernel_table
 from stepscope.analysis.launches import LaunchDelay, launch_delay
 from stepscope.analysis.layers import Layers, layer_costs
 from stepscope.analysis.lazy_metrics import LazyMetrics, lazy_metrics
+from stepscope.analysis.logged_placement import LoggedOp, logged_ops
 from stepscope.analysis.memory import MemoryUse, memory_use
 from stepscope.analysis.once import Once, OneTimeWork, one_time_work
 from stepscope.analysis.ops import OpTable, Windows, op_table
@@ -237,6 +238,14 @@ class Facts:
         if not self.used or self.is_capture or compiled_only(self.trace):
             return None
         return place_ops(self.trace, int(self.markers.start[self.used[0]]), int(self.markers.end[self.used[-1]]))
+
+    @cached_property
+    def logged_ops(self) -> tuple[LoggedOp, ...]:
+        """Ops of the used steps on the host of which a log of device placement says so."""
+        if not self.used:
+            return ()
+        first, last = self.used[0], self.used[-1]
+        return logged_ops(self.trace, int(self.markers.start[first]), int(self.markers.end[last]))
 
     @cached_property
     def returning_syncs(self) -> list[Sync]:

@@ -72,7 +72,7 @@ def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
     slices = trace.slices
     is_op = (slices.kind == Kind.HOST_OP) & (slices.start_ns >= start_ns) & (slices.start_ns < end_ns)
     if trace.info.framework == "TensorFlow":
-        is_op &= mapped(slices.name, trace.strings, _computes, np.bool_) & ~of_pipeline(trace)
+        is_op &= mapped(slices.name, trace.strings, is_graph_op, np.bool_) & ~of_pipeline(trace)
     if not is_op.any():
         return None
     launched = _nearest_op(trace, trace.launches.call)
@@ -96,7 +96,7 @@ def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
     )
 
 
-def _computes(name: str) -> bool:
+def is_graph_op(name: str) -> bool:
     """Whether a range of TensorFlow's is an op of a graph that computes something: most are its own functions."""
     op = parse_annotation(name, "")[1]
     if op is None or op in _METADATA_TYPES or is_passive(op):

@@ -18,6 +18,7 @@ from stepscope.analysis.functions import functions_by_self_time, only_functions
 from stepscope.analysis.gaps import longest_gaps
 from stepscope.analysis.kernels import precision_of
 from stepscope.analysis.lazy_metrics import LazyMetrics
+from stepscope.analysis.logged_placement import LoggedOp
 from stepscope.analysis.overlap import Overlap, overlaps
 from stepscope.analysis.serving import serving
 from stepscope.analysis.where import Where
@@ -223,6 +224,8 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         made["xla"] = _xla(facts, facts.xla)
     if facts.lazy_metrics is not None:
         made["lazy_metrics"] = _lazy_metrics(facts.lazy_metrics)
+    if facts.logged_ops:
+        made["logged_placement"] = [_logged(facts, one) for one in facts.logged_ops]
     if facts.placement is not None:
         made["placement"] = dataclasses.asdict(facts.placement)
     return made
@@ -353,6 +356,11 @@ def _xla(facts: Facts, xla: XlaFacts) -> dict[str, Any]:
             for found in xla.compilations
         ],
     }
+
+
+def _logged(facts: Facts, one: LoggedOp) -> dict[str, Any]:
+    found = dataclasses.asdict(one)
+    return found | {"per_step": one.count / len(facts.used), "ns_per_step": facts.per_step(found.pop("ns"))}
 
 
 def _lazy_metrics(found: LazyMetrics) -> dict[str, Any]:

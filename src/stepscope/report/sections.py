@@ -19,7 +19,7 @@ from stepscope.report import (
 from stepscope.report.memory_sections import memory
 from stepscope.report.op_sections import layers, ops
 from stepscope.report.phrases import Document
-from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, text, yes
+from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, rate, text, yes
 from stepscope.units import format_bytes, format_count, format_ns, format_share
 
 
@@ -46,6 +46,7 @@ def sections(document: Document) -> list[Section]:
         input_pipeline.iterators(analyses.get("input")),
         wait_sections.launch_delay(analyses.get("launch_delay", [])),
         _precision(analyses.get("precision"), analyses.get("placement")),
+        _logged(analyses.get("logged_placement", [])),
         *xla_sections.xla(analyses.get("xla"), phrases.step_names(document)),
         xla_sections.counters(analyses.get("lazy_metrics")),
         *efficiency_sections.kernels(analyses.get("kernels", [])),
@@ -208,6 +209,20 @@ def _overlap(overlap: list[dict[str, Any]]) -> Section:
     ]
     columns = (Column("what"), number("per step"), number("hidden"), number("of it"))
     return Section("Collectives and copies that other work hides", columns, rows)
+
+
+def _logged(found: list[dict[str, Any]]) -> Section:
+    """Ops on the host of which a log beside the profile says that they were placed there."""
+    placed = Column("placed on"), Column("others of its type on")
+    columns = (name("op"), *placed, number("per step"), number("time, per step"))
+    rows, note = cut(
+        (
+            (one["name"], one["device"], one["also_on"] or ABSENT, rate(one["per_step"]), format_ns(one["ns_per_step"]))
+            for one in found
+        ),
+        len(found),
+    )
+    return Section("Ops on the CPU by the log of device placement", columns, rows, note)
 
 
 def _precision(precision: dict[str, Any] | None, placement: dict[str, Any] | None) -> Section:

@@ -85,10 +85,14 @@ def _share(facts: Facts, category: Category) -> float:
     return parts.get(category, 0) / total if total else 0.0
 
 
+_PLACEMENT_LOG = (
+    "`tf.debugging.set_log_device_placement(True)` in the script, and its stderr in a file beside the profile: "
+    "`2> placement.log`"
+)
 _MATTERS: dict[str, tuple[Callable[[Facts], bool], str]] = {
     "stacks": (_host_matters, "leave `--no-stacks` out"),
     "shapes": (_kernels_matter, "`stepscope run --shapes`"),
-    "device_placement": (_placement_matters, "`tf.debugging.set_log_device_placement(True)` in the script"),
+    "device_placement": (_placement_matters, _PLACEMENT_LOG),
 }
 """Switch -> where it matters, and how it is turned on. XLA_HLO_DEBUG has a notice of its own."""
 

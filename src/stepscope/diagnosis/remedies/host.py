@@ -273,7 +273,7 @@ loop.""",
     TENSORFLOW: """\
 See what was placed where, and why: an op without a kernel for the device, or one that is kept on the CPU (`tf.unique`,
 strings, many of int32), takes its neighbours along.
-    tf.debugging.set_log_device_placement(True)
+    tf.debugging.set_log_device_placement(True)   # with stderr in a file beside the profile it is read here
     strategy = tf.distribute.OneDeviceStrategy("/gpu:0")   # variables and ops of strategy.scope() on one device
 Move such ops into the input pipeline (`dataset.map`), or replace them: for labels `tf.math.unsorted_segment_sum` in
 place of `tf.unique`. Many small tensors: one op over `tf.concat` or `tf.stack` of them (`tf.vectorized_map`) in place

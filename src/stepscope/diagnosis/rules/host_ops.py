@@ -3,7 +3,8 @@
 Statement: idle time that the accounting books to ``launch`` while a launching thread was in an op that launches nothing
 and calls no runtime of a device, each at least ``HOST_OP_NS`` long (what dispatching an op takes is less), in at least
 ``RECURS_SHARE`` of the used steps and in more than one. The saving is that of steps without these ops: what they would
-take on the device, and whether they can run there, the profile does not say.
+take on the device, and whether they can run there, the profile does not say; of TensorFlow a log of device placement
+that lies beside it says where such ops were placed, and whether others of their type are on a device.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def _found(facts: Facts, account: Account) -> Finding | None:
         why=(
             f"{format_mean(ops.size / len(facts.used))} ops per step compute on the host "
             f"({_listed(facts, ops, length)}); for {format_ns(cost)} of that the device has nothing to do. "
-            "The saving leaves out what they take on the device instead." + shares(facts, places, "The waiting")
+            "The saving leaves out what they take on the device instead."
+            + shares(facts, places, "The waiting")
+            + _logged(facts, names)
         ),
         fix=paragraphs(remedy(ON_DEVICE, facts.workload)),
         basis="measured",
@@ -64,6 +67,20 @@ def _found(facts: Facts, account: Account) -> Finding | None:
         where=placed(places),
         evidence=slices_as_evidence(facts, ops[np.argsort(-waited, kind="stable")[:SHOWN]].tolist()),
     )
+
+
+def _logged(facts: Facts, names: list[str]) -> str:
+    """What the log of device placement says of them, in a sentence per kind; empty without one."""
+    known = {one.name: one for one in facts.logged_ops}
+    logged = [known[name] for name in names if name in known][:SHOWN]
+    elsewhere = [f"`{one.op}` ({one.also_on})" for one in logged if one.also_on]
+    if not logged:
+        return ""
+    listed = ", ".join(f"`{one.name}`" for one in logged)
+    text = f" The log of device placement beside the profile has them on {logged[0].device}: {listed}."
+    if elsewhere:
+        return f"{text} It has others of the same type on a device: {', '.join(dict.fromkeys(elsewhere))}."
+    return f"{text} It has none of their type on a device: look for ops that can run there."
 
 
 def _names(facts: Facts, ops: I32, waited: I64) -> list[str]:
