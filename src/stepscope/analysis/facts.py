@@ -19,6 +19,7 @@ from stepscope.analysis.copies import Copies, find_copies
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.exchange.collectives import Collectives, collectives_of
 from stepscope.analysis.graph_copies import GraphCopies, graph_copies
+from stepscope.analysis.hlo.programs import Programs
 from stepscope.analysis.host import HostActivity, host_activity
 from stepscope.analysis.host_ops import host_ops
 from stepscope.analysis.input_stages import InputStages, input_stages
@@ -275,7 +276,12 @@ class Facts:
     def work(self) -> list[Work]:
         """Per device, the kernels and what the ops they work for cost."""
         periods = [(account.rows.bounds, self.used_rows(account)) for _, account in self.devices]
-        return device_work(self.trace, self.activities, periods)
+        return device_work(self.trace, self.activities, periods, self.programs)
+
+    @cached_property
+    def programs(self) -> Programs:
+        """What the compiled programs in the profile say of its ops."""
+        return Programs(self.trace)
 
     @property
     def mean_step_ns(self) -> int | None:

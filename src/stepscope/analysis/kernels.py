@@ -116,7 +116,8 @@ def kernel_groups(
     They are told apart by name and by the precision of the op behind the launch: a name may hide what its op reveals.
     """
     call = activity.call[rows]
-    op = np.where(call >= 0, precision_of_op[call], -1)
+    own = precision_of_op[activity.slice[rows]]
+    op = np.where(own >= 0, own, np.where(call >= 0, precision_of_op[call], -1))
     key = trace.slices.name[activity.slice[rows]].astype(np.int64) * 64 + (op + 1)
     groups, dense = np.unique(key, return_inverse=True)
     return [_group(trace.strings[code // 64], code % 64) for code in groups.tolist()], np.asarray(dense, np.intp)
@@ -209,6 +210,13 @@ def op_precisions(trace: Trace) -> I32:
     own[ops.slice] = mapped(ops.input_types, trace.strings, _precision_number, np.int32) - 1
     own[~np.isin(trace.slices.kind, (Kind.HOST_OP, Kind.ANNOTATION))] = -1
     return inherit(own, trace.slices.parent)
+
+
+def with_formats(precisions: I32, place: I32, formats: list[str | None]) -> I32:
+    """``op_precisions`` with the number formats of instructions for the slices that execute them (``place``)."""
+    numbers = [_PRECISIONS.index(name) if name in _PRECISIONS else -1 for name in formats]
+    told = np.array([*numbers, -1], np.int32)[place]
+    return np.where(told >= 0, told, precisions)
 
 
 def _precision_number(input_types: str) -> int:

@@ -56,15 +56,16 @@ def on_matrix_units(group: KernelGroup) -> bool:
     return group.traits.eligible and group.traits.tensor_core is not Tri.NO
 
 
-def peak_flops(peaks: DevicePeaks, group: KernelGroup) -> int | None:
-    """The peak for a kernel's operands on the units it uses, in operations per second; None where not known.
+def peak_flops(peaks: DevicePeaks, group: KernelGroup, *, matrix: bool | None = None) -> int | None:
+    """The peak for a kernel's operands on the units it uses, in operations per second; None where not known. ``matrix``
+    says whether these are the matrix units, where more is known than the kernel's name.
 
     Ordinary lanes compute 16-bit data in fp32 outside of matrix products (PyTorch's opmath_type, XLA's float
     normalisation), so fp32's peak is theirs.
     """
     if group.precision is None:
         return None
-    if on_matrix_units(group):
+    if on_matrix_units(group) if matrix is None else matrix:
         return peaks.matrix_flops(group.precision)
     if group.traits.eligible:
         return peaks.vector_flops(group.precision)

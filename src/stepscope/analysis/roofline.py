@@ -15,18 +15,19 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.costs.attribute import KINDS, OpCosts, op_costs, owners
 from stepscope.analysis.costs.call import MATRIX_KINDS, CostKind
 from stepscope.analysis.device import DeviceActivity
-from stepscope.analysis.kernels import KernelGroup, kernel_groups, op_precisions
+from stepscope.analysis.hlo.programs import Place, Programs
+from stepscope.analysis.kernels import KernelGroup, kernel_groups, op_precisions, with_formats
 from stepscope.analysis.peaks import best_flops, device_peaks, on_matrix_units, peak_flops
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.limits import ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
-from stepscope.names.kernels import Family
+from stepscope.names.kernels import Family, Tri
 from stepscope.trace.codes import mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
 Bound = Literal["compute", "memory", "neither"]
 _MATRIX = [KINDS.index(kind) for kind in MATRIX_KINDS]
-_PRODUCTS = [*_MATRIX, KINDS.index(CostKind.COMPILED)]
+_COMPILED = KINDS.index(CostKind.COMPILED)
 
 ABOVE_COMPUTE = "above the peak rate: the formula or the peak does not fit (Winograd and FFT compute less)"
 ABOVE_MEMORY = "more than memory delivers: caches served it, or the formula or the peak does not fit"
@@ -116,6 +117,8 @@ class OpRoof:
     kernel: str
     """Its main kernel."""
     roof: Roof
+    place: Place | None = None
+    """The instruction it is, where its program is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +182,8 @@ class Work:
         """The rows, in all steps, that work for calls of an op with the same shapes."""
         mine = np.flatnonzero(self.owner >= 0)
         owner, strings = self.owner[mine], self.trace.strings
+        if op.place is not None:
+            return np.asarray(mine[self.costs.place[owner] == self.costs.compiled.index(op.place)], np.intp)
         named = mapped(self.trace.slices.name[owner], strings, lambda text: text == op.name, np.bool_)
         shaped = mapped(self.costs.dims[owner], strings, lambda text: text == op.dims, np.bool_)
         return np.asarray(mine[named & shaped], np.intp)
@@ -192,10 +197,11 @@ class Work:
 
 
 def device_work(
-    trace: Trace, activities: list[DeviceActivity], periods: list[tuple[I64, list[int]]]
+    trace: Trace, activities: list[DeviceActivity], periods: list[tuple[I64, list[int]]], programs: Programs
 ) -> list[Work]:
     """All work of each device; ``periods`` are, per device, the bounds of its stretches of time and the used ones."""
-    costs, precisions = op_costs(trace), op_precisions(trace)
+    costs = op_costs(trace, programs)
+    precisions = with_formats(op_precisions(trace), costs.place, [place.format for place in costs.compiled])
     found = []
     for activity, (bounds, chosen) in zip(activities, periods, strict=True):
         rows = np.flatnonzero(activity.category == Category.COMPUTE.code)
@@ -225,8 +231,9 @@ def op_roofs(everything: Work) -> list[OpRoof]:
     if of.size == 0:
         return []
     costs = work.costs
-    name = work.trace.slices.name[of].astype(np.int64)
-    key = np.stack((name, costs.dims[of], costs.flops[of], costs.bytes[of], work.group[lead]), axis=1)
+    compiled = costs.place[of]
+    name = np.where(compiled >= 0, -1, work.trace.slices.name[of]).astype(np.int64)
+    key = np.stack((name, costs.dims[of], compiled, costs.flops[of], costs.bytes[of], work.group[lead]), axis=1)
     kinds, at, count = np.unique(key, axis=0, return_inverse=True, return_counts=True)
     total = np.bincount(at.reshape(-1), ns).astype(np.int64)
     first = np.full(len(kinds), -1)
@@ -234,15 +241,17 @@ def op_roofs(everything: Work) -> list[OpRoof]:
     peaks = device_peaks(work.trace, work.activity.device)
     found = []
     for row, calls, took, example in zip(kinds.tolist(), count.tolist(), total.tolist(), first.tolist(), strict=True):
-        group = work.groups[row[4]]
+        group, place = work.groups[row[5]], costs.place_of(example)
+        dims = work.trace.strings[row[1]] if row[1] >= 0 else None
         found.append(
             OpRoof(
                 device=work.activity.device,
-                name=work.trace.strings[row[0]],
-                dims=work.trace.strings[row[1]] if row[1] >= 0 else None,
-                kind=KINDS[costs.kind[example]],
+                name=work.trace.strings[row[0]] if place is None else place.one.name,
+                dims=dims if place is None else place.operands,
+                kind=KINDS[costs.kind[example]] if place is None else place.cost.kind,
                 kernel=group.name,
-                roof=_roof(calls, took, _times(row[2], calls), _times(row[3], calls), group, peaks),
+                roof=_roof(calls, took, (_times(row[3], calls), _times(row[4], calls)), group, (peaks, place)),
+                place=place,
             )
         )
     return sorted(found, key=lambda one: (-one.roof.ns, one.name))
@@ -267,19 +276,42 @@ def _times(one: int, calls: int) -> int | None:
 
 
 def _roof(
-    count: int, ns: int, flops: int | None, moved: int | None, group: KernelGroup, peaks: DevicePeaks | None
-) -> Roof:
+    count: int, ns: int, cost: tuple[int | None, int | None], group: KernelGroup,
+    roofs: tuple[DevicePeaks | None, Place | None],
+) -> Roof:  # fmt: skip
+    (flops, moved), (peaks, place) = cost, roofs
     bandwidth = peaks.memory_bandwidth if peaks else None
+    matrix = _matrix_units(group, place)
     return Roof(
         count=count,
         ns=ns,
         flops=flops,
         bytes=moved,
         precision=group.precision,
-        matrix_units=on_matrix_units(group),
-        peak_flops=peak_flops(peaks, group) if peaks else None,
+        matrix_units=matrix,
+        peak_flops=peak_flops(peaks, group, matrix=matrix) if peaks else None,
         bandwidth=bandwidth.value if bandwidth else None,
     )
+
+
+def _matrix_units(group: KernelGroup, place: Place | None) -> bool:
+    """Whether a kernel is held against the matrix units: what its program computes tells more than its name."""
+    if place is None:
+        return on_matrix_units(group)
+    return place.is_product and group.traits.tensor_core is not Tri.NO
+
+
+def row_peaks(work: Work, rows: Rows) -> I64:
+    """Per row that shares an op's cost the peak rate for it, NULL where that is not known."""
+    peaks = device_peaks(work.trace, work.activity.device)
+    pairs = np.stack((work.group[rows], work.costs.place[work.owner[rows]].astype(np.intp)), axis=1)
+    kinds, at = np.unique(pairs, axis=0, return_inverse=True)
+    found = [NULL]
+    for number, place in kinds.tolist():
+        group, where = work.groups[number], work.costs.compiled[place] if place >= 0 else None
+        peak = peak_flops(peaks, group, matrix=_matrix_units(group, where)) if peaks else None
+        found.append(NULL if peak is None else peak)
+    return np.array(found, np.int64)[at.reshape(-1) + 1]
 
 
 def kernel_roofs(everything: Work) -> list[KernelRoof]:
@@ -295,7 +327,8 @@ def kernel_roofs(everything: Work) -> list[KernelRoof]:
         rows = work.group[alone] == number
         known = [None if (part[rows] == NULL).any() else int(part[rows].sum()) for part in (flops, moved)]
         group = work.groups[number]
-        roof = _roof(int(rows.sum()), int(work.ns[alone[rows]].sum()), known[0], known[1], group, peaks)
+        place = work.costs.place_of(int(work.owner[alone[rows][0]]))
+        roof = _roof(int(rows.sum()), int(work.ns[alone[rows]].sum()), (known[0], known[1]), group, (peaks, place))
         found.append(KernelRoof(work.activity.device, group.name, roof))
     return sorted(found, key=lambda one: (-one.roof.ns, one.name))
 
@@ -309,7 +342,7 @@ def utilisation(everything: Work) -> Utilisation | None:
     peaks = device_peaks(work.trace, work.activity.device)
     rates = [best_flops(peaks, group.precision) if peaks and group.precision else None for group in work.groups]
     of, lead, _ = _by_owner(work)
-    counted = np.isin(work.costs.kind[of], _PRODUCTS) & (work.costs.flops[of] != NULL)
+    counted = _computes_products(work, of) & (work.costs.flops[of] != NULL)
     flops = work.costs.flops[of[counted]]
     rate = np.array([one or 0 for one in rates], np.float64)[work.group[lead[counted]]]
     share_counted = 1 - _uncounted_ns(work, of[counted]) / total
@@ -319,10 +352,19 @@ def utilisation(everything: Work) -> Utilisation | None:
     return Utilisation(work.activity.device, int(flops.sum()), share_counted, share, reason)
 
 
+def _computes_products(work: Work, slices: Rows) -> Bools:
+    """Which ops with a cost compute matrix products: what XLA's profiler says of an op does not tell them apart."""
+    kind = work.costs.kind[slices]
+    products = np.array([*(place.is_product for place in work.costs.compiled), True], np.bool_)
+    return np.asarray(np.isin(kind, _MATRIX) | ((kind == _COMPILED) & products[work.costs.place[slices]]))
+
+
 def _uncounted_ns(work: Work, counted: Rows) -> int:
     """Time of kernels that may compute matrix products and belong to no op whose products were counted."""
     may = np.array([g.traits.eligible or g.traits.family is Family.UNKNOWN for g in work.groups], np.bool_)
-    return int(work.ns[may[work.group] & ~np.isin(work.owner, counted)].sum())
+    known = np.array([*(place.cost.flops is not None for place in work.costs.compiled), False], np.bool_)
+    settled = np.isin(work.owner, counted) | ((work.owner >= 0) & known[work.costs.place[work.owner]])
+    return int(work.ns[may[work.group] & ~settled].sum())
 
 
 def _why_not(work: Work, peaks: DevicePeaks | None, counted: float, *, known: bool) -> str | None:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.peaks import device_peaks, peak_flops
-from stepscope.analysis.roofline import ABOVE_COMPUTE, ABOVE_MEMORY, Work
+from stepscope.analysis.peaks import device_peaks
+from stepscope.analysis.roofline import ABOVE_COMPUTE, ABOVE_MEMORY, Work, row_peaks
 from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import F64, I32, I64, NULL, Table, is_null
 from stepscope.web.columns import Sections
@@ -132,10 +132,8 @@ def _work(facts: Facts, work: Work) -> tuple[Any, ...]:
     total = np.zeros(len(facts.trace.slices), np.int64)
     np.add.at(total, owner, work.ns[rows])
     peaks = device_peaks(facts.trace, work.activity.device)
-    found = [None if peaks is None else peak_flops(peaks, group) for group in work.groups]
-    rate = np.array([NULL if one is None else one for one in [*found, None]], np.int64)
     bandwidth = NULL if peaks is None or peaks.memory_bandwidth is None else int(peaks.memory_bandwidth.value)
-    flops, moved, ns, peak = work.costs.flops[owner], work.costs.bytes[owner], total[owner], rate[work.group[rows]]
+    flops, moved, ns, peak = work.costs.flops[owner], work.costs.bytes[owner], total[owner], row_peaks(work, rows)
     per_second = _ratio(flops, ns) * 1e9, _ratio(moved, ns) * 1e9
     roof = np.full(rows.size, bandwidth, np.int64)
     return (

@@ -3,7 +3,8 @@
 An op costs what its formula says unless an op of the same kind inside it has a cost: ``aten::linear`` leaves its
 product to ``aten::addmm``, whose shapes and types are those of the kernel (autocast casts between the two). A device op
 works for the innermost op with a cost around its launch, and an op none works for costs the device nothing. A backward
-op is an op of its own. Ops of modules compiled by XLA carry the cost the compiler worked out.
+op is an op of its own. Ops of modules compiled by XLA carry the cost that the profile records of them, else what their
+program says (``analysis/hlo``); the kernels of one execution share it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import numpy as np
 from stepscope.analysis.costs.call import Cost, CostKind
 from stepscope.analysis.costs.table import FORMULAS, cost_of
 from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.hlo.executions import leads, places_of
+from stepscope.analysis.hlo.programs import Place, Programs
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import holding, inherit
 from stepscope.trace.tables import I32, I64, NULL, Rows
@@ -37,10 +40,20 @@ class OpCosts:
     bytes: I64
     dims: I32
     """Recorded shapes of the inputs (a code into the trace's strings), -1 where there are none."""
+    compiled: list[Place]
+    """The distinct instructions that ops are by their programs."""
+    place: I32
+    """Which of them a slice is, -1 for none."""
+    lead: I32
+    """Of what executes an instruction, the slice whose cost it shares, else -1."""
+
+    def place_of(self, slice: int) -> Place | None:
+        """The instruction that a slice executes, where its program is known."""
+        return self.compiled[self.place[slice]] if self.place[slice] >= 0 else None
 
 
-def op_costs(trace: Trace) -> OpCosts:
-    """The cost of every host op with a formula and recorded shapes."""
+def op_costs(trace: Trace, programs: Programs) -> OpCosts:
+    """The cost of every host op with a formula and recorded shapes, and of every op of a program that is known."""
     ops, slices, n = trace.host_ops, trace.slices, len(trace.slices)
     told = mapped(slices.name[ops.slice], trace.strings, FORMULAS.__contains__, np.bool_)
     rows = np.flatnonzero(told & (ops.input_dims >= 0))
@@ -54,11 +67,46 @@ def op_costs(trace: Trace) -> OpCosts:
     for code in np.unique(kind[ops.slice[rows]]).tolist():
         chosen = kind == code
         kind[chosen & holding(chosen, slices.parent)] = -1
-    compiled = trace.xla_ops
-    says = (compiled.flops != NULL) | (compiled.bytes_accessed != NULL)
-    kind[compiled.slice[says]] = KINDS.index(CostKind.COMPILED)
-    flops[compiled.slice], moved[compiled.slice] = compiled.flops, compiled.bytes_accessed
-    return OpCosts(calls, call, kind, flops, moved, dims)
+    places, place, lead = _compiled(trace, programs, kind, flops, moved)
+    return OpCosts(calls, call, kind, flops, moved, dims, places, place, lead)
+
+
+def _compiled(trace: Trace, programs: Programs, kind: I32, flops: I64, moved: I64) -> tuple[list[Place], I32, I32]:
+    """Set what ops of modules compiled by XLA cost; what the profile records of them counts before their program. The
+    halves of what runs on its own (copy-start, copy-done) cost nothing: their time is not that of the work."""
+    ops, n = trace.xla_ops, len(trace.slices)
+    whole = ~mapped(ops.category, trace.strings, is_half, np.bool_)
+    says = whole & ((ops.flops != NULL) | (ops.bytes_accessed != NULL))
+    found, at = places_of(trace, programs)
+    once = np.array([one is not None and one.runs_once for one in found] + [False])
+    known = np.array([one is not None for one in found] + [False])[at] & ~says & whole
+    lead, place = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+    of = leads(trace, at, once)
+    told = [(NULL, NULL) if one is None else _told(one) for one in [*found, None]]
+    rows = np.flatnonzero(known & (of == np.arange(len(ops))))
+    for column, values in ((flops, [f for f, _ in told]), (moved, [b for _, b in told])):
+        column[ops.slice[rows]] = np.array(values, np.int64)[at[rows]]
+    kind[ops.slice[rows]] = KINDS.index(CostKind.COMPILED)
+    lead[ops.slice[known]] = ops.slice[of[known]]
+    kind[ops.slice[says]] = KINDS.index(CostKind.COMPILED)
+    flops[ops.slice[says]], moved[ops.slice[says]] = ops.flops[says], ops.bytes_accessed[says]
+    number = np.cumsum([one is not None for one in found]) - 1 if found else np.empty(0, np.int64)
+    of_place = np.array([*(int(number[i]) if one is not None else -1 for i, one in enumerate(found)), -1], np.int32)
+    place[ops.slice] = of_place[at]
+    return [one for one in found if one is not None], place, lead
+
+
+def is_half(category: str) -> bool:
+    """Whether an op only starts or awaits what runs on its own.
+
+    >>> is_half("copy-start"), is_half("all-reduce-done"), is_half("fusion")
+    (True, True, False)
+    """
+    return category.endswith(("-start", "-done", "-update"))
+
+
+def _told(one: Place) -> tuple[int, int]:
+    return tuple(NULL if value is None else value for value in (one.cost.flops, one.cost.bytes))  # type: ignore[return-value]
 
 
 def _distinct_costs(trace: Trace, rows: Rows) -> tuple[list[Cost | None], Rows]:
@@ -72,8 +120,9 @@ def _distinct_costs(trace: Trace, rows: Rows) -> tuple[list[Cost | None], Rows]:
 
 
 def owners(trace: Trace, costs: OpCosts, activity: DeviceActivity) -> I32:
-    """Per op of a device, the slice of the op whose cost it shares: a host op, or itself where XLA compiled it."""
-    own = np.where(costs.kind >= 0, np.arange(len(costs.kind), dtype=np.int32), -1).astype(np.int32)
+    """Per op of a device, the slice of the op whose cost it shares: a host op; where XLA compiled it itself, or the
+    longest of the execution it is part of."""
+    own = np.where(costs.kind >= 0, np.arange(len(costs.kind), dtype=np.int32), costs.lead).astype(np.int32)
     around = inherit(own, trace.slices.parent)
     launched_by = np.where(activity.call >= 0, around[activity.call], -1)
-    return np.asarray(np.where(own[activity.slice] >= 0, activity.slice, launched_by), np.int32)
+    return np.asarray(np.where(own[activity.slice] >= 0, own[activity.slice], launched_by), np.int32)

@@ -1,0 +1,1 @@
+"""What the compiled programs in a profile compute: costs of their instructions, their text, and their neighbours."""
