@@ -30,6 +30,7 @@ from stepscope.report import annotated, efficiency, exchange, input_pipeline, op
 from stepscope.report import serving as served
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.memory import memory
+from stepscope.report.op_tree import op_tree
 from stepscope.report.schema import REPORT_SCHEMA
 
 KERNELS_SHOWN = 50
@@ -203,6 +204,7 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
             "kernels": efficiency.kernels(facts),
             "roofline": efficiency.roofline(facts),
             "mfu": efficiency.mfu(facts),
+            "op_tree": op_tree(facts),
         }
         if any(device.kind == "gpu" for device in facts.trace.info.devices):
             made["precision"] = _precision(facts)

@@ -1,0 +1,86 @@
+"""Programs as trees of scopes, their text and what stands around an instruction."""
+
+from __future__ import annotations
+
+import jsonschema
+import pytest
+
+from stepscope.analysis.facts import analyse
+from stepscope.analysis.hlo.text import LONGEST, MOST, neighbourhood, text_of
+from stepscope.analysis.hlo.tree import program_trees
+from stepscope.readers.hlo_program import read_program
+from stepscope.report.op_tree import op_tree
+from stepscope.report.program_sections import op_tree as sections
+from stepscope.report.schema import load
+from stepscope.trace.trace import Trace
+from tests.analysis.test_hlo_work import A, B, FLOPS, GEMM, gpu
+from tests.kit.hlo import op, program
+
+SCOPED = op("gemm.1", "custom-call", "(bf16[4096,4096], s8[64])", "a", "b", scope="jit(f)/attn/dot_general",
+            more=((28, "__cublas$gemm"), (43, GEMM)))  # fmt: skip
+AGAIN = op("neg.remat", "negate", "bf16[4096,4096]", "a", scope="jit(f)/attn/neg")
+MINE = op("mine", "custom-call", "bf16[4096,4096]", "a", more=((28, "my_kernel"),), scope="jit(f)/mlp/mine")
+
+
+def ran() -> Trace:
+    return gpu(program(A, B, SCOPED, AGAIN, MINE), ("k1", "gemm.1", 900), ("k2", "neg.remat", 100), ("k3", "mine", 50))
+
+
+def test_scopes_hold_what_lies_in_them() -> None:
+    (tree,) = program_trees(ran(), analyse(ran()).work)
+    names = [(node.depth, node.name, node.total.ns) for node in tree.nodes]
+    assert names == [
+        (0, "jit(f)", 1_050_000), (1, "attn", 1_000_000), (2, "dot_general", 900_000), (3, "gemm.1", 900_000),
+        (2, "neg", 100_000), (3, "neg.remat", 100_000), (1, "mlp", 50_000), (2, "mine", 50_000), (3, "mine", 50_000),
+    ]  # fmt: skip
+    attention = tree.nodes[1].total
+    assert (attention.flops, attention.count) == (FLOPS + 4096**2, 2)
+    assert tree.nodes[0].total.flops is None  # one op's work is not known
+
+
+def test_what_is_computed_again_and_what_is_not_known_is_told() -> None:
+    (tree,) = program_trees(ran(), analyse(ran()).work)
+    assert (tree.rematerialised_ns, tree.unknown, tree.utilisation) == (100_000, {"my_kernel": 50_000}, None)
+    assert (tree.module, tree.program, tree.device) == ("jit_f", 1, 0)
+
+
+def test_a_program_whose_work_is_known_has_a_utilisation() -> None:
+    trace = gpu(program(A, B, SCOPED, AGAIN), ("k1", "gemm.1", 900), ("k2", "neg.remat", 100))
+    (tree,) = program_trees(trace, analyse(trace).work)
+    assert tree.utilisation == pytest.approx(FLOPS / 312e12 / 1e-3, rel=1e-6)
+
+
+def test_the_report_holds_text_and_graph_and_fits_its_schema() -> None:
+    (found,) = op_tree(analyse(ran()))
+    schema = load()
+    jsonschema.validate(found, {"$ref": "#/$defs/program", "$defs": schema["$defs"]})
+    node = next(node for node in found["nodes"] if node["name"] == "gemm.1")
+    assert node["op"]["hlo"].startswith("%gemm.1 = (bf16[4096,4096], s8[64]) custom-call(bf16[4096,4096] %a, ")
+    assert [one["name"] for one in node["op"]["graph"]["nodes"]] == ["gemm.1", "a", "b"]
+    assert node["op"]["graph"]["edges"] == [[1, 0], [2, 0]]
+    programs, ops = sections([found])
+    assert programs.rows[0][0] == "jit_f(1)"
+    assert ops.rows[3][0] == "· · · gemm.1"
+
+
+def test_a_profile_without_programs_has_no_tree() -> None:
+    assert op_tree(analyse(gpu(b"", ("k1", "gemm.1", 900)))) == []
+    assert sections([]) == []
+
+
+def test_the_neighbourhood_reaches_two_edges_each_way_and_no_more_than_fit() -> None:
+    chain = [op("p", "parameter", "f32[8]"), *(op(f"n{at}", "negate", "f32[8]", f"n{at - 1}" if at else "p")
+                                               for at in range(7))]  # fmt: skip
+    made = read_program(program(*chain))
+    around = neighbourhood(made, made.by_name["n3"])
+    assert [(made.instructions[row].name, far) for row, far in zip(around.rows, around.distance, strict=True)] == [
+        ("n3", 0), ("n2", -1), ("n4", 1), ("n1", -2), ("n5", 2)]  # fmt: skip
+    many = [op("p", "parameter", "f32[8]"), *(op(f"n{at}", "negate", "f32[8]", "p") for at in range(100))]
+    made = read_program(program(*many))
+    found = neighbourhood(made, made.by_name["p"])
+    assert (len(found.rows), found.cut) == (MOST, True)
+
+
+def test_long_texts_are_cut() -> None:
+    made = read_program(program(A, op("k", "custom-call", "f32[8]", "a", more=((28, "x"), (43, "y" * 9_999)))))
+    assert len(text_of(made, made.instructions[1])) == LONGEST + 1
