@@ -13,7 +13,7 @@ from stepscope.report.op_tree import op_tree
 from stepscope.report.program_sections import op_tree as sections
 from stepscope.report.schema import load
 from stepscope.trace.trace import Trace
-from tests.analysis.test_hlo_work import A, B, FLOPS, GEMM, gpu
+from tests.analysis.test_hlo_work import FLOPS, GEMM, A, B, gpu
 from tests.kit.hlo import op, program
 
 SCOPED = op("gemm.1", "custom-call", "(bf16[4096,4096], s8[64])", "a", "b", scope="jit(f)/attn/dot_general",
