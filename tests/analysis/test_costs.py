@@ -11,6 +11,7 @@ import pytest
 from stepscope.analysis.costs.attribute import KINDS, op_costs, owners
 from stepscope.analysis.costs.call import Cost
 from stepscope.analysis.costs.table import cost_of
+from stepscope.analysis.hlo.programs import Programs
 from stepscope.trace.tables import NULL
 from tests.kit.builder import TraceDrawing
 from tests.support import facts_of
@@ -209,7 +210,7 @@ def test_each_product_is_counted_once_with_the_types_of_its_kernel():
     drawing.kernel(drawing.launch(205), "k", 240, 10)
     facts = facts_of(drawing.events())
     trace, (activity,) = facts.trace, facts.activities
-    costs = op_costs(trace)
+    costs = op_costs(trace, Programs(trace))
     own = owners(trace, costs, activity)
     assert [trace.name_of(at) if at >= 0 else None for at in own] == ["aten::copy_", "aten::addmm", None]
     assert costs.bytes[own[0]] == 128 * 2 + 128 * 4
