@@ -224,7 +224,7 @@ def test_without_shapes_nothing_has_a_cost():
     drawing.host("aten::mm", 10, 30)
     drawing.kernel(drawing.launch(20), "k", 40, 10)
     facts = facts_of(drawing.events())
-    costs = op_costs(facts.trace)
+    costs = op_costs(facts.trace, Programs(facts.trace))
     assert (costs.kind == -1).all()
     assert (costs.flops == NULL).all()
     assert owners(facts.trace, costs, facts.activities[0]).tolist() == [-1]

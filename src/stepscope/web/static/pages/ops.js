@@ -10,6 +10,7 @@ import { charted, missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
 import { table } from '../widgets/table.js';
+import { programs } from './ops_programs.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {Record<string, any>} Row */
@@ -35,6 +36,7 @@ function render(context) {
     analyses.ops ? byType(context) : null,
     analyses.ops ? byPlace(context) : null,
     byShape(context),
+    ...programs(context),
     compilations(context),
     functions(context),
     related(context, RULES),

@@ -1,0 +1,51 @@
+/** The ops of compiled programs by scope, and one of them closer. */
+
+import { h, put } from '../core/dom.js';
+import { formatNs, formatRate, formatShare } from '../core/units.js';
+import { named, ns, number, word } from '../widgets/columns.js';
+import { instruction } from '../widgets/hlo_graph.js';
+import { panel } from '../widgets/panel.js';
+import { table } from '../widgets/table.js';
+
+/** @typedef {import('../core/types.js').Context} Context */
+/** @typedef {Record<string, any>} Row */
+
+const RATES = [
+  ns('time', (/** @type {Row} */ row) => row.total_ns),
+  number('count', (/** @type {Row} */ row) => row.count),
+  number('rate', (/** @type {Row} */ row) => row.flops_per_s, (value) => formatRate(value, 'FLOP/s')),
+  number('bytes', (/** @type {Row} */ row) => row.bytes_per_s, (value) => formatRate(value, 'B/s')),
+];
+
+/** @param {Context} context */
+export function programs(context) {
+  return (context.report.analyses.op_tree ?? []).map((/** @type {Row} */ one, /** @type {number} */ at) => (
+    tree(context, one, at)));
+}
+
+/** @param {Context} context @param {Row} one @param {number} at */
+function tree({ place }, one, at) {
+  const closer = h('div', { 'aria-live': 'polite' });
+  const show = (/** @type {Row} */ row) => (row.op?.hlo ? put(closer, instruction(/** @type {any} */ (row))) : undefined);
+  const chosen = at === 0 ? one.nodes.find((/** @type {Row} */ row) => row.op?.hlo && (
+    !place.params.name || [row.name, row.op.kernel].includes(place.params.name))) : null;
+  if (chosen) show(chosen);
+  const listed = one.nodes.length < one.count_of_nodes ? `; the first ${one.nodes.length} of ${one.count_of_nodes}` : '';
+  const peak = one.utilisation === null ? '' : `; ${formatShare(one.utilisation)} of the peak`;
+  const again = one.rematerialised_ns ? `; ${formatNs(one.rematerialised_ns)} computed again` : '';
+  const id = one.program === null ? '' : `(${one.program})`;
+  return panel(`Ops of ${one.module}${id} by scope, device ${one.device}`,
+    { note: `${formatNs(one.total_ns)} in the steps used${peak}${again}${listed}` }, table({
+      label: `Ops of ${one.module}`,
+      rows: one.nodes,
+      columns: [
+        named('scope or op', (row) => `${'· '.repeat(row.depth)}${row.name}`),
+        ...RATES,
+        word('bound by', (row) => row.op?.bound),
+        word('remarks', (row) => [row.op?.rematerialised && 'computed again', row.op?.outside_compilation && 'on the host',
+          row.op?.unknown && `work of ${row.op.unknown} not known`].filter(Boolean).join(', ') || null),
+      ],
+      onRow: show,
+      rowLabel: 'HLO',
+    }), closer);
+}
