@@ -13,7 +13,7 @@ import { table } from '../widgets/table.js';
 const RATES = [
   ns('time', (/** @type {Row} */ row) => row.total_ns),
   number('count', (/** @type {Row} */ row) => row.count),
-  number('rate', (/** @type {Row} */ row) => row.flops_per_s, (value) => formatRate(value, 'FLOP/s')),
+  number('rate', (/** @type {Row} */ row) => row.flops_per_s || null, (value) => formatRate(value, 'FLOP/s')),
   number('bytes', (/** @type {Row} */ row) => row.bytes_per_s, (value) => formatRate(value, 'B/s')),
 ];
 
@@ -26,7 +26,11 @@ export function programs(context) {
 /** @param {Context} context @param {Row} one @param {number} at */
 function tree({ place }, one, at) {
   const closer = h('div', { 'aria-live': 'polite' });
-  const show = (/** @type {Row} */ row) => (row.op?.hlo ? put(closer, instruction(/** @type {any} */ (row))) : undefined);
+  // Of a scope the op in it that takes longest.
+  const show = (/** @type {Row} */ row) => {
+    const found = one.nodes.slice(one.nodes.indexOf(row)).find((/** @type {Row} */ node) => node.op?.hlo);
+    if (found) put(closer, instruction(found));
+  };
   const chosen = at === 0 ? one.nodes.find((/** @type {Row} */ row) => row.op?.hlo && (
     !place.params.name || [row.name, row.op.kernel].includes(place.params.name))) : null;
   if (chosen) show(chosen);

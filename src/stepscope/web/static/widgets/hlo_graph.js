@@ -1,7 +1,7 @@
 /** A small drawing of an instruction of a program, what it takes and who takes its value. */
 
 import { h, s } from '../core/dom.js';
-import { name } from '../core/text.js';
+import { name, visible } from '../core/text.js';
 
 const [WIDE, HIGH, GAP_X, GAP_Y] = [200, 40, 16, 44];
 const LETTERS = 26;
@@ -48,7 +48,7 @@ export function hloGraph(graph) {
 
 /** @param {string} text */
 function cut(text) {
-  return text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text;
+  return visible(text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text);
 }
 
 /**
