@@ -13,6 +13,14 @@ DISPATCH_GAP_NS: Final = 1_000_000
 """Launches, ops, syncs and input ranges at most this far apart are one stretch of dispatching; a longer stretch is
 Python's. Chosen on twenty real traces: dispatch between two launches takes 5-100 µs, callbacks and logging take ms."""
 
+BATCH_BYTES: Final = 1024
+"""A copy to the device of fewer bytes sends no batch: learning rates, scales and flags have a few each, and the tokens
+of one short sequence fill this."""
+
+BATCH_NS: Final = 100_000
+"""Python code before such a copy that takes less makes no batch worth a thread of its own: to hand a batch over between
+threads takes as long."""
+
 FIRST_COMPUTE_WITHIN_NS: Final = 1_000_000
 """A copy, memset or collective that ends a gap hands the cause on to a compute op that starts this soon after it."""
 

@@ -34,6 +34,7 @@ from stepscope.analysis.once import Once, OneTimeWork, one_time_work
 from stepscope.analysis.ops import OpTable, Windows, op_table
 from stepscope.analysis.phases import PHASES, Phase, device_phases, loss_scale_branch, phase_time
 from stepscope.analysis.placement import Placement, compiled_only, place_ops
+from stepscope.analysis.producing import with_produced
 from stepscope.analysis.prologues import Prologues, prologues
 from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
@@ -337,7 +338,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     activities = device_activities(trace)
     once = one_time_work(trace, activities)
     markers = find_markers(trace, activities, once)
-    host = host_activity(trace, markers.slices, once)
+    host = with_produced(host_activity(trace, markers.slices, once), activities, markers)
     activities = with_unrecorded(trace, activities, host, markers)
     accounts = _accounts(trace, activities, host, markers)
     complete = complete_steps(step_contents(trace, markers, activities, once))

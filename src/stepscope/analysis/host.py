@@ -88,6 +88,8 @@ class HostActivity:
     """Tracks among which the work of a step moves, so that what one does all do: lanes that hold nodes of a graph; the
     main thread and the executors that run graphs for it."""
     executors: Executors | None = None
+    produced: I32 = field(default_factory=lambda: np.empty(0, np.int32))
+    """Slices in which the program makes a batch itself (``analysis/producing.py``)."""
     _sets: dict[tuple[int, Category], iv.Intervals] = field(default_factory=dict)
 
     def time(self, track: int, cause: Category) -> iv.Intervals:

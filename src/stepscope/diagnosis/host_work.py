@@ -23,7 +23,7 @@ from stepscope.diagnosis.evidence import SHOWN, placed, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.in_ranges import WORK, InRanges, ranges_of
 from stepscope.diagnosis.remedies import Remedies, remedy
-from stepscope.limits import DISPATCH_GAP_NS, PLACES_SHARE, SEEN_ONCE_SHARE, TOLD_SHARE
+from stepscope.limits import BATCH_BYTES, DISPATCH_GAP_NS, PLACES_SHARE, SEEN_ONCE_SHARE, TOLD_SHARE
 from stepscope.names.callbacks import named_callback
 from stepscope.names.hosts import Giving, gives_ops, walks_modules
 from stepscope.trace import intervals as iv
@@ -60,6 +60,8 @@ class HostWork:
     """Share of the time in modules, autograd and optimizers: PyTorch's own Python, which gives ops."""
     walking_share: float
     """Share of the time in walks over the modules of a model."""
+    sending_share: float
+    """Share of the time behind which a copy to the device comes next that is as large as a batch."""
     places: tuple[Place, ...]
     """Longest first; empty where the host thread shows nothing."""
     callbacks: tuple[Place, ...]
@@ -84,12 +86,14 @@ class HostWork:
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """Stretches of host time, in order: the thread whose time it is, and whether a step begins in its gap."""
+    """Stretches of host time, in order: the thread whose time it is, whether a step begins in its gap, and whether a
+    copy to the device ends that."""
 
     start: I64
     end: I64
     track: I32
     between: Bools
+    sends: Bools
 
 
 def host_work(
@@ -121,6 +125,7 @@ def work_in(facts: Facts, account: Account, cause: Category, found: Stretches) -
         told_share=_share(told, inside, weight),
         giving_share=_share(giving, inside, weight),
         walking_share=_share(walking, inside, weight),
+        sending_share=int(length[found.sends].sum()) / int(length.sum()),
         places=tuple(place for place in places if named_callback(place.where.annotation or "") is None),
         callbacks=callbacks_in(facts.trace, facts.callbacks, inside, weight),
         ranges=ranges_of(facts, inside, weight),
@@ -165,8 +170,8 @@ def _stretches(facts: Facts, account: Account, cause: Category) -> Stretches:
         if cause is Category.PYTHON:  # between two ops of a host that computes there always is some
             long = end - start >= DISPATCH_GAP_NS
             start, end = start[long], end[long]
-        main = np.full(start.size, facts.host.main, np.int32)
-        return Stretches(start, end, main, np.zeros(start.size, np.bool_))
+        main, no = np.full(start.size, facts.host.main, np.int32), np.zeros(start.size, np.bool_)
+        return Stretches(start, end, main, no, no)
     pieces, gaps = account.idle.pieces, account.idle.gaps
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
     chosen = (pieces.category == cause.code) & np.isin(row, rows)
@@ -174,7 +179,15 @@ def _stretches(facts: Facts, account: Account, cause: Category) -> Stretches:
     start, end = pieces.start[chosen], pieces.end[chosen]
     between = crosses_step(account)[pieces.gap[chosen]]
     track = helping_thread(facts.host, cause, busy_thread(facts.host, thread, start, end), start, end)
-    return Stretches(start, end, track, between)
+    sends = _sends(facts, account)[gaps.op[pieces.gap[chosen]]]
+    return Stretches(start, end, track, between, sends)
+
+
+def _sends(facts: Facts, account: Account) -> Bools:
+    """Which ops of a device copy to it what may be a batch."""
+    activity = next(each for each, own in facts.devices if own is account)
+    copies = activity.category == Category.COPY_H2D.code
+    return np.asarray(copies & (facts.trace.device_ops.bytes[activity.row] >= BATCH_BYTES))
 
 
 def _less(found: Stretches, but: iv.Intervals, least_ns: int) -> Stretches:
@@ -184,7 +197,7 @@ def _less(found: Stretches, but: iv.Intervals, least_ns: int) -> Stretches:
     long = end - start >= least_ns
     start, end = start[long], end[long]
     of = np.searchsorted(found.start, start, "right") - 1
-    return Stretches(start, end, found.track[of], found.between[of])
+    return Stretches(start, end, found.track[of], found.between[of], found.sends[of])
 
 
 def _sampled(facts: Facts, found: Stretches) -> tuple[I32, F64]:

@@ -36,6 +36,7 @@ from stepscope.diagnosis.remedies.fitting import (
 from stepscope.diagnosis.remedies.host import (
     ALLOCATIONS,
     ASK_ONCE,
+    BEFORE_COPY,
     CALLBACKS,
     CALLED_FOR_VALUES,
     CALLED_TO_TELL,
@@ -70,6 +71,7 @@ __all__ = [
     "ALLOCATIONS",
     "AMD",
     "ASK_ONCE",
+    "BEFORE_COPY",
     "CALLBACKS",
     "CALLED_FOR_VALUES",
     "CALLED_TO_TELL",

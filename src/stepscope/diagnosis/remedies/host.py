@@ -113,6 +113,28 @@ If it prepares a batch, do it where that runs ahead, and let a thread send what 
     None: "If it prepares a batch, do it in a thread or process that runs ahead of the loop.",
 }
 
+BEFORE_COPY: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+What makes the batch that the next copy sends belongs in a thread or process that runs ahead, or in the dataset, whose
+workers do: DataLoader(dataset, num_workers=4). Only what no step takes in (logging, metrics, progress bars) can run
+every N steps (`if step % 100 == 0:`).""",
+            purposes=(Purpose.TRAINING, Purpose.INFERENCE),
+        ),
+        Part(
+            """\
+Run it in a thread or process of its own while the device works, what makes the next inputs a little ahead: scheduling,
+tokenising, detokenising and answering need not hold up the next step.""",
+            purposes=SERVES,
+            certain=True,
+        ),
+    ),
+    None: """\
+What makes the batch that the next copy sends belongs in a thread or process that runs ahead of the loop. Only what no
+step takes in can run every N steps.""",
+}
+
 ASK_ONCE: Remedies = {
     PYTORCH: """\
 Ask once and keep the answer, outside of the loop: what a walk over the modules finds (their device, their dtype, their

@@ -5,7 +5,8 @@ or more of Python that launches nothing), ``gc`` or ``checkpoint_io``. One findi
 annotations in which the time passes, and whether it passes before a step's first launch or between its launches. What
 one step alone has is a finding from ``SEEN_ONCE_SHARE`` of it, and says that it was seen once. Of Python at least
 ``TOLD_SHARE`` must lie in recorded frames, or in annotations (whatever they are called: the finding is named after
-them) in which nothing is launched that computes; time in which the host shows nothing is no finding. What passes in
+them) in which nothing is launched that computes; time in which the host shows nothing is no finding. Where a copy to
+the device comes next, it may make what that sends, and the advice says so. What passes in
 callbacks of a training loop (called by the lists of callbacks of Keras, Hugging Face or Lightning, by their frames, or
 in the ranges that ``stepscope run`` puts around Keras's) is a finding of its own, which names each with file and line.
 Frames of PyTorch's own that give ops (modules, autograd, optimizers) do not count to it: where a device waits for them
@@ -36,6 +37,7 @@ from stepscope.diagnosis.host_work import (
 )
 from stepscope.diagnosis.remedies import (
     ASK_ONCE,
+    BEFORE_COPY,
     CALLBACKS,
     CHECKPOINTS,
     GARBAGE,
@@ -44,13 +46,18 @@ from stepscope.diagnosis.remedies import (
     WORK_AHEAD,
     remedy,
 )
-from stepscope.limits import DISPATCH_GAP_NS, TOLD_SHARE
+from stepscope.limits import DISPATCH_GAP_NS, PLACES_SHARE, TOLD_SHARE
 from stepscope.trace import intervals as iv
 
 
 def _is_told(facts: Facts, work: HostWork) -> bool:
     """Whether the profile shows that it was Python code, and no more than that."""
     return work.told_share >= TOLD_SHARE and not _walks(facts, work) and work.ranges is None
+
+
+def _before_copies(work: HostWork) -> bool:
+    """Whether some of it may make what a copy sends."""
+    return work.sending_share >= 1 - PLACES_SHARE
 
 
 def _walks(facts: Facts, work: HostWork) -> bool:
@@ -82,12 +89,14 @@ def _outside_callbacks(facts: Facts) -> iv.Intervals:
     return iv.complement(_in_callbacks(facts), int(facts.trace.slices.start_ns.min()), int(ends.max()))
 
 
+_TITLE = "Steps wait for Python code that launches nothing"
+_DOING = "Python code runs that launches nothing"
 _CAUSES = {
     Category.PYTHON: Cause(
-        title="Steps wait for Python code that launches nothing",
-        doing="Python code runs that launches nothing",
+        title=_TITLE,
+        doing=_DOING,
         fix=HOST_WORK,
-        holds=_is_told,
+        holds=lambda facts, work: _is_told(facts, work) and not _before_copies(work),
         but=_others,
         least_ns=DISPATCH_GAP_NS,
     ),
@@ -95,6 +104,17 @@ _CAUSES = {
     Category.CHECKPOINT_IO: Cause(
         title="Steps wait for checkpoints", doing="a checkpoint is read or written", fix=CHECKPOINTS
     ),
+}
+
+_SENDING = {
+    Category.PYTHON: Cause(
+        title=_TITLE,
+        doing=f"{_DOING}, and the copy of what may be a batch comes next for some of it",
+        fix=BEFORE_COPY,
+        holds=lambda facts, work: _is_told(facts, work) and _before_copies(work),
+        but=_others,
+        least_ns=DISPATCH_GAP_NS,
+    )
 }
 
 _CALLING = {
@@ -138,7 +158,8 @@ def _in_ranges(facts: Facts) -> list[Finding]:
             continue
         name = f"`{work.ranges.name}`" if work.ranges.mostly else "ranges that the program named"
         why = in_words(facts, work, f"the host is in {name} and launches nothing")
-        fix = f"{remedy(WORK_AHEAD, facts.workload)}\n{remedy(HOST_WORK, facts.workload)}".strip()
+        advice = (BEFORE_COPY,) if _before_copies(work) else (WORK_AHEAD, HOST_WORK)
+        fix = "\n".join(remedy(each, facts.workload) for each in advice).strip()
         finding = host_finding(
             facts, {work.cause: work}, rule="between_steps", title=f"Steps wait in {name}", why=why, fix=fix
         )
@@ -148,7 +169,7 @@ def _in_ranges(facts: Facts) -> list[Finding]:
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
-    sets = _CAUSES, _CALLING, _WALKING
+    sets = _CAUSES, _SENDING, _CALLING, _WALKING
     found = [each for causes in sets for each in cause_findings(facts, causes, rule="between_steps")]
     found += _in_ranges(facts)
     slowed = capture_slows_host(facts)

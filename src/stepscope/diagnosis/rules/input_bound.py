@@ -1,10 +1,12 @@
 """input_bound: the device (or the main thread) waits for the next batch.
 
-Statement: the accounting books idle time to ``input``, that is, the thread that launches the next op was inside a
-data loader's ``next`` or a framework's equivalent. The wait is followed to the threads that prepare batches, where they
-were recorded: if they are busy meanwhile (from ``PRODUCERS_BUSY_SHARE`` on) they are too few or their work too heavy;
-if they are idle (up to ``PRODUCERS_IDLE_SHARE``) they wait for the source. Of a tf.data pipeline the iterator that
-takes most of the waiting itself is named, and the remedy follows from how it runs. Limit: the general one of findings.
+Statement: the accounting books idle time to ``input``, that is, the thread that launches the next op was inside a data
+loader's ``next`` or a framework's equivalent, or in code of the program's own which makes what the next copy to the
+device sends: it launches nothing, that copy comes next, and nothing else was launched in the step before, or its name
+says that it makes a batch. The wait is followed to the threads that prepare batches, where they were recorded: if they
+are busy meanwhile (from ``PRODUCERS_BUSY_SHARE`` on) they are too few or their work too heavy; if they are idle (up to
+``PRODUCERS_IDLE_SHARE``) they wait for the source. Of a tf.data pipeline the iterator that takes most of the waiting
+itself is named, and the remedy follows from how it runs. Limit: the general one of findings.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ _FIX_OTHER: Remedies = {
         Part(
             """\
 Prepare the next batch while the device works on this one: a background thread or process that stays a few batches
-ahead.""",
+ahead, such as a loader's workers.""",
             purposes=TRAINS,
         ),
         Part(
@@ -104,6 +106,10 @@ that stays a little ahead.""",
 }
 
 
+_PRODUCED = (
+    " Nothing is launched from its beginning until a copy to the device follows: it is taken for the making of what "
+    "that sends."
+)
 _NAMED = 0.02
 """Share of the time from which a loader or a stage is named."""
 _STAGES = {"not recorded": "nothing recorded inside"}
@@ -165,6 +171,8 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
         least = _NAMED * sum(ns for _, ns in ranges.ahead)
         ahead = (f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.ahead if ns >= least)
         text += f" Threads that prepare batches spend, all together, per step: {', '.join(ahead)}."
+    if np.isin(facts.host.produced, ranges.slices).any():
+        text += _PRODUCED
     return text + _producers(facts) + tf_data.bottleneck(facts) + _fed(facts)
 
 

@@ -130,4 +130,5 @@ def _stretches(facts: Facts, activity: DeviceActivity, account: Account) -> Stre
     launching = pieces.category == Category.LAUNCH.code
     booked = iv.covered_between((pieces.start[launching], pieces.end[launching]), *left)
     kept = (np.bincount(gap[at], booked, len(gaps)) > LAUNCH_GAP_NS)[gap[at]]
-    return Stretches(left[0][kept], left[1][kept], track[at][kept], crosses_step(account)[gap[at][kept]])
+    between = crosses_step(account)[gap[at][kept]]
+    return Stretches(left[0][kept], left[1][kept], track[at][kept], between, np.zeros_like(between))

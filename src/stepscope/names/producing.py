@@ -1,0 +1,63 @@
+"""What the names of Python functions, files and ranges say of the making of a batch."""
+
+from __future__ import annotations
+
+import re
+
+from stepscope.names.hosts import gives_ops, is_frameworks_own, walks_modules
+
+_LONGEST = 2_048
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_FRAME = re.compile(r"^(?P<file>.+?)\(\d+\): (?P<function>.+)$")
+
+_FOR_PEOPLE = re.compile(
+    r"^(?:log(?:s|ger|ging)?|print|report(?:s|ing)?|progress|metrics?|callbacks?|hooks?|sav(?:e|ing)|dump|plot|display"
+    r"|show|checkpoints?|eval|evaluate|validat(?:e|ion)|summary|summari[sz]e|track|monitor|barrier|scheduler|write"
+    r"|send|upload|profil(?:e|er))$"
+)
+_TOOLS = re.compile(
+    r"(?:^|/)(?:logging|wandb|tensorboard\w*|tqdm|mlflow|rich|loguru|matplotlib|comet_ml|neptune|clearml|aim"
+    r"|prometheus_client|torchmetrics|torch/(?:distributed|optim|nn|autograd|cuda|profiler))/|(?:^|/)json/encoder\.py\("
+    r"|^<built-in (?:function|method) (?:print|dumps?|collect|flush|write)\b|^(?:Optimizer\.|nccl:|gloo:|c10d)"
+)
+_BATCH = re.compile(
+    r"^(?:batch(?:es)?|data(?:set|sets|loader|loaders)?|inputs?|samples?|examples?|records?|collate|tokeni[sz]e|tokens)$"
+)
+_OUTPUT = re.compile(
+    r"^(?:decode|detokeni[sz]e|outputs?|predictions?|results?|responses?|answer|loss|losses|postprocess)$"
+)
+
+
+def makes_no_batch(name: str) -> bool:
+    """Whether a Python frame or range is known for something else: what people look at, or a framework's own work.
+
+    >>> [makes_no_batch(each) for each in ("train.py(9): log_metrics", "data.py(20): make", "json/encoder.py(9): f")]
+    [True, False, True]
+    """
+    text = name[:_LONGEST].replace("\\", "/")
+    if _TOOLS.search(text) or is_frameworks_own(text) or walks_modules(text) or gives_ops(text) is not None:
+        return True
+    return any(_FOR_PEOPLE.match(word) for word in _words(text))
+
+
+def says_batch(name: str) -> bool:
+    """Whether a function, its file or a range is called after what a step takes in.
+
+    >>> says_batch("data.py(20): __next__"), says_batch("train.py(20): get_batch"), says_batch("train.py(20): step")
+    (True, True, False)
+    """
+    text = name[:_LONGEST].replace("\\", "/")
+    found = _FRAME.match(text)
+    file = found["file"].rpartition("/")[2].removesuffix(".py") if found else ""
+    words = (*_words(text), *_split(file))
+    return any(map(_BATCH.match, words)) and not any(map(_OUTPUT.match, words))
+
+
+def _words(text: str) -> list[str]:
+    """Those of a function's name, or of a range's."""
+    found = _FRAME.match(text)
+    return _split(found["function"] if found else text)
+
+
+def _split(text: str) -> list[str]:
+    return [word.lower() for word in _WORDS.findall(text)]
