@@ -21,6 +21,14 @@ BATCH_NS: Final = 100_000
 """Python code before such a copy that takes less makes no batch worth a thread of its own: to hand a batch over between
 threads takes as long."""
 
+TURN_OVERLAP: Final = 0.02
+"""A thread launches in turn with the main one where at most this share of what it does lies beside what others do: one
+that is handed work is seen to begin before the handing over has quite returned."""
+
+TURNS_SHARE: Final = 0.9
+"""And the others go on within ``DISPATCH_GAP_NS`` of its being done for this share of its time: threads that nobody
+waits for end at any moment."""
+
 FIRST_COMPUTE_WITHIN_NS: Final = 1_000_000
 """A copy, memset or collective that ends a gap hands the cause on to a compute op that starts this soon after it."""
 

@@ -32,7 +32,7 @@ def helpers(host: HostActivity, cause: Category) -> tuple[int, ...]:
     if role is None or host.main < 0 or not len(trace.device_ops):
         return ()
     tracks = np.unique(trace.slices.track[host.in_role(role)]).tolist()
-    own = (*host.loop, *host.backward)
+    own = (*host.loop, *host.turns)
     return tuple(track for track in tracks if track not in own and trace.tracks.kind[track] == TrackKind.HOST_THREAD)
 
 

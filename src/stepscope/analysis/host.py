@@ -11,6 +11,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.executors import Executors, find_executors
 from stepscope.analysis.followed import followed, for_devices
 from stepscope.analysis.once import Once, OneTimeWork
+from stepscope.analysis.turns import taking_turns
 from stepscope.limits import CACHE_LOOKUP_NS, DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
@@ -88,6 +89,8 @@ class HostActivity:
     """Tracks among which the work of a step moves, so that what one does all do: lanes that hold nodes of a graph; the
     main thread and the executors that run graphs for it."""
     executors: Executors | None = None
+    workers: tuple[int, ...] = ()
+    """Tracks of the program's own threads that launch while the main thread waits for them (``analysis/turns.py``)."""
     produced: I32 = field(default_factory=lambda: np.empty(0, np.int32))
     """Slices in which the program makes a batch itself (``analysis/producing.py``)."""
     _sets: dict[tuple[int, Category], iv.Intervals] = field(default_factory=dict)
@@ -111,6 +114,11 @@ class HostActivity:
     def has_cause(self) -> Bools:
         """Which slices say by their name or kind what the host does."""
         return np.asarray(self.causes != NO_CAUSE)
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """Tracks of other threads that the main one waits for while they launch: autograd's and the program's own."""
+        return (*self.backward, *self.workers)
 
     @property
     def loop(self) -> tuple[int, ...]:
@@ -142,7 +150,7 @@ class HostActivity:
         low, kinds, causes = self._of_track(track)
         if cause is Category.LAUNCH:
             # Main and autograd threads take turns, so their dispatching is one stretch.
-            turns = (self.main, *self.backward)
+            turns = (self.main, *self.turns)
             group = self.pool if track in self.pool else turns if track in turns else (track,)
             dispatching = _closed(iv.joined([self._dispatching(member) for member in group]), DISPATCH_GAP_NS)
             # A program that calls Python launches nothing meanwhile.
@@ -234,7 +242,8 @@ def host_activity(trace: Trace, markers: I32, once: OneTimeWork) -> HostActivity
     causes = _causes(trace, roles, once)
     waits = _waits(trace, roles, main)
     backward = _backward_threads(trace, main)
-    made = HostActivity(trace, main, backward, markers, causes, roles, waits, once, pool, executors)
+    workers = () if pool else taking_turns(trace, main, backward)
+    made = HostActivity(trace, main, backward, markers, causes, roles, waits, once, pool, executors, workers)
     return replace(made, waits=for_devices(made), _sets={})
 
 

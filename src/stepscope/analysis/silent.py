@@ -77,9 +77,9 @@ def _is_told(name: str) -> bool:
 
 
 def _hands_over(trace: Trace, host: HostActivity) -> Bools:
-    """Frames of the main thread during which autograd's threads work: it waits for them."""
+    """Frames of the main thread during which the threads work that it waits for, autograd's among them."""
     slices = trace.slices
-    theirs = np.sort(slices.start_ns[np.isin(slices.track, host.backward) & np.isin(slices.kind, _WORK)])
+    theirs = np.sort(slices.start_ns[np.isin(slices.track, host.turns) & np.isin(slices.kind, _WORK)])
     begun = np.searchsorted(theirs, slices.start_ns, "left")
     ended = np.searchsorted(theirs, slices.start_ns + slices.dur_ns, "right")
     return np.asarray((slices.track == host.main) & (ended > begun))

@@ -32,8 +32,8 @@ def ranges_of(facts: Facts, inside: I32, weight: F64) -> InRanges | None:
     starts = _starts_work(facts)
     annotation = (slices.kind == Kind.ANNOTATION) & ~holding(starts, slices.parent)
     annotation[facts.host.markers] = False
-    # The main thread waits for autograd's in a range around the backward pass.
-    theirs = np.sort(slices.start_ns[starts & np.isin(slices.track, facts.host.backward)])
+    # The main thread waits for others in a range around what they launch: autograd's around the backward pass.
+    theirs = np.sort(slices.start_ns[starts & np.isin(slices.track, facts.host.turns)])
     first, last = (np.searchsorted(theirs, slices.start_ns + add) for add in (0, slices.dur_ns))
     annotation &= (slices.track != facts.host.main) | (first == last)
     frame, name = (

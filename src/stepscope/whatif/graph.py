@@ -1,7 +1,8 @@
 """The dependency graph of a profile: what each device op and each host instant has to wait for.
 
 Host threads are instants (launches, beginnings and ends of waits, step markers) in program order, with the measured
-time between them. The main thread and autograd's take turns and are one line; another thread that was idle goes on
+time between them. The main thread and those that it waits for while they launch (autograd's, workers
+of the program's own) take turns and are one line; another thread that was idle goes on
 where the main line then is. A device op starts when its stream's op before it is done, its launch has reached the
 device, and the op it was made to wait for has ended. Each of these takes one latency per kind of op and device, the
 mean of this profile; whatever delay above ``LATENCY_CAP_NS`` that leaves is kept as measured and called residual.
@@ -146,6 +147,7 @@ def _ops(facts: Facts, calls: I32) -> Ops:
     late = start - _ready(known, launch + latency, before + pause, awaited)
     seen = np.flatnonzero(late > LATENCY_CAP_NS)
     awaits[seen] = _ended_just_before(seen, place, stream, start, end)
+    awaits = _after_exchanges(activities, awaits, stream, start, end)
     awaited = np.where(awaits >= 0, end[awaits], LONG_AGO)
     opened = _opened(activities)
     late = start - np.maximum(_ready(known, launch + latency, before + pause, awaited), opened)
@@ -197,6 +199,31 @@ def _ended_just_before(chosen: I64, place: I64, stream: I32, start: I64, end: I6
     return found
 
 
+def _after_exchanges(activities: list[DeviceActivity], awaits: I32, stream: I32, start: I64, end: I64) -> I32:
+    """With the waits for collectives beside which nothing ran that was launched later: what comes next takes their
+    result. On each stream its first op waits, where nothing is known of what it waits for."""
+    awaits, low = awaits.copy(), 0
+    for activity in activities:
+        known = activity.launched
+        exchange = np.flatnonzero(known & (activity.category == Category.COLLECTIVE.code))
+        compute = np.flatnonzero(known & (activity.category == Category.COMPUTE.code))
+        compute = compute[np.argsort(activity.launch[compute], kind="stable")]
+        launch = activity.launch[compute]
+        # Of what is launched from each op on, when the first begins.
+        soonest = np.append(np.minimum.accumulate(activity.start[compute][::-1])[::-1], np.iinfo(np.int64).max)
+        alone = soonest[np.searchsorted(launch, activity.launch[exchange], "right")] >= activity.end[exchange]
+        exchange = exchange[alone]
+        exchange = exchange[np.argsort(activity.end[exchange], kind="stable")]
+        for number in np.unique(activity.stream[compute]).tolist():
+            queue = compute[activity.stream[compute] == number]
+            after = np.searchsorted(activity.launch[queue], activity.launch[exchange], "right")
+            first, last = queue[after[after < queue.size]], exchange[after < queue.size]
+            free = (awaits[low + first] == NONE) & (activity.stream[last] != number)
+            awaits[low + first[free]] = low + last[free]
+        low += len(activity)
+    return awaits
+
+
 _KINDS = 4
 
 
@@ -238,7 +265,7 @@ def _awaited_ops(facts: Facts, end: I64) -> list[I64]:
 
 def _lines(facts: Facts, calls: I32) -> tuple[tuple[int, ...], ...]:
     slices, host = facts.trace.slices, facts.host
-    main = (host.main, *dict.fromkeys(t for t in (*host.backward, *host.loop) if t != host.main))
+    main = (host.main, *dict.fromkeys(t for t in (*host.turns, *host.loop) if t != host.main))
     others = np.unique(np.concatenate((slices.track[calls], host.waits.track)))
     return (main, *((int(track),) for track in others.tolist() if track not in main))
 
