@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
 from stepscope.analysis.facts import analyse
@@ -16,7 +18,9 @@ HOST_US = 1_500
 """Host work between two steps: what a step loses where the host cannot run ahead."""
 
 
-def loop(*, item: bool = False, bare: str | None = None, frame: str | None = None, where: str = "end") -> Diagnosis:
+def loop(
+    *, item: bool = False, bare: str | None = None, frame: str | tuple[str, ...] | None = None, where: str = "end"
+) -> Diagnosis:
     """Steps of thirty kernels; ``.item()`` after the tenth, a bare wait at an end of the step or in its middle."""
     machine = Machine()
     for step in range(6):
@@ -44,13 +48,15 @@ def read(machine: Machine) -> None:
         machine.synchronize(stream=COPY.stream)
 
 
-def wait(machine: Machine, call: str | None, frame: str | None) -> None:
+def wait(machine: Machine, call: str | None, frame: str | tuple[str, ...] | None) -> None:
     if call is None:
         return
     if frame is None:
         machine.synchronize(call)
         return
-    with machine.range("python_function", "train.py(3): main"), machine.range("python_function", frame):
+    with ExitStack() as frames:
+        for name in ("train.py(3): main", *((frame,) if isinstance(frame, str) else frame)):
+            frames.enter_context(machine.range("python_function", name))
         machine.synchronize(call)
 
 
@@ -87,10 +93,41 @@ def test_a_bare_wait_in_the_middle_of_a_step_is_the_programs():
     assert found(diagnosis, "loop_sync") is None
 
 
-def test_a_benchmarks_wait_is_the_loops_wherever_it_stands():
-    frame = "triton/testing.py(150): do_bench"
-    diagnosis = loop(bare="cudaDeviceSynchronize", frame=frame, where="middle")
+TIMERS = (
+    "triton/testing.py(150): do_bench",
+    "torch/utils/benchmark/utils/timer.py(17): timer",
+    "/env/lib/python3.11/site-packages/lightning/pytorch/profilers/pytorch.py(500): stop",
+    "lightning/pytorch/callbacks/throughput_monitor.py(180): _update",
+    "deepspeed/utils/timer.py(230): stop",
+    "megatron/core/timers.py(130): start",
+    "sglang/bench_one_batch.py(450): latency_test_run_once",
+    "benchmarks/kernels/benchmark_moe.py(90): benchmark_config",
+)
+
+
+@pytest.mark.parametrize("where", ["middle", "end"])
+@pytest.mark.parametrize("frame", TIMERS)
+def test_a_timers_wait_is_the_measurements_wherever_it_stands(frame: str, where: str):
+    diagnosis = loop(bare="cudaDeviceSynchronize", frame=frame, where=where)
     assert found(diagnosis, "sync_bound") is None
+    assert found(diagnosis, "loop_sync") is None
+    told = [notice.text for notice in diagnosis.notices if notice.code == "wait_measures"]
+    assert bool(told) == (where == "end")  # in the middle it costs next to nothing
+    assert all(f"`{frame.split(': ')[1]}`" in text for text in told)
+    assert not any(notice.code == "idle_untold" for notice in diagnosis.notices)
+
+
+def test_the_frames_of_the_wait_itself_ask_for_nothing():
+    diagnosis = loop(bare="cudaDeviceSynchronize", frame=(TIMERS[0], "torch/cuda/__init__.py(900): synchronize"))
+    assert any(notice.code == "wait_measures" for notice in diagnosis.notices)
+
+
+@pytest.mark.parametrize("frame", [(TIMERS[0], "model.py(9): forward"), "bench.py(20): main", "timers.py(3): stop"])
+def test_what_a_benchmark_runs_waits_for_itself(frame: str | tuple[str, ...]):
+    """A program's own waits inside of a benchmark stay the program's, and so do those of a script of its own."""
+    diagnosis = loop(bare="cudaDeviceSynchronize", frame=frame)
+    assert found(diagnosis, "loop_sync") is not None
+    assert not any(notice.code == "wait_measures" for notice in diagnosis.notices)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Locator, Where, parse_frame
 from stepscope.limits import SHORT_WAIT_NS, WAIT_COST_NS
 from stepscope.names.calls import without_version
-from stepscope.names.sync_hints import SyncHint, frame_hint, sync_hint
+from stepscope.names.sync_hints import SyncHint, frame_hint, hands_on_wait, sync_hint, takes_time
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -27,7 +27,9 @@ class Owner(StrEnum):
 
     PROGRAM = "program"
     LOOP = "loop"
-    """A bare synchronise where a step begins or ends, or a benchmark's: it gives no value and mostly serves a timer."""
+    """A bare synchronise where a step begins or ends: it gives no value and mostly serves a timer."""
+    TIMER = "timer"
+    """A timer's, a benchmark's or a profiler's own, as the frame that asks for it says: it serves a measurement."""
     PROFILER = "profiler"
     """The profiler waits for its own records: gone with it."""
 
@@ -93,7 +95,6 @@ def find_syncs(
 
 
 _PROFILERS = re.compile(r"(?:^|/)(?:torch/(?:autograd/profiler|profiler/\w+)|stepscope/capture/\w+)\.py\(")
-_BENCHMARKS = re.compile(r"(?:^|/)(?:triton/testing|torch/utils/benchmark/\S+|timeit)\.py\(")
 
 
 def _owner(trace: Trace, locator: Locator, host: HostActivity, markers: Markers, waits: Rows) -> Owner:
@@ -102,9 +103,9 @@ def _owner(trace: Trace, locator: Locator, host: HostActivity, markers: Markers,
     frames = [trace.name_of(at) for at in locator.enclosing(first) if trace.slices.kind[at] == Kind.PYTHON_FRAME]
     if any(map(_PROFILERS.search, frames)):
         return Owner.PROFILER
-    if any(map(_BENCHMARKS.search, frames)):
-        return Owner.LOOP
     bare = trace.slices.kind[first] == Kind.SYNC and locator.outermost_op(first) is None
+    if bare and takes_time(next((frame for frame in frames if not hands_on_wait(frame)), "")):
+        return Owner.TIMER
     return Owner.LOOP if bare and _at_the_edge(trace, host, markers, waits).all() else Owner.PROGRAM
 
 

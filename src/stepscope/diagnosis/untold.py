@@ -13,6 +13,7 @@ from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.host_work import host_work
 from stepscope.diagnosis.notices.recorded import PYTHON_ADVICE
 from stepscope.diagnosis.notices.steps import takes_little
+from stepscope.diagnosis.notices.waits import timer_cost
 from stepscope.diagnosis.remedies import sentence
 from stepscope.limits import UNTOLD_SHARE
 from stepscope.trace.tables import Kind
@@ -131,4 +132,10 @@ def _left(facts: Facts, kind: _Kind, findings: list[Finding]) -> tuple[int, int 
     costs = [(finding.rule, finding.cost_ns_per_step or 0) for finding in findings]
     told = sum(ns for rule, ns in costs if rule in kind.apart)
     told += max((ns for rule, ns in costs if rule in kind.whole), default=0)
+    if Category.SYNC in kind.causes:
+        told += sum(
+            facts.per_step(timer_cost(syncs))
+            for each, syncs in zip(facts.accounts, facts.syncs, strict=False)
+            if each is account
+        )
     return booked(facts, account, *kind.causes) - told, account.rows.device

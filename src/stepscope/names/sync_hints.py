@@ -72,6 +72,38 @@ def frame_hint(frame: str) -> SyncHint | None:
     return next((hint for pattern, hint in _FRAMES if pattern.search(text)), None)
 
 
+def takes_time(frame: str) -> bool:
+    """Whether a Python frame is of a timer, a benchmark or a profiler, whose own waits serve what it measures.
+
+    >>> takes_time("triton/testing.py(120): do_bench"), takes_time("bench.py(20): main")
+    (True, False)
+    """
+    return _TIMERS.search(frame[:_LONGEST].replace("\\", "/")) is not None
+
+
+def hands_on_wait(frame: str) -> bool:
+    """Whether a Python frame only waits for whoever called it.
+
+    >>> hands_on_wait("torch/cuda/__init__.py(900): synchronize"), hands_on_wait("train.py(9): main")
+    (True, False)
+    """
+    return _WAITERS.search(frame[:_LONGEST].replace("\\", "/")) is not None
+
+
+_TIMERS = re.compile(
+    r"(?:^|/)(?:triton/testing|timeit|torch/utils/benchmark/\S+|torch/_inductor/runtime/benchmarking"
+    r"|(?:pytorch_lightning|lightning/pytorch)/(?:profilers?/\w+|callbacks/(?:throughput|device_stats)_monitor)"
+    r"|lightning/fabric/utilities/throughput|lightning_fabric/utilities/throughput"
+    r"|deepspeed/(?:utils/timer|profiling/\S+)|megatron/(?:\w+/)?timers|nemo/utils/timers|colossalai/\S*timer"
+    r"|flashinfer/testing/\w+|(?:vllm|sglang)/bench\S*|transformers/benchmark/\S+|optimum_benchmark/\S+"
+    r"|benchmarks?/(?:\S+/)?bench(?:mark)?_\w+)\.py\("
+    r"|(?:^|/)torch/_inductor/utils\.py\(\d+\): (?:timed|print_performance|do_bench\w*)$"
+)
+_WAITERS = re.compile(
+    r"^<built-in |(?:^|/)(?:torch/(?:cuda|xpu|mps|accelerator|cpu)|torch_npu/npu|deepspeed/accelerator)/\S+\.py\("
+    r"|(?:^|/)(?:contextlib|functools)\.py\(|(?:^|/)torch/utils/_contextlib\.py\(|: _?synchronize$"
+)
+
 _SIZE = "the output's size depends on the input's values, which the host must read from the device first"
 _SCALAR = "a value is read from the device into a Python number"
 _KEEP = "keep the value on the device and read it every N steps"

@@ -42,6 +42,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     memory.fragmentation,
     memory.headroom,
     waits.cost_nothing,
+    waits.measures,
 )
 
 

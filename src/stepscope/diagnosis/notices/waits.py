@@ -1,11 +1,14 @@
-"""Notices on waits for a device that look long and cost nothing."""
+"""Notices on waits for a device that nobody needs to fix: they cost nothing, or serve a measurement."""
 
 from __future__ import annotations
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.syncs import Owner, Sync
+from stepscope.analysis.where import parse_frame
 from stepscope.diagnosis.finding import Notice
-from stepscope.limits import FREE_WAIT_SHARE, WAIT_SHARE
+from stepscope.limits import FINDING_NS, FINDING_SHARE, FREE_WAIT_SHARE, WAIT_SHARE
+from stepscope.names.sync_hints import takes_time
+from stepscope.trace.tables import Kind
 from stepscope.units import format_ns, format_share
 
 
@@ -32,3 +35,36 @@ def cost_nothing(facts: Facts) -> Notice | None:
 def _is_free(facts: Facts, sync: Sync) -> bool:
     long = sync.op is not None and sync.blocked_ns >= FREE_WAIT_SHARE * facts.used_ns
     return long and sync.owner is Owner.PROGRAM and sync.cost_ns <= WAIT_SHARE * sync.blocked_ns
+
+
+def measures(facts: Facts) -> Notice | None:
+    """A timer, a benchmark or a profiler waits for the device, and the device then for the host."""
+    if not facts.used_ns or facts.sampling.sampled or facts.device_lost:
+        return None
+    own = [sync for syncs in facts.syncs for sync in syncs if sync.owner is Owner.TIMER and sync.cost_ns > 0]
+    cost = max((timer_cost(syncs) for syncs in facts.syncs), default=0)
+    if cost < max(FINDING_SHARE * facts.used_ns, FINDING_NS * len(facts.used)):
+        return None
+    most = max(own, key=lambda sync: sync.cost_ns)
+    asking = _asking(facts, most.slices[0])
+    return Notice(
+        "wait_measures",
+        f"`{most.call}`, called by {asking}, waits for the device so that a time can be taken; the device then idles "
+        f"{format_ns(facts.per_step(cost))} per step ({format_share(cost / facts.used_ns)}). That is the "
+        "measurement's own and no part of the program: no finding counts it.",
+        len(own),
+    )
+
+
+def timer_cost(syncs: list[Sync]) -> int:
+    """Idle time in the used steps that waits of timers are to blame for."""
+    return sum(sync.cost_ns for sync in syncs if sync.owner is Owner.TIMER)
+
+
+def _asking(facts: Facts, wait: int) -> str:
+    """The timer's function, with file and line."""
+    around = facts.locator.enclosing(wait)
+    names = [facts.trace.name_of(at) for at in around if facts.trace.slices.kind[at] == Kind.PYTHON_FRAME]
+    name = next(name for name in names if takes_time(name))
+    frame = parse_frame(name)
+    return f"`{frame.function}` ({frame.file}:{frame.line})" if frame else f"`{name}`"

@@ -1,9 +1,10 @@
 """loop_sync: the loop around the steps waits for the device each time, and the device then waits for the next step.
 
 Statement: the accounting books idle time to ``sync``, and the wait is a bare synchronise call (outside of any op) with
-no launch between it and the beginning or the end of its step, or lies in a benchmark's code. It hands over no value, so
-it mostly serves a timer: the cost is then the measurement's, which is told apart from the program's own waits
-(``sync_bound``). The saving is that of a loop without it, in which those stay.
+no launch between it and the beginning or the end of its step. It hands over no value, so it mostly serves a timer: the
+cost is then the measurement's, which is told apart from the program's own waits (``sync_bound``). The saving is that of
+a loop without it, in which those stay. Waits that a timer, a benchmark or a profiler asks for by its own recorded frame
+are no finding: the notice ``wait_measures`` tells of them.
 """
 
 from __future__ import annotations
