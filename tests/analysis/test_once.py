@@ -7,6 +7,7 @@ import pytest
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.once import Once
+from stepscope.diagnosis.engine import diagnose
 from stepscope.limits import FIRST_LAUNCH_NS, SET_UP_NS
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
@@ -288,3 +289,46 @@ def test_steps_of_which_one_captures_are_a_profile_of_steps():
     assert not facts.is_capture
     assert [(found.step, found.once) for found in facts.slow] == [(1, True)]
     assert facts.used == (2, 3)
+
+
+# --- warm-up of a profile that shows no steps -----------------------------------------------------------------------
+
+
+def warming(name: str = "", *, loads: bool = False, then: bool = True, marked: bool = False) -> list[Event]:
+    """A second of a first use (a range of a name around it, or a call that loads code), then 20 ms of work."""
+    drawing = TraceDrawing()
+    if marked:
+        drawing.step(0, 0, 1_100_000)
+    drawing.kernel(drawing.launch(10), "fill", 20, 5)
+    if name:
+        drawing.annotation(name, 100, 1_000_000)
+    drawing.host("aten::conv2d", 200, 999_000)
+    drawing.call("cudaMalloc", 300, 300_000)
+    drawing.call("cudaModuleLoadData" if loads else "cudaMalloc", 300_400, 690_000)
+    drawing.kernel(drawing.launch(991_000), "conv", 991_010, 50)
+    for at in range(20 if then else 0):
+        launching(drawing, 1_001_000 + at * 1_000, "conv", count=1)
+    return drawing.events()
+
+
+@pytest.mark.parametrize("events", [warming("model|0|warmup|forward"), warming("Warm-up", loads=True)])
+def test_warm_up_is_no_part_of_a_profile_taken_as_one_step(events: list[Event]):
+    facts = facts_of(events)
+    assert facts.step_ns.tolist() == [pytest.approx(19_000 * US, rel=0.1)]
+    assert facts.markers.start_up_ns > 900_000 * US
+
+
+@pytest.mark.parametrize(
+    "events", [warming("model|0|measure|forward"), warming("lr warm up"), warming("warmup", then=False)]
+)
+def test_what_is_not_called_warm_up_or_is_all_there_is_stays(events: list[Event]):
+    assert facts_of(events).step_ns[0] > 900_000 * US
+
+
+def test_memory_that_a_warm_up_takes_is_no_finding():
+    def told(name: str) -> list[str]:
+        found = diagnose(facts_of(warming(name, marked=True)))
+        return [finding.rule for finding in (*found.findings, *found.minor)]
+
+    assert "allocator_bound" in told("forward")
+    assert "allocator_bound" not in told("warmup forward")

@@ -21,7 +21,7 @@ from stepscope.limits import (
     SET_UP_NS,
 )
 from stepscope.names.calls import CallRole, classify_call, is_runtime_call, sets_up
-from stepscope.names.hosts import is_code_loading
+from stepscope.names.hosts import is_code_loading, is_warm_up
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.tables import I32, I64, U8, Bools, Kind, Rows, TrackKind
@@ -168,6 +168,16 @@ def _captured(trace: Trace, calls: I32, roles: U8, captures: list[Capture]) -> t
     captured[inside] = True
     launching = calls[_of(roles, _LAUNCHING)]
     return captured, int(captured[launching].sum())
+
+
+def warm_up_ranges(trace: Trace) -> iv.Intervals:
+    """When the program was in a range that it calls its warm-up."""
+    slices = trace.slices
+    rows = np.flatnonzero(
+        (slices.kind == Kind.ANNOTATION) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    )
+    rows = rows[mapped(slices.name[rows], trace.strings, is_warm_up, np.bool_)]
+    return iv.union(slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows])
 
 
 class _Idle:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stepscope.analysis.callbacks import batch_ends
+from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.functions_called import calls_of_functions
-from stepscope.analysis.once import Once, OneTimeWork
+from stepscope.analysis.once import Once, OneTimeWork, warm_up_ranges
 from stepscope.analysis.repeated import repeated_steps
 from stepscope.limits import CYCLE_GAP_STEPS, ROUNDED_NS, START_UP_LEADS
 from stepscope.names.hosts import (
@@ -73,12 +74,24 @@ def find_markers(trace: Trace, activities: list[DeviceActivity], once: OneTimeWo
     found = _inferred_before(trace) or _recorded(trace) or _batches(trace)
     if found is None and not once.mostly_capture:
         found = _repeated(trace, activities) or _calls(trace)
-    return _after_start_up(found or _whole(trace), once)
+    return _after_start_up(found or _whole(trace), once, *_warming(trace, activities, found))
 
 
-def _after_start_up(markers: Markers, once: OneTimeWork) -> Markers:
+def _warming(trace: Trace, activities: list[DeviceActivity], found: Markers | None) -> tuple[iv.Intervals, int]:
+    """What else is start-up of a profile that shows no steps: ranges that the program calls its warm-up; and until when
+    that can be, as a device is given something to compute behind it."""
+    if found is not None or not activities:
+        return iv.EMPTY, 0
+    computes = [a.launch[a.launched & (a.category == Category.COMPUTE.code)] for a in activities]
+    last = max((int(launch.max()) for launch in computes if launch.size), default=0)
+    return warm_up_ranges(trace), last
+
+
+def _after_start_up(markers: Markers, once: OneTimeWork, warming: iv.Intervals, until: int) -> Markers:
     """A first step whose beginning is the devices' start-up begins when that is over: no other step has any."""
     begin, spans = int(markers.start[0]), once.spans(Once.START_UP)
+    if len(warming[0]):
+        spans = iv.joined([spans, (warming[0][warming[1] <= until], warming[1][warming[1] <= until])])
     ends = spans[1][(spans[0] >= begin) & (spans[1] < markers.end[0])]
     share = iv.covered_between(spans, np.full(ends.size, begin), ends) / np.maximum(ends - begin, 1)
     over = ends[share >= START_UP_LEADS]

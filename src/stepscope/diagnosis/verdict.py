@@ -92,6 +92,8 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
     if facts.markers.source != WHOLE and 2 * few <= len(facts.used):
         window, where = "of the steps' time", f", most of it in {few} of {len(facts.used)} steps,"
     words, start_up = GROUPS[worst][1], start_up_call(facts)
+    if start_up is not None and facts.trace.slices.start_ns[start_up] < facts.markers.start[0]:
+        start_up = None  # left out of the step
     if worst == "launch" and start_up is not None:
         worst, words = "start_up", f"waits for start-up work of the host ({facts.trace.name_of(start_up)})"
     if worst == "compile" and (once := _mostly_once(facts, lost)):

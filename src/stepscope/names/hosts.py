@@ -157,6 +157,20 @@ _SPELLED = (
 )
 
 
+def is_warm_up(name: str) -> bool:
+    """Whether a range that a program named is its warm-up; that of a learning rate is none.
+
+    >>> [is_warm_up(each) for each in ("model|0|warmup|forward", "Warm-up 3", "warm_up_lr", "swarm upload")]
+    [True, True, False, False]
+    """
+    return _WARM_UP.search(name[:_LONGEST]) is not None
+
+
+_WARM_UP = re.compile(
+    r"^(?!.*(?:\blr|lr\b|_lr|lr_|learning|sched)).*(?<![a-z])warm(?:ing)?[ _-]?up(?![a-z])", re.IGNORECASE
+)
+
+
 def is_code_loading(name: str) -> bool:
     """Whether it is CUPTI's name for the loading of a kernel's code: what it calls overhead is the program's own.
 

@@ -2,13 +2,15 @@
 
 Statement: the accounting books idle time to ``allocator`` (cudaMalloc, cudaFree and their like) in at least
 ``RECURS_SHARE`` of the used steps, and in more than one; in fewer it is a finding from ``SEEN_ONCE_SHARE`` of them and
-says how often it was seen, since the first step always allocates.
+says how often it was seen, since the first step always allocates. What lies in ranges that the program calls its
+warm-up does not count: it is what they are for.
 """
 
 from __future__ import annotations
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.once import warm_up_ranges
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import Cause, cause_findings
 from stepscope.diagnosis.remedies import ALLOCATIONS
@@ -20,6 +22,7 @@ _CAUSES = {
         doing="the host takes memory from the driver or gives it back",
         fix=ALLOCATIONS,
         share=RECURS_SHARE,
+        but=lambda facts: warm_up_ranges(facts.trace),
     )
 }
 
