@@ -17,7 +17,9 @@ from tests.readers.xplane_files import US, host, kinds, processor, read, rows, t
 
 def test_a_tpu() -> None:
     trace = read(tpu())
-    assert [(d.id, d.name, d.kind) for d in trace.info.devices] == [(0, "TPU v4", "tpu"), (1, None, "sparse_core")]
+    assert [(d.id, d.name, d.kind) for d in trace.info.devices] == [
+        (0, "TPU v4", "tpu"), (1, "TPU:0 SparseCore 1", "sparse_core"),
+    ]  # fmt: skip
     found = kinds(trace)
     assert found["fusion.3"] is Kind.KERNEL
     assert found["all-reduce.1"] is Kind.COLLECTIVE

@@ -34,6 +34,8 @@ _COMPUTES = (
     Category.COLLECTIVE_WAIT,
     Category.COLLECTIVE_TRANSFER,
 )
+SPARSE = "sparse_core"
+"""The kind of device that a sparse core is."""
 _COLLECTIVE_RANGE = re.compile(r"(?:gloo|mpi|ucc|xccl|nccl):")
 """Annotations PyTorch writes around a collective, on the thread that carries it out."""
 
@@ -113,6 +115,14 @@ def unused_devices(accounts: list[Account], steps: tuple[int, ...]) -> frozenset
     codes = [category.code for category in _COMPUTES]
     idle = [account for account in accounts if 2 * _steps_with(account, steps, codes) < max(len(steps), 1)]
     return frozenset(int(a.rows.device) for a in idle if a.rows.device is not None and len(idle) < len(accounts))
+
+
+def cores_beside(trace: Trace, accounts: list[Account]) -> frozenset[int]:
+    """Sparse cores of chips that compute: a step is the chip's, which waits for what it asked them to do, and they rest
+    in between without anything being wrong."""
+    kinds = {device.id: device.kind for device in trace.info.devices}
+    cores = {int(a.rows.device) for a in accounts if a.rows.device is not None and kinds.get(a.rows.device) == SPARSE}
+    return frozenset(cores) if len(cores) < len(accounts) else frozenset()
 
 
 def _steps_with(account: Account, steps: tuple[int, ...], codes: list[int]) -> int:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stepscope.analysis.accounting import Account, account_devices, account_host, unused_devices
+from stepscope.analysis.accounting import Account, account_devices, account_host, cores_beside, unused_devices
 from stepscope.analysis.allocator import AllocatorCalls, allocator_calls
 from stepscope.analysis.backpressure import FullQueue, full_queues
 from stepscope.analysis.callbacks import callbacks_around
@@ -72,7 +72,8 @@ class Facts:
     accounts: list[Account]
     """One per device; where there is no device, one for the host (none without host threads)."""
     unused: frozenset[int]
-    """Devices that computed nothing in the steps (``unused_devices``): no step time, mean or finding is theirs."""
+    """Devices that computed nothing in the steps (``unused_devices``), and sparse cores beside their chips: no step
+    time, mean or finding is theirs."""
     step_ns: I64
     """Duration of each step: its longest window on a device that is used, else its host period."""
     syncs: list[list[Sync]]
@@ -107,6 +108,11 @@ class Facts:
     def working(self) -> list[Account]:
         """The accounts of the devices that are used; the host's where it was booked instead."""
         return [account for account in self.accounts if account.rows.device not in self.unused]
+
+    @cached_property
+    def beside(self) -> frozenset[int]:
+        """Sparse cores of the chips whose steps these are."""
+        return cores_beside(self.trace, self.accounts)
 
     @property
     def basis(self) -> str:
@@ -343,7 +349,9 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     accounts = _accounts(trace, activities, host, markers)
     complete = complete_steps(step_contents(trace, markers, activities, once))
     timed = used_steps(complete)
-    unused = unused_devices(accounts, timed)
+    beside = cores_beside(trace, accounts)
+    chips = [account for account in accounts if account.rows.device not in beside]
+    unused = unused_devices(chips, timed) | beside
     step_ns = _step_durations(markers, [account for account in accounts if account.rows.device not in unused])
     slow = slow_steps(accounts, timed, step_ns, once, unused)
     used = tuple(step for step in timed if step not in {found.step for found in slow})

@@ -62,7 +62,8 @@ def busy_share(facts: Facts, *, collectives: bool) -> float | None:
 def duty_cycle_share(facts: Facts) -> float | None:
     """Share of the used steps in which devices that execute compiled modules did; None where XLA did not run, or where
     nothing tells one execution from the next."""
-    duty = [(d.executing_ns, d.window_ns) for d in facts.xla.duty if d.executing_ns] if facts.xla else []
+    found = facts.xla.duty if facts.xla else ()
+    duty = [(d.executing_ns, d.window_ns) for d in found if d.executing_ns and d.device not in facts.beside]
     window = sum(of for _, of in duty)
     return sum(executing for executing, _ in duty) / window if window else None
 

@@ -20,6 +20,7 @@ from stepscope.analysis.kernels import precision_of
 from stepscope.analysis.lazy_metrics import LazyMetrics
 from stepscope.analysis.logged_placement import LoggedOp
 from stepscope.analysis.overlap import Overlap, overlaps
+from stepscope.analysis.pods import counters, ended_last, network
 from stepscope.analysis.serving import serving
 from stepscope.analysis.where import Where
 from stepscope.analysis.xla import XlaFacts
@@ -187,7 +188,7 @@ def _where(place: Where | None) -> dict[str, Any] | None:
 
 def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "breakdown": [_breakdown(facts, account) for account in facts.accounts if facts.used_rows(account)],
+        "breakdown": _breakdowns(facts),
         "minor_findings": [_finding(facts, finding) for finding in diagnosis.minor],
         "memory": memory(facts),
     }
@@ -217,6 +218,11 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     named = annotation_times(facts)
     if named is not None:
         made["annotations"] = annotated.entry(facts, named)
+    counted, exchanged = counters(facts), network(facts)
+    if counted:
+        made["counters"] = [dataclasses.asdict(use) for use in counted]
+    if exchanged:
+        made["network"] = [dataclasses.asdict(use) for use in exchanged]
     ran = serving(facts)
     if ran is not None:
         made["serving"] = served.entry(ran)
@@ -243,6 +249,12 @@ def _overlap(facts: Facts, found: Overlap) -> dict[str, Any]:
     }
 
 
+def _breakdowns(facts: Facts) -> list[dict[str, Any]]:
+    last = ended_last(facts)
+    made = [_breakdown(facts, account) for account in facts.accounts if facts.used_rows(account)]
+    return [entry | {"ended_last": last.get(entry["device"])} for entry in made]
+
+
 def _breakdown(facts: Facts, account: Account) -> dict[str, Any]:
     rows = facts.used_rows(account)
     totals = summary.account_parts(facts, account)
@@ -253,7 +265,7 @@ def _breakdown(facts: Facts, account: Account) -> dict[str, Any]:
         "device": account.rows.device,
         "basis": facts.basis,
         "steps": len(rows),
-        "unused": account.rows.device in facts.unused,
+        "unused": account.rows.device in facts.unused - facts.beside,
         "step_ns": sum(per_step.values()),
         "parts": [
             {"category": str(c), "label": LABELS[c].words, "busy": LABELS[c].busy, "ns_per_step": ns, "share": of[c]}

@@ -11,6 +11,7 @@ from stepscope.report import (
     input_pipeline,
     labels,
     phrases,
+    pods,
     program_sections,
     rank_sections,
     serving,
@@ -34,7 +35,10 @@ def sections(document: Document) -> list[Section]:
         _minor(analyses.get("minor_findings", [])),
         *rank_sections.sections(analyses.get("ranks"), analyses.get("collectives", [])),
         _steps(document["steps"]),
+        _beside(document),
         *_breakdowns(document),
+        pods.counters(analyses.get("counters", [])),
+        pods.network(analyses.get("network", [])),
         _outside(document["accounting"]),
         _phases(document["summary"]["phases_ns_per_step"]),
         _overlap(analyses.get("overlap", [])),
@@ -125,6 +129,12 @@ def _steps(steps: list[dict[str, Any]]) -> Section:
         Column("complete"),
     )
     return Section("Steps", columns, rows, note)
+
+
+def _beside(document: Document) -> Section:
+    """The devices of one profile; a job's report compares its ranks."""
+    entries = [] if phrases.is_job(document) else document["analyses"].get("breakdown", [])
+    return pods.beside(entries, {entry["id"]: entry["name"] for entry in document["profile"]["devices"]})
 
 
 def _breakdowns(document: Document) -> list[Section]:

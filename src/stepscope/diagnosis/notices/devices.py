@@ -162,18 +162,19 @@ def _waits_in(facts: Facts, spans: iv.Intervals) -> str:
 
 def unused(facts: Facts) -> Notice | None:
     """Devices that computed nothing."""
-    if not facts.unused:
+    idle = facts.unused - facts.beside
+    if not idle:
         return None
-    devices = [device for device in facts.trace.info.devices if device.id in facts.unused]
-    numbers = ", ".join(map(str, sorted(facts.unused)))
+    devices = [device for device in facts.trace.info.devices if device.id in idle]
+    numbers = ", ".join(map(str, sorted(idle)))
     variables = " or ".join(dict.fromkeys(f"`{name}`" for device in devices for name in _hiding(device)))
     hide = f"hide them from the program ({variables})" if variables else "leave them out of the program"
     return Notice(
         "devices_unused",
-        f"{len(facts.unused)} of {len(facts.activities)} devices computed nothing in these steps (number {numbers}): "
+        f"{len(idle)} of {len(facts.activities) - len(facts.beside)} devices computed nothing in these steps (number {numbers}): "
         "step times, means and findings are of the others. Spread the work over them, or create the data on the "
         f"devices that compute and {hide}.",
-        len(facts.unused),
+        len(idle),
     )
 
 

@@ -34,7 +34,7 @@ class Devices:
         self._planes: dict[int, int] = {}
         named: dict[str, int] = {}
         for plane, parts in enumerate(view.planes):
-            if parts.kind in ("host", "host_other", "other"):
+            if parts.kind in ("host", "host_other", "other", "beside"):
                 continue
             name = view.space.planes.names[plane]
             if name not in named:
@@ -59,13 +59,16 @@ class Devices:
 
     def described(self, numbers: list[int], headers: list[dict[str, Any]]) -> tuple[Device, ...]:
         """Some devices as the profile describes them; ``headers`` are the statistics of every plane."""
+        names = self._view.space.planes.names
         return tuple(
-            _device(number, self._kinds[number], headers[self._planes[number]] if number in self._planes else {})
+            _device(number, self._kinds[number], headers[self._planes[number]], names[self._planes[number]])
+            if number in self._planes
+            else _device(number, self._kinds[number], {})
             for number in numbers
         )
 
 
-def _device(number: int, kind: str, stats: Mapping[str, Any]) -> Device:
+def _device(number: int, kind: str, stats: Mapping[str, Any], plane: str = "") -> Device:
     major, minor = (_whole(stats.get(f"compute_cap_{part}")) for part in ("major", "minor"))
     known = Figures(
         version=(major, minor) if major and minor is not None else None,
@@ -78,6 +81,8 @@ def _device(number: int, kind: str, stats: Mapping[str, Any]) -> Device:
     if vendor is None and kind == "gpu" and known.version is not None:
         vendor = "Nvidia"  # ROCm's collector has named the vendor from the first; CUPTI's old ones named none.
     name = stats.get("gpu_device_name") or stats.get("device_type_string")
+    if kind == "sparse_core":
+        name = plane.removeprefix("/device:")  # Its TPU's: what it is called otherwise is the chip's name.
     # On AMD GPUs the version is that of the instruction set (gfx942), which is another scale.
     is_nvidia = isinstance(vendor, str) and vendor.lower() == "nvidia"
     return Device(

@@ -54,7 +54,8 @@ def fate_of(view: View, times: Times, ops: Rows) -> Fate:
     instant[times.waits] = False
     instant &= view.own_kind == FOREIGN
     counting = good & view.on(LineRole.COUNTERS)
-    counters = counting & view.having("counter_value")
+    # TPUs have lines of hardware counters by other names beside the one that XProf knows.
+    counters = good & view.on(LineRole.COUNTERS, LineRole.DERIVED) & view.having("counter_value")
     allocates = np.array([name in (ALLOCATION, DEALLOCATION) for name in view.names] + [False])
     memory = np.zeros_like(instant)
     for named_by in ("allocator_name", "index_on_host"):  # GPUs' and hosts' allocators by name, TPUs' by the chip
@@ -69,7 +70,7 @@ def fate_of(view: View, times: Times, ops: Rows) -> Fate:
         text = "events whose names are not in the file: they are called by their number"
         losses.append(Loss("names_lost", int((lost_names & good).sum()), text, first, damaged=True))
     return Fate(
-        slices=good & ~instant & ~counting,
+        slices=good & ~instant & ~counting & ~counters,
         memory=memory,
         counters=counters,
         instants=(instant & ~memory) | (counting & ~counters),

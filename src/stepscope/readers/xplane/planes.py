@@ -34,7 +34,7 @@ class PlaneName(NamedTuple):
     """A plane's name in parts."""
 
     kind: str
-    """``host``, ``host_other``, ``gpu``, ``tpu``, ``sparse_core``, ``custom`` or ``other``."""
+    """``host``, ``host_other``, ``gpu``, ``tpu``, ``sparse_core``, ``custom``, ``beside`` or ``other``."""
     ordinal: int | None
     process: str
     """Process id of a subprocess whose profile was merged in, else empty."""
@@ -45,6 +45,9 @@ class PlaneName(NamedTuple):
 _PROCESS = re.compile(r" \[(\d+)\]$")
 _DEVICE = re.compile(r"/device:(?P<type>[A-Za-z_]+)(?::(?P<rest>.*))?$")
 _HOST_THREADS = ("/host:CPU", "/host:CUPTI", "/host:ROCTRACER", "/host:NVTX-CUPTI", "/host:python-tracer")
+_BESIDE = ("/device:CUSTOM:Megascale Trace", "/device:CUSTOM:MOSAIC:")
+"""Called devices, and none: what the hosts' Megascale does to exchange data between slices of TPUs over the network,
+and what happens inside kernels that a GPU's own plane holds."""
 _HOST_OTHER = ("Host CPUs", "Syscalls", "/host:tfstreamz", "/host:__ScopeRangeCallStack__")
 
 
@@ -61,6 +64,8 @@ def plane_name(name: str) -> PlaneName:
         return PlaneName("host_other", None, process, name)
     if bare.startswith("/host:"):
         return PlaneName("host", None, process, f"/host:CPU{suffix}" if bare in _HOST_THREADS else name)
+    if bare.startswith(_BESIDE):
+        return PlaneName("beside", None, process, name)
     device = _DEVICE.match(bare)
     if device is None or device["type"] == "CPU":
         return PlaneName("host" if device else "other", None, process, name)
@@ -110,7 +115,7 @@ def line_role(plane: PlaneName, name: str, measured: bool) -> LineRole:
         return LineRole.COUNTERS
     if plane.kind in ("host", "host_other"):
         return LineRole.HOST if plane.kind == "host" else LineRole.HOST_OTHER
-    if plane.kind == "other":
+    if plane.kind in ("other", "beside"):
         return LineRole.OTHER
     if is_measured(name):
         return LineRole.STREAM

@@ -38,8 +38,12 @@ def _of_steps_lines(view: View, slices: t.Bools) -> Marks:
 
 
 def _of_modules(view: View, times: Times, slices: t.Bools) -> Marks:
-    """Per device the executions of the module that took most time, if it ran twice or more."""
+    """Per device the executions of the module that took most time, if it ran twice or more. What a sparse core runs is
+    part of its chip's step."""
     rows = np.flatnonzero(slices & view.on(LineRole.MODULES))
+    sparse = np.array([parts.kind == "sparse_core" for parts in view.planes], np.bool_)
+    on_core = sparse[view.lines.plane[view.events.line[rows]]] if rows.size else np.zeros(0, np.bool_)
+    rows = rows if on_core.all() else rows[~on_core]
     kept = [np.empty(0, np.intp)]
     for _, places in grouped(view.lines.plane[view.events.line[rows]]):
         mine = rows[places]

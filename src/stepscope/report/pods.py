@@ -1,0 +1,88 @@
+"""Devices beside each other in the report, what they counted, and exchanges over the network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stepscope.report import labels
+from stepscope.report.section import ABSENT, Section, cut, name, number, text
+from stepscope.units import format_count, format_ns, format_share
+
+_PARTS_SHOWN = 4
+
+
+def beside(entries: Sequence[dict[str, Any]], names: dict[int, str | None]) -> Section:
+    """Where the time of the devices goes, in the parts that take most of it."""
+    devices = [entry for entry in entries if entry["device"] is not None]
+    of = [{part["category"]: part["ns_per_step"] for part in entry["parts"]} for entry in devices]
+    in_all = {part: sum(parts.get(part, 0) for parts in of) for parts in of for part in parts}
+    shown = sorted(in_all, key=lambda part: -in_all[part])[:_PARTS_SHOWN]
+    rows, note = cut(
+        (
+            (
+                text(entry["device"]),
+                text(names.get(entry["device"])),
+                format_ns(entry["step_ns"]),
+                ABSENT if entry.get("ended_last") is None else f"{entry['ended_last']} of {entry['steps']}",
+                _busy(entry),
+                *(format_ns(parts.get(part, 0)) for part in shown),
+            )
+            for entry, parts in zip(devices, of, strict=True)
+        ),
+        len(devices),
+    )
+    columns = (
+        number("device"),
+        name("name"),
+        number("per step"),
+        number("ended last in"),
+        number("busy"),
+        *(number(labels.CATEGORIES[part].words) for part in shown),
+    )
+    return Section("Devices beside each other", columns, rows if len(devices) > 1 else [], note)
+
+
+def _busy(entry: dict[str, Any]) -> str:
+    busy = sum(part["ns_per_step"] for part in entry["parts"] if part["busy"])
+    return format_share(busy / entry["step_ns"]) if entry["step_ns"] else ABSENT
+
+
+def counters(given: Sequence[dict[str, Any]]) -> Section:
+    """What devices counted."""
+    rows, note = cut(
+        (
+            (
+                use["name"],
+                text(use["device"]),
+                format_count(use["count"]),
+                *(f"{use[key]:.4g}" for key in ("least", "mean", "most")),
+            )
+            for use in given
+        ),
+        len(given),
+    )
+    columns = (name("counter"), number("device"), number("values"), number("least"), number("mean"), number("most"))
+    unit = "in the steps used, in the profile's own units"
+    return Section("Counters of the devices", columns, rows, "; ".join(filter(None, (unit, note))))
+
+
+def network(given: Sequence[dict[str, Any]]) -> Section:
+    """What Megascale did."""
+    rows, note = cut(
+        (
+            (
+                use["name"],
+                format_count(use["count"]),
+                format_ns(use["ns"]),
+                format_ns(use["median_ns"]),
+                format_ns(use["longest_ns"]),
+            )
+            for use in given
+        ),
+        len(given),
+    )
+    columns = (name("action or exchange"), number("count"), number("time"), number("median"), number("longest"))
+    said = "in the whole profile; several run at a time"
+    return Section("Exchanges between slices over the network (Megascale)", columns, rows,
+                   "; ".join(filter(None, (said, note))))  # fmt: skip
