@@ -1,4 +1,4 @@
-"""Devices of a pod's host beside each other: chips and their sparse cores, counters, exchanges over the network (ms)."""
+"""Devices of a host beside each other: chips, their sparse cores, counters, exchanges over the network (ms)."""
 
 from __future__ import annotations
 

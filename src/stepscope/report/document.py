@@ -218,14 +218,7 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     named = annotation_times(facts)
     if named is not None:
         made["annotations"] = annotated.entry(facts, named)
-    counted, exchanged = counters(facts), network(facts)
-    if counted:
-        made["counters"] = [dataclasses.asdict(use) for use in counted]
-    if exchanged:
-        made["network"] = [dataclasses.asdict(use) for use in exchanged]
-    ran = serving(facts)
-    if ran is not None:
-        made["serving"] = served.entry(ran)
+    made |= _served_and_counted(facts)
     if facts.input_stages is not None:
         made["input"] = input_pipeline.entry(facts, facts.input_stages)
     if facts.xla is not None:
@@ -237,6 +230,17 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     if facts.placement is not None:
         made["placement"] = dataclasses.asdict(facts.placement)
     return made
+
+
+def _served_and_counted(facts: Facts) -> dict[str, Any]:
+    """What few profiles have: iterations of a server, counters of devices, exchanges over the network."""
+    ran = serving(facts)
+    made = {
+        "counters": [dataclasses.asdict(use) for use in counters(facts)],
+        "network": [dataclasses.asdict(use) for use in network(facts)],
+        "serving": None if ran is None else served.entry(ran),
+    }
+    return {name: entry for name, entry in made.items() if entry}
 
 
 def _overlap(facts: Facts, found: Overlap) -> dict[str, Any]:

@@ -171,9 +171,9 @@ def unused(facts: Facts) -> Notice | None:
     hide = f"hide them from the program ({variables})" if variables else "leave them out of the program"
     return Notice(
         "devices_unused",
-        f"{len(idle)} of {len(facts.activities) - len(facts.beside)} devices computed nothing in these steps (number {numbers}): "
-        "step times, means and findings are of the others. Spread the work over them, or create the data on the "
-        f"devices that compute and {hide}.",
+        f"{len(idle)} of {len(facts.activities) - len(facts.beside)} devices computed nothing in these steps "
+        f"(number {numbers}): step times, means and findings are of the others. Spread the work over them, or create "
+        f"the data on the devices that compute and {hide}.",
         len(idle),
     )
 
