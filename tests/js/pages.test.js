@@ -7,6 +7,7 @@ import { drawn } from '../../src/stepscope/web/static/pages/kernels_roofline.js'
 import { asked, asParams } from '../../src/stepscope/web/static/pages/trace.js';
 import { lastAt } from '../../src/stepscope/web/static/widgets/area.js';
 import { traceParams } from '../../src/stepscope/web/static/widgets/finding.js';
+import { placed } from '../../src/stepscope/web/static/widgets/hlo_graph.js';
 import { treeOf } from '../../src/stepscope/web/static/widgets/flame.js';
 import { apart } from '../../src/stepscope/web/static/widgets/related.js';
 import { roofsOf, spread } from '../../src/stepscope/web/static/widgets/roofline.js';
@@ -128,4 +129,11 @@ test('the figure at the front of a text', () => {
 
 test('base64, with and without the newer way', () => {
   assert.deepEqual([...bytes('AAEC/w==')], [0, 1, 2, 255]);
+});
+
+test('instructions stand in rows by how far they are, operands above', () => {
+  const nodes = [0, -1, -1, 1].map((distance) => ({ name: 'n', opcode: 'add', shape: 'f32[]', distance }));
+  const at = placed(nodes);
+  assert.deepEqual(at.map(({ y }) => y / (at[0].y || 1)), [1, 0, 0, 2]);
+  assert.ok(at[1].x < at[0].x && at[0].x < at[2].x);
 });
