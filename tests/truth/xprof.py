@@ -1,6 +1,6 @@
 """FLOPs and bytes of ops of real profiles, as stepscope and as XProf count them: ``python -m tests.truth.xprof``.
 
-Writes ``docs/xprof.json``; needs the real traces, and an interpreter with XProf, which ``STEPSCOPE_XPROF_PYTHON`` names.
+Writes ``docs/xprof.json``; needs the real traces, and a Python with XProf, which ``STEPSCOPE_XPROF_PYTHON`` names.
 """
 
 from __future__ import annotations
