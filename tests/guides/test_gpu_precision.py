@@ -158,6 +158,15 @@ def test_a50_static_against_dynamic_loss_scaling_is_told() -> None:
     assert finding["cost_ns_per_step"] > 500 * US
     assert "dynamic=False" in finding["fix"]
 
+    def branch(job: TfGpuJob) -> None:
+        with job.range("LossScaleOptimizer/cond:If"):
+            job.spend(900)
+        job.op("sgd/update:ResourceApplyGradientDescent", EIGEN.format("product"), 500)
+
+    # The time lies between two launches, so it is launching, too: its own cure is told first.
+    found = keras(lambda job: job.op(MATMUL, HALF_GEMM, 3_000), branch)
+    assert found.rules()[:2] == ["loss_scaling", "launch_bound"]
+
 
 @pytest.mark.parametrize(("type_", "told"), [("c10::Half", True), ("c10::BFloat16", False)])
 def test_a51_a_softmax_in_fp16_is_told_to_be_kept_in_fp32(type_: str, told: bool) -> None:

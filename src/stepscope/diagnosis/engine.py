@@ -27,10 +27,10 @@ HOST_BOUND_RULES = (
 )
 
 PARTS = {
-    "loss_scaling": "sync_bound",
-    "alignment": "tensor_cores_unused",
-    "repeated_copies": "exposed_copy",
-    "graph_copies": "launch_bound",
+    "loss_scaling": ("sync_bound", "launch_bound"),
+    "alignment": ("tensor_cores_unused",),
+    "repeated_copies": ("exposed_copy",),
+    "graph_copies": ("launch_bound",),
 }
 """Rules that know the cure of a part of what a more general rule finds: what they find is told beside that."""
 _ALIKE = 0.1
@@ -122,7 +122,7 @@ def _divided(
 def _stands(facts: Facts, finding: Finding, above: Change, rules: set[str]) -> bool:
     """Whether it is told though its fix gains nothing once those above are made: it knows the cure of a part of theirs,
     or it is a large cause of its own, which they only hide."""
-    if PARTS.get(finding.rule) in rules:
+    if not rules.isdisjoint(PARTS.get(finding.rule, ())):
         return True
     large = (finding.saving_ns_per_step or 0) >= HIDDEN_SHARE * (facts.median_step_ns or 0)
     return large and finding.change is not None and not above.holds(finding.change)
@@ -186,9 +186,9 @@ def _ranked(found: list[Finding]) -> list[Finding]:
     """By what the fix gains, what says no gain last; a part that is nearly all of a general finding before that."""
     most: dict[str, int] = {}
     for finding in found:
-        general, saving = PARTS.get(finding.rule), finding.saving_ns_per_step
-        if general is not None and saving is not None:
-            most[general] = max(most.get(general, 0), saving)
+        saving = finding.saving_ns_per_step
+        for general in PARTS.get(finding.rule, ()) if saving is not None else ():
+            most[general] = max(most.get(general, 0), saving or 0)
 
     def rank(finding: Finding) -> tuple[bool, int, bool]:
         saving, part = ranked_ns(finding), most.get(finding.rule, 0)
