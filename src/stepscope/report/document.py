@@ -223,12 +223,18 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         made["input"] = input_pipeline.entry(facts, facts.input_stages)
     if facts.xla is not None:
         made["xla"] = _xla(facts, facts.xla)
+    if facts.placement is not None:
+        made["placement"] = dataclasses.asdict(facts.placement)
+    return made | _beside(facts)
+
+
+def _beside(facts: Facts) -> dict[str, Any]:
+    """What files beside the profile add to it."""
+    made: dict[str, Any] = {}
     if facts.lazy_metrics is not None:
         made["lazy_metrics"] = _lazy_metrics(facts.lazy_metrics)
     if facts.logged_ops:
         made["logged_placement"] = [_logged(facts, one) for one in facts.logged_ops]
-    if facts.placement is not None:
-        made["placement"] = dataclasses.asdict(facts.placement)
     return made
 
 
