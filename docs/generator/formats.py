@@ -27,8 +27,8 @@ A file is recognised by its content, never by its name. `stepscope formats` prin
 
 WRITTEN = """\
 `stepscope convert` writes, and `stepscope slice` writes a part of a profile. What was recorded as XPlane is carried to
-XPlane as it was recorded, and in parts event by event. The saved form holds all tables
-and programs, the folder of Parquet files all tables. What else is written, stepscope reads again with the same steps, devices, launches and
+XPlane as it was recorded, and in parts event by event. The saved form holds all tables and programs, the folder of
+Parquet files all tables. What else is written, stepscope reads again with the same steps, devices, launches and
 accounting; what a format has no place for is left out, and said in numbers when the file is written.
 """
 

@@ -121,5 +121,7 @@ def test_the_convolution_of_a_real_profile() -> None:
 def test_the_products_of_a_real_profile() -> None:
     facts: Facts = analyse(xplane.read(Source(real_trace("xplane/mi300_jax_attention.xplane.pb"))))
     found = {one.name: one for one in op_roofs(facts.work[0])}["gemm_fusion_dot_general.1"].roof
-    assert found.flops_per_s == pytest.approx(286.65e12, rel=1e-3)  # XProf: 286.65 TFLOP/s
-    assert found.bytes_per_s == pytest.approx(1433.88 * (1 << 30), rel=1e-3)
+    # XProf: 286.65 TFLOP/s and 1433.88 GiB/s over all three steps, of which one is set apart here as a slow one.
+    assert found.flops_per_s == pytest.approx(286.65e12, rel=0.03)
+    assert found.bytes_per_s == pytest.approx(1433.88 * (1 << 30), rel=0.03)
+    assert (found.flops or 0) / (found.bytes or 1) == pytest.approx(286.65e12 / (1433.88 * (1 << 30)), rel=1e-3)

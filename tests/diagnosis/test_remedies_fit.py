@@ -36,6 +36,7 @@ EVIDENCE = {
     "input_bound._FIX_QUEUE": (r"tf\.", "the profile names an op of TensorFlow's queues"),
     "input_bound._FIX_TF_DATA": (r"tf\.", "the profile names tf.data's iterator"),
     "sync_bound._START_FIX": (r"jax|lax", "the call is XLA's, as JAX makes it"),
+    "launching.FALLS_BACK": (r"PT_XLA|torch\.", "the counters are PyTorch/XLA's"),
     "graph_breaks._FIX": (r"torch\.|fullgraph", "the profile shows regions that torch.compile made"),
     "loss_scaling._FIX": (
         r"(?i)loss|gradient|backward|optimizer|fused|Adam",

@@ -89,7 +89,7 @@ belongs before the step, for the next batch while this one is computed, and goes
 CALLED_TO_TELL: Remedies = {
     JAX: """\
 Leave `jax.debug.print` and `jax.debug.callback` out of the step, or run them every N steps; values that are logged can
-be returned from the step like the loss, and read behind it:
+be returned from the step with its result, and read behind it:
     jax.lax.cond(step % 100 == 0, lambda: jax.debug.print("{}", x), lambda: None)""",
     None: "Return what is logged from the program, and read it every N steps.",
 }

@@ -250,12 +250,12 @@ FALLS_BACK: Remedies = {
     None: (
         """\
 Replace such ops, or move them out of the step: into the loader, or behind every N steps. `nonzero`, `unique` and
-boolean masks have results whose size depends on values; a mask that
-multiplies keeps the size:
-    loss = torch.where(mask, loss, 0.0).sum() / mask.sum()
+boolean masks have results whose size depends on values; `torch.where`
+keeps the size:
+    mean = torch.where(mask, values, 0.0).sum() / mask.sum()
 What is left can be asked for: https://github.com/pytorch/xla/issues. The lines are printed by""",
-        Part("    PT_XLA_DEBUG_LEVEL=2 python train.py", since=(2, 4)),
-        Part("    PT_XLA_DEBUG=1 python train.py", before=(2, 4)),
+        Part("    PT_XLA_DEBUG_LEVEL=2 python main.py", since=(2, 4)),
+        Part("    PT_XLA_DEBUG=1 python main.py", before=(2, 4)),
     )
 }
 

@@ -34,7 +34,8 @@ function tree({ place }, one, at) {
   const chosen = at === 0 ? one.nodes.find((/** @type {Row} */ row) => row.op?.hlo && (
     !place.params.name || [row.name, row.op.kernel].includes(place.params.name))) : null;
   if (chosen) show(chosen);
-  const listed = one.nodes.length < one.count_of_nodes ? `; the first ${one.nodes.length} of ${one.count_of_nodes}` : '';
+  const shown = one.nodes.length;
+  const listed = shown < one.count_of_nodes ? `; the first ${shown} of ${one.count_of_nodes}` : '';
   const peak = one.utilisation === null ? '' : `; ${formatShare(one.utilisation)} of the peak`;
   const again = one.rematerialised_ns ? `; ${formatNs(one.rematerialised_ns)} computed again` : '';
   const id = one.program === null ? '' : `(${one.program})`;
@@ -46,7 +47,8 @@ function tree({ place }, one, at) {
         named('scope or op', (row) => `${'· '.repeat(row.depth)}${row.name}`),
         ...RATES,
         word('bound by', (row) => row.op?.bound),
-        word('remarks', (row) => [row.op?.rematerialised && 'computed again', row.op?.outside_compilation && 'on the host',
+        word('remarks', (row) => [row.op?.rematerialised && 'computed again',
+          row.op?.outside_compilation && 'on the host',
           row.op?.unknown && `work of ${row.op.unknown} not known`].filter(Boolean).join(', ') || null),
       ],
       onRow: show,

@@ -39,7 +39,8 @@ export function hloGraph(graph) {
     s('rect', { class: row === 0 ? 'hlo-node hlo-chosen' : 'hlo-node', width: WIDE, height: HIGH, rx: 4 }),
     s('text', { x: 8, y: 16, class: 'hlo-name' }, cut(node.name)),
     s('text', { x: 8, y: 32, class: 'hlo-shape' }, cut(`${node.opcode} ${node.shape}`))));
-  const label = `What ${graph.nodes[0].name.slice(0, 200)} takes and who takes its value: ${graph.nodes.length} instructions`;
+  const chosen = graph.nodes[0].name.slice(0, 200);
+  const label = `What ${chosen} takes and who takes its value: ${graph.nodes.length} instructions`;
   return h('div', { class: 'hlo-graph' },
     s('svg', { viewBox: `-4 -4 ${width + 8} ${height + 8}`, width: width + 8, height: height + 8, role: 'img',
       'aria-label': label }, lines, boxes),
