@@ -589,6 +589,13 @@ TOGETHER_SHARE: Final = 0.10
 SERIAL_SHARE: Final = 0.50
 """And together they compute this share of the step: else it is something else that keeps them idle."""
 
+HALVED_SHARE: Final = 0.5
+"""Sending in 16 bits is advised where so much of what is sent has 32: of less it halves a small part."""
+
+LINK_USED_SHARE: Final = 0.1
+"""Below this share of their link's peak collectives mostly wait, for late ranks or because each is too small: a choice,
+under the 11 % that one link of 400 Gbit/s between machines is of 450 GB/s."""
+
 FEW_GRADIENT_BYTES: Final = 50 * 1024 * 1024
 """Gradients of at most so many bytes fill a bucket or two of DistributedDataParallel's default of 25 MB: larger buckets
 would only start later."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stepscope.analysis.categories import Category
@@ -10,7 +12,7 @@ from stepscope.analysis.once import Once
 from stepscope.diagnosis.engine import diagnose
 from stepscope.limits import FIRST_LAUNCH_NS, SET_UP_NS
 from tests.kit.builder import TraceDrawing
-from tests.kit.events import Event
+from tests.kit.events import Event, Thread
 from tests.support import facts_of
 
 US = 1_000
@@ -261,6 +263,28 @@ def test_autograds_launches_are_captured_too_and_others_run():
     launching(drawing, 300, "a")
     facts = facts_of(drawing.events())
     assert int(facts.once.captured.sum()) == 1
+
+
+@pytest.mark.parametrize("thread", ["main", "capturer"])
+def test_ops_that_are_captured_ran_nowhere(thread: str):
+    """While one thread trains, another captures; or the same one does between two steps."""
+    drawing, at = TraceDrawing(), 0.0
+    for number in range(4):
+        begin = at
+        for _ in range(20):
+            drawing.host("aten::mm", at, 15)
+            drawing.kernel(drawing.launch(at + 2), "gemm", at + 15, 15)
+            at += 20
+        if number == 1:
+            capture = TraceDrawing(first_correlation=1_000)
+            end = capturing(capture, begin if thread != "main" else at, 5)
+            for event in capture.events():
+                drawing.add(replace(event, track=Thread(thread)))
+            at = at if thread != "main" else end
+        drawing.step(number, begin, at - begin)
+    placed = facts_of(drawing.events()).placement
+    assert placed is not None
+    assert (placed.host_ops, placed.device_share_by_count) == (0, 1)
 
 
 @pytest.mark.parametrize(("missing", "start", "end"), [("Begin", 0, 315), ("End", 100, 370)])

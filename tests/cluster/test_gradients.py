@@ -14,14 +14,20 @@ import stepscope
 from stepscope import cli, pipeline
 from stepscope.analysis.exchange.collectives import KINDS, Collectives
 from stepscope.analysis.exchange.groups import Group
+from stepscope.analysis.facts import analyse
 from stepscope.cluster.gradients import Asked, gradients
+from stepscope.diagnosis.engine import diagnose
 from stepscope.names.collectives import Collective
+from stepscope.report.document import File, make
 from stepscope.report.gradients import headlines
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Device, Info
 from tests.cluster.jobs import data_parallel, simulate
+from tests.diagnosis.test_exchanges import exchanging
+from tests.kit.builder import TraceDrawing
 from tests.kit.traces import real_trace
 from tests.report import documents
+from tests.support import trace_of
 
 A100 = tuple(Device(at, "NVIDIA A100-SXM4-80GB", compute_capability=(8, 0)) for at in range(8))
 EIGHT = Group("0", None, 8)
@@ -36,8 +42,8 @@ def table(*reduced: tuple[Collective, int], group: Group = EIGHT, width: int | N
     start = np.arange(count, dtype=np.int64) * 2_000_000
     kind = np.array([KINDS.index(kind) for kind, _ in reduced], np.int32)
     size = np.array([size for _, size in reduced], np.int64)
-    element = np.full(count, NULL)
-    return Collectives(zeros, zeros, kind, zeros, start, start + 1_000_000, size, element, (group,), width=width)
+    element, other = np.full(count, NULL), np.zeros(count, np.bool_)
+    return Collectives(zeros, zeros, kind, zeros, start, start + 1_000_000, size, element, other, (group,), width=width)
 
 
 STEP = np.zeros(1, np.int64)
@@ -141,6 +147,27 @@ def test_the_group_that_reduces_over_most_ranks_counts() -> None:
     told = gradients(both, STEP, Info("Kineto", devices=A100), None)
     assert told is not None
     assert (told.ranks, told.bytes_per_step) == (4, 10**6)
+
+
+@pytest.mark.parametrize(
+    ("around", "description", "gradients"),
+    [
+        ("train.py(9): f", "TENSOR_MODEL_PARALLEL_GROUP", False),
+        ("megatron/core/tensor_parallel/mappings.py(25): _reduce", "default_pg", False),
+        ("torchmetrics/metric.py(400): _sync_dist", "default_pg", False),
+        ("train.py(9): f", "default_pg", True),
+        ("DistributedDataParallel.backward", "mesh_dp", True),
+    ],
+)
+def test_parts_of_layers_and_metrics_are_no_gradients(around: str, description: str, gradients: bool) -> None:
+    args = {"Collective name": "allreduce", "In msg nelems": 1 << 20, "Group size": 8, "dtype": "Float"}
+    args |= {"Process Group Name": "3", "Process Group Description": description}
+    events = exchanging(("c10d::allreduce_", "ncclDevKernel_AllReduce_Sum", 2_000), around=around, **args)
+    drawing = TraceDrawing()
+    drawing.host("Optimizer.step#SGD.step", 1, 5, "user_annotation")
+    facts = analyse(trace_of([*drawing.events(), *events]))
+    document = documents.check(make(facts, diagnose(facts), [File("a.json", 1, 1)]))
+    assert ("gradients" in document["analyses"]) is gradients
 
 
 def test_the_command_prints_both_formulas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -204,6 +204,81 @@ def test_gradients_are_told_what_fits_their_bytes(dtype: str, elements: int, hal
     assert ("both sides of the default" in fix) is not few
 
 
+def reducing_all(*sent: tuple[int, str, int], around: str = "", device: str = "NVIDIA H100 80GB HBM3") -> Finding:
+    """All-reduces of so many elements of a type among 8 ranks, for so many µs each, one after another."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start, CALL), "k", start + CALL, 8_000)
+        at = start + CALL + 8_000
+        for i, (elements, dtype, us) in enumerate(sent):
+            begin = start + 20 * (i + 1)
+            if around:
+                drawing.host(around, begin, 12, "user_annotation")
+            args = {"Collective name": "allreduce", "In msg nelems": elements, "Group size": 8, "dtype": dtype}
+            call = drawing.launch(begin + 1, CALL)
+            drawing.kernel(call, "ncclDevKernel_AllReduce_Sum", at, us, Stream(0, 20), **args)
+            at += us
+        drawing.annotation("Optimizer.step#SGD.step", start + 900, 10)
+
+    length = sum(us for _, _, us in sent)
+    header = {"deviceProperties": [{"id": 0, "name": device}]}
+    diagnosis = diagnosed(loop(8_000 + length + CALL, step), header=header)
+    (finding,) = [f for f in (*diagnosis.findings, *diagnosis.minor) if f.rule == "exposed_collective"]
+    return finding
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("elements", "us", "device", "late"),
+    [
+        (8 * MIB, 4_000, "NVIDIA H100 80GB HBM3", True),  # 14.7 of 450 GB/s
+        (8 * MIB, 9_000, "AMD Instinct MI300X", True),
+        (512 * MIB, 4_000, "NVIDIA H100 80GB HBM3", False),
+        (8 * MIB, 4_000, "Accelerator 9000", False),  # nobody knows its link
+    ],
+)
+def test_where_so_little_is_sent_that_ranks_must_be_late_that_is_said_first(
+    elements: int, us: int, device: str, late: bool
+) -> None:
+    finding = reducing_all((elements, "Float", us), around="DistributedDataParallel.backward", device=device)
+    assert finding.fix.startswith("Look for who is late first") is late
+    assert ("most of it is waiting for a rank that is late" in finding.why) is late
+    assert ("only the profiles of all ranks tell how much" in finding.why) is not late
+    assert finding.confidence == ("low" if late else "medium")
+    assert "bucket_cap_mb" in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("count", "around", "joined"),
+    [(8, "DistributedDataParallel.backward", True), (1, "train", False), (8, "nn.Module: RowParallelLinear_1", False)],
+)
+def test_where_messages_are_too_small_for_the_link_they_are_joined_first(count: int, around: str, joined: bool) -> None:
+    finding = reducing_all(*[(1_000, "Float", 190)] * count, around=around)
+    assert "Each is too small for its link" in finding.why
+    assert finding.fix.startswith("Reduce gradients in buckets instead of tensor by tensor") is joined
+    assert "Look for who is late" not in finding.fix
+
+
+@pytest.mark.parametrize("around", ["DistributedDataParallel.backward", ""])
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ([(MIB, "Float")], "They are sent in 32 bits; in 16 they are half the bytes"),
+        ([(3 * MIB, "Float"), (MIB, "Byte")], "Of the bytes 92.3 % are sent in 32 bits; in 16 those are half"),
+        ([(MIB, "Float"), (6 * MIB, "BFloat16")], None),
+        ([(MIB, "BFloat16"), (100, "Byte"), (100, "Long")], None),
+        ([(MIB, "Float"), (MIB, "Unheard")], "Where they are sent in 32 bits"),
+    ],
+)
+def test_only_what_has_32_bits_is_half_in_16(around: str, sent: list[tuple[int, str]], told: str | None) -> None:
+    finding = reducing_all(*((elements, dtype, 1_000) for elements, dtype in sent), around=around)
+    assert ("bf16_compress_hook" in finding.fix) is (told is not None)
+    assert told is None or told in finding.fix
+    assert ("does not say what is reduced" in finding.fix) is not around
+
+
 @pytest.mark.parametrize("kernel", ["void deep_ep::intranode::dispatch<8, 768>(int4*)", "ncclDevKernel_AllReduce_Sum"])
 def test_an_exchange_that_takes_the_whole_step_is_told_without_a_saving(kernel: str) -> None:
     """Hiding it gains nothing; fewer bytes do."""

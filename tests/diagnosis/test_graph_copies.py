@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.diagnosis.engine import Diagnosis
+from stepscope.analysis.facts import analyse
+from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding
 from stepscope.limits import LAUNCH_GAP_NS
 from tests.diagnosis.loops import CALL, diagnosed, loop, rules
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
+from tests.kit.jobs_of_kinds import of_version
+from tests.support import trace_of
 
 US = 1_000
 STEP = 4_000
@@ -143,6 +146,42 @@ def test_the_hand_over_to_another_thread_is_one_too():
     finding = found(diagnosed(loop(20_000, step)), "long_launch")
     assert finding is not None
     assert finding.cost_ns_per_step == pytest.approx(3_050 * US, rel=0.05)
+
+
+def views(name: str, count: int, each_us: int, inner: str = "") -> list[Event]:
+    """Between two launches of each step so many ops one after another that launch nothing."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for at in range(start, start + count * each_us, each_us):
+            drawing.host(name, at, each_us - 1)
+            if inner:
+                drawing.host(inner, at + 1, each_us - 3)
+        call = drawing.launch(start + count * each_us, CALL)
+        drawing.kernel(call, "k", start + count * each_us + CALL, 20_000 - count * each_us - CALL)
+
+    return loop(20_000, step)
+
+
+@pytest.mark.parametrize(("name", "inner"), [("aten::split", "aten::narrow"), ("aten::empty", "")])
+def test_many_small_views_have_advice_of_their_own(name: str, inner: str):
+    finding = found(diagnosed(views(name, 200, 20, inner)), "long_launch")
+    assert finding is not None
+    assert "200 ops per step only describe tensors and compute nothing" in finding.fix
+    assert f"most often `{name}`" in finding.fix
+    assert "flat.split(sizes)" in finding.fix
+    assert "torch.compile" in finding.fix
+    assert "cudnn.benchmark" not in finding.fix
+    older = diagnose(analyse(of_version(trace_of(views(name, 200, 20, inner)), (1, 13))))
+    old = found(older, "long_launch")
+    assert old is not None
+    assert "torch.compile" not in old.fix
+
+
+@pytest.mark.parametrize(("name", "count", "each_us"), [("aten::split", 10, 400), ("torchrec::permute", 200, 20)])
+def test_few_long_views_and_other_ops_are_not_many_small_views(name: str, count: int, each_us: int):
+    finding = found(diagnosed(views(name, count, each_us)), "long_launch")
+    assert finding is not None
+    assert "only describe" not in finding.fix
 
 
 def test_short_gaps_are_not_long_ones():

@@ -51,11 +51,53 @@ def test_a_walk_over_the_modules_is_named_with_its_caller_and_time():
     assert finding.saving_ns_per_step == pytest.approx(PIECES * 100 * US, rel=0.02)
     assert "`_execution_device` (diffusers/pipelines/pipeline_utils.py:1173) 1.00 ms in 10 calls" in finding.why
     assert "from `denoise` (sample.py:30)" in finding.why
+    assert "walk over the modules" in finding.fix
     assert "recording stacks slows the host" in finding.why
     assert [(w.file, w.line) for w in finding.where] == [
         ("diffusers/pipelines/pipeline_utils.py", 1173),
         ("sample.py", 30),
     ]
+
+
+SIGNATURE = "inspect.py(3346): signature"
+CHUNKED = "transformers/pytorch_utils.py(186): apply_chunking_to_forward"
+
+
+@pytest.mark.parametrize(
+    ("frames", "where"),
+    [
+        ((SIGNATURE,), ["sample.py", "inspect.py"]),
+        (("/usr/lib/python3.11/json/encoder.py(183): encode",), ["sample.py", "/usr/lib/python3.11/json/encoder.py"]),
+        (("utils.py(3): check", SIGNATURE), ["utils.py", "sample.py"]),
+    ],
+)
+def test_places_to_look_are_those_that_can_be_changed(frames: tuple[str, ...], where: list[str]):
+    finding = found(diagnosed(launching(100, *frames)), "hot_python")
+    assert finding is not None
+    assert [place.file for place in finding.where] == where
+    assert "modules" not in finding.fix
+    assert "functools.cache" in finding.fix
+
+
+def test_a_library_that_calls_the_standard_one_is_a_place():
+    """The library's function runs an op too, so it is the standard library's that launches nothing."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("sample.py(30): denoise", start, STEP)
+        drawing.kernel(drawing.launch(start, CALL), "first", start + CALL, 20)
+        at = start + 30
+        for _ in range(PIECES):
+            drawing.python(CHUNKED, at, 210)
+            drawing.python(SIGNATURE, at + 1, 100)
+            drawing.host("aten::mul", at + 102, 100)
+            drawing.kernel(drawing.launch(at + 195, CALL), "mul", at + 201, 10)
+            at += 212
+        drawing.kernel(drawing.launch(at, CALL), "tail", at + CALL, start + STEP - at - CALL)
+
+    finding = found(diagnosed(loop(STEP, step)), "hot_python")
+    assert finding is not None
+    files = [place.file for place in finding.where]
+    assert files == ["transformers/pytorch_utils.py", "sample.py", "inspect.py"]
 
 
 @pytest.mark.parametrize("frames", [(WALK,), ("sample.py(9): log", "json/encoder.py(183): encode")])

@@ -33,6 +33,7 @@ EVIDENCE = {
     "input_bound._FIX_NO_WORKERS": (r"DataLoader", "the profile names PyTorch's own loader, whatever the framework"),
     "input_bound._FIX_WORKERS": (r"DataLoader", "the same"),
     "input_bound._FIX_EITHER": (r"DataLoader", "the same"),
+    "input_bound._FIX_EITHER_WITH_STACKS": (r"DataLoader", "the same"),
     "input_bound._FIX_QUEUE": (r"tf\.", "the profile names an op of TensorFlow's queues"),
     "input_bound._FIX_TF_DATA": (r"tf\.", "the profile names tf.data's iterator"),
     "sync_bound._START_FIX": (r"jax|lax", "the call is XLA's, as JAX makes it"),

@@ -92,6 +92,21 @@ def test_all_loaders_are_named_and_the_host_s_time_is_told_from_the_device_s():
     assert "read_video` 9.00 ms, `transformers/tokenization_utils_base.py(2800): __call__` 2.99 ms" in why
 
 
+@pytest.mark.parametrize(("frame", "advised"), [("", True), ("train.py(9): fetch", False)])
+def test_stacks_are_not_asked_for_where_they_are(frame: str, advised: bool):
+    """Nothing was recorded inside the loader, with and without Python code around it."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        if frame:
+            drawing.python(frame, start, 2_000)
+        drawing.input_wait(start, 2_000)
+        work(drawing, start + 2_000, start + STEP)
+
+    fix = only(loop(STEP, step)).fix
+    assert ("with_stack" in fix) is advised
+    assert "whether taking their batch over" in " ".join(fix.split())
+
+
 def test_what_waits_and_in_what():
     finding = only(waiting_for_input(STEP, 2_000))
     assert finding.title == "The device waits for input data"

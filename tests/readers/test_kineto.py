@@ -580,10 +580,15 @@ NAMELESS = {"name": "", "computeMajor": 9, "computeMinor": 4, "warpSize": 64}
         ([MI300X, MI300X], [1, 5], ["AMD Instinct MI300X", "AMD Instinct MI300X"]),
         ([MI300X, MI300X | {"name": "AMD Instinct MI210"}], [2], [None]),
         ([MI300X, MI300X | {"name": "AMD Instinct MI210"}], [1], ["AMD Instinct MI210"]),
-        ([MI300X], [0, 2], ["AMD Instinct MI300X", None]),
+        ([MI300X], [0, 2], ["AMD Instinct MI300X", "AMD Instinct MI300X"]),
+        ([MI300X], [2, 3], ["AMD Instinct MI300X", "AMD Instinct MI300X"]),
+        ([MI300X, MI300X | {"name": "AMD Instinct MI210"}], [2, 3, 4], [None, None, None]),
         ([], [2], [None]),
     ],
-    ids=["one listed", "without a name", "two alike", "two kinds", "listed itself", "more than listed", "none listed"],
+    ids=[
+        *("one listed", "without a name", "two alike", "two kinds", "listed itself", "more than listed"),
+        *("none of them listed", "more than two kinds listed", "none listed"),
+    ],
 )
 def test_ops_of_a_device_that_is_not_listed_ran_on_the_model_that_is(
     listed: list[Raw], ops_on: list[int], names: list[str | None]
@@ -594,6 +599,15 @@ def test_ops_of_a_device_that_is_not_listed_ran_on_the_model_that_is(
     assert [(device.id, device.name) for device in found] == list(zip(ops_on, names, strict=True))
     known = [device for device in found if device.name == MI300X["name"]]
     assert all((one.memory_bytes, one.multiprocessors) == (2**37, 304) for one in known)
+
+
+@pytest.mark.parametrize(("ops_on", "assumed"), [([2, 3], 2), ([0, 2, 3], 2), ([2], 0), ([0], 0)])
+def test_that_more_devices_work_than_are_listed_is_said(ops_on: list[int], assumed: int):
+    events = [kernel("k", 2 * at, device=device) for at, device in enumerate(ops_on)]
+    losses = read(*events, deviceProperties=[{"id": 0} | MI300X]).completeness.losses
+    assert [(loss.count, loss.damaged) for loss in losses if loss.code == "device_unlisted"] == (
+        [(assumed, False)] if assumed else []
+    )
 
 
 def test_devices_of_one_model_may_differ_in_memory():

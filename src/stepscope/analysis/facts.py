@@ -245,7 +245,8 @@ class Facts:
         where ops were captured and did not run."""
         if not self.used or self.is_capture or compiled_only(self.trace):
             return None
-        return place_ops(self.trace, int(self.markers.start[self.used[0]]), int(self.markers.end[self.used[-1]]))
+        begin, end = int(self.markers.start[self.used[0]]), int(self.markers.end[self.used[-1]])
+        return place_ops(self.trace, begin, end, self.once.captured)
 
     @cached_property
     def logged_ops(self) -> tuple[LoggedOp, ...]:

@@ -10,7 +10,8 @@ from stepscope.analysis.executors import of_pipeline
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.tf_graph import is_passive, parse_annotation
 from stepscope.trace.codes import mapped, used_codes
-from stepscope.trace.tables import I32, Kind
+from stepscope.trace.forest import holding
+from stepscope.trace.tables import I32, Bools, Kind
 from stepscope.trace.trace import Trace
 
 METADATA_OPS = frozenset(
@@ -62,8 +63,9 @@ class Placement:
         return self.device_ns / total if total else None
 
 
-def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
-    """Where the ops that begin in ``[start, end)`` ran, but for those with which tf.data prepares batches on the host.
+def place_ops(trace: Trace, start_ns: int, end_ns: int, captured: Bools) -> Placement | None:
+    """Where the ops that begin in ``[start, end)`` ran, but for those with which tf.data prepares batches on the host,
+    and those of which a call was ``captured`` into a graph: they ran nowhere.
 
     None where no host op was recorded, or where no launch lies inside an op and nothing connects the two.
     """
@@ -73,6 +75,7 @@ def place_ops(trace: Trace, start_ns: int, end_ns: int) -> Placement | None:
     is_op = (slices.kind == Kind.HOST_OP) & (slices.start_ns >= start_ns) & (slices.start_ns < end_ns)
     if trace.info.framework == "TensorFlow":
         is_op &= mapped(slices.name, trace.strings, is_graph_op, np.bool_) & ~of_pipeline(trace)
+    is_op &= ~holding(captured, slices.parent)
     if not is_op.any():
         return None
     launched = _nearest_op(trace, trace.launches.call)

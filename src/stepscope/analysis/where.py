@@ -65,6 +65,7 @@ _GENERATED = re.compile(
     r"|__autograph_generated_file"
 )
 """Files that a program wrote: nobody looks at their lines."""
+_STANDARD = re.compile(r"(^|/)(lib/python3\.\d+|[Pp]ython3\d+/[Ll]ib)/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +102,21 @@ class Frame:
         path = self.file.replace("\\", "/")
         if "site-packages/" in path or "dist-packages/" in path or self.is_generated:
             return False
-        if re.search(r"(^|/)(lib/python3\.\d+|[Pp]ython3\d+/[Ll]ib)/", path):
+        if _STANDARD.search(path):
             return False
         if path in LIBRARY_FILES:
             return False
         root = path.split("/")[0].removesuffix(".py")
         # An absolute path is the user's unless it went through a package folder above.
         return not root or ":" in root or (root not in LIBRARIES and root not in sys.stdlib_module_names)
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether the frame is of Python's standard library."""
+        path = self.file.replace("\\", "/")
+        if "site-packages/" in path or "dist-packages/" in path:
+            return False
+        return _STANDARD.search(path) is not None or path.split("/")[0].removesuffix(".py") in sys.stdlib_module_names
 
     @property
     def is_generated(self) -> bool:

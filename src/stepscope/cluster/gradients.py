@@ -118,7 +118,7 @@ def gradients(
 def _reduced(table: Collectives, steps: I64) -> Bools:
     """The collectives of the used steps by which one device reduces gradients."""
     kinds = [KINDS.index(kind) for kind in _REDUCING]
-    found: Bools = np.isin(table.kind, kinds) & np.isin(table.step, steps)
+    found: Bools = np.isin(table.kind, kinds) & np.isin(table.step, steps) & ~table.other
     if not found.any():
         return found
     on_devices = found & (table.device != HOST)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from stepscope.analysis.exchange.collectives import KINDS, Collectives
@@ -18,16 +20,38 @@ _NAMED = 2
 """Process groups that are named; of more only the number of their ranks is said."""
 
 
-def sent(facts: Facts, device: int, exchanges: tuple[Exchange, ...], total_ns: int) -> tuple[str, str]:
-    """What a device sends in some ways in the used steps: words that follow "per step", and a sentence on how fast."""
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a device sends in some ways in the used steps."""
+
+    what: str = ""
+    """Words that follow "per step"."""
+    speed: str = ""
+    """A sentence on how fast."""
+    of_link: float | None = None
+    """Share of the peak of the device's link, waiting included; None where it is not known."""
+
+
+def chosen_of(facts: Facts, device: int, exchanges: tuple[Exchange, ...]) -> Bools:
+    """Which collectives of the table a device exchanges in some ways in the used steps; none where some are left
+    out."""
     table = facts.collectives
     kinds = [KINDS.index(kind) for one in exchanges for kind in KINDS_OF[one]]
-    chosen = np.isin(table.kind, kinds) & (table.device == device) & np.isin(table.step, list(facts.used))
-    if not chosen.any() or table.left_out or Exchange.UNKNOWN in exchanges:
-        return "", ""
+    chosen: Bools = np.isin(table.kind, kinds) & (table.device == device) & np.isin(table.step, list(facts.used))
+    return chosen & (not table.left_out)
+
+
+def sent(facts: Facts, device: int, exchanges: tuple[Exchange, ...], total_ns: int) -> Sent:
+    """What a device sends in some ways, all of which take so long."""
+    table, chosen = facts.collectives, chosen_of(facts, device, exchanges)
+    if not chosen.any() or Exchange.UNKNOWN in exchanges:
+        return Sent()
     words = [_bytes(facts, table, chosen), _members(facts, table, chosen)]
     known = ", ".join(filter(None, words))
-    return f" ({known})" if known else "", _speed(facts, table, chosen, device, total_ns)
+    rate = _rate(facts, table, chosen, total_ns)
+    link = link_of([one for one in facts.trace.info.devices if one.id == device])
+    of_link = None if rate is None or link is None else rate / link
+    return Sent(f" ({known})" if known else "", _speed(rate, of_link), of_link)
 
 
 def _bytes(facts: Facts, table: Collectives, chosen: Bools) -> str:
@@ -53,23 +77,25 @@ def _members(facts: Facts, table: Collectives, chosen: Bools) -> str:
     return f"among {sizes.pop()} ranks" + (f" of {told}" if told else "")
 
 
-def _speed(facts: Facts, table: Collectives, chosen: Bools, device: int, total_ns: int) -> str:
-    """What each link carried meanwhile, and what it could; waiting is in the time, so it is a lower bound."""
+def _rate(facts: Facts, table: Collectives, chosen: Bools, total_ns: int) -> float | None:
+    """Bytes per second on each link meanwhile; waiting is in the time, so it is a lower bound."""
     carried = 0.0
     for at in np.flatnonzero(chosen).tolist():
         kind, group = KINDS[int(table.kind[at])], table.groups[int(table.group[at])]
         ranks = size_of(group, facts.trace.info.world_size)
         size, factor = larger_buffer(kind, int(table.bytes[at]), ranks), bus_factor(kind, ranks)
         if size is None or factor is None:
-            return ""
+            return None
         carried += size * factor
-    if not carried or not total_ns:
+    return carried * 1e9 / total_ns if carried and total_ns else None
+
+
+def _speed(rate: float | None, of_link: float | None) -> str:
+    if rate is None:
         return ""
-    rate = carried * 1e9 / total_ns
-    link = link_of([one for one in facts.trace.info.devices if one.id == device])
     could = (
         ""
-        if link is None
-        else (f", {format_share(rate / link)} of the peak of this device's in one direction, inside a machine")
+        if of_link is None
+        else f", {format_share(of_link)} of the peak of this device's in one direction, inside a machine"
     )
     return f" Each link carries at least {format_rate(rate, 'B/s')} meanwhile{could}."

@@ -72,6 +72,18 @@ _SIGNS = tuple(
 )  # fmt: skip
 
 
+_NO_GRADIENTS = frozenset({Layout.TENSOR, Layout.REPORTS})
+
+
+def carries_no_gradients(name: str) -> bool:
+    """Whether what is reduced below a name, or in a group so called, is parts of layers or metrics.
+
+    >>> [carries_no_gradients(name) for name in ("TENSOR_MODEL_PARALLEL_GROUP", "DistributedDataParallel.forward")]
+    [True, False]
+    """
+    return not _NO_GRADIENTS.isdisjoint(layouts([name]))
+
+
 def layouts(names: Iterable[str]) -> frozenset[Layout]:
     """What some names give away.
 

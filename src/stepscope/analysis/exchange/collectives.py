@@ -21,6 +21,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.limits import COLLECTIVES_KEPT
 from stepscope.names import kernels
 from stepscope.names.collectives import Collective, called, host_collective, is_dispatch, message_bytes
+from stepscope.names.parallelism import carries_no_gradients
 from stepscope.trace.codes import mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -49,6 +50,8 @@ class Collectives:
     """Bytes that this rank puts in."""
     element: I64
     """Bytes of an element, NULL where its type is not recorded."""
+    other: Bools
+    """Whether names around its launch, or that of its group, say that it carries no gradients."""
     groups: tuple[Group, ...]
     left_out: int = 0
     """Later collectives that are not kept."""
@@ -84,6 +87,7 @@ def collectives_of(
         end=table["end"],
         bytes=table["bytes"],
         element=table["element"],
+        other=table["other"].astype(np.bool_),
         groups=tuple(_sized(names, np.array(group, np.int64), table["ranks"])),
         width=_width(trace),
     )
@@ -129,6 +133,7 @@ def _on_device(trace: Trace, activity: DeviceActivity, account: Account, markers
         "step": _steps(markers, account, activity, at),
         "start": activity.start[at],
         "end": end,
+        "other": _carries_other(trace, ops.process_group[rows], calls).astype(np.int64),
         **messages,
     }
     return columns, groups_of(trace, activity.device, rows, slices)
@@ -152,6 +157,7 @@ def _on_host(trace: Trace, markers: Markers) -> _Part:
         "step": step.astype(np.int64),
         "start": start,
         "end": start + slices.dur_ns[rows],
+        "other": np.zeros(rows.size, np.int64),
         **_host_messages(trace, rows, kinds),
     }
     libraries = [trace.name_of(row).split(":")[0] for row in rows.tolist()]
@@ -221,6 +227,21 @@ def _dispatches(trace: Trace, calls: I32) -> list[I64]:
         named[known] = mapped(slices.name[current[known]], trace.strings, is_dispatch, np.bool_)
         if named.any():
             found.append(np.where(named, current, -1))
+    return found
+
+
+def _carries_other(trace: Trace, groups: I32, calls: I32) -> Bools:
+    """Which of them carry parts of layers or metrics, as far as names say so."""
+    said = {str(group.get("pg_name")): str(group.get("pg_desc") or "") for group in trace.info.process_groups}
+    found = mapped(groups, trace.strings, lambda name: carries_no_gradients(said.get(name, name)), np.bool_)
+    found &= groups >= 0
+    current = calls.astype(np.int64)
+    for _ in range(_DEPTH):
+        known = current >= 0
+        if not known.any():
+            break
+        found[known] |= mapped(trace.slices.name[current[known]], trace.strings, carries_no_gradients, np.bool_)
+        current = np.where(known, trace.slices.parent[current], -1)
     return found
 
 

@@ -23,10 +23,12 @@ from stepscope.diagnosis.exchange_remedies.others import (
 from stepscope.diagnosis.exchange_remedies.reducing import (
     GRADIENTS,
     JOIN_GRADIENTS,
+    LATE_RANKS,
     PARTS_OF_LAYERS,
     REDUCED,
     REPORTS,
     gradients,
+    reduced,
 )
 from stepscope.diagnosis.exchange_remedies.shards import BESIDE_SHARDS, FSDP1, FSDP2, JOIN_SHARDS, SHARDS, ZERO
 from stepscope.diagnosis.remedies import Remedies
@@ -45,6 +47,7 @@ __all__ = [
     "JOIN",
     "JOIN_GRADIENTS",
     "JOIN_SHARDS",
+    "LATE_RANKS",
     "MEETINGS",
     "NEIGHBOURS",
     "PARTS_OF_LAYERS",
@@ -57,6 +60,7 @@ __all__ = [
     "cures",
     "gradients",
     "joins",
+    "reduced",
 ]
 
 JOIN: Remedies = {None: "Join small tensors into one before they are exchanged.\n"}

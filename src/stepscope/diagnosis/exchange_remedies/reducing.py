@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from stepscope.diagnosis.exchange_remedies.shared import ENGINES, GPUS, OVERLAP_IN_XLA
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies
-from stepscope.limits import FEW_GRADIENT_BYTES
+from stepscope.limits import FEW_GRADIENT_BYTES, HALVED_SHARE
+from stepscope.units import format_share
 
 _OTHERS_GRADIENTS: Remedies = {
     JAX: (
@@ -52,20 +53,12 @@ All of it fits into a bucket or two of the default of 25 MB, which are complete 
 try smaller ones, that start earlier.""",
     purposes=TRAINS,
 )
-_HALVE = Part(
-    """\
-They are sent in 32 bits; in 16 they are half the bytes:
+_HALVE = """\
+{what} in 32 bits; in 16 {they} half the bytes:
     model.register_comm_hook(None, default_hooks.bf16_compress_hook)
-""",
-    purposes=TRAINS,
-    since=(1, 10),
-)
-_HALVE_IF = Part(
-    """\
-Where they are sent in 32 bits, `model.register_comm_hook(None, default_hooks.bf16_compress_hook)` halves the bytes.""",
-    purposes=TRAINS,
-    since=(1, 10),
-)
+"""
+_HALVE_IF = """\
+Where they are sent in 32 bits, `model.register_comm_hook(None, default_hooks.bf16_compress_hook)` halves the bytes."""
 _RARER = Part(
     """\
 Accumulate gradients over several batches under `model.no_sync()`. A larger batch gives each all-reduce more compute to
@@ -74,30 +67,40 @@ hide behind.""",
 )
 
 
-def gradients(step_bytes: int | None = None, element_bytes: int | None = None) -> Remedies:
-    """What to do about gradients, by how much is sent per step and of how many bytes an element is; None where that is
-    not recorded."""
+def gradients(step_bytes: int | None = None, wide: float | None = None) -> Remedies:
+    """What to do about gradients, by how much is sent per step and which share of it in elements of 32 bits; None where
+    that is not recorded."""
+    return {**_OTHERS_GRADIENTS, PYTORCH: (*_replicas(step_bytes, wide), *ENGINES)}
+
+
+def reduced(step_bytes: int | None = None, wide: float | None = None) -> Remedies:
+    """The same of all-reduces where nothing says what they are."""
+    unsaid = Part("The profile does not say what is reduced. If it is gradients:", purposes=TRAINS)
+    return {**_OTHERS_GRADIENTS, PYTORCH: (unsaid, *_replicas(step_bytes, wide), *ENGINES)}
+
+
+def _replicas(step_bytes: int | None, wide: float | None) -> tuple[Part, ...]:
     few = step_bytes is not None and step_bytes <= FEW_GRADIENT_BYTES
-    halve = {None: _HALVE_IF, 4: _HALVE}.get(element_bytes)
-    return {**_OTHERS_GRADIENTS, PYTORCH: (*_replicas(few=few, halve=halve), *ENGINES)}
+    return (_TRAVEL, _FEW_BYTES if few else _BUCKETS, *_halved(wide), _RARER)
 
 
-def _replicas(*, few: bool, halve: Part | None) -> tuple[Part, ...]:
-    parts = _TRAVEL, _FEW_BYTES if few else _BUCKETS, halve, _RARER
-    return tuple(part for part in parts if part is not None)
+def _halved(wide: float | None) -> tuple[Part, ...]:
+    """A hook sends what it is given in 16 bits: that halves only what has 32."""
+    if wide is None:
+        text = _HALVE_IF
+    elif wide == 1:
+        text = _HALVE.format(what="They are sent", they="they are")
+    elif wide >= HALVED_SHARE:
+        text = _HALVE.format(what=f"Of the bytes {format_share(wide)} are sent", they="those are")
+    else:
+        return ()
+    return (Part(text, purposes=TRAINS, since=(1, 10)),)
 
 
 GRADIENTS: Remedies = gradients()
 """Of replicas' all-reduces."""
 
-REDUCED: Remedies = {
-    **_OTHERS_GRADIENTS,
-    PYTORCH: (
-        Part("The profile does not say what is reduced. If it is gradients:", purposes=TRAINS),
-        *_replicas(few=False, halve=_HALVE_IF),
-        *ENGINES,
-    ),
-}
+REDUCED: Remedies = reduced()
 """Of all-reduces where nothing says what they are."""
 
 REPORTS: Remedies = {
@@ -147,3 +150,14 @@ Let XLA combine collectives:
     ),
     None: "Join small tensors into one before they are reduced.\n",
 }
+
+LATE_RANKS: Remedies = {
+    PYTORCH: """\
+Look for who is late first: ranks wait here for the last one, and no way of sending shortens that. Record all ranks in
+the same steps and diagnose their profiles together, then even out what they do (inputs of equal length, a host or a
+loader that is slower than the others).""",
+    None: """\
+Look for who is late first: devices wait here for the last one, and no way of sending shortens that. Record all of them
+and diagnose their profiles together.""",
+}
+"""Where what is sent explains but little of the time."""

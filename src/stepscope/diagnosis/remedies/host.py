@@ -142,10 +142,16 @@ hooks) does not change from step to step.
     device = next(model.parameters()).device      # before the loop, not in it
     @functools.cached_property                    # in a class of your own
 Where a library does it, look for the call that leaves it out (pass the device or dtype, a lower-level function), or for
-a newer version. Checks and messages of every call can run every N steps.""",
+a newer version.""",
+    None: "Ask once and keep the answer, outside of the loop.",
+}
+"""Of walks over the modules of a model."""
+
+KEEP_ANSWERS: Remedies = {
     None: """\
-Ask once and keep the answer, outside of the loop (`functools.cached_property`, a variable), or do it every N steps.
-Where a library does it, look for the call that leaves it out, or for a newer version.""",
+If its answer is the same in each step (what a function's arguments are called, a setting, a size), ask once and keep
+it: `functools.cache`, `functools.cached_property`, or a variable outside of the loop. Checks and messages can run every
+N steps. Where a library does it, look for the call that leaves it out, or for a newer version.""",
 }
 
 GARBAGE: Remedies = {

@@ -9,8 +9,9 @@ receives, as both wait for what other devices compute, nor in inference for what
 all-to-alls, beside which another half of the batch computes), nor where the exchange itself takes the whole step: then
 only fewer bytes help.
 What is exchanged is what the profile's own argument, the op or the range around the launch say, else the kernel's name.
-One rank's profile does not tell waiting for a late rank from transfer: both are in the collective. Many small ones
-(``SMALL_COLLECTIVES`` per step, half of them under ``SMALL_COLLECTIVE_NS``) are said to be too many.
+One rank's profile does not tell waiting for a late rank from transfer: both are in the collective. Where it uses its
+link at less than ``LINK_USED_SHARE`` of the peak, that is said first: ranks are late, or each is too small (half of
+them under ``SMALL_COLLECTIVE_NS``). Many small ones (``SMALL_COLLECTIVES`` per step) are said to be too many.
 """
 
 from __future__ import annotations
@@ -23,15 +24,25 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.exchange.collectives import KINDS
-from stepscope.analysis.exchange.exposed import EXCHANGES, KINDS_OF, Exchange, exchange_of, exposed_of
+from stepscope.analysis.exchange.exposed import EXCHANGES, KINDS_OF, Exchange, Exposed, exchange_of, exposed_of
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import find_places
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
-from stepscope.diagnosis.exchange_remedies import BUFFERS, GRADIENTS, cures, gradients, joins
-from stepscope.diagnosis.exchange_words import sent
+from stepscope.diagnosis.exchange_remedies import (
+    BUFFERS,
+    GRADIENTS,
+    LATE_RANKS,
+    PARTS_OF_LAYERS,
+    REDUCED,
+    cures,
+    gradients,
+    joins,
+    reduced,
+)
+from stepscope.diagnosis.exchange_words import Sent, chosen_of, sent
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, Remedies, remedy
-from stepscope.limits import FINDING_NS, FINDING_SHARE, SMALL_COLLECTIVE_NS, SMALL_COLLECTIVES
+from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, remedy
+from stepscope.limits import FINDING_NS, FINDING_SHARE, LINK_USED_SHARE, SMALL_COLLECTIVE_NS, SMALL_COLLECTIVES
 from stepscope.names.parallelism import Layout, layouts
 from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import NULL, Rows
@@ -63,6 +74,10 @@ _FULL = (
     "the exchange itself takes the whole step, so that hiding it gains nothing; sending fewer bytes does; "
     "time a run with the fix"
 )
+_WIDE = 4
+"""Bytes of an element of 32 bits."""
+_MOVES = frozenset({Exchange.REDUCING, Exchange.SHARDS, Exchange.ALL_TO_ALL, Exchange.BROADCAST})
+"""What takes as long as its bytes do; sends also wait for what other devices compute, barriers for nothing else."""
 _DEPTH = 64
 
 
@@ -75,6 +90,19 @@ class _Talk:
     ops: Rows
     cost: int
     near: frozenset[Layout]
+    sent: Sent
+    median_ns: int
+    """Half of them take less."""
+
+    @property
+    def small(self) -> bool:
+        """Whether half of them are over so soon that their number counts, not their size."""
+        return self.median_ns < SMALL_COLLECTIVE_NS
+
+    @property
+    def waits(self) -> bool:
+        """Whether what is sent explains but little of the time."""
+        return self.sent.of_link is not None and self.sent.of_link < LINK_USED_SHARE and self.exchange in _MOVES
 
     @property
     def exchange(self) -> Exchange:
@@ -102,25 +130,29 @@ def _talks(facts: Facts, activity: DeviceActivity, account: Account) -> list[_Ta
     small = [one for one in found if facts.per_step(one.exposed_ns) < _least(facts)]
     groups = [[one] for one in found if one not in small]
     groups += [small] if small else []
-    return [
-        _Talk(
-            device=activity.device,
-            exchanges=tuple(one.exchange for one in group),
-            ops=(ops := np.sort(np.concatenate([one.ops for one in group]))),
-            cost=facts.per_step(sum(one.exposed_ns for one in group)),
-            near=layouts(_names_around(facts.trace, activity, ops)),
-        )
-        for group in groups
-    ]
+    return [_talk(facts, activity, group) for group in groups]
+
+
+def _talk(facts: Facts, activity: DeviceActivity, group: list[Exposed]) -> _Talk:
+    exchanges = tuple(one.exchange for one in group)
+    ops = np.sort(np.concatenate([one.ops for one in group]))
+    length = (activity.end - activity.start)[ops]
+    return _Talk(
+        device=activity.device,
+        exchanges=exchanges,
+        ops=ops,
+        cost=facts.per_step(sum(one.exposed_ns for one in group)),
+        near=layouts(_names_around(facts.trace, activity, ops)),
+        sent=sent(facts, activity.device, exchanges, int(length.sum())),
+        median_ns=round(float(np.median(length))),
+    )
 
 
 def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: frozenset[Layout]) -> Finding:
     length = (activity.end - activity.start)[talk.ops]
-    small = talk.ops.size >= SMALL_COLLECTIVES * len(facts.used) and float(np.median(length)) < SMALL_COLLECTIVE_NS
     longest = talk.ops[np.argsort(-length, kind="stable")[:SHOWN]]
     places = find_places(facts.locator, activity.call[talk.ops].astype(np.int32), length)
-    chosen = [joins(talk.exchange)] if small else []
-    chosen += [_sized(facts, activity.device, texts) for texts in cures(talk.exchange, talk.near, anywhere)]
+    chosen = _cures(facts, talk, anywhere)
     untold = _UNTOLD | (_UNTOLD_IN_INFERENCE if facts.workload.purpose in INFERS else {})
     hidden = tuple(exchange for exchange in talk.exchanges if exchange not in untold)
     change = without_collectives(facts, hidden or talk.exchanges)
@@ -138,48 +170,73 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
         prediction_basis="first_order" if hidden else None,
         not_determined=None if hidden else untold[talk.exchanges[0]],
         basis="modelled",
-        confidence="medium",
-        why=_why(facts, activity, talk, float(np.median(length)) if small else None)
-        + shares(facts, places, "Their time"),
+        confidence="low" if talk.waits and not talk.small else "medium",
+        why=_why(facts, activity, talk) + shares(facts, places, "Their time"),
         fix=paragraphs("\n".join(dict.fromkeys(map(partial(remedy, workload=facts.workload), chosen)))),
         where=placed(places),
         evidence=slices_as_evidence(facts, activity.slice[longest].tolist(), device=activity.device),
     )
 
 
+def _many(facts: Facts, talk: _Talk) -> bool:
+    return talk.small and talk.ops.size >= SMALL_COLLECTIVES * len(facts.used)
+
+
+def _cures(facts: Facts, talk: _Talk, anywhere: frozenset[Layout]) -> list[Remedies]:
+    """What to do, what explains the time first. Parts of layers cannot be joined: each is needed at once."""
+    found = [_sized(facts, talk.device, texts) for texts in cures(talk.exchange, talk.near, anywhere)]
+    several = talk.ops.size > len(facts.used) and facts.workload.is_for(TRAINS) and PARTS_OF_LAYERS not in found
+    if talk.waits and not talk.small:
+        return [LATE_RANKS, *found]
+    return [joins(talk.exchange), *found] if _many(facts, talk) or (talk.waits and several) else found
+
+
 def _sized(facts: Facts, device: int, texts: Remedies) -> Remedies:
     """Advice on gradients by their bytes and width, as far as they are recorded."""
-    if texts is not GRADIENTS:
+    made = {id(GRADIENTS): gradients, id(REDUCED): reduced}.get(id(texts))
+    if made is None:
         return texts
-    table = facts.collectives
-    kinds = [KINDS.index(kind) for kind in KINDS_OF[Exchange.REDUCING]]
-    chosen = np.isin(table.kind, kinds) & (table.device == device) & np.isin(table.step, list(facts.used))
-    known = chosen.any() and not table.left_out and not (table.bytes[chosen] == NULL).any()
-    return gradients(facts.per_step(int(table.bytes[chosen].sum())) if known else None, table.width)
+    table, chosen = facts.collectives, chosen_of(facts, device, (Exchange.REDUCING,))
+    size, element = table.bytes[chosen], table.element[chosen]
+    total = int(size.sum())
+    if not total or (size == NULL).any():
+        return made()
+    wide = None if (element == NULL).any() else int(size[element == _WIDE].sum()) / total
+    return made(facts.per_step(total), wide)
 
 
-def _why(facts: Facts, activity: DeviceActivity, talk: _Talk, small: float | None) -> str:
+def _why(facts: Facts, activity: DeviceActivity, talk: _Talk) -> str:
     length = (activity.end - activity.start)[talk.ops]
     count = talk.ops.size / len(facts.used)
     what = "collectives" if talk.exchange is Exchange.UNKNOWN else _TITLES[talk.exchange].lower()
     take = "take"
     if talk.ops.size == len(facts.used):
         what, take = what.replace("s and ", " or ").removesuffix("s"), "takes"
-    how, speed = sent(facts, activity.device, talk.exchanges, int(length.sum()))
     unsaid = Exchange.UNKNOWN in talk.exchanges and _sends_only(facts, activity, talk)
-    return (
-        f"{format_mean(count)} {what} per step{how} {take} {format_ns(facts.per_step(int(length.sum())))}, and for "
-        f"{format_ns(talk.cost)} of it the device computes nothing.{speed}"
-        + (" Their kernels only say that they send and receive, which all-to-alls do too." if unsaid else "")
-        + (f" Half of them take under {format_ns(round(small))}." if small is not None else "")
-        + _LATE[_all_here(facts, activity.device, talk)]
+    told = (
+        f"{format_mean(count)} {what} per step{talk.sent.what} {take} {format_ns(facts.per_step(int(length.sum())))}, "
+        f"and for {format_ns(talk.cost)} of it the device computes nothing.{talk.sent.speed}"
     )
+    told += " Their kernels only say that they send and receive, which all-to-alls do too." if unsaid else ""
+    told += f" Half of them take under {format_ns(talk.median_ns)}." if _many(facts, talk) else ""
+    here = _all_here(facts, activity.device, talk)
+    if talk.waits and not talk.small:
+        return told + _MOSTLY_LATE[here]
+    return told + (_TOO_SMALL if talk.waits else "") + _LATE[here]
 
 
 _LATE = {
     False: " Waiting for a rank that is late is part of it: only the profiles of all ranks tell how much.",
     True: " Waiting for a device that is late is part of it: the table of collectives (`-v`) tells how much.",
 }
+_MOSTLY_LATE = {
+    False: " So little is sent in that time that most of it is waiting for a rank that is late, unless a slower link "
+    "between machines carries it: the profiles of all ranks tell.",
+    True: " So little is sent in that time that most of it is waiting for a device that is late: the table of "
+    "collectives (`-v`) tells how much.",
+}
+"""By whether all that take part are in the profile."""
+_TOO_SMALL = " Each is too small for its link: what it takes hardly depends on how much it sends."
 
 
 def _all_here(facts: Facts, device: int, talk: _Talk) -> bool:

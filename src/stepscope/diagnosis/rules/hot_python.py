@@ -9,6 +9,8 @@ modules count, PyTorch's other code around its ops does not: that is launching. 
 
 from __future__ import annotations
 
+import numpy as np
+
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import find_places
@@ -16,8 +18,12 @@ from stepscope.analysis.silent import Silence, SilentFunction
 from stepscope.analysis.where import Frame, Where, parse_frame
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import ASK_ONCE, remedy
+from stepscope.diagnosis.remedies import ASK_ONCE, KEEP_ANSWERS, remedy
 from stepscope.limits import PLACES_SHOWN
+from stepscope.names.hosts import walks_modules
+from stepscope.trace.codes import mapped
+from stepscope.trace.forest import holding
+from stepscope.trace.tables import Kind
 from stepscope.units import format_mean, format_ns, format_share
 from stepscope.whatif.change import Change
 
@@ -38,7 +44,8 @@ def _finding(facts: Facts, account: Account, silent: Silence) -> Finding:
     shown = silent.functions[:PLACES_SHOWN]
     cost = facts.per_step(sum(function.ns for function in silent.functions))
     calls = [int(call) for function in shown for call in function.calls[:2]]
-    where = dict.fromkeys(place for function in shown for place in (_own(function), _caller(facts, function)) if place)
+    where = dict.fromkeys(place for function in shown for place in _places(facts, function))
+    cure = ASK_ONCE if any(_walks(facts, function) for function in shown) else KEEP_ANSWERS
     share = format_share(cost * len(facts.used) / facts.used_ns)
     return Finding(
         rule="hot_python",
@@ -49,7 +56,7 @@ def _finding(facts: Facts, account: Account, silent: Silence) -> Finding:
             f"launch nothing: {'; '.join(_told(facts, function) for function in shown)}. Each time is that of the "
             "function and all that it calls."
         ),
-        fix=paragraphs(remedy(ASK_ONCE, facts.workload)),
+        fix=paragraphs(remedy(cure, facts.workload)),
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=Change(host=dict(silent.spans)),
@@ -57,6 +64,20 @@ def _finding(facts: Facts, account: Account, silent: Silence) -> Finding:
         where=tuple(where)[:PLACES_SHOWN],
         evidence=slices_as_evidence(facts, calls, device=account.rows.device),
     )
+
+
+def _places(facts: Facts, function: SilentFunction) -> list[Where]:
+    """Where to look, first what can be changed: of the standard library's functions that is who calls them."""
+    frame = parse_frame(function.name)
+    own, callers = _own(function), [_by(facts, function), _caller(facts, function)]
+    return [place for place in ([*callers, own] if frame and frame.is_standard else [own, *callers]) if place]
+
+
+def _walks(facts: Facts, function: SilentFunction) -> bool:
+    """Whether it is, or calls, a walk over the modules of a model."""
+    slices = facts.trace.slices
+    walks = mapped(slices.name, facts.trace.strings, walks_modules, np.bool_) & (slices.kind == Kind.PYTHON_FRAME)
+    return bool((walks | holding(walks, slices.parent))[function.calls].any())
 
 
 def _told(facts: Facts, function: SilentFunction) -> str:

@@ -20,7 +20,7 @@ from stepscope.analysis.places import find_places
 from stepscope.analysis.summary import feeds_devices
 from stepscope.analysis.where import Where
 from stepscope.diagnosis import tf_data
-from stepscope.diagnosis.evidence import booked, placed, slices_as_evidence
+from stepscope.diagnosis.evidence import booked, has_python, placed, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, TRAINS, Part, Remedies, remedy
 from stepscope.limits import PRODUCERS_BUSY_SHARE, PRODUCERS_IDLE_SHARE
@@ -60,6 +60,15 @@ _FIX_EITHER: Remedies = {
     None: """\
 Worker processes load the data, and the profile does not say whether they are late or whether taking their batch over
 takes the time: record with `with_stack=True` to tell. If they are late, give them company or less to do:
+    DataLoader(dataset, num_workers=os.cpu_count(), prefetch_factor=4,
+               persistent_workers=True, pin_memory=True)
+If not, send fewer and larger tensors: stack samples in `collate_fn`."""
+}
+
+_FIX_EITHER_WITH_STACKS: Remedies = {
+    None: """\
+Worker processes load the data, and though stacks were recorded they do not say whether the workers are late or whether
+taking their batch over takes the time. If they are late, give them company or less to do:
     DataLoader(dataset, num_workers=os.cpu_count(), prefetch_factor=4,
                persistent_workers=True, pin_memory=True)
 If not, send fewer and larger tensors: stack samples in `collate_fn`."""
@@ -251,5 +260,5 @@ def _fix(facts: Facts, ranges: InputRanges) -> Remedies:
     busy = sum(ns for name, ns in stages.items() if name not in (WAITING, "not recorded"))
     waiting, unseen = stages.get(WAITING, 0), stages.get("not recorded", 0)
     if unseen >= max(busy, waiting):
-        return _FIX_EITHER
+        return _FIX_EITHER_WITH_STACKS if has_python(facts) else _FIX_EITHER
     return _FIX_TAKING_OVER if busy > waiting else _FIX_WORKERS

@@ -4,7 +4,8 @@ Statement: gaps of which the accounting books more than ``LAUNCH_GAP_NS`` to ``l
 that launch nothing, or handing work to another thread. What other rules tell of the same time is not part of it: ops
 that compute on the host, functions that launch nothing, the way of compiled code to its first launch, and ops outside
 of compiled code where there is some. The advice is of the op that covers most of the longest gap: one that runs
-``MANY_INNER_OPS`` others or more, or the first of its name, is told so.
+``MANY_INNER_OPS`` others or more, or the first of its name, is told so; or of as many ops one after another that only
+describe tensors (views), where those are most of the time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step
+from stepscope.analysis.placement import METADATA_OPS
+from stepscope.analysis.workload import Feature
 from stepscope.diagnosis.dispatch import not_dispatching, prologue_time, waiting_for_launches
 from stepscope.diagnosis.eager import eager_dispatch
 from stepscope.diagnosis.evidence import placed
@@ -26,8 +29,10 @@ from stepscope.diagnosis.host_work import Stretches, covering, in_words, work_in
 from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Part, Remedies, remedy
 from stepscope.limits import LAUNCH_GAP_NS, MANY_INNER_OPS
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import mapped
 from stepscope.trace.forest import outermost, summed
 from stepscope.trace.tables import Bools, Kind
+from stepscope.units import format_mean
 from stepscope.whatif.change import Change
 
 _MANY = (
@@ -45,6 +50,23 @@ equal on all ranks:
         ),
     ),
     None: "Keep what many small tensors hold in one large one.",
+}
+_VIEWS = (
+    "{count} ops per step only describe tensors and compute nothing (views, slices, empty ones; most often `{op}`). "
+    "Each takes the host a few microseconds, more with the Python around it."
+)
+_FEWER_VIEWS: Remedies = {
+    PYTORCH: (
+        """\
+Make fewer of them: keep what is cut from one tensor while that tensor stays, cut it all in one call
+(`flat.split(sizes)`, `x.unbind(0)`), and where a loop cuts tensor by tensor let one op work on the whole.""",
+        Part(
+            "Compiled code makes them once, not in each step: `torch.compile` of the function they are made in.",
+            since=(2, 0),
+            unless=(Feature.COMPILED,),
+        ),
+    ),
+    None: "Make fewer of them: keep what is cut from one tensor, or let one op work on the whole.",
 }
 _FIRST = (
     "It is the first call of `{op}` in this profile and none is longer: a first use loads and prepares what later ones "
@@ -91,12 +113,31 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account) -> Findin
 
 def _fix(facts: Facts, found: Stretches) -> str:
     """What helps against what runs in the longest of the stretches."""
+    views = _views(facts, found)
+    if views:
+        return "\n".join([views, remedy(_FEWER_VIEWS, facts.workload)])
     slices, longest = facts.trace.slices, (found.end - found.start).argmax(0, keepdims=True)
     is_op = slices.kind == Kind.HOST_OP
     inside = covering(facts, found.track[longest], found.start[longest], found.end[longest])
     op = int(outermost(is_op, slices.parent)[inside[0]]) if inside[0] >= 0 else -1
     cures = [remedy(_CURE, facts.workload)] if op < 0 else _cures(facts, op, is_op)
     return "\n".join([*cures, _BEHIND])
+
+
+def _views(facts: Facts, found: Stretches) -> str | None:
+    """What is said of ops that only describe tensors, where they are many and most of what the host does."""
+    slices = facts.trace.slices
+    ops = np.flatnonzero(outermost(slices.kind == Kind.HOST_OP, slices.parent) == np.arange(len(slices)))
+    at = np.searchsorted(found.start, slices.start_ns[ops], "right") - 1
+    inside = (at >= 0) & (slices.start_ns[ops] < found.end[at]) & (slices.track[ops] == found.track[at])
+    ops = ops[inside]
+    ops = ops[mapped(slices.name[ops], facts.trace.strings, METADATA_OPS.__contains__, np.bool_)]
+    taken = int(slices.dur_ns[ops].sum())
+    if ops.size < MANY_INNER_OPS * found.start.size or 2 * taken < int((found.end - found.start).sum()):
+        return None
+    names, counts = np.unique(slices.name[ops], return_counts=True)
+    most = facts.trace.strings[int(names[counts.argmax()])]
+    return _VIEWS.format(count=format_mean(ops.size / len(facts.used)), op=most)
 
 
 def _cures(facts: Facts, op: int, is_op: Bools) -> list[str]:

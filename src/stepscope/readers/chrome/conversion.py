@@ -13,7 +13,7 @@ from stepscope.readers.events import RawEvents
 from stepscope.readers.sorting import Fate, Sorting
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
-from stepscope.trace.trace import Completeness, Device, Info, Trace
+from stepscope.trace.trace import Completeness, Device, Info, Loss, Trace
 
 Identifier = int | str | None
 Lane = tuple[Identifier, Identifier]
@@ -120,10 +120,15 @@ class Conversion:
         return found
 
     def with_seen_devices(self, info: Info, devices: t.I32) -> Info:
-        """Only devices that did something, described as far as the profile does."""
+        """Only devices that did something, described as far as the profile does. Those it does not describe are of the
+        model that all others are: they share a host. Where they are more than it lists at all that is said."""
         described = {device.id: device for device in info.devices}
         seen = np.unique(devices).tolist()
-        model = _only_model(info.devices) if len(seen) <= len(described) else None
+        model = _only_model(info.devices)
+        unlisted = [i for i in seen if i not in described]
+        if model is not None and unlisted and len(seen) > len(described):
+            text = "devices of which the profile says nothing: taken for the same kind as the one it lists"
+            self.sorting.losses.append(Loss("device_unlisted", len(unlisted), text))
         others = {i: Device(i) if model is None else replace(model, id=i) for i in seen}
         return replace(info, devices=tuple(described.get(i) or others[i] for i in seen))
 
