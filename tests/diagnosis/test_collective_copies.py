@@ -48,6 +48,19 @@ def found(events: list[Event]) -> list[Finding]:
     return [f for f in (*diagnosis.findings, *diagnosis.minor) if f.rule == "collective_copies"]
 
 
+@pytest.mark.parametrize("graphs", [False, True])
+def test_gradients_that_a_graph_writes_are_not_set_to_none(graphs: bool):
+    events = reducing("aten::flatten_dense_tensors", "aten::unflatten_dense_tensors")
+    drawing = TraceDrawing(first_correlation=1_000)
+    drawing.annotation("Optimizer.step#SGD.step", 3_000, 10)
+    if graphs:
+        drawing.call("cudaGraphLaunch", 3_100, CALL)
+    (finding,) = found([*events, *drawing.events()])
+    assert ("zero_grad" in finding.fix) is not graphs
+    assert "gradient_as_bucket_view=True" in finding.fix
+    assert "With FSDP" in finding.fix
+
+
 @pytest.mark.parametrize(
     ("pack", "unpack"),
     [

@@ -225,6 +225,27 @@ def by_threads(*runs: Launched, main: str = "", end: int = STEP) -> list[Event]:
     return loop(STEP, step)
 
 
+@pytest.mark.parametrize(("longer", "saved"), [(0, 1_400_000), (14, 0)])
+def test_one_thread_in_turn_costs_what_the_others_wait_for_the_last_in_the_exchange(longer: int, saved: int) -> None:
+    """Device 1 is launched last and device 0 waits for it; not so where device 0 computes as long anyway."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for device in range(2):
+            for k in range(14):
+                at = start + 100 + 1_400 * device + 100 * k
+                drawing.kernel(drawing.launch(at, 5), "k", at + 10, 90, Stream(device, 7))
+        reduces = [drawing.launch(start + 2_910 + 10 * device, 5) for device in range(2)]
+        for device, begin in ((0, 1_510 + 100 * longer), (1, 2_930)):
+            if device == 0 and longer:
+                drawing.kernel(drawing.launch(start + 1_495, 4), "long", start + 1_510, 100 * longer, Stream(0, 7))
+            drawing.collective(reduces[device], start + begin, STEP - begin, Stream(device, 20))
+
+    finding = finding_of(loop(STEP, step), "launched_in_turn")
+    assert finding.cost_ns_per_step == pytest.approx(1_400_000, rel=0.1)
+    assert finding.saving_ns_per_step == pytest.approx(saved, abs=150_000)
+    assert ("wait for it where they exchange" in finding.why) is (saved > 0)
+
+
 @pytest.mark.parametrize("main", ["", "train.py(12): run_replicas"])
 def test_threads_that_launch_one_after_another(main: str) -> None:
     """Device 0 is launched from 1,500 µs on, when device 1 has been: that is what it waits for, and device 1 waits for

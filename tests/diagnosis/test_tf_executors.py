@@ -15,6 +15,7 @@ from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding
+from stepscope.report import input_pipeline
 from tests.kit.tf_gpu import EXECUTORS, GET_NEXT, TfGpuJob
 from tests.readers.xplane_files import read
 
@@ -168,6 +169,19 @@ def test_a_wait_for_input_is_the_same_wherever_it_is_recorded(step: Step) -> Non
 def test_a_job_that_waits_for_nothing_is_left_alone(step: Step) -> None:
     _, diagnosis = found(run(step, cause=False, devices=2 if step is mirrored else 1))
     assert diagnosis.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("step", "thread"),
+    [(on_main_thread, "main thread"), (on_get_next, "thread tf_data_iterator_get_next")],
+    ids=["main", "get_next"],
+)
+def test_the_input_table_names_the_thread_that_takes_batches(step: Step, thread: str) -> None:
+    facts, _ = found(run(step))
+    assert facts.input_stages is not None
+    table = input_pipeline.table(input_pipeline.entry(facts, facts.input_stages))
+    assert f"per step in the loader on the {thread};" in table.note
+    assert {row[1] for row in table.rows if row[1] != "loader threads"} <= {thread, "device"}
 
 
 def test_input_is_no_cause_while_other_threads_compute() -> None:

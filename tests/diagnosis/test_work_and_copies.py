@@ -84,6 +84,26 @@ def test_many_copies_of_one_size_could_be_one():
     assert finding.basis == "heuristic"
 
 
+@pytest.mark.parametrize(
+    ("direction", "cure"), [("HtoD", "Copy once"), ("DtoH", "Read all values"), ("PtoP", "Copy once")]
+)
+@pytest.mark.parametrize(("count", "many"), [(REPEATED_COPIES, True), (REPEATED_COPIES - 1, False)])
+def test_many_copies_between_host_and_devices_are_told_once(direction: str, cure: str, count: int, many: bool):
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host("aten::to", start, CALL * count + CALL)
+        for k in range(count):
+            copied = drawing.call("cudaMemcpyAsync", start + CALL * k, CALL)
+            drawing.copy(copied, direction, start + 100 + 20 * k, 20, 4096)  # type: ignore[arg-type]
+        at = start + 100 + 20 * count
+        drawing.kernel(drawing.launch(start + 90, CALL), "k", at, start + STEP - at)
+
+    events = loop(STEP, step)
+    assert every(events, "repeated_copies") == []
+    (finding,) = every(events, "exposed_copy")
+    assert (f"{count} of 4.00 KiB each come from `aten::to`" in finding.why) is many
+    assert finding.fix.startswith(cure) is many
+
+
 @pytest.mark.parametrize("events", [copying(REPEATED_COPIES - 1), copying(10, (4096, 8192))], ids=["few", "two sizes"])
 def test_few_copies_and_copies_of_several_sizes_are_not(events: list[Event]):
     assert every(events, "repeated_copies") == []

@@ -161,6 +161,23 @@ def test_a64_gradients_of_tensorflow_have_four_bytes_whatever_the_precision() ->
     assert "350,000,000 parameters × 4 B = 1.30 GiB per step" in " ".join(reduced().text("--params", "0.35B").split())
 
 
+def test_a64_replicas_of_which_only_layers_are_seen_are_estimated_too() -> None:
+    """Forward is what is no other part: where replicas reduce something that says nothing of its purpose."""
+
+    def step(job: TfGpuJob) -> None:
+        job.op(MATMUL, GEMM, 5_000)
+        job.op("Nccl/NcclAllReduce:NcclAllReduce", NCCL, 500)
+
+    assert "gradients" in keras(step).text("--params", "0.35B")
+
+    def alone(job: TfGpuJob) -> None:
+        job.op(MATMUL, GEMM, 5_000)
+
+    asked = " ".join(keras(alone).text("--params", "0.35B").split())
+    assert "350,000,000 parameters × 4 B = 1.30 GiB per step" in asked
+    assert "gradients" not in keras(alone).text()
+
+
 def test_a65_a_larger_batch_is_predicted() -> None:
     path = shown(write_kineto(CASES["launch_bound"]().events)).path
     text = stepscope("what-if", path, "--batch", "2")
@@ -199,8 +216,11 @@ def test_a67_all_gpus_stand_on_one_axis_so_that_their_skew_is_seen() -> None:
 
 
 def test_a68_the_threads_of_a_gpu_are_told_with_their_number() -> None:
-    finding = in_turn(EXECUTORS[0], EXECUTORS[0]).told("launched_in_turn")
+    """GPU 1 begins 2 ms late, and GPU 0 waits that long for it in the exchange: threads of their own save it all."""
+    finding = in_turn(EXECUTORS[0], EXECUTORS[0]).finding("launched_in_turn")
     assert finding["cost_ns_per_step"] == pytest.approx(2 * MS, rel=0.1)
+    assert finding["saving_ns_per_step"] == pytest.approx(2 * MS, rel=0.1)
+    assert "The others wait for it where they exchange data." in finding["why"]
     assert "TF_GPU_THREAD_MODE=gpu_private TF_GPU_THREAD_COUNT=2" in finding["fix"]
 
 

@@ -132,14 +132,17 @@ def test_a_file_that_is_cut_off_costs_its_own_end_alone(tmp_path: Path):
     assert not profile.trace.completeness.complete
 
 
-def test_runs_days_apart_are_left_out_and_said(tmp_path: Path):
-    day_us = 86_400_000_000
-    written(tmp_path, step_1=run_of(0, 100, "a", "b"), step_2=run_of(2 * day_us, 100, "a", "b"),
-            step_3=run_of(2 * day_us + 200, 100, "a", "b"))  # fmt: skip
+@pytest.mark.parametrize(("days", "left"), [(2, 2), (0.6, 2), (0.4, 3)])
+def test_runs_half_a_day_apart_are_left_out_and_said(days: float, left: int, tmp_path: Path):
+    later_us = round(days * 86_400_000_000)
+    written(tmp_path, step_1=run_of(0, 100, "a", "b"), step_2=run_of(later_us, 100, "a", "b"),
+            step_3=run_of(later_us + 200, 100, "a", "b"))  # fmt: skip
     profile = stepscope.open(tmp_path)
     assert isinstance(profile, Profile)
-    assert len(steps_of(profile)) == 2
-    assert [loss.code for loss in profile.trace.completeness.losses] == ["runs_far_apart"]
+    assert len(steps_of(profile)) == left
+    told = [loss.text for loss in profile.trace.completeness.losses if loss.code == "runs_far_apart"]
+    assert len(told) == 3 - left
+    assert all("half a day or more before the last one" in text for text in told)
 
 
 def test_by_command_together_and_separately(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -97,6 +97,24 @@ def test_what_lacks_the_same_thing_is_said_once():
     assert untold == ["? Not determined: Launches; Waits for the device. Record an unsampled profile."]
 
 
+def test_of_many_that_lack_the_same_thing_some_are_named():
+    document = documents.sampled()
+    for name in ("Copies", "All-reduces", "Tensor cores"):
+        lacking = documents.finding("rule", name, not_determined="Record an unsampled profile.")
+        document["findings"].append(lacking | {"id": f"rule.{name}"})
+    (untold,) = " ".join(" ".join(_lines(document)).split()).split("? ")[1:]
+    assert untold.startswith("Not determined: Launches; Waits for the device; Copies; and 2 more, which -v names.")
+    assert "Record an unsampled profile." in untold
+
+
+def test_the_long_report_has_a_line_for_each_below_the_reason_they_share():
+    document = documents.sampled()
+    lines = [line.strip() for line in _lines(document, verbose=True)]
+    at = lines.index("? Record an unsampled profile.")
+    assert lines[at + 1].startswith("Launches (")
+    assert lines[at + 2].startswith("Waits for the device (")
+
+
 def test_no_finding_is_good_news_only_where_the_device_sets_the_pace():
     lines = _lines(documents.sampled())
     assert "No remedy was found: what sets the step time was not recorded." in lines

@@ -45,6 +45,10 @@ class Balance:
     """Whether one thread launches at least nine tenths of the work of them all."""
     turn_wait_ns: tuple[int, ...]
     """How long each waits for its own launches, or for what the host does not show, while another is launched."""
+    exchange_ns: tuple[int, ...]
+    """How long each exchanges data with nothing beside it, waiting for a late one included."""
+    window_ns: tuple[int, ...]
+    """How long a step takes on each."""
 
 
 def balance(facts: Facts) -> Balance | None:
@@ -57,7 +61,7 @@ def balance(facts: Facts) -> Balance | None:
     ]
     if len(pairs) < 2 or not facts.used:
         return None
-    compute, held, spans = [], [], []
+    compute, held, spans, exchange, window = [], [], [], [], []
     for activity, account in pairs:
         rows = facts.used_rows(account)
         windows = account.rows.bounds[rows], account.rows.bounds[np.array(rows, np.int64) + 1]
@@ -65,6 +69,8 @@ def balance(facts: Facts) -> Balance | None:
         own = codes == Category.COMPUTE.code
         spans.append(iv.intersect((start[own], end[own]), iv.union(*windows)))
         compute.append(facts.per_step(int(account.parts[rows, Category.COMPUTE.code].sum())))
+        exchange.append(facts.per_step(int(account.parts[rows, Category.COLLECTIVE.code].sum())))
+        window.append(facts.per_step(int(account.duration_ns[rows].sum())))
         held.append(facts.per_step(int(account.parts[rows][:, _HELD].sum())))
     whole = iv.measure(iv.union(*(np.concatenate(part) for part in zip(*spans, strict=True))))
     together = iv.measure(_at_least_two(spans))
@@ -82,6 +88,8 @@ def balance(facts: Facts) -> Balance | None:
         pairs[launched.first][0].device,
         launched.one_thread,
         tuple(_turn_wait(facts, account, launched.others(at)) for at, (_, account) in enumerate(pairs)),
+        tuple(exchange),
+        tuple(window),
     )
 
 

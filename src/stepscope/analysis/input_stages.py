@@ -91,6 +91,8 @@ class InputStages:
     """Those whose fill was recorded."""
     iterators: Iterators | None = None
     """Those of tf.data; None where none was recorded."""
+    taken_on: str | None = None
+    """The thread on which batches are waited for, where it has a name and is not the main one."""
 
 
 def input_stages(
@@ -110,7 +112,25 @@ def input_stages(
     waited = _cover(trace, found.taking)
     in_steps = np.isin(np.searchsorted(markers.start, trace.slices.start_ns, "right") - 1, used)
     iterators = iterators_of(trace, in_steps, waited)
-    return InputStages(iv.measure(waited), tuple(stages), _producers(trace, theirs, waited), _queues(trace), iterators)
+    return InputStages(
+        iv.measure(waited),
+        tuple(stages),
+        _producers(trace, theirs, waited),
+        _queues(trace),
+        iterators,
+        _taken_on(trace, host, taking),
+    )
+
+
+def _taken_on(trace: Trace, host: HostActivity, taking: Rows) -> str | None:
+    """The name of the thread that waits longest for batches, where that is not the main one."""
+    tracks = trace.slices.track[taking]
+    track = int(np.bincount(tracks, trace.slices.dur_ns[taking]).argmax()) if tracks.size else host.main
+    if track == host.main:
+        return None
+    codes = int(trace.tracks.label[track]), int(trace.tracks.thread[track])
+    name = next((trace.strings[code] for code in codes if code >= 0), None)
+    return name.split("/")[0] if name else None
 
 
 def _queues(trace: Trace) -> tuple[Queue, ...]:

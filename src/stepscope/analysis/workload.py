@@ -15,6 +15,7 @@ import numpy as np
 from stepscope.analysis.phases import Phase
 from stepscope.hardware.devices import lookup
 from stepscope.names.in_use import Feature, in_use
+from stepscope.names.kernels import Collective, describe
 from stepscope.names.purposes import Purpose, infers, serves, trains, trains_on_device, vendor_of_call, vendor_of_device
 from stepscope.names.versions import Range, Version, of_date, of_names
 from stepscope.trace.codes import used_codes
@@ -133,4 +134,13 @@ def _purpose(trace: Trace, names: list[str], phases: list[dict[Phase, int]]) -> 
     if any(map(infers, names)):
         return Purpose.INFERENCE
     # A loss is computed to train or to evaluate: a profile that shows nothing behind it may have been cut there.
-    return Purpose.INFERENCE if Phase.FORWARD in shown and Phase.LOSS not in shown else Purpose.UNKNOWN
+    forward_only = Phase.FORWARD in shown and Phase.LOSS not in shown
+    return Purpose.INFERENCE if forward_only and not _reduces(trace) else Purpose.UNKNOWN
+
+
+def _reduces(trace: Trace) -> bool:
+    """Whether replicas of TensorFlow reduce something, as those that train do: any layer counts as forward there."""
+    if trace.info.framework != "TensorFlow":
+        return False
+    collectives = (describe(name).collective for name in _kernels(trace))
+    return any(one in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER) for one in collectives)

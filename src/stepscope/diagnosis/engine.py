@@ -29,7 +29,6 @@ HOST_BOUND_RULES = (
 PARTS = {
     "loss_scaling": ("sync_bound", "launch_bound"),
     "alignment": ("tensor_cores_unused",),
-    "repeated_copies": ("exposed_copy",),
     "graph_copies": ("launch_bound",),
 }
 """Rules that know the cure of a part of what a more general rule finds: what they find is told beside that."""

@@ -25,17 +25,18 @@ def together(runs: Sequence[Recording], losses: Sequence[Loss]) -> tuple[Recordi
     """The runs as one recording, rows of one device as one, and what was lost. One run is itself, and has no steps."""
     if len(runs) == 1:
         return runs[0], list(losses)
-    kept = _of_one_day(runs)
+    kept = _of_half_a_day(runs)
     found = list(losses)
     if len(kept) < len(runs):
         lost = sum(len(run.executions) for run in runs) - sum(len(run.executions) for run in kept)
-        text = "executions of runs that were traced more than a day before or after the others, which are left out"
+        text = "executions of runs that began half a day or more before the last one, which are left out"
         found.append(Loss("runs_far_apart", lost, text, lost_events=lost))
     return _joined(kept), found
 
 
-def _of_one_day(runs: Sequence[Recording]) -> list[Recording]:
-    """The runs within a day of the last one: the clock of one profile goes no further."""
+def _of_half_a_day(runs: Sequence[Recording]) -> list[Recording]:
+    """The runs within half a day of the last one: all are within a day of their middle, as the clock of one profile
+    needs."""
     begins = [span[0] if (span := _span(run)) else NULL for run in runs]
     last = max(begins)
     return [run for run, begin in zip(runs, begins, strict=True) if begin == NULL or last - begin < FAR_NS // 2]

@@ -17,7 +17,7 @@ from stepscope.units import format_bytes, format_count, format_ns, format_rate
 
 def of_profile(table: Collectives, facts: Facts, asked: Asked) -> dict[str, Any]:
     """What the analyses of one profile say of it, if anything; the hosts of its peers are not known."""
-    if not facts.workload.is_for(TRAINS):
+    if asked.parameters is None and not facts.workload.is_for(TRAINS):
         return {}  # what such a program reduces are no gradients
     return _entry(gradients(table, np.array(facts.used, np.int64), facts.trace.info, None, asked))
 

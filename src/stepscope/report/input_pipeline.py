@@ -18,6 +18,7 @@ def entry(facts: Facts, found: InputStages) -> dict[str, Any]:
     producers = found.producers
     return {
         "wait_ns_per_step": facts.per_step(found.wait_ns),
+        "taken_on": found.taken_on,
         "stages": [
             {
                 "name": stage.name,
@@ -62,17 +63,20 @@ def _iterators(facts: Facts, found: Iterators) -> dict[str, Any]:
     }
 
 
-_SIDES = {"training thread": "main thread"}
-"""What the document calls a side, where people read another word: not every program trains."""
+def _sides(given: dict[str, Any]) -> dict[str, str]:
+    """What the document calls a side, where people read another word: not every program trains, and not in every one
+    it is the main thread that takes batches."""
+    thread = given.get("taken_on")
+    return {"training thread": f"thread {thread}" if thread else "main thread"}
 
 
 def table(given: dict[str, Any] | None) -> Section:
     """Stages, their time, and how much of it the device works through."""
-    stages = given["stages"] if given else []
+    stages, sides = (given["stages"], _sides(given)) if given else ([], {})
     rows = [
         (
             stage["name"],
-            _SIDES.get(stage["side"], stage["side"]),
+            sides.get(stage["side"], stage["side"]),
             format_ns(stage["ns_per_step"]),
             ABSENT if stage["overlap_share"] is None else format_share(stage["overlap_share"]),
         )
@@ -119,7 +123,7 @@ def _pool(found: dict[str, Any], cut_note: str) -> str:
 
 
 def _note(given: dict[str, Any]) -> str:
-    waits = f"{format_ns(given['wait_ns_per_step'])} per step in the loader on the main thread"
+    waits = f"{format_ns(given['wait_ns_per_step'])} per step in the loader on the {_sides(given)['training thread']}"
     for queue in given.get("queues", []):
         fill = f"{format_share(queue['mean'])} full on average, {format_share(queue['least'])} at the least"
         waits += f"; {queue['name']} was {fill}"

@@ -38,7 +38,7 @@ def render(document: Document, *, verbose: bool = False) -> str:
         lines += _finding(number, finding, document["summary"], verbose=verbose)
     if verbose and told:
         lines += [*filter(None, [prose(phrases.plan(document)), text(phrases.replayed(document["whatif"]))]), ""]
-    lines += _notices(document["profile"]["notices"], untold)
+    lines += _notices(document["profile"]["notices"], phrases.reasons(untold, all_titles=verbose))
     if verbose:
         for section in sections(document):
             lines += _folded(section)
@@ -139,9 +139,9 @@ def _fix(fix: str) -> list[str]:
     return out[:-1]
 
 
-def _notices(notices: list[dict[str, Any]], untold: list[dict[str, Any]]) -> list[str]:
+def _notices(notices: list[dict[str, Any]], untold: list[str]) -> list[str]:
     lines = [f"- ⚠ {prose(phrases.notice(item))}" for item in notices]
-    lines += [f"- ? {prose(reason)}" for reason in phrases.reasons(untold)]
+    lines += [f"- ? {prose(reason)}" for reason in untold]
     return [*lines, ""] if lines else []
 
 

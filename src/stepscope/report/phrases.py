@@ -325,14 +325,28 @@ def is_partial(summary: dict[str, Any]) -> bool:
     return bool(summary["step_basis"] == "device" and summary["device_busy_share"] is None)
 
 
-def reasons(untold: list[dict[str, Any]]) -> list[str]:
-    """What could not be told, with what to record; findings that lack the same thing share a sentence."""
-    titles: dict[str, list[str]] = {}
+_TITLES_NAMED = 3
+"""Findings that lack the same thing which are named in short reports."""
+
+
+def alike(untold: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """What could not be told, by what to record for it."""
+    found: dict[str, list[dict[str, Any]]] = {}
     for item in untold:
-        titles.setdefault(item["not_determined"], []).append(item["title"])
-    return [
-        f"Not determined: {'; '.join(dict.fromkeys(names))}. {reason}" for reason, names in titles.items()
-    ]
+        found.setdefault(item["not_determined"], []).append(item)
+    return found
+
+
+def reasons(untold: list[dict[str, Any]], *, all_titles: bool = False) -> list[str]:
+    """What could not be told, with what to record; findings that lack the same thing share a sentence."""
+    lines = []
+    for reason, items in alike(untold).items():
+        titles = list(dict.fromkeys(item["title"] for item in items))
+        named = titles if all_titles or len(titles) <= _TITLES_NAMED + 1 else titles[:_TITLES_NAMED]
+        more = len(titles) - len(named)
+        rest = f"; and {more} more, which `-v` names" if more else ""
+        lines.append(f"Not determined: {'; '.join(named)}{rest}. {reason}")
+    return lines
 
 
 def file_line(item: dict[str, Any]) -> str:

@@ -86,8 +86,13 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
         yield _paragraph(phrases.replayed(document["whatif"]), "dim")
     if untold:
         yield _heading("Could not be told from this profile")
-        for finding in untold:
-            yield _untold(finding)
+        for reason, alike in phrases.alike(untold).items():
+            if len(alike) == 1:
+                yield _untold(alike[0])
+                continue
+            yield _marked("?", _Narrow(_prose(reason)))
+            for finding in alike:
+                yield _coded(" ", finding["title"], finding["id"])
     notices = document["profile"]["notices"]
     if notices:
         yield _heading("Notices")

@@ -20,6 +20,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.op_runs import op_names
 from stepscope.analysis.places import find_places
+from stepscope.analysis.workload import Feature
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
@@ -38,8 +39,17 @@ _CURE: Remedies = {
             """\
 Let gradients live in the buckets that are reduced, so that nothing is copied back, and send buffers (running means of
 batch norm) only where they must agree:
-    model = DistributedDataParallel(model, gradient_as_bucket_view=True, broadcast_buffers=False)
-    optimizer.zero_grad(set_to_none=True)
+    model = DistributedDataParallel(model, gradient_as_bucket_view=True, broadcast_buffers=False)""",
+            purposes=TRAINS,
+        ),
+        Part(
+            # A replayed graph writes to the gradients it was captured with.
+            "    optimizer.zero_grad(set_to_none=True)",
+            purposes=TRAINS,
+            unless=(Feature.GRAPHS,),
+        ),
+        Part(
+            """\
 With FSDP wrap larger blocks, so that fewer and larger tensors are packed. With Horovod reduce large gradients alone:
 `HOROVOD_FUSION_THRESHOLD` bounds what is packed together.""",
             purposes=TRAINS,

@@ -3,7 +3,8 @@
 Statement: time of a direction's copies that no kernel hides, plus the time the host stages pageable memory while the
 device idles. The kind of host memory and the time the host is blocked in the copies are named; for copies to the device
 the saving is that of pinned memory and copies that nothing waits for. What copies to the device cost is weighed against
-the wait for input: which says where a batch is best worked on. Copies within the device are work and not reported here.
+the wait for input: which says where a batch is best worked on. Where one place makes ``REPEATED_COPIES`` or more of one
+size per step, that they could be one is said first. Copies within the device are work and not reported here.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.many_copies import TO_DEVICE, TO_HOST, size_of_many
 from stepscope.diagnosis.remedies import (
     COPY_D2H,
     COPY_PAGEABLE,
@@ -73,6 +75,8 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
     staging = booked(facts, account, Category.COPY_STAGING) if category is Category.COPY_H2D else 0
     pageable = [c for c in copies if "pageable" in (c.source_memory, c.target_memory)]
     guessed = any(not c.launch_recorded for c in copies)
+    many = any(size_of_many(facts, c) is not None for c in copies)
+    joined = [remedy(TO_HOST if category is Category.COPY_D2H else TO_DEVICE, facts.workload)] if many else []
     return Finding(
         rule="exposed_copy",
         device=account.rows.device,
@@ -81,7 +85,7 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
         saving_ns_per_step=exposed + staging,
         change=without_copies(facts, category),
         why=_why(facts, copies, exposed, staging) + _placement(facts, account, category, exposed + staging),
-        fix=paragraphs(_fix(category, bool(pageable), facts.workload)),
+        fix=paragraphs("\n".join([*joined, _fix(category, bool(pageable), facts.workload)])),
         basis="heuristic" if guessed else "measured",
         confidence="medium" if guessed else "high",
         where=tuple(dict.fromkeys(c.where for c in copies if c.where))[:SHOWN],
@@ -97,6 +101,11 @@ def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int) -> str:
     noun = "copy" if count == 1 else "copies"
     text = f"{format_mean(count)} {noun} per step{size}: "
     text += f"for {format_ns(exposed)} per step the device does nothing but copy."
+    for one in copies:
+        each = size_of_many(facts, one)
+        if each is not None:
+            place = f"`{one.op}`" if one.op else "one place"
+            text += f" {format_mean(one.count / len(facts.used))} of {format_bytes(each)} each come from {place}."
     if staging:
         text += f" Another {format_ns(staging)} it waits for the host to stage the data."
     text += _memory(facts, copies)

@@ -3,8 +3,9 @@
 Statement: one thread launches nearly all kernels of several devices, each device's in one run per step (at most
 ``TURNS`` runs), and a device waits for its launches while the thread makes those of others (not while it is blocked in
 a wait, which is no launching). That time goes where each device has a launcher of its own; a step still takes what the
-device takes that loses least by the turns. Where several threads launch in such runs, the device that waits longest
-while another is launched, not the first one, waits so much longer than the one that waits least: that difference.
+device takes that loses least by the turns, or by waiting in collectives for one that does. Where several threads launch
+in such runs, the device that waits longest while another is launched, not the first one, waits so much longer than the
+one that waits least: that difference.
 """
 
 from __future__ import annotations
@@ -92,23 +93,35 @@ def _several_threads(facts: Facts, found: Balance, step_ns: int) -> list[Finding
 
 
 def _one_thread(facts: Facts, found: Balance) -> list[Finding]:
-    """One finding per device, where the turns cost one of them enough: the device that loses least sets the step."""
-    if not worth_telling(facts, max(found.others_ns)):
+    """A step takes what the device takes that loses least: by its own turns, or waiting in an exchange for the last."""
+    cost = max(found.others_ns)
+    if not worth_telling(facts, cost):
         return []
+    held_up = [min(exchange - min(found.exchange_ns), cost) for exchange in found.exchange_ns]
+    left = max(
+        window - waits - late for window, waits, late in zip(found.window_ns, found.others_ns, held_up, strict=True)
+    )
+    saving = max(max(found.window_ns) - left, 0)
+    last = found.devices[found.others_ns.index(cost)]
+    several = sum(worth_telling(facts, waits) for waits in found.others_ns)
+    why = (
+        f"Each device is given its whole step before the next is given any: device {last} waits {format_ns(cost)} per "
+        "step while the thread launches for the others."
+    )
+    if several > 1:
+        why += f" {several} of {len(found.devices)} devices wait so; the figures are those of device {last}."
+    if worth_telling(facts, min(saving, max(held_up))):
+        why += " The others wait for it where they exchange data."
     return [
         Finding(
             rule="launched_in_turn",
             title=f"One thread launches {len(found.devices)} devices one after another",
-            why=(
-                f"Each device is given its whole step before the next is given any: device {device} waits "
-                f"{format_ns(waits)} per step while the thread launches for the others."
-            ),
+            why=why,
             fix=paragraphs(remedy(_CURE, facts.workload)),
-            cost_ns_per_step=waits,
-            saving_ns_per_step=waits,
-            device=device,
+            cost_ns_per_step=cost,
+            saving_ns_per_step=saving,
+            predicted_step_ns=max((facts.mean_step_ns or 0) - saving, 0),
+            device=last,
             confidence="medium",
         )
-        for device, waits in zip(found.devices, found.others_ns, strict=True)
-        if waits
     ]
