@@ -160,10 +160,7 @@ def test_a63_an_all_reduce_s_time_is_estimated_with_a_bandwidth_that_is_given() 
 def test_a64_gradients_of_tensorflow_have_four_bytes_whatever_the_precision() -> None:
     assert "350,000,000 parameters × 4 B = 1.30 GiB per step" in " ".join(reduced().text("--params", "0.35B").split())
 
-
-def test_a64_replicas_of_which_only_layers_are_seen_are_estimated_too() -> None:
-    """Forward is what is no other part: where replicas reduce something that says nothing of its purpose."""
-
+    # Forward is what is no other part: where replicas reduce something that says nothing of its purpose.
     def step(job: TfGpuJob) -> None:
         job.op(MATMUL, GEMM, 5_000)
         job.op("Nccl/NcclAllReduce:NcclAllReduce", NCCL, 500)

@@ -40,7 +40,7 @@ def _work(trace: Trace, track: int) -> iv.Intervals:
 
 def _in_turn(own: iv.Intervals, others: iv.Intervals) -> bool:
     """Whether nothing else is done while a thread works, and something is as soon as it has."""
-    if iv.measure(iv.intersect(own, others)) > TURN_OVERLAP * iv.measure(own):
+    if not own[0].size or iv.measure(iv.intersect(own, others)) > TURN_OVERLAP * iv.measure(own):
         return False
     first = np.append(True, own[0][1:] - own[1][:-1] > DISPATCH_GAP_NS)
     begin, end = own[0][first], own[1][np.append(first[1:], True)]

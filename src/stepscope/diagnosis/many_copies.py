@@ -1,4 +1,4 @@
-"""Copies of one size, from one place in the program, many times in every step: that they are, and what to do instead."""
+"""Copies of one size, from one place in the program, many times in every step: whether they are, and the cure."""
 
 from __future__ import annotations
 
