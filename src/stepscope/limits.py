@@ -605,3 +605,12 @@ TURNS: Final = 1.5
 
 OVERLOADED_TIMES: Final = 1.25
 """A device is overloaded where it computes this many times what the others do: less is the noise of clocks."""
+
+# --- memory of compiled programs ----------------------------------------------------------------------------------
+
+PROGRAM_BUFFER_BYTES: Final = 16 * 1024
+"""Smaller buffers of a compiled program are not listed one by one (XProf's memory viewer has the same bound)."""
+
+KEPT_BESIDE: Final = 2
+"""A value that a compiled program computes is kept where at least so many others take memory before it goes: one that
+the next op takes is used at once, and nothing is gained by computing it again."""

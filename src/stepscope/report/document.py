@@ -32,6 +32,7 @@ from stepscope.report import serving as served
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.memory import memory
 from stepscope.report.op_tree import op_tree
+from stepscope.report.program_memory import program_memory
 from stepscope.report.schema import REPORT_SCHEMA
 
 KERNELS_SHOWN = 50
@@ -192,6 +193,8 @@ def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "minor_findings": [_finding(facts, finding) for finding in diagnosis.minor],
         "memory": memory(facts),
     }
+    if (of_programs := program_memory(facts)) is not None:
+        made["program_memory"] = of_programs
     if facts.activities:
         made |= {
             "idle": {

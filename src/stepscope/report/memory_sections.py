@@ -19,6 +19,72 @@ CATEGORIES = {
 """Words for what memory is for."""
 
 
+USES = {
+    "parameter": "parameter",
+    "output": "result",
+    "thread_local": "of a thread",
+    "constant": "constant",
+    "temporary": "temporary",
+}
+"""Words for what a buffer of a compiled program is."""
+
+
+def space_name(program: dict[str, Any]) -> str:
+    """What a memory space is called."""
+    if program["on_host"]:
+        return "the host's memory"
+    return "the device's memory" if program["space"] == 0 else f"memory space {program['space']}"
+
+
+def programs(found: dict[str, Any] | None) -> list[Section]:
+    """What compiled programs need of memory, and what it is at the peak of the one that needs most."""
+    if found is None:
+        return []
+    if found["not_recorded"]:
+        return [Section("Memory of compiled programs", (Column("not recorded"),), [(found["not_recorded"],)])]
+    rows = [
+        (
+            one["module"],
+            space_name(one),
+            format_bytes(one["peak_bytes"]),
+            format_bytes(one["peak_bytes"] - one["unpadded_bytes"]),
+            format_bytes(one["allocated_bytes"]),
+            *(format_bytes(one["by_use"].get(use, 0)) for use in ("parameter", "output", "temporary")),
+        )
+        for one in found["programs"]
+    ]
+    columns = (Column("program", name=True), Column("in"), number("needs at most"), number("padding"),
+               number("takes"), number("parameters"), number("results"), number("temporaries"))  # fmt: skip
+    notes = [f"{found['without']} programs do not say it"] if found["without"] else []
+    if found["left_out"]:
+        notes.append(f"{found['left_out']} that need less are left out")
+    return [Section("Memory of compiled programs", columns, rows, "; ".join(notes)), _buffers(found)]
+
+
+def _buffers(found: dict[str, Any]) -> Section:
+    first = found["programs"][0]
+    rows = [
+        (
+            one["name"],
+            USES[one["use"]],
+            one["shape"],
+            format_bytes(one["bytes"]),
+            ABSENT if one["bytes"] == one["unpadded_bytes"] else format_bytes(one["bytes"] - one["unpadded_bytes"]),
+            format_bytes(one["peak_without_bytes"]),
+            text(one["way"]),
+            text(one["source"] or one["scope"]),
+        )
+        for one in first["buffers"]
+    ]
+    shown, note = cut(rows, len(rows))
+    columns = (Column("buffer", name=True), Column("is"), Column("shape"), number("bytes"), number("padding"),
+               number("without it"), Column("way"), place("from"))  # fmt: skip
+    used = {one["way"] for one in first["buffers"]}
+    ways = "; ".join(text for way, text in found["ways"].items() if way in used)
+    title = f"In {space_name(first)} when {first['module']} needs most of it"
+    return Section(title, columns, shown, "; ".join(filter(None, (note, ways))))
+
+
 def memory(found: dict[str, Any] | None, steps: dict[int | None, str]) -> list[Section]:
     """Memory per allocator, what it is for at the peak, and where that is allocated."""
     pools = [] if found is None else found["pools"]
@@ -36,6 +102,7 @@ def memory(found: dict[str, Any] | None, steps: dict[int | None, str]) -> list[S
         number("unused of it"),
         number("free in pieces"),
         number("free"),
+        number("of"),
         number("growth per step"),
     )
     uses = Section("Memory", columns, [_use(pool, steps) for pool in pools], "; ".join(notes))
@@ -65,6 +132,7 @@ def _use(pool: dict[str, Any], steps: dict[int | None, str]) -> tuple[str, ...]:
         ABSENT if unused is None else format_share(unused["share"]),
         ABSENT if peak["fragmentation"] is None else format_share(peak["fragmentation"]),
         ABSENT if room is None else format_bytes(room["free_bytes"]),
+        ABSENT if room is None else format_bytes(room["capacity_bytes"]),
         ABSENT if growth is None else format_bytes(growth["mean_bytes"]),
     )
 

@@ -18,7 +18,7 @@ from stepscope.report import (
     wait_sections,
     xla_sections,
 )
-from stepscope.report.memory_sections import memory
+from stepscope.report.memory_sections import memory, programs
 from stepscope.report.op_sections import layers, ops
 from stepscope.report.phrases import Document
 from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, rate, text, yes
@@ -61,6 +61,7 @@ def sections(document: Document) -> list[Section]:
         *ops(analyses.get("ops")),
         *layers(analyses.get("layers", [])),
         *memory(analyses.get("memory"), phrases.step_names(document)),
+        *programs(analyses.get("program_memory")),
         _functions(analyses.get("functions", [])),
         _files(document["profile"]),
     ]

@@ -1,0 +1,143 @@
+"""The report's figures of what compiled programs need of memory, as XLA assigned it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.remedies import INFERS, JAX, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.limits import KEPT_BESIDE, PROGRAM_BUFFER_BYTES
+from stepscope.readers.hlo_buffers import Buffer, SpaceUse, Use, read_buffers
+from stepscope.trace.tables import NULL
+
+PROGRAMS, BUFFERS = 20, 25
+"""Programs in the report, and buffers of each: those that need most."""
+_HOST = 5
+"""Memory space of the host's memory (``Layout::kHostMemorySpace``)."""
+
+WAYS: dict[str, Remedies] = {
+    "donate": {
+        JAX: "donate: `jax.jit(f, donate_argnums=...)` lets the result take the memory of the parameter beside it, "
+        "where nothing needs that afterwards",
+        None: "donate: the result can take the memory of the parameter beside it, where nothing needs that afterwards",
+    },
+    "recompute": {
+        JAX: (
+            Part("recompute: `jax.checkpoint` computes values again for the gradients instead of keeping them; its "
+                 "offloading policies keep them in the host's memory", purposes=TRAINS),
+        ),
+        TENSORFLOW: (
+            Part("recompute: `tf.recompute_grad` computes values again for the gradients instead of keeping them",
+                 purposes=TRAINS),
+        ),
+        None: (
+            Part("recompute: computed again for the gradients, a value need not be kept", purposes=TRAINS),
+            Part("less at once: a smaller batch, or the work in parts, needs smaller temporaries", purposes=INFERS),
+        ),
+    },
+    "offload": {
+        JAX: "offload: `jax.device_put` to a sharding of the memory kind `pinned_host` keeps a parameter in the host's "
+        "memory until it is needed, at the price of the copy",
+        None: "offload: a parameter can stay in the host's memory until it is needed, at the price of the copy",
+    },
+    "pad": {
+        None: "pad less: dimensions that are multiples of the tiles the layout has waste nothing",
+    },
+}  # fmt: skip
+"""What makes a buffer go, by what it is."""
+_PADDED = 4
+"""A buffer is padded much where at least one byte of so many is padding."""
+
+
+def program_memory(facts: Facts) -> dict[str, Any] | None:
+    """``analyses.program_memory``; None where no program of XLA was recorded."""
+    trace = facts.trace
+    if not len(trace.programs) and not len(trace.xla_ops):
+        return None
+    ran = set(trace.xla_ops.program[trace.xla_ops.program != NULL].tolist())
+    rows = trace.table("programs").select("program", "module").rows()
+    found, without = [], 0
+    for (program, module), data in zip(rows, trace.hlo, strict=False):
+        if ran and program is not None and program not in ran:
+            continue
+        spaces = read_buffers(data) if data else None
+        without += not spaces
+        found += [(program, module, space) for space in spaces or () if space.peak >= PROGRAM_BUFFER_BYTES]
+    found.sort(key=lambda one: (one[2].space != 0, -one[2].peak))
+    programs = [_program(*one) for one in found[:PROGRAMS]]
+    used = {buffer["way"] for program in programs for buffer in program["buffers"]}
+    return {
+        "not_recorded": None if found else _not_recorded(facts, without),
+        "without": without,
+        "left_out": max(len(found) - PROGRAMS, 0),
+        "capacity_bytes": _capacity(facts),
+        "programs": programs,
+        "ways": {way: text for way in WAYS if way in used and (text := remedy(WAYS[way], facts.workload))},
+    }
+
+
+def _not_recorded(facts: Facts, without: int) -> str:
+    if not any(facts.trace.hlo):
+        return "This profile does not hold the compiled programs."
+    if without:
+        return "The programs in this profile do not say where XLA put their buffers (buffer assignment)."
+    return "No program of this profile needs memory worth listing."
+
+
+def _capacity(facts: Facts) -> int | None:
+    """What the smallest device has, where it is known of all: the allocator's limit, else the device's memory."""
+    limits = [use.headroom.capacity_bytes for use in facts.memory if use.headroom and not use.pool.on_host]
+    sizes = [device.memory_bytes for device in facts.trace.info.devices]
+    return min(limits, default=None) or (min(size for size in sizes if size) if sizes and all(sizes) else None)
+
+
+def _program(program: int | None, module: str, space: SpaceUse) -> dict[str, Any]:
+    shown = [one for one in space.buffers if one.bytes >= PROGRAM_BUFFER_BYTES][:BUFFERS]
+    return {
+        "program": None if program is None else str(program % (1 << 64)),
+        "module": module,
+        "space": space.space,
+        "on_host": space.space == _HOST,
+        "peak_bytes": space.peak,
+        "unpadded_bytes": space.unpadded,
+        "allocated_bytes": space.allocated,
+        "by_use": {str(use): size for use, size in space.uses.items()},
+        "buffers": [_buffer(one, space) for one in shown],
+        "others": {
+            "buffers": len(space.buffers) - len(shown),
+            "bytes": space.peak - sum(one.bytes for one in shown),
+        },
+    }
+
+
+def _buffer(one: Buffer, space: SpaceUse) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "opcode": one.op.opcode if one.op else None,
+        "scope": one.op.scope if one.op else None,
+        "source": one.op.source if one.op else None,
+        "shape": str(one.shape),
+        "use": str(one.use),
+        "bytes": one.bytes,
+        "unpadded_bytes": one.unpadded,
+        "until": one.until,
+        "peak_without_bytes": one.peak_without,
+        "way": next(_ways(one, space), None),
+        "donor": one.donor,
+    }
+
+
+def _ways(one: Buffer, space: SpaceUse) -> Iterator[str]:
+    """What would make it go; nothing where the program would need as much without it, or where it is on the host."""
+    if space.space == _HOST or one.peak_without >= space.peak:
+        return
+    if one.bytes - one.unpadded >= one.bytes // _PADDED > 0:
+        yield "pad"
+    if one.donor is not None:
+        yield "donate"
+    copied = one.op is not None and one.op.opcode.startswith("copy")
+    if one.use is Use.TEMPORARY and one.beside >= KEPT_BESIDE and not copied:
+        yield "recompute"
+    if one.use is Use.PARAMETER:
+        yield "offload"
