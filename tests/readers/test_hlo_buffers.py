@@ -36,10 +36,13 @@ def heap(*events: tuple[int, ...]) -> bytes:
                      for kind, one, *other in events))  # fmt: skip
 
 
-def program(values: list[bytes], allocations: list[bytes], heaps: list[bytes], ops: list[bytes] | None = None) -> bytes:
+def program(
+    values: list[bytes], allocations: list[bytes], heaps: list[bytes], ops: list[bytes] | None = None
+) -> bytes:
     made = ops or [instruction(id, f"op{id}", "fusion", MB // 4) for id in range(10)]
     module = message((1, "jit_f"), (3, message((1, "main"), *((2, op) for op in made), (5, 1))))
-    assignment = message(*((1, one) for one in values), *((3, one) for one in allocations), *((4, one) for one in heaps))
+    parts = ((1, values), (3, allocations), (4, heaps))
+    assignment = message(*((field, one) for field, listed in parts for one in listed))
     return message((1, module), (3, assignment))
 
 
@@ -69,7 +72,8 @@ def test_temporaries_count_while_they_live_and_the_rest_always() -> None:
 
 def test_shared_memory_counts_once_and_goes_with_its_last_holder() -> None:
     values = [value(id, MB, id) for id in range(4)]
-    events = heap((ALLOCATE, 0), (SHARE, 1, 0), (FREE, 0), (ALLOCATE, 2), (FREE, 1), (ALLOCATE, 3), (FREE, 2), (FREE, 3))
+    coming = (ALLOCATE, 0), (SHARE, 1, 0), (FREE, 0), (ALLOCATE, 2)
+    events = heap(*coming, (FREE, 1), (ALLOCATE, 3), (FREE, 2), (FREE, 3))
     space = only(program(values, [allocation(0, 2 * MB, 0, 1, 2, 3)], [events]))
     assert space.peak == 2 * MB
     assert [one.name for one in space.buffers] == ["op0", "op2"]

@@ -93,7 +93,7 @@ def tables(found: dict[str, Any]) -> dict[str, Section]:
 def test_the_tables():
     found = tables(reported(using()))
     assert found["Memory"].rows == [
-        ("device 0", "200 MiB", "35.0 µs", "7", "200 MiB", "0 %", "–", "79.8 GiB", "–"),
+        ("device 0", "200 MiB", "35.0 µs", "7", "200 MiB", "0 %", "–", "79.8 GiB", "80.0 GiB", "–"),
     ]
     assert found["Memory in use at the peak"].rows == [
         ("device 0", "from before the profile", "100 MiB", "50.0 %"),

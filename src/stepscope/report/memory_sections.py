@@ -28,12 +28,14 @@ USES = {
 }
 """Words for what a buffer of a compiled program is."""
 
+SPACES = {"0": "the device's memory", "host": "the host's memory"}
+"""Words for memory spaces that have a name."""
+
 
 def space_name(program: dict[str, Any]) -> str:
     """What a memory space is called."""
-    if program["on_host"]:
-        return "the host's memory"
-    return "the device's memory" if program["space"] == 0 else f"memory space {program['space']}"
+    key = "host" if program["on_host"] else str(program["space"])
+    return SPACES.get(key, f"memory space {key}")
 
 
 def programs(found: dict[str, Any] | None) -> list[Section]:

@@ -10,6 +10,7 @@ from stepscope.capture.results import Recording, recordings
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.report import comparison, gradients, input_pipeline, labels, phrases
 from stepscope.report.memory_sections import CATEGORIES as MEMORY
+from stepscope.report.memory_sections import SPACES, USES
 from stepscope.report.phrases import Document
 from stepscope.report.rank_sections import CAUSES
 from stepscope.units import format_ns
@@ -69,6 +70,8 @@ def words(document: Document) -> dict[str, Any]:
         },
         "phases": labels.PHASES,
         "memory": MEMORY,
+        "spaces": SPACES,
+        "uses": USES,
         "causes": CAUSES,
         "files": [phrases.file_line(file) for file in document["profile"]["files"]],
         "capture": _capture(document),

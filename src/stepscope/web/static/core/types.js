@@ -41,7 +41,8 @@
  *   findings: Record<string, FindingWords>,
  *   plan: string, replayed: string, notices: string[], steps: Record<string, string>,
  *   categories: Record<string, {words: string, busy: boolean}>, phases: Record<string, string>,
- *   memory: Record<string, string>, capture: [string, string][], files: string[],
+ *   memory: Record<string, string>, spaces: Record<string, string>, uses: Record<string, string>,
+ *   capture: [string, string][], files: string[],
  *   missing: Record<string, string>, input_note: string, causes: Record<string, string>,
  * }} Words
  *

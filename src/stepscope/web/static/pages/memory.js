@@ -16,6 +16,8 @@ import { tipLines } from '../widgets/tip.js';
 
 const RULES = ['allocator_bound', 'allocator_retries', 'memory_growth', 'fragmentation'];
 const ROOM_NS = 1_000_000;
+/** Programs whose buffers are listed. */
+const SHOWN = 3;
 
 /** @type {import('../core/types.js').Page} */
 export const memory = { id: 'memory', key: 'm', title: 'Memory', render, ofOneRank: true, ofSteps: true };
@@ -25,7 +27,7 @@ function render(context) {
   const found = context.report.analyses.memory;
   if (!found?.pools.length) {
     return h('div', { class: 'page' }, panel('Memory', null, missing('No allocations were recorded.',
-      prose(found?.not_recorded ?? ''))), related(context, RULES));
+      prose(found?.not_recorded ?? ''))), ...programs(context), related(context, RULES));
   }
   const at = Math.min(Number(context.place.params.pool ?? 0) || 0, found.pools.length - 1);
   const pool = found.pools[at];
@@ -37,8 +39,62 @@ function render(context) {
     peak(context, pool),
     places('In use at the peak, by place', context, pool.peak.places),
     growth(context, pool),
+    ...programs(context),
     related(context, RULES),
   );
+}
+
+/**
+ * What compiled programs need, and what it is at the peak of each.
+ * @param {Context} context
+ * @returns {(HTMLElement|null)[]}
+ */
+function programs({ report, words }) {
+  const found = report.analyses.program_memory;
+  if (!found) return [];
+  if (found.not_recorded) return [panel('Memory of compiled programs', null, missing(found.not_recorded))];
+  /** @param {Row} one */
+  const place = (one) => words.spaces[one.on_host ? 'host' : String(one.space)] ?? `memory space ${one.space}`;
+  const all = table({
+    label: 'Memory of compiled programs',
+    rows: found.programs,
+    columns: [
+      named('program', (row) => row.module),
+      word('in', place),
+      size('needs at most', (row) => row.peak_bytes),
+      size('padding', (row) => row.peak_bytes - row.unpadded_bytes),
+      size('takes', (row) => row.allocated_bytes),
+      size('parameters', (row) => row.by_use.parameter ?? 0),
+      size('results', (row) => row.by_use.output ?? 0),
+      size('temporaries', (row) => row.by_use.temporary ?? 0),
+    ],
+  });
+  const note = found.without ? `${formatCount(found.without)} programs do not say it` : null;
+  return [panel('Memory of compiled programs', note === null ? null : { note }, all),
+    ...found.programs.filter((/** @type {Row} */ one) => one.buffers.length).slice(0, SHOWN)
+      .map((/** @type {Row} */ one) => buffers(one, place(one), found.ways, words))];
+}
+
+/** @param {Row} program @param {string} place @param {Record<string, string>} ways @param {Context['words']} words */
+function buffers(program, place, ways, words) {
+  const title = `In ${place} when ${visible(program.module)} needs most of it`;
+  const used = Object.keys(ways).filter((way) => program.buffers.some((/** @type {Row} */ one) => one.way === way));
+  return panel(title, null, table({
+    label: title,
+    rows: program.buffers,
+    columns: [
+      named('buffer', (row) => row.name),
+      word('is', (row) => words.uses[row.use] ?? row.use),
+      word('shape', (row) => row.shape),
+      size('bytes', (row) => row.bytes),
+      size('padding', (row) => row.bytes - row.unpadded_bytes),
+      named('lives at least until', (row) => row.until),
+      size('needed without it', (row) => row.peak_without_bytes),
+      word('way', (row) => row.way),
+      named('donated by', (row) => row.donor),
+      named('from', (row) => row.source ?? row.scope),
+    ],
+  }), ...used.map((way) => h('p', null, prose(ways[way]))));
 }
 
 /** @param {Row} pool */
