@@ -44,7 +44,8 @@ function figures(context, found) {
   const producers = found?.producers;
   return tiles([
     ...waiting(context),
-    found && ['in the loader', formatNs(found.wait_ns_per_step), found.taken_on ? `per step on the thread ${found.taken_on}` : 'per step on the main thread'],
+    found && ['in the loader', formatNs(found.wait_ns_per_step),
+      found.taken_on ? `per step on the thread ${found.taken_on}` : 'per step on the main thread'],
     found && (producers
       ? ['threads that prepare batches', formatCount(producers.threads), `busy ${formatShare(producers.busy_share)}`]
       : ['threads that prepare batches', 'not recorded']),
