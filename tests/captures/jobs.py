@@ -46,6 +46,7 @@ JOBS = {
     "jax_new_shapes": Job("jax", "jax_recompiles.py", ("shapes",)),
     "jax_new_functions": Job("jax", "jax_recompiles.py", ("functions",)),
     "tf_loop": Job("tensorflow", "tf_loop.py"),
+    "tf_strategy": Job("tensorflow", "tf_strategy.py"),
     "keras": Job("tensorflow", "keras_fit.py"),
     "tf_session": Job("tensorflow", "tf_session.py"),
     "torch": Job("torch", "torch_cpu.py"),

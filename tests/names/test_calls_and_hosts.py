@@ -423,3 +423,19 @@ def test_every_runtime_call_of_the_real_traces_has_the_role_its_name_says() -> N
     assert waits == {name for name in calls if "ynchronize" in name}
     assert {name for name in calls if classify_call(name).role is CallRole.STREAM_WAIT} == {
         "cudaStreamWaitEvent", "hipStreamWaitEvent", "enqueueCommand waitOnEvent"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SaveV2", "EagerLocalExecute: SaveV2", "EagerLocalExecute: MergeV2Checkpoints", "save/SaveV2:SaveV2",
+        "save/RestoreV2_3:RestoreV2", "EagerLocalExecuteAsync: RestoreV2", "checkpoint/WriteFile:WriteFile",
+    ],
+)  # fmt: skip
+def test_ops_of_tensorflow_that_read_and_write_checkpoints(name: str) -> None:
+    assert classify_host_name(name, is_python=False) is HostRole.CHECKPOINT_IO
+
+
+@pytest.mark.parametrize("name", ["EagerLocalExecute: AssignVariableOp", "model/Save/MatMul:MatMul", "c:SaveFigure"])
+def test_ops_whose_names_only_look_like_them(name: str) -> None:
+    assert classify_host_name(name, is_python=False) is not HostRole.CHECKPOINT_IO

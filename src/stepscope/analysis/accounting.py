@@ -21,9 +21,10 @@ from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.analysis.steps import Markers, Rows, device_rows
 from stepscope.analysis.waits import awaited_ends
 from stepscope.errors import TraceInvariantError
+from stepscope.names.collectives import tensorflow_collective
 from stepscope.names.xla_hosts import INPUT_THREAD, XlaRole
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I64, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
@@ -198,20 +199,28 @@ def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Inte
     ahead = np.isin(slices.track, _tracks_called(trace, INPUT_THREAD))
     takes = host.causes == Category.INPUT.code
     stages = outermost(takes, slices.parent) >= 0  # what taking a batch consists of, the taking itself included
-    computing = (slices.kind == Kind.HOST_OP) & on_host & ~wraps & ~ahead & ~stages
+    ops = np.where((slices.kind == Kind.HOST_OP) & on_host, slices.name, np.int32(-1))
+    exchanging: Bools = mapped(ops, trace.strings, _is_collective, np.bool_)
+    exchanges = outermost(exchanging, slices.parent) >= 0
+    computing = (slices.kind == Kind.HOST_OP) & on_host & ~wraps & ~ahead & ~stages & ~exchanges
     # Of nodes placed on a device whose work was not recorded, the launching is all there is.
     launching = (slices.kind == Kind.RUNTIME_CALL) & np.isin(slices.track, host.pool)
     launching |= wraps & (slices.track == host.main) & (host.causes == Category.LAUNCH.code)
     talking = (slices.kind == Kind.ANNOTATION) & np.isin(slices.name, _codes(trace, _COLLECTIVE_RANGE))
+    talking |= exchanging
     causes = [(cause, host.time(host.main, cause)) for cause in HOST_CAUSES if cause is not Category.LAUNCH]
     return [
         *causes[:-1],
         (Category.HOST_COMPUTE, _covered(trace, computing)),
         (Category.INPUT, _covered(trace, host.takes_batch)),
-        (Category.LAUNCH, _covered(trace, launching)),
         (Category.COLLECTIVE, _covered(trace, talking)),
+        (Category.LAUNCH, _covered(trace, launching)),
         causes[-1],
     ]
+
+
+def _is_collective(name: str) -> bool:
+    return tensorflow_collective(name) is not None
 
 
 def _covered(trace: Trace, chosen: Bools) -> iv.Intervals:

@@ -291,7 +291,10 @@ def _causes(trace: Trace, roles: U8, once: OneTimeWork) -> U8:
         found = mapped(slices.name[rows], trace.strings, cause_of, np.uint8)
         causes[rows[found != NO_CAUSE]] = found[found != NO_CAUSE]
     for role, cause in _XLA_CAUSES.items():
-        causes[roles == _role_code(role)] = cause.code
+        mine = roles == _role_code(role)
+        if role is XlaRole.DISPATCH:  # what a call is for says more than that it is one
+            mine &= causes != Category.CHECKPOINT_IO.code
+        causes[mine] = cause.code
     # The program of a call in which something was built was not in the cache: the rest of the call built it too.
     built = holding(np.isin(roles, [_role_code(role) for role in MISS_EVIDENCE]), slices.parent)
     causes[built & (roles == _role_code(XlaRole.DISPATCH))] = Category.GRAPH_BUILD.code

@@ -31,6 +31,25 @@ SYNCHRONISING = frozenset(
 
 _LIBRARY = re.compile(r"^(?:nccl|rccl|gloo|mpi|ucc|xccl|ccl|hccl|c10d(?:_functional)?|_c10d_functional)::?", re.I)
 _ON_HOST = re.compile(r"^(?:gloo|mpi|ucc):")
+_TENSORFLOW = re.compile(
+    r"[^:]*: ?_?(?:Collective(?P<new>ReduceScatter|Reduce|Gather|Bcast(?:Send|Recv)|AllToAll|Permute)(?:V\d)?"
+    r"|Nccl(?P<old>AllReduce|Reduce|Broadcast)(?:Send|Recv)?)$"
+)
+"""Ops of TensorFlow, ``<name>:<type>`` (tensorflow/core/ops/collective_ops.cc, nccl_ops.cc)."""
+_OF_TENSORFLOW = {
+    "ReduceScatter": Collective.REDUCE_SCATTER,
+    "Reduce": Collective.ALL_REDUCE,
+    "Gather": Collective.ALL_GATHER,
+    "BcastSend": Collective.BROADCAST,
+    "BcastRecv": Collective.BROADCAST,
+    "AllToAll": Collective.ALL_TO_ALL,
+    "Permute": Collective.SEND_RECV,
+}
+_OF_NCCL = {
+    "AllReduce": Collective.ALL_REDUCE,
+    "Reduce": Collective.REDUCE,
+    "Broadcast": Collective.BROADCAST,
+}
 _MOST_ELEMENTS = 1 << 50
 _HALF = re.compile(
     r"%?((?:ragged-)?all-(?:reduce|gather|to-all)|reduce-scatter|collective-(?:permute|broadcast))-(start|done)(.*)$"
@@ -101,6 +120,18 @@ def host_collective(name: str) -> Collective | None:
     (<Collective.ALL_REDUCE: 'all_reduce'>, None)
     """
     return called(name) or Collective.GENERIC if _ON_HOST.match(name) else None
+
+
+def tensorflow_collective(name: str) -> Collective | None:
+    """The collective that an op of TensorFlow is, on the host or by way of a device; None for any other op.
+
+    >>> tensorflow_collective("group/CollectiveReduceV2_1:CollectiveReduceV2"), tensorflow_collective("Sum:Sum")
+    (<Collective.ALL_REDUCE: 'all_reduce'>, None)
+    """
+    found = _TENSORFLOW.match(name[:2_048])
+    if found is None:
+        return None
+    return _OF_TENSORFLOW[found["new"]] if found["new"] else _OF_NCCL[found["old"]]
 
 
 def message_bytes(elements: int, dtype: str) -> int | None:

@@ -142,7 +142,11 @@ _RANGES = (
         r"|^(?:Lazy Function Loading|Runtime Triggered Module Loading|Driver Compiler)$")),
     (_R.PROFILER, re.compile(r"^(?:Activity Buffer Request|Buffer Flush|Instrumentation|Resource)$")),
     (_R.GC, re.compile(r"^(?:Python )?(?:GC|gc|gc[._]collect|garbage[ _]collect(?:ion)?)$")),
-    (_R.CHECKPOINT_IO, re.compile(r"^(?:SaveV2|RestoreV2|MergeV2Checkpoints)\b")),
+    # Ops of TensorFlow: alone, as "<name>:<type>", or run eagerly (common_runtime/eager/execute.cc, seen).
+    (_R.CHECKPOINT_IO, re.compile(
+        r"^(?:SaveV2|RestoreV2|MergeV2Checkpoints)\b"
+        r"|(?:^EagerLocalExecute(?:Async)?: |^[^: ]+:)"
+        r"(?:Save(?:V2|Slices)?|Restore(?:V2|Slice)?|MergeV2Checkpoints|WriteFile)$")),
     (_R.INPUT, re.compile(
         r"^enumerate\(\w+\)#|(?:^|[:/])(?:\w*IteratorGetNext|QueueDequeue|\w*Infeed(?:Enqueue|Dequeue))"
         r"|^Iterator::|^infeed\b")),

@@ -20,7 +20,14 @@ from stepscope.analysis.exchange.messages import Message, recorded_message
 from stepscope.analysis.steps import Markers
 from stepscope.limits import COLLECTIVES_KEPT
 from stepscope.names import kernels
-from stepscope.names.collectives import Collective, called, host_collective, is_dispatch, message_bytes
+from stepscope.names.collectives import (
+    Collective,
+    called,
+    host_collective,
+    is_dispatch,
+    message_bytes,
+    tensorflow_collective,
+)
 from stepscope.names.parallelism import carries_no_gradients
 from stepscope.trace.codes import mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
@@ -142,7 +149,9 @@ def _on_device(trace: Trace, activity: DeviceActivity, account: Account, markers
 def _on_host(trace: Trace, markers: Markers) -> _Part:
     """What libraries carry out on host threads; their ranges carry neither group nor size, the dispatcher's ops do."""
     slices = trace.slices
-    on_host = (slices.kind == Kind.ANNOTATION) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    # Ops of TensorFlow hand over to kernels where there is a device, which tell more.
+    told = (Kind.ANNOTATION,) if len(trace.device_ops) else (Kind.ANNOTATION, Kind.HOST_OP)
+    on_host = np.isin(slices.kind, told) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
     rows = np.flatnonzero(on_host)
     kinds = mapped(slices.name[rows], trace.strings, _host_kind, np.int64)
     rows, kinds = rows[kinds >= 0], kinds[kinds >= 0]
@@ -160,7 +169,8 @@ def _on_host(trace: Trace, markers: Markers) -> _Part:
         "other": np.zeros(rows.size, np.int64),
         **_host_messages(trace, rows, kinds),
     }
-    libraries = [trace.name_of(row).split(":")[0] for row in rows.tolist()]
+    names = [trace.name_of(row) for row in rows.tolist()]
+    libraries = ["TensorFlow" if tensorflow_collective(name) else name.split(":")[0] for name in names]
     return columns, [_named(trace, library) for library in libraries]
 
 
@@ -172,7 +182,7 @@ def _named(trace: Trace, library: str) -> Group:
 
 
 def _host_kind(name: str) -> int:
-    kind = host_collective(name)
+    kind = host_collective(name) or tensorflow_collective(name)
     return -1 if kind is None else KINDS.index(kind)
 
 
