@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stepscope.analysis.where import Frame, Locator, Where, parse_frame
+from stepscope.report import phrases
 from stepscope.trace.trace import Trace
 from tests.kit.builder import TraceDrawing
 from tests.kit.drawing import draw
@@ -310,3 +313,22 @@ def test_which_files_are_the_users_own(file: str, users: bool):
 @pytest.mark.parametrize("file", ["torch\\nn\\modules\\module.py", "C:\\venv\\Lib\\site-packages\\mine\\x.py"])
 def test_libraries_are_known_on_windows_too(file: str):
     assert not Frame(file, 1, "f").is_users
+
+
+@pytest.mark.parametrize("shown", ["XPlane", "Kineto JSON"])
+def test_a_line_that_is_where_the_function_begins_is_told_as_that(shown: str) -> None:
+    """The tracer of TSL writes ``co_firstlineno``: which line of the function ran is not in the file."""
+    trace = trace_of(draw("""
+        main  |[P   ]
+        P = py train.py(24): load
+    """))
+    trace = replace(trace, info=replace(trace.info, format=shown))
+    made = Locator(trace).frame("train.py(24): load")
+    assert made is not None
+    assert made.is_definition is (shown == "XPlane")
+
+
+def test_a_line_of_a_definition_is_never_shown_as_that_of_a_call() -> None:
+    place = {"file": "train.py", "line": 24, "function": "load", "op": None, "module": None, "annotation": None}
+    assert phrases.where(place | {"defined": True}) == "in load, which begins at train.py:24"
+    assert phrases.where(place | {"defined": False}) == "train.py:24 in load"

@@ -117,7 +117,7 @@ def _functions(trace: Trace, calls: I32) -> tuple[Where, ...]:
         for row in rows[(slices.start_ns[rows] >= slices.start_ns[wrapper]) & _within(trace, rows, wrapper)].tolist():
             frame = parse_frame(trace.name_of(row))
             assert frame is not None
-            where = Where(frame.file, frame.line, frame.function)
+            where = Where(frame.file, frame.line, frame.function, defined=True)
             total[where] = total.get(where, 0) + int(slices.dur_ns[row])
     return tuple(where for where, ns in total.items() if ns >= TOLD_SHARE * looked_at)
 

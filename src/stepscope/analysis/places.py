@@ -144,6 +144,7 @@ def _where(trace: Trace, frames: tuple[Frame | None, ...], kinds: dict[int, str]
         file=frame.file if frame else None,
         line=frame.line if frame else None,
         function=(frame.function or None) if frame else None,
+        defined=frame.is_definition if frame else False,
         op=op or None,
         module=kinds[key[_MODULE]] or None,
         annotation=annotation or None,

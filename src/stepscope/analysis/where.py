@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,9 @@ from stepscope.trace.tables import I32, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 _FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d{1,18})\): (?P<function>.+)$")
+
+_DEFINITIONS = ("XPlane", "XLA trace JSON")
+"""Formats whose Python frames have the line at which the function begins (``co_firstlineno``: the tracer of TSL)."""
 
 LIBRARIES = frozenset(
     (
@@ -78,6 +81,8 @@ class Where:
     op: str | None = None
     module: str | None = None
     annotation: str | None = None
+    defined: bool = False
+    """The line is where the function begins; which line of it ran was not recorded."""
 
     def __bool__(self) -> bool:
         """Whether anything is known."""
@@ -91,6 +96,8 @@ class Frame:
     file: str
     line: int
     function: str
+    is_definition: bool = False
+    """Its profiler is known to write where functions begin."""
 
     def __str__(self) -> str:
         """As profiles write it."""
@@ -167,10 +174,16 @@ class Locator:
             file=frame.file if frame else None,
             line=frame.line if frame else None,
             function=(frame.function or None) if frame else None,
+            defined=frame.is_definition if frame else False,
             op=self._text(ops),
             module=(self._text(modules) or "").removeprefix("nn.Module: ") or None,
             annotation=self._text(annotations),
         )
+
+    def frame(self, name: str) -> Frame | None:
+        """A Python frame from the name of its slice."""
+        found = parse_frame(name)
+        return replace(found, is_definition=True) if found and self.trace.info.format in _DEFINITIONS else found
 
     def group(self, slices: I32) -> Rows:
         """Numbers that are equal for slices of equal place (-1: none): to group by before asking ``where``."""
@@ -270,7 +283,7 @@ class Locator:
 
     def _frame(self, name: int, stack: int) -> Frame | None:
         if name >= 0:
-            return parse_frame(self.trace.strings[name])
+            return self.frame(self.trace.strings[name])
         if stack < 0:
             return None
         frames = [parse_frame(text.strip()) for text in self.trace.strings[stack].split(";")]

@@ -10,7 +10,9 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import Place
 from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.where import Where
+from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.finding import Evidence
+from stepscope.diagnosis.remedies import NAMED_RANGES, PYTHON_ADVICE, remedy
 from stepscope.limits import PLACES_SHARE
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
@@ -96,6 +98,16 @@ def capture_slows_host(facts: Facts) -> str | None:
 def has_python(facts: Facts) -> bool:
     """Whether Python code was recorded: as frames, or as the call stacks of ops."""
     return _has_frames(facts) or bool((facts.trace.host_ops.call_stack >= 0).any())
+
+
+def recorder(facts: Facts) -> str | None:
+    """The framework whose own profiler wrote the profile; Nsight Systems has no option for Python code of its own."""
+    return None if facts.trace.info.format.startswith("Nsight") else facts.trace.info.framework
+
+
+def to_record_host(facts: Facts) -> str:
+    """What would have recorded more of what the host did."""
+    return remedy(NAMED_RANGES if has_python(facts) else PYTHON_ADVICE, Workload(recorder(facts)))
 
 
 def _has_frames(facts: Facts) -> bool:

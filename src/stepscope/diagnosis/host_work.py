@@ -217,8 +217,10 @@ def _library(facts: Facts, inside: I32, weight: F64) -> Where | None:
     code = int(totals.argmax()) - 1
     if code < 0 or totals[code + 1] < TOLD_SHARE * weight.sum():
         return None
-    frame = parse_frame(facts.trace.strings[code])
-    return Where(frame.file, frame.line, frame.function) if frame and not frame.is_users else None
+    frame = facts.locator.frame(facts.trace.strings[code])
+    if frame is None or frame.is_users:
+        return None
+    return Where(frame.file, frame.line, frame.function, defined=frame.is_definition)
 
 
 def _told(facts: Facts) -> tuple[Bools, Bools, Bools]:

@@ -84,6 +84,8 @@ _FRAMES = tuple(_frame(role, path, "|".join(functions)) for role, path, *functio
     (_R.CHECKPOINT_IO, r"(?:megatron|deepspeed|torchtitan|accelerate)/.*\.py$",
      r"(?:save|load)_(?:checkpoint|state)\w*"),
     (_R.CHECKPOINT_IO, r"tensorflow/python/checkpoint/", _ANY),
+    # A program's own, told by the name of the function.
+    (_R.CHECKPOINT_IO, r"\S*", r"_?(?:async_)?(?:save|write|dump|load|restore)_(?:model_)?checkpoints?"),
     (_R.INPUT, r"torch/utils/data/", _ANY),
     (_R.INPUT, r"(?:torchdata|webdataset|grain|petastorm|litdata|tensorflow_datasets)/", _ANY),
     (_R.INPUT, r"(?:streaming/base|ffcv/loader|nvidia/dali/plugin|keras/src/trainers/data_adapters)/", _ANY),

@@ -49,9 +49,11 @@ def _sum(group: list[OpUse], launch_cost_ns: int | None) -> OpUse:
     known = launch_cost_ns is not None and total["device_ops"]
     tiny = total["device_ns"] <= (launch_cost_ns or 0) * total["device_ops"] if known else None
     where = first.where
-    for name in ("module", "annotation"):
-        if where is not None and any(getattr(use.where, name) != getattr(where, name) for use in group):
-            where = dataclasses.replace(where, **{name: None})
+    if where is not None:
+        others = [use.where for use in group if use.where is not None]
+        module = where.module if all(other.module == where.module for other in others) else None
+        annotation = where.annotation if all(other.annotation == where.annotation for other in others) else None
+        where = dataclasses.replace(where, module=module, annotation=annotation)
     return dataclasses.replace(first, **total, launch_sized=tiny, where=where)
 
 

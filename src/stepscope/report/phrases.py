@@ -252,8 +252,11 @@ def where(place: dict[str, Any] | None) -> str:
     pieces = []
     if place["file"] is not None:
         line = "" if place["line"] is None else f":{place['line']}"
-        function = "" if place["function"] is None else f" in {place['function']}"
-        pieces.append(f"{place['file']}{line}{function}")
+        at = f"{place['file']}{line}"
+        if place.get("defined"):
+            pieces.append(f"in {place['function']}, which begins at {at}")
+        else:
+            pieces.append(at if place["function"] is None else f"{at} in {place['function']}")
     elif place["function"] is not None:
         pieces.append(f"in {place['function']}")
     for key, word in (("op", "op"), ("module", "module"), ("annotation", "annotated")):

@@ -67,6 +67,7 @@ from stepscope.diagnosis.remedies.numbers import (
     TF32,
 )
 from stepscope.diagnosis.remedies.once import CAPTURES, CODE_LOADING, ONCE_CAPTURED, ONCE_LOADED
+from stepscope.diagnosis.remedies.recording import NAMED_RANGES, PYTHON_ADVICE
 
 __all__ = [
     "ALLOCATIONS",
@@ -99,11 +100,13 @@ __all__ = [
     "LAZY_GRAPH",
     "LOOP_SYNC",
     "LOSS_SCALING",
+    "NAMED_RANGES",
     "NVIDIA",
     "ONCE_CAPTURED",
     "ONCE_LOADED",
     "ON_DEVICE",
     "OPTIMIZER",
+    "PYTHON_ADVICE",
     "PYTORCH",
     "RECOMPILED",
     "RUNS",

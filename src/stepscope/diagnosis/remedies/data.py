@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from stepscope.analysis.workload import Purpose
-from stepscope.diagnosis.remedies.fitting import JAX, NVIDIA, PYTORCH, SERVES, TENSORFLOW, TORCH_XLA, Part, Remedies
+from stepscope.diagnosis.remedies.fitting import (
+    AMD,
+    INTEL,
+    JAX,
+    NVIDIA,
+    PYTORCH,
+    SERVES,
+    TENSORFLOW,
+    TORCH_XLA,
+    Part,
+    Remedies,
+)
 
 LOOP_SYNC: Remedies = {
     PYTORCH: """\
@@ -69,9 +80,14 @@ COPY_PINNED: Remedies = {
 Copy the next batch on a stream of its own while this step computes (prefetching), with `non_blocking=True`.""",
     JAX: """\
 Send the next batch while this step computes: `jax.device_put` returns at once, so call it one batch ahead.""",
-    TENSORFLOW: """\
+    TENSORFLOW: (
+        Part(
+            """\
 Send the next batch while this step computes:
     dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))""",
+            vendors=(*NVIDIA, *AMD, *INTEL),
+        ),
+    ),
     None: "Send the next batch while this step computes (prefetching), on a stream of its own.",
 }
 
@@ -86,10 +102,15 @@ TRANSFERS: Remedies = {
 Send the next batch while this step computes: call `jax.device_put(batch, sharding)` a batch or two ahead (it returns at
 once), keep what does not change on the device, and pass arrays of the device, not of numpy, to the step. Send the
 narrowest type (`uint8` images) and convert on the device.""",
-    TENSORFLOW: """\
+    TENSORFLOW: (
+        Part(
+            """\
 Send the next batch while this step computes:
-    dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))
-and the narrowest type (`uint8` images): cast on the device.""",
+    dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))""",
+            vendors=(*NVIDIA, *AMD, *INTEL),
+        ),
+        "Send the narrowest type (`uint8` images), and cast on the device.",
+    ),
     TORCH_XLA: """\
 Send batches from a thread of their own, a few ahead:
     loader = torch_xla.distributed.parallel_loader.MpDeviceLoader(loader, device, device_prefetch_size=8)

@@ -69,7 +69,7 @@ def _finding(facts: Facts, account: Account, silent: Silence) -> Finding:
 def _places(facts: Facts, function: SilentFunction) -> list[Where]:
     """Where to look, first what can be changed: of the standard library's functions that is who calls them."""
     frame = parse_frame(function.name)
-    own, callers = _own(function), [_by(facts, function), _caller(facts, function)]
+    own, callers = _own(facts, function), [_by(facts, function), _caller(facts, function)]
     return [place for place in ([*callers, own] if frame and frame.is_standard else [own, *callers]) if place]
 
 
@@ -93,13 +93,16 @@ def _by(facts: Facts, function: SilentFunction) -> Where | None:
     """The function outside of the standard library that calls it where the device waits longest."""
     parent = int(facts.trace.slices.parent[function.calls[0]])
     code = int(facts.locator.functions[parent]) if parent >= 0 else -1
-    frame = parse_frame(facts.trace.strings[code]) if code >= 0 else None
-    return Where(frame.file, frame.line, frame.function) if frame else None
+    frame = facts.locator.frame(facts.trace.strings[code]) if code >= 0 else None
+    return _place(frame)
 
 
-def _own(function: SilentFunction) -> Where | None:
-    frame = parse_frame(function.name)
-    return Where(frame.file, frame.line, frame.function) if frame else None
+def _own(facts: Facts, function: SilentFunction) -> Where | None:
+    return _place(facts.locator.frame(function.name))
+
+
+def _place(frame: Frame | None) -> Where | None:
+    return Where(frame.file, frame.line, frame.function, defined=frame.is_definition) if frame else None
 
 
 def _caller(facts: Facts, function: SilentFunction) -> Where | None:
@@ -108,7 +111,14 @@ def _caller(facts: Facts, function: SilentFunction) -> Where | None:
     parents = facts.trace.slices.parent[calls]
     places = find_places(facts.locator, parents, facts.trace.slices.dur_ns[calls])
     known = (place.where for place in places if place.where.file is not None)
-    return next((Where(place.file, place.line, place.function) for place in known if _is_users(place)), None)
+    return next(
+        (
+            Where(place.file, place.line, place.function, defined=place.defined)
+            for place in known
+            if _is_users(place)
+        ),
+        None,
+    )
 
 
 def _is_users(place: Where) -> bool:

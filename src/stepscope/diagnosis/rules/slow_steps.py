@@ -14,7 +14,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import gap_at
 from stepscope.analysis.slow_steps import SlowStep, spacing
 from stepscope.analysis.where import Where
-from stepscope.diagnosis.evidence import SHOWN
+from stepscope.diagnosis.evidence import SHOWN, to_record_host
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.host_work import seen_seldom
 from stepscope.diagnosis.remedies import (
@@ -45,7 +45,6 @@ _CURES: dict[Category, Remedies] = {
     Category.GC: GARBAGE,
     Category.ALLOCATOR: ALLOCATIONS,
     Category.PYTHON: HOST_WORK,
-    Category.UNKNOWN_HOST: {None: "Record Python's stacks to see what runs in these steps."},
 }
 
 
@@ -71,7 +70,7 @@ def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
         rule="slow_steps",
         title=f"Slow steps: {often} {takes} {longer} longer, as {_DOING[cause]}",
         why=_why(facts, cause, group, period),
-        fix=paragraphs(remedy(_CURES[cause], facts.workload)),
+        fix=paragraphs(remedy(_CURES[cause], facts.workload) if cause in _CURES else to_record_host(facts)),
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         predicted_step_ns=facts.mean_step_ns,

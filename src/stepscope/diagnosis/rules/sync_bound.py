@@ -20,10 +20,12 @@ from operator import or_
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.peaks import device_of, device_peaks, takes
 from stepscope.analysis.syncs import Owner, Sync
+from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
-from stepscope.diagnosis.remedies import PYTORCH, SYNC_CALL, SYNC_DEBUG, TENSORFLOW, Part, Remedies, remedy
+from stepscope.diagnosis.remedies import CHECKPOINTS, PYTORCH, SYNC_CALL, SYNC_DEBUG, TENSORFLOW, Part, Remedies, remedy
 from stepscope.limits import NEXT_WAITS, WAIT_COST_NS, WAIT_SHARE
+from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.sync_hints import Advice, Replacement
 from stepscope.trace.tables import I64
 from stepscope.units import format_ns
@@ -192,12 +194,23 @@ def _fix(facts: Facts, syncs: list[Sync]) -> str:
     else:
         fixes = [_of_kind(names, [line for line in lines if line != _DROPS]) for lines, names in kinds.items()]
         fixes += [f"- {_DROPS}"] if any(_DROPS in lines for lines in kinds) else []
-    if others is not None:
-        starts = all(_STARTS in sync.call for sync in syncs if not _alternatives(facts, sync))
+    plain = [sync for sync in syncs if not _alternatives(facts, sync)]
+    if others is not None and all(_saves(sync.where) for sync in plain):
+        fixes.append(remedy(CHECKPOINTS, facts.workload))
+    elif others is not None:
+        starts = all(_STARTS in sync.call for sync in plain)
         fixes.append(remedy(_START_FIX if starts else SYNC_CALL, facts.workload))
     if facts.workload.framework == PYTORCH and SYNC_DEBUG.fits(facts.workload):
         fixes.append(SYNC_DEBUG.text)
     return "\n".join(fixes)
+
+
+def _saves(where: Where) -> bool:
+    """Whether it is in what reads or writes a checkpoint: that has to read values, whatever waits for them."""
+    frame = f"({where.line or 0}): {where.function}"
+    told = [classify_host_name(name, is_python=False) for name in (where.annotation, where.op) if name]
+    told += [classify_host_name(f"{where.file}{frame}", is_python=True)] if where.file and where.function else []
+    return HostRole.CHECKPOINT_IO in told
 
 
 _NAMED = 3
