@@ -42,7 +42,7 @@ def test_ops_that_fall_back_are_named_with_how_often_they_do() -> None:
     assert "in the 4 recorded steps" in finding.why
     assert "`aten::nonzero` 1 per step" in finding.why
     assert "_local_scalar_dense" not in finding.why + finding.title
-    assert "torch.where(mask, loss, 0.0)" in finding.fix
+    assert "torch.where(mask, values, 0.0)" in finding.fix
     assert (finding.cost_ns_per_step, finding.saving_ns_per_step) == (None, None)
 
 
