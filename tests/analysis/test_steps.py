@@ -8,6 +8,7 @@ from hypothesis import given
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.repeated import period
+from stepscope.analysis.summary import behind_ns
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
 from tests.kit.random_traces import random_traces
@@ -372,7 +373,7 @@ def test_a_pause_is_no_gap_between_cycles_unless_numbers_jump_and_it_is_a_step_l
     assert [row[0] for row in rows(facts)] == [0, 1]
 
 
-def test_a_second_device_has_windows_of_its_own_and_the_longest_is_the_step():
+def test_a_second_device_has_windows_of_its_own_and_the_step_ends_with_the_last():
     facts = facts_of_drawing("""
         main  |[S     ][T     ]
         main  | [a] [b] [c][d]
@@ -383,7 +384,36 @@ def test_a_second_device_has_windows_of_its_own_and_the_longest_is_the_step():
     """)
     assert rows(facts, 0) == [(0, 0, 80), (1, 80, 70)]
     assert rows(facts, 1) == [(0, 0, 170), (1, 170, 50)]
-    assert facts.step_ns.tolist() == [170 * US, 70 * US]
+    assert facts.step_ns.tolist() == [170 * US, 50 * US]
+
+
+@given(random_traces())
+def test_steps_of_any_number_of_devices_add_up_to_the_time_that_they_cover(events):
+    facts = facts_of(events)
+    begun, over = facts.step_bounds
+    paused = facts.markers.gap_after[:-1]
+    assert (begun[1:][~paused] == over[:-1][~paused]).all()
+    assert facts.step_ns.sum() <= over[-1] - begun[0]
+    if not paused.any():
+        assert facts.step_ns.sum() == over[-1] - begun[0]
+
+
+def test_of_devices_that_take_turns_to_be_late_the_steps_add_up():
+    """Each device is late in every other step: the longest windows would add up to more than the time there is."""
+    facts = facts_of_drawing("""
+        main  |[S     ][T     ][U     ][V     ]
+        main  | [a][b]  [c][d]  [e][f]  [g][h]
+        gpu0/7|  [a       ] [c]    [e       ] [g]
+        gpu1/7|     [b] [d       ]    [f] [h        ]
+        S = step 1
+        T = step 2
+        U = step 3
+        V = step 4
+    """)
+    own = [account.duration_ns[account.step_rows((0, 1, 2, 3))] for _, account in facts.devices]
+    begun, over = facts.step_bounds
+    assert np.maximum(*own).sum() > over[-1] - begun[0] == facts.step_ns.sum()
+    assert behind_ns(facts, facts.accounts[0]) is not None
 
 
 def test_a_device_whose_launches_were_not_recorded_goes_by_the_time_its_ops_start():

@@ -78,8 +78,9 @@ class Truth:
         return whole[1:-1] if len(whole) >= 4 else whole
 
     def step_ns(self, number: int) -> int:
-        """The time of a step: its longest device window."""
-        return max(row.dur_ns for row in self.rows if row.step == number)
+        """The time of a step: between the ends of the last devices in the step before and in this one."""
+        mine = [row for row in self.rows if row.step == number]
+        return max(row.start_ns + row.dur_ns for row in mine) - max(row.start_ns for row in mine)
 
     def median_step_ns(self) -> float:
         """Median step time over the steps used."""

@@ -40,7 +40,7 @@ from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.silent import Silence, silence, silent_calls
 from stepscope.analysis.slow_steps import SlowStep, slow_steps
-from stepscope.analysis.steps import Markers, find_markers
+from stepscope.analysis.steps import Markers, find_markers, joint_windows
 from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.unrecorded import with_unrecorded
 from stepscope.analysis.where import Locator
@@ -74,8 +74,8 @@ class Facts:
     unused: frozenset[int]
     """Devices that computed nothing in the steps (``unused_devices``), and sparse cores beside their chips: no step
     time, mean or finding is theirs."""
-    step_ns: I64
-    """Duration of each step: its longest window on a device that is used, else its host period."""
+    step_bounds: tuple[I64, I64]
+    """When each step begins and ends on the devices that are used together (``joint_windows``), else on the host."""
     syncs: list[list[Sync]]
     copies: list[list[Copies]]
     phases: list[dict[Phase, int]]
@@ -83,6 +83,13 @@ class Facts:
     kernels: KernelTable
     xla: XlaFacts | None
     """What XLA did; None for a profile without its ops."""
+
+    @cached_property
+    def step_ns(self) -> I64:
+        """Duration of each step: up to where the last device has done its part, else its host period. Without pauses
+        steps add up to the time they cover, whatever the number of devices."""
+        begun, over = self.step_bounds
+        return over - begun
 
     @property
     def once(self) -> OneTimeWork:
@@ -353,8 +360,8 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     beside = cores_beside(trace, accounts)
     chips = [account for account in accounts if account.rows.device not in beside]
     unused = unused_devices(chips, timed) | beside
-    step_ns = _step_durations(markers, [account for account in accounts if account.rows.device not in unused])
-    slow = slow_steps(accounts, timed, step_ns, once, unused)
+    step_bounds = _step_bounds(markers, [account for account in accounts if account.rows.device not in unused])
+    slow = slow_steps(accounts, timed, step_bounds[1] - step_bounds[0], once, unused)
     used = tuple(step for step in timed if step not in {found.step for found in slow})
     tick("accounting", 1, 4)
     locator = Locator(trace)
@@ -380,7 +387,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         slow=slow,
         accounts=accounts,
         unused=unused,
-        step_ns=step_ns,
+        step_bounds=step_bounds,
         syncs=syncs,
         copies=copies,
         phases=phases,
@@ -401,15 +408,10 @@ def _bounds(account: Account, used: tuple[int, ...]) -> tuple[I64, I64]:
     return account.rows.bounds[rows], account.rows.bounds[np.array(rows, np.int64) + 1]
 
 
-def _step_durations(markers: Markers, accounts: list[Account]) -> I64:
-    found = np.zeros(len(markers), np.int64)
+def _step_bounds(markers: Markers, accounts: list[Account]) -> tuple[I64, I64]:
     if not accounts:
-        return _host_periods(markers)
-    for account in accounts:
-        for row, step in enumerate(account.rows.steps):
-            if step is not None:
-                found[step] = max(found[step], account.duration_ns[row])
-    return found
+        return markers.start, markers.start + _host_periods(markers)
+    return joint_windows([account.rows for account in accounts], len(markers))
 
 
 def _host_periods(markers: Markers) -> I64:

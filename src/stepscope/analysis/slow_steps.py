@@ -68,7 +68,7 @@ def _with_one_time_work(
             for step in steps:
                 row = account.step_row(step)
                 most[step] = max(most[step], (0 if row is None else int(ns[row]), -at))
-    usual = float(np.median([step_ns[step] - ns for step, (ns, _) in most.items()]))
+    usual = float(np.median([max(step_ns[step] - ns, 0) for step, (ns, _) in most.items()]))
     slow = [step for step, (ns, _) in most.items() if ns > SLOW_STEP_SHARE * usual]
     found = tuple(SlowStep(step, most[step][0], Category.COMPILE, -most[step][1], once=True) for step in slow)
     at_once = len(slow) <= 1 or slow == list(steps[: len(slow)])

@@ -316,6 +316,19 @@ def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
     return tiled_rows(activity.device, origin, times, ops, markers.start, markers.gap_after)
 
 
+def joint_windows(rows: list[Rows], count: int) -> tuple[I64, I64]:
+    """When each of ``count`` steps begins and ends on some devices together: it ends where the last of them has done
+    its part, and the next one begins there, so that steps add up to the time that they cover. A step that none of them
+    has takes no time."""
+    begun = [np.zeros(count, np.int64) for _ in rows]
+    over = [np.zeros(count, np.int64) for _ in rows]
+    for of, start, end in zip(rows, begun, over, strict=True):
+        at = [row for row, step in enumerate(of.steps) if step is not None]
+        steps = [of.steps[row] for row in at]
+        start[steps], end[steps] = of.bounds[at], of.bounds[np.array(at, np.intp) + 1]
+    return np.maximum.reduce(begun), np.maximum.reduce(over)
+
+
 def tiled_rows(
     device: int, origin: int, times: tuple[I64, I64], ops: Assigned, begun: I64, paused: Bools
 ) -> Rows:

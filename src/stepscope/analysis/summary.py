@@ -68,6 +68,17 @@ def duty_cycle_share(facts: Facts) -> float | None:
     return sum(executing for executing, _ in duty) / window if window else None
 
 
+def behind_ns(facts: Facts, account: Account) -> int | None:
+    """How long, on average, a device ends a used step after the first one that does; None where it is no step of its,
+    or there is one device alone."""
+    others = facts.working
+    if len(others) < 2 or not facts.used or account.rows.device in facts.unused:
+        return None
+    ends = np.stack([one.rows.bounds[np.array(facts.used_rows(one), np.intp) + 1] for one in others])
+    mine = next(at for at, one in enumerate(others) if one is account)
+    return round(float((ends[mine] - ends.min(axis=0)).mean()))
+
+
 def step_time(facts: Facts) -> tuple[int | None, int | None]:
     """Median and p95 of the timed steps; no p95 under ``P95_STEPS`` steps."""
     times = facts.step_ns[list(facts.timed)]

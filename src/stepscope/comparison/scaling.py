@@ -76,7 +76,7 @@ def scaling(before: Side, after: Side, step: Difference, parts: dict[Category, D
     lost = {cause: sum(parts[c].ns for c in of if c in parts) for cause, of in GROUPS}
     grouped = {category for _, of in GROUPS for category in of}
     lost[REST] = sum(change.ns for category, change in parts.items() if category not in grouped)
-    # A step is the longest window over the devices, a part a mean over them.
+    # A step ends with the last device, a part is a mean over them.
     lost[UNEVEN] = step.ns - sum(change.ns for change in parts.values())
     losses = [Loss(cause, ns) for cause, ns in lost.items() if abs(ns) >= 1]
     return Scaling(unit, one, two, step.before_ns / step.after_ns, tuple(sorted(losses, key=lambda x: -x.ns)))

@@ -212,7 +212,7 @@ def _over_devices(facts: Facts, found: list[Finding]) -> list[Finding]:
     """One finding per rule and title: the device where it costs most speaks for all that have it.
 
     Waits are the host's, so those of all devices are one set, whatever each device names first.
-    A step is as long as its longest device window, so a fix gains what the longest one loses: a device that lacks
+    A step ends with its last device, so a fix gains what the longest window loses: a device that lacks
     the cause, or has less of it, holds the step. A device that computes nothing holds none, whatever it waits for.
     """
     merged = []

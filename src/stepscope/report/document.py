@@ -280,6 +280,7 @@ def _breakdown(facts: Facts, account: Account) -> dict[str, Any]:
         "steps": len(rows),
         "unused": account.rows.device in facts.unused - facts.beside,
         "step_ns": sum(per_step.values()),
+        "behind_ns": summary.behind_ns(facts, account),
         "parts": [
             {"category": str(c), "label": LABELS[c].words, "busy": LABELS[c].busy, "ns_per_step": ns, "share": of[c]}
             for c, ns in sorted(per_step.items(), key=lambda pair: -pair[1])

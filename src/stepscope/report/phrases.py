@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from stepscope.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
+from stepscope.limits import FINDING_SHARE, PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.report import labels
 from stepscope.units import format_bytes, format_count, format_ns, format_share
 
@@ -112,10 +112,25 @@ def headlines(document: Document) -> list[tuple[str, str]]:
         return [("device busy", busy_text)]
     return [
         ("device busy", busy_text),
+        *([("devices", text)] if (text := _devices_apart(document)) else []),
         *([("duty cycle", f"{format_share(duty)} {of} in compiled modules")] if duty is not None else []),
         ("ops on device", two_shares(summary["device_ops_share"])),
         ("16-bit kernels", low_precision(summary["low_precision_share"], summary.get("precision_known_share"))),
     ]
+
+
+def _devices_apart(document: Document) -> str:
+    """What differs between the devices of one profile: what their own steps take, and which of them is the last; empty
+    where they differ by less than is worth a fix."""
+    entries = [e for e in document["analyses"].get("breakdown", ()) if e.get("behind_ns") is not None and e["step_ns"]]
+    mean = document["summary"]["step_time_ns"].get("mean")
+    if len(entries) < 2 or not mean:
+        return ""
+    last, steps = max(entries, key=lambda e: int(e["behind_ns"])), [int(e["step_ns"]) for e in entries]
+    if max(last["behind_ns"], max(steps) - min(steps)) < FINDING_SHARE * mean:
+        return ""
+    own = f"own steps take {format_ns(min(steps))} to {format_ns(max(steps))}"
+    return f"{own}; device {last['device']} is the last to end them, {format_ns(last['behind_ns'])} after the first"
 
 
 def bar_note(document: Document) -> str:

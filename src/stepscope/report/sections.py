@@ -165,6 +165,8 @@ def _breakdown(entry: dict[str, Any], document: Document) -> Section:
     note = f"{format_ns(entry['step_ns'])} {per}" + (
         f", mean of {entry['steps']} steps" if entry["steps"] > 1 else ""
     )
+    if entry.get("behind_ns"):
+        note += f"; ends {format_ns(entry['behind_ns'])} after the first device"
     columns = (Column("part"), Column(""), number(per), number("share"))
     unused = ", unused" if entry.get("unused") else ""
     return Section(f"{where}{unused}{rank}: where {whose} time goes", columns, rows, note)

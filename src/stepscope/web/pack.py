@@ -265,19 +265,17 @@ def _missing(trace: Trace, document: dict[str, Any]) -> list[str]:
 
 
 def _steps(facts: Facts) -> list[dict[str, Any]]:
-    """Where each step is: on its longest device window, else on the host."""
-    made = []
-    accounts = facts.working if facts.activities else []
-    for k in range(len(facts.markers)):
-        spans = [
-            (int(account.rows.bounds[row]), int(account.rows.bounds[row + 1]))
-            for account in accounts
-            if (row := account.step_row(k)) is not None
-        ]
-        host = int(facts.markers.start[k]), int(facts.markers.end[k])
-        start, end = max(spans, key=lambda span: span[1] - span[0], default=host)
-        made.append({"name": step_name(facts, k, "step"), "start_ns": start, "end_ns": end, "host_start_ns": host[0]})
-    return made
+    """Where each step is: on the devices together, else on the host."""
+    begun, over = facts.step_bounds if facts.activities else (facts.markers.start, facts.markers.end)
+    return [
+        {
+            "name": step_name(facts, k, "step"),
+            "start_ns": int(begun[k]),
+            "end_ns": int(over[k]),
+            "host_start_ns": int(facts.markers.start[k]),
+        }
+        for k in range(len(facts.markers))
+    ]
 
 
 def _findings(document: dict[str, Any], trace: Trace, drawn: list[Line]) -> list[dict[str, Any]]:

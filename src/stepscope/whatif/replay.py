@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.steps import assigned, tiled_rows
+from stepscope.analysis.steps import assigned, joint_windows, tiled_rows
 from stepscope.compiled import kernel
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.trace import intervals as iv
@@ -18,8 +18,7 @@ def replay(facts: Facts, graph: Graph, change: Change) -> I64:
     """Duration of each step under a change, in ns, by the same windows as the measured ones."""
     start, end, marks = _times(graph, change)
     markers = facts.markers
-    longest = np.zeros(len(markers), np.int64)
-    at = 0
+    found, at = [], 0
     for activity in facts.activities:
         mine = slice(at, at + len(activity))
         at += len(activity)
@@ -27,11 +26,9 @@ def replay(facts: Facts, graph: Graph, change: Change) -> I64:
             continue
         origin = min(int(start[mine].min()), int(marks[0]))
         ops = assigned(activity, markers)
-        rows = tiled_rows(activity.device, origin, (start[mine], end[mine]), ops, marks, markers.gap_after)
-        for row, step in enumerate(rows.steps):
-            if step is not None:
-                longest[step] = max(longest[step], int(rows.bounds[row + 1] - rows.bounds[row]))
-    return longest
+        found.append(tiled_rows(activity.device, origin, (start[mine], end[mine]), ops, marks, markers.gap_after))
+    begun, over = joint_windows(found, len(markers))
+    return over - begun
 
 
 def _times(graph: Graph, change: Change) -> tuple[I64, I64, I64]:
