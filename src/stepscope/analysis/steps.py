@@ -323,9 +323,9 @@ def joint_windows(rows: list[Rows], count: int) -> tuple[I64, I64]:
     begun = [np.zeros(count, np.int64) for _ in rows]
     over = [np.zeros(count, np.int64) for _ in rows]
     for of, start, end in zip(rows, begun, over, strict=True):
-        at = [row for row, step in enumerate(of.steps) if step is not None]
-        steps = [of.steps[row] for row in at]
-        start[steps], end[steps] = of.bounds[at], of.bounds[np.array(at, np.intp) + 1]
+        for row, step in enumerate(of.steps):
+            if step is not None:
+                start[step], end[step] = of.bounds[row], of.bounds[row + 1]
     return np.maximum.reduce(begun), np.maximum.reduce(over)
 
 

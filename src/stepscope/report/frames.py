@@ -26,7 +26,7 @@ _STEPS: dict[str, tuple[Any, str]] = {
     "index": (pl.Int64, "Position of the step, from 0."),
     "number": (pl.Int64, "Number of the step, as recorded."),
     "start_ns": (pl.Int64, "Start of its marker, from the trace's origin."),
-    "dur_ns": (pl.Int64, "Duration: from the end of the step before on all devices to its own, else the host's period."),
+    "dur_ns": (pl.Int64, "Duration: from the end of the step before on all devices, else the host's period."),
     "host_dur_ns": (pl.Int64, "The host's period."),
     "basis": (pl.String, "Whether the duration is the device's or the host's."),
     "inferred": (pl.Boolean, "Whether no marker says so."),
