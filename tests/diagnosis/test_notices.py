@@ -86,6 +86,17 @@ def test_a_device_that_computed_nothing(devices: dict[int, str], variables: str)
     )
 
 
+def test_a_device_that_computed_outside_of_the_steps_is_not_called_unused():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.kernel(drawing.launch(start, CALL), "k", start + CALL, STEP - CALL, Stream(1, 7))
+        if number == 1:
+            drawing.kernel(drawing.launch(start + 20, CALL), "other", start + 50, 100, Stream(0, 7))
+
+    found = notices(facts_with(loop(STEP, step)))
+    assert "devices_unused" not in found
+    assert "device 0 ran 1 kernel" in found["devices_outside_steps"].text
+
+
 # --- steps -------------------------------------------------------------------------------------------------
 
 

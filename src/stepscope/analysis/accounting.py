@@ -7,7 +7,7 @@ integers that sum to the row's duration exactly. ``check`` verifies both and is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -107,15 +107,19 @@ def _idle_at_start(rows: Rows, idle: Idle) -> I64:
     return np.where(inside, between, 0)
 
 
-def unused_devices(accounts: list[Account], steps: tuple[int, ...]) -> frozenset[int]:
-    """Devices that ran a kernel or a collective in fewer than half of some steps, where others did in more.
+def unused_devices(
+    accounts: list[Account], steps: tuple[int, ...], marked: Collection[int] = ()
+) -> frozenset[int]:
+    """Devices that ran a kernel or a collective in fewer than half of some steps, where others did in more, and that
+    mark no steps of their own (``marked``).
 
     What they do then (copies of data that was put there, clearing memory) follows the others' steps: a step that waits
     for such a copy waits on the device that computes, and is booked there. Empty where no device computed.
     """
     codes = [category.code for category in _COMPUTES]
     idle = [account for account in accounts if 2 * _steps_with(account, steps, codes) < max(len(steps), 1)]
-    return frozenset(int(a.rows.device) for a in idle if a.rows.device is not None and len(idle) < len(accounts))
+    unused = {a.rows.device for a in idle if a.rows.device is not None and len(idle) < len(accounts)}
+    return frozenset(int(device) for device in unused.difference(marked))
 
 
 def cores_beside(trace: Trace, accounts: list[Account]) -> frozenset[int]:

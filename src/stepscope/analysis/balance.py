@@ -52,14 +52,15 @@ class Balance:
 
 
 def balance(facts: Facts) -> Balance | None:
-    """How devices share the work; None for fewer than two that compute, and for CPUs, which share their cores."""
+    """How devices share the work; None for fewer than two that compute in steps that they share, and
+    for CPUs, which share their cores."""
     kinds = {device.id: device.kind for device in facts.trace.info.devices}
     pairs = [
         (activity, account)
         for activity, account in facts.devices
         if activity.device not in facts.unused and kinds.get(activity.device, "gpu") != "cpu"
     ]
-    if len(pairs) < 2 or not facts.used:
+    if len(pairs) < 2 or not facts.used or facts.steps_apart:
         return None
     compute, held, spans, exchange, window = [], [], [], [], []
     for activity, account in pairs:

@@ -38,8 +38,9 @@ def step_contents(
     for activity in activities:
         of = assigned(activity, markers)
         # An op whose launch was not recorded counts where it ran.
-        ran = np.searchsorted(markers.start, activity.start, "right") - 1
-        ran[activity.start >= markers.end[ran]] = -1
+        begun, over = markers.on(activity.device)
+        ran = np.searchsorted(begun, activity.start, "right") - 1
+        ran[activity.start >= over[ran]] = -1
         loose = ~activity.launched & ~activity.before_profile & ~of.inside
         step = np.where(loose, ran, np.where(of.inside, of.step, -1))
         inside = step >= 0

@@ -131,6 +131,18 @@ class Facts:
         """Total duration of the used steps."""
         return int(self.step_ns[list(self.used)].sum())
 
+    @cached_property
+    def steps_apart(self) -> bool:
+        """Whether devices mark the same steps at times of their own that have nothing in common: programs, of other
+        processes perhaps, that were recorded together."""
+        working = {account.rows.device for account in self.working}
+        begins = [marks for device, marks in self.markers.own.items() if device in working]
+        if len(begins) < 2 or not self.used:
+            return False
+        steps = list(self.used)
+        last = np.maximum.reduce([start[steps] for start, _ in begins])
+        return bool((last >= np.minimum.reduce([end[steps] for _, end in begins])).mean() > 0.5)
+
     def used_rows(self, account: Account) -> list[int]:
         """The rows of the used steps in an account."""
         return account.step_rows(self.used)
@@ -359,7 +371,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     timed = used_steps(complete)
     beside = cores_beside(trace, accounts)
     chips = [account for account in accounts if account.rows.device not in beside]
-    unused = unused_devices(chips, timed) | beside
+    unused = unused_devices(chips, timed, markers.own) | beside
     step_bounds = _step_bounds(markers, [account for account in accounts if account.rows.device not in unused])
     slow = slow_steps(accounts, timed, step_bounds[1] - step_bounds[0], once, unused)
     used = tuple(step for step in timed if step not in {found.step for found in slow})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -47,10 +48,16 @@ class Markers:
     """Whether nothing is recorded between two steps: none may follow the other at once."""
     start_up_ns: int = 0
     """How much later the first step begins than its marker, as devices were set up until then."""
+    own: Mapping[int, tuple[I64, I64]] = field(default_factory=dict)
+    """Starts and ends of the same steps by the marks on a device's own line; empty where the host marks steps."""
 
     def __len__(self) -> int:
         """The number of steps."""
         return len(self.start)
+
+    def on(self, device: int) -> tuple[I64, I64]:
+        """Starts and ends of the steps as a device marks them, or those of all."""
+        return self.own.get(device, (self.start, self.end))
 
     @property
     def gap_after(self) -> Bools:
@@ -115,11 +122,12 @@ def _recorded(trace: Trace) -> Markers | None:
     by_source = _by_source(trace)
     explicit = {rank: found for rank, found in sorted(by_source.items()) if not _ends_step(trace, found)}
     ranked = [_one_thread(trace, found) for found in explicit.values()]
-    for found in ranked:
+    every = list(explicit.values())
+    for at, found in enumerate(ranked):
         if len(found) >= 2:
-            return _from_slices(trace, found)
+            return _from_slices(trace, found, every[at])
     if ranked:
-        return _from_slices(trace, ranked[0])
+        return _from_slices(trace, ranked[0], every[0])
     ends = [found for found in by_source.values() if len(found) >= 2]
     return _from_ends(trace, ends[0]) if ends else None
 
@@ -167,20 +175,44 @@ def _one_thread(trace: Trace, found: list[tuple[int, int | None]]) -> list[tuple
     return kept
 
 
-def _from_slices(trace: Trace, found: list[tuple[int, int | None]]) -> Markers:
+def _from_slices(
+    trace: Trace, found: list[tuple[int, int | None]], every: list[tuple[int, int | None]]
+) -> Markers:
+    """The steps of some markers; ``every`` are those of all tracks."""
     rows = np.array([row for row, _ in found], np.int32)
-    start = trace.slices.start_ns[rows]
-    end = start + trace.slices.dur_ns[rows]
+    start, end = _bounds(trace, rows)
     return Markers(
         start=start,
-        end=np.minimum(end, np.append(start[1:], end[-1:])),
+        end=end,
         numbers=tuple(number for _, number in found),
         source=trace.name_of(int(rows[0])).split("#")[0].split("(")[0],
         inferred=False,
         slices=rows,
         on_device=bool(trace.tracks.kind[trace.slices.track[rows[0]]] == TrackKind.DEVICE_LINE),
+        own=_own_marks(trace, found, every),
         apart=(named := step_marker(trace.name_of(int(rows[0])))) is not None and named.rank == RANK_SESSION_RUNS,
     )
+
+
+def _bounds(trace: Trace, rows: I32) -> tuple[I64, I64]:
+    start = trace.slices.start_ns[rows]
+    end = start + trace.slices.dur_ns[rows]
+    return start, np.minimum(end, np.append(start[1:], end[-1:]))
+
+
+def _own_marks(
+    trace: Trace, found: list[tuple[int, int | None]], every: list[tuple[int, int | None]]
+) -> dict[int, tuple[I64, I64]]:
+    """Of steps that devices mark: what each marks itself, where it marks as many. Devices run the same step at times of
+    their own: chips of one program a little apart, those of other processes far from each other."""
+    tracks = trace.slices.track[[row for row, _ in every]]
+    own = {}
+    for track in np.unique(tracks).tolist():
+        mine = _one_thread(trace, [f for f, of in zip(every, tracks.tolist(), strict=True) if of == track])
+        device = int(trace.tracks.device[track])
+        if trace.tracks.kind[track] == TrackKind.DEVICE_LINE and device >= 0 and len(mine) == len(found):
+            own[device] = _bounds(trace, np.array([row for row, _ in mine], np.int32))
+    return own
 
 
 def _from_ends(trace: Trace, found: list[tuple[int, int | None]]) -> Markers | None:
@@ -296,9 +328,10 @@ def assigned(activity: DeviceActivity, markers: Markers) -> Assigned:
     else:
         by_time = activity.unnumbered & ~activity.before_profile
         instant, told = np.where(by_time, activity.start, activity.launch), launched | by_time
-    step = np.searchsorted(markers.start, instant, "right") - 1
-    after = (step == len(markers) - 1) & (instant >= markers.end[-1])
-    in_gap = (step >= 0) & markers.gap_after[step] & (instant >= markers.end[step]) & ~after
+    begun, over = markers.on(activity.device)
+    step = np.searchsorted(begun, instant, "right") - 1
+    after = (step == len(markers) - 1) & (instant >= over[-1])
+    in_gap = (step >= 0) & markers.gap_after[step] & (instant >= over[step]) & ~after
     inside = told & ~after & ~in_gap
     return Assigned(step, inside, told & in_gap, activity.before_profile, activity.begins_occupied)
 
@@ -310,10 +343,11 @@ def device_rows(activity: DeviceActivity, markers: Markers) -> Rows:
     for a late first op belongs to the step that was late, and no window overlaps another. Ops launched before the
     profile or before the first marker end before the first window, and so does work of then that was not recorded.
     """
-    origin = min(int(activity.start[0]), int(markers.start[0]) - markers.start_up_ns)
+    begun, _ = markers.on(activity.device)
+    origin = min(int(activity.start[0]), int(begun[0]) - markers.start_up_ns)
     ops = assigned(activity, markers)
     times = activity.start, activity.end
-    return tiled_rows(activity.device, origin, times, ops, markers.start, markers.gap_after)
+    return tiled_rows(activity.device, origin, times, ops, begun, markers.gap_after)
 
 
 def joint_windows(rows: list[Rows], count: int) -> tuple[I64, I64]:

@@ -70,9 +70,9 @@ def duty_cycle_share(facts: Facts) -> float | None:
 
 def behind_ns(facts: Facts, account: Account) -> int | None:
     """How long, on average, a device ends a used step after the first one that does; None where it is no step of its,
-    or there is one device alone."""
+    there is one device alone, or each has steps at times of its own."""
     others = facts.working
-    if len(others) < 2 or not facts.used or account.rows.device in facts.unused:
+    if len(others) < 2 or not facts.used or account.rows.device in facts.unused or facts.steps_apart:
         return None
     ends = np.stack([one.rows.bounds[np.array(facts.used_rows(one), np.intp) + 1] for one in others])
     mine = next(at for at, one in enumerate(others) if one is account)

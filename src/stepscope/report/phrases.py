@@ -122,14 +122,17 @@ def headlines(document: Document) -> list[tuple[str, str]]:
 def _devices_apart(document: Document) -> str:
     """What differs between the devices of one profile: what their own steps take, and which of them is the last; empty
     where they differ by less than is worth a fix."""
-    entries = [e for e in document["analyses"].get("breakdown", ()) if e.get("behind_ns") is not None and e["step_ns"]]
+    entries = [e for e in document["analyses"].get("breakdown", ()) if e["step_ns"] and not e.get("unused")]
     mean = document["summary"]["step_time_ns"].get("mean")
     if len(entries) < 2 or not mean:
         return ""
-    last, steps = max(entries, key=lambda e: int(e["behind_ns"])), [int(e["step_ns"]) for e in entries]
-    if max(last["behind_ns"], max(steps) - min(steps)) < FINDING_SHARE * mean:
+    last, steps = max(entries, key=lambda e: int(e.get("behind_ns") or 0)), [int(e["step_ns"]) for e in entries]
+    if max(last.get("behind_ns") or 0, max(steps) - min(steps)) < FINDING_SHARE * mean:
         return ""
-    own = f"own steps take {format_ns(min(steps))} to {format_ns(max(steps))}"
+    least, most = format_ns(min(steps)), format_ns(max(steps))
+    own = f"own steps take {least}" if least == most else f"own steps take {least} to {most}"
+    if not last.get("behind_ns"):
+        return f"{own}, each at times of its own"
     return f"{own}; device {last['device']} is the last to end them, {format_ns(last['behind_ns'])} after the first"
 
 

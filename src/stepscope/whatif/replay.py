@@ -24,9 +24,10 @@ def replay(facts: Facts, graph: Graph, change: Change) -> I64:
         at += len(activity)
         if activity.device in facts.unused:
             continue
-        origin = min(int(start[mine].min()), int(marks[0]))
+        begun = marks + markers.on(activity.device)[0] - markers.start
+        origin = min(int(start[mine].min()), int(begun[0]))
         ops = assigned(activity, markers)
-        found.append(tiled_rows(activity.device, origin, (start[mine], end[mine]), ops, marks, markers.gap_after))
+        found.append(tiled_rows(activity.device, origin, (start[mine], end[mine]), ops, begun, markers.gap_after))
     begun, over = joint_windows(found, len(markers))
     return over - begun
 

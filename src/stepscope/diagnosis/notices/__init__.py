@@ -23,6 +23,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     devices.launched_before,
     devices.busy_unrecorded,
     devices.unused,
+    devices.outside_steps,
     steps.host_ran_ahead,
     steps.launch_queue_full,
     recorded.host_unrecorded,

@@ -162,20 +162,47 @@ def _waits_in(facts: Facts, spans: iv.Intervals) -> str:
 
 def unused(facts: Facts) -> Notice | None:
     """Devices that computed nothing."""
-    idle = facts.unused - facts.beside
+    idle = sorted(facts.unused - facts.beside - _computing(facts).keys())
     if not idle:
         return None
     devices = [device for device in facts.trace.info.devices if device.id in idle]
-    numbers = ", ".join(map(str, sorted(idle)))
     variables = " or ".join(dict.fromkeys(f"`{name}`" for device in devices for name in _hiding(device)))
     hide = f"hide them from the program ({variables})" if variables else "leave them out of the program"
     return Notice(
         "devices_unused",
-        f"{len(idle)} of {len(facts.activities) - len(facts.beside)} devices computed nothing in these steps "
-        f"(number {numbers}): step times, means and findings are of the others. Spread the work over them, or create "
-        f"the data on the devices that compute and {hide}.",
+        f"{len(idle)} of {len(facts.activities) - len(facts.beside)} devices computed nothing in these steps (number "
+        f"{', '.join(map(str, idle))}): step times, means and findings are of the others. Spread the work over them, "
+        f"or create the data on the devices that compute and {hide}.",
         len(idle),
     )
+
+
+def outside_steps(facts: Facts) -> Notice | None:
+    """Devices that computed, but not in the steps."""
+    told = [
+        f"device {device} ran {count:,} {'kernel' if count == 1 else 'kernels'} ({format_ns(ns)})"
+        for device, (count, ns) in _computing(facts).items()
+        if device in facts.unused
+    ]
+    if not told:
+        return None
+    return Notice(
+        "devices_outside_steps",
+        f"Outside of these steps {', '.join(told)}: step times, means and findings are of the other devices. It may "
+        "belong to another process, whose steps are not marked.",
+        len(told),
+    )
+
+
+def _computing(facts: Facts) -> dict[int, tuple[int, int]]:
+    """The devices that computed anything in the profile: how many kernels they ran, and for how long."""
+    found = {}
+    for activity in facts.activities:
+        chosen = activity.category == Category.COMPUTE.code
+        if chosen.any():
+            ns = int((activity.end - activity.start)[chosen].sum())
+            found[activity.device] = int(chosen.sum()), ns
+    return found
 
 
 _HIDING = {"NVIDIA": "CUDA_VISIBLE_DEVICES", "AMD": "HIP_VISIBLE_DEVICES", "Google": "TPU_VISIBLE_CHIPS"}

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from stepscope.readers.xplane.device_clock import losses as clock_losses
 from stepscope.readers.xplane.deviceops import device_ops, device_waits
 from stepscope.readers.xplane.devices import Devices, Tracks
 from stepscope.readers.xplane.fate import fate_of
@@ -115,9 +116,12 @@ class _Conversion:
         completeness = Completeness(
             len(view.events) + self.space.cut_events,
             {name: count for name, count in counts.items() if count},
-            (*losses, *self.space.losses, *fate.losses, *warnings(self.space), *cuts),
+            (*losses, *self.space.losses, *fate.losses, *self._clocks(), *warnings(self.space), *cuts),
         )
         return info, completeness
+
+    def _clocks(self) -> list[Loss]:
+        return clock_losses(self.view, self.times.aligned)
 
     def _slices(self) -> None:
         rows = self.rows

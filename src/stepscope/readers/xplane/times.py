@@ -9,16 +9,15 @@ import numpy as np
 from stepscope.limits import FAR_NS
 from stepscope.names.xla_hosts import is_wait_edge, runs_program
 from stepscope.readers.hlo import is_control_flow
-from stepscope.readers.xplane.grouping import dense, grouped
+from stepscope.readers.xplane.device_clock import Aligned, use_device_clocks
+from stepscope.readers.xplane.grouping import dense
 from stepscope.readers.xplane.handovers import REGION_START, Handovers
 from stepscope.readers.xplane.moments import OnLines, first_of_task
 from stepscope.readers.xplane.view import View
-from stepscope.trace.tables import I64, NULL, Bools, Rows
+from stepscope.trace.tables import I64, Bools, Rows
 
 _UNIX_NS = 10**17
 """A line that begins later counts from 1970 (this is March 1973); sessions do not last years."""
-_CLOCK_DRIFT_NS = 1_000_000
-"""A TPU's own times that run further apart from the host's than this are in no known relation to them."""
 END_PREFIX = "end: "
 """What XLA:CPU calls the event at which an asynchronous op is done (xla/backends/cpu/runtime/thunk_executor.cc)."""
 
@@ -33,6 +32,8 @@ class Times:
     """Events that begin a wait: they now last until the event that ends it."""
     session_ns: int | None
     """Unix time at which the session's clock was zero; None where lines count from 1970 or nothing says it."""
+    aligned: list[Aligned]
+    """The devices whose own clocks were put on the session's."""
 
 
 def times_of(view: View, handovers: Handovers, session_start: int | None) -> Times:
@@ -43,29 +44,10 @@ def times_of(view: View, handovers: Handovers, session_start: int | None) -> Tim
     if session_start is not None and unix.any():
         start = start - np.where(unix, session_start, 0)[events.line]
     relative = session_start is not None or not unix.any()
-    times = Times(start, dur, np.empty(0, np.intp), session_start if relative else 0)
-    _use_device_clock(view, times)
+    start, dur, aligned = use_device_clocks(view, start, dur)
+    times = Times(start, dur, np.empty(0, np.intp), session_start if relative else 0, aligned)
     _extend(view, handovers, times)
     return times
-
-
-def _use_device_clock(view: View, times: Times) -> None:
-    """Ops of a TPU carry times of its own clock, which are exact; their distance to the host's is constant."""
-    stats = view.space.stats
-    rows = np.intersect1d(stats.rows("device_offset_ps"), stats.rows("device_duration_ps")).astype(np.intp)
-    if not rows.size:
-        return
-    begin, length = stats.sizes("device_offset_ps", rows), stats.sizes("device_duration_ps", rows)
-    sane = (begin != NULL) & (length != NULL) & (begin < 1 << 62) & (length < 1 << 62)
-    rows, begin, length = rows[sane], begin[sane], length[sane]
-    start, end = begin // 1000, (begin + length) // 1000
-    times.start, times.dur = times.start.copy(), times.dur.copy()
-    for _, mine in grouped(view.lines.plane[view.events.line[rows]]):
-        apart = times.start[rows[mine]] - start[mine]
-        middle = int(np.median(apart))
-        if np.abs(apart - middle).max() <= _CLOCK_DRIFT_NS:
-            times.start[rows[mine]] = start[mine] + middle
-            times.dur[rows[mine]] = (end - start)[mine]
 
 
 def _extend(view: View, handovers: Handovers, times: Times) -> None:

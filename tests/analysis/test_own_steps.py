@@ -1,0 +1,53 @@
+"""Devices that mark the same steps on lines of their own, each at its own times."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.summary import behind_ns
+from stepscope.diagnosis.engine import diagnose
+from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
+from tests.readers.xplane_files import read
+
+US = 1_000_000
+"""Picoseconds."""
+
+
+def gpu(number: int, at_us: int, step_us: int, steps: int) -> Plane:
+    """A device whose profiler drew a Steps line: a kernel of nine tenths of each step."""
+    drawn, kernels = [], []
+    for k in range(steps):
+        begin = (at_us + k * step_us) * US
+        drawn.append(Ev(str(k), begin, step_us * US))
+        kernels.append(Ev("sgemm", begin + step_us * US // 10, step_us * US * 9 // 10,
+                          {"correlation_id": Unsigned(1000 * number + k)}))  # fmt: skip
+    return Plane(
+        f"/device:GPU:{number}",
+        (line("Steps", *drawn, id=1), line("Stream #7(Kernel)", *kernels, id=7)),
+        {"device_vendor": "Nvidia"},
+    )
+
+
+def facts_of_planes(*planes: Plane) -> Facts:
+    host = Plane("/host:CPU", (line("python", Ev("load", 0, US), id=5),))
+    return analyse(read(space(*planes, host)))
+
+
+def test_each_device_s_steps_are_those_of_its_own_line() -> None:
+    """Two programs recorded together: the second runs long after the first has ended."""
+    facts = facts_of_planes(gpu(4, 100, 200, 1), gpu(6, 5_000, 213, 1))
+    assert facts.unused == frozenset()
+    windows = [int(account.duration_ns[account.step_rows((0,))].sum()) for _, account in facts.devices]
+    assert windows == [200_000, 213_000]
+    assert facts.steps_apart
+    assert {notice.code for notice in diagnose(facts).notices}.isdisjoint({"devices_unused", "devices_outside_steps"})
+    assert "devices_serialised" not in [finding.rule for finding in diagnose(facts).findings]
+
+
+@pytest.mark.parametrize("late_us", [0, 30])
+def test_devices_of_one_program_that_run_a_little_apart(late_us: int) -> None:
+    facts = facts_of_planes(gpu(0, 100, 200, 6), gpu(1, 100 + late_us, 200, 6))
+    assert not facts.steps_apart
+    assert facts.step_ns.tolist() == [200_000] * 6
+    assert [behind_ns(facts, account) for _, account in facts.devices] == [0, late_us * 1_000]
