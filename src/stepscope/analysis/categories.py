@@ -18,6 +18,9 @@ class Category(StrEnum):
     COLLECTIVE_WAIT = "collective_wait"
     COLLECTIVE_TRANSFER = "collective_transfer"
     UNRECORDED = "unrecorded"
+    HOST_MEMORY = "host_memory"
+    MEMORY_SPACE = "memory_space"
+    PEER = "peer"
     INPUT = "input"
     SYNC = "sync"
     COMPILE = "compile"
@@ -52,6 +55,9 @@ BUSY = CATEGORIES[: Category.UNRECORDED.code + 1]
 
 RECORDED = CATEGORIES[: Category.MEMSET.code + 1]
 """Busy with ops that one profile holds."""
+
+AWAITED = (Category.HOST_MEMORY, Category.MEMORY_SPACE, Category.PEER)
+"""Waits that are ops of a device's program: they hold up its stream and do nothing. Whatever else runs hides them."""
 
 HOST_CAUSES = (
     Category.PROFILER,

@@ -7,12 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from stepscope.analysis.categories import RECORDED, Category
+from stepscope.analysis.categories import CATEGORIES, Category
+from stepscope.names.xla_waits import is_async_end
 from stepscope.readers.hlo import is_control_flow
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, LaunchBasis
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, LaunchBasis, MemoryKind
 from stepscope.trace.trace import Trace
 
+_HOST_MEMORY = (MemoryKind.PAGEABLE, MemoryKind.PINNED)
 _COPIES = {Direction.H2D: Category.COPY_H2D, Direction.D2H: Category.COPY_D2H, Direction.P2P: Category.COPY_P2P}
 
 
@@ -67,7 +69,7 @@ class DeviceActivity:
     @cached_property
     def busy_pieces(self) -> tuple[I64, I64, U8]:
         """Busy time partitioned by category: the earliest category of the list wins where streams overlap."""
-        start, end, code = iv.sweep(self.start, self.end, self.category, len(RECORDED))
+        start, end, code = iv.sweep(self.start, self.end, self.category, len(CATEGORIES))
         if not len(self.unrecorded[0]):
             return start, end, code
         start, end = (np.concatenate(part) for part in zip((start, end), self.unrecorded, strict=True))
@@ -158,4 +160,21 @@ def _categories(trace: Trace) -> U8:
     codes[kinds == Kind.COPY] = Category.COPY_D2D.code
     for direction, category in _COPIES.items():
         codes[(kinds == Kind.COPY) & (ops.direction == direction)] = category.code
+    return _ends_of_copies(trace, codes)
+
+
+def _ends_of_copies(trace: Trace, codes: U8) -> U8:
+    """Copies of a compiled program that run beside its ops: the op that ends one waits, for what lies at its ends."""
+    ops, compiled, names = trace.device_ops, trace.xla_ops, trace.strings
+    used = {code for column in (compiled.op, compiled.category) for code in np.unique(column).tolist() if code >= 0}
+    ends = [code for code in used if is_async_end(names[code])]
+    if not ends:
+        return codes
+    waits = np.zeros(len(trace.slices), np.bool_)
+    waits[compiled.slice] = np.isin(compiled.op, ends) | np.isin(compiled.category, ends)
+    waits = waits[ops.slice] & (trace.slices.kind[ops.slice] == Kind.COPY)
+    on_host = np.isin(ops.source_memory, _HOST_MEMORY) | np.isin(ops.target_memory, _HOST_MEMORY)
+    codes[waits] = Category.MEMORY_SPACE.code
+    codes[waits & on_host] = Category.HOST_MEMORY.code
+    codes[waits & (ops.direction == Direction.P2P)] = Category.PEER.code
     return codes

@@ -20,7 +20,7 @@ from stepscope.analysis.device_gaps import Gaps, find_gaps
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.latency import latency_cap, time_between_launches, under_way
 from stepscope.analysis.staging import staged
-from stepscope.analysis.waits import callback_waits, drawn_waits, infeed_waits
+from stepscope.analysis.waits import callback_waits, drawn_waits, told_waits
 from stepscope.compiled import kernel
 from stepscope.limits import TOLD_BY_TIME_NS
 from stepscope.trace import intervals as iv
@@ -100,7 +100,7 @@ def explain_idle(
         *_in_call(trace, activity, gaps, calls, host),
         *_after_call(gaps, latency, held),
     ]
-    pieces = _told_by_device(pieces, infeed_waits(trace, activity.device))
+    pieces = _told_by_device(pieces, told_waits(trace, activity.device))
     calling = iv.intersect((gaps.start, gaps.end), _callbacks(trace, activity.device))
     merged = _in_order(_without(pieces, calling), gaps)
     merged, meanwhile = _waits_for_others(gaps, merged, host, others)
@@ -159,17 +159,17 @@ def _columns(pieces: Pieces) -> tuple[I64, I64, U8, I32]:
     return pieces.start, pieces.end, pieces.category, pieces.gap
 
 
-def _told_by_device(pieces: list[Pieces], infeed: iv.Intervals) -> list[Pieces]:
-    """Idle time in which the device itself says that it waits for infeed data is that, whatever the host did."""
-    if not len(infeed[0]):
-        return pieces
-    found: list[Pieces] = []
-    for part in pieces:
-        if part.category.size:
-            spans: iv.Intervals = (part.start, part.end)
-            found.append(_pieces(iv.subtract(spans, infeed), CATEGORIES[part.category[0]]))
-            found.append(_pieces(iv.intersect(spans, infeed), Category.INFEED))
-    return found
+def _told_by_device(pieces: list[Pieces], told: dict[Category, iv.Intervals]) -> list[Pieces]:
+    """Idle time in which the device itself says what it waits for is that, whatever the host did."""
+    for cause, spans in told.items():
+        found: list[Pieces] = []
+        for part in pieces:
+            if part.category.size:
+                mine: iv.Intervals = (part.start, part.end)
+                found.append(_pieces(iv.subtract(mine, spans), CATEGORIES[part.category[0]]))
+                found.append(_pieces(iv.intersect(mine, spans), cause))
+        pieces = found
+    return pieces
 
 
 def _queued(

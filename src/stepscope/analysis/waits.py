@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.limits import INFERRED_WAIT_NS
 from stepscope.names.host_callbacks import HOST_CALLBACK, is_host_callback
+from stepscope.names.xla_waits import is_feed
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I64, NULL, Kind, Rows
+from stepscope.trace.tables import I32, I64, NULL, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
-_INFEED = re.compile(r"%?infeed(?:[.\-]|$)", re.IGNORECASE)
-"""HLO instructions of the opcode infeed."""
+BARRIER = "barrier-cores"
+"""What a TPU's profiler calls the wait of a core for the others before a program that exchanges data."""
 UNKNOWN_END = int(np.iinfo(np.int64).max)
 """The end of an awaited op that the profile does not identify."""
 
@@ -126,13 +125,35 @@ def drawn_waits(trace: Trace, device: int, stream: int) -> iv.Intervals:
     return iv.union(start, start + trace.slices.dur_ns[chosen])
 
 
-def infeed_waits(trace: Trace, device: int) -> iv.Intervals:
-    """When a device waited in an infeed op of its program for the host to send the next batch (TPU)."""
-    codes = [code for code, name in enumerate(trace.strings) if _INFEED.match(name)]
-    waits = trace.device_waits
-    chosen = waits.slice[(waits.device == device) & np.isin(trace.slices.name[waits.slice], codes)]
-    start = trace.slices.start_ns[chosen]
-    return iv.union(start, start + trace.slices.dur_ns[chosen])
+def told_waits(trace: Trace, device: int) -> dict[Category, iv.Intervals]:
+    """When a device says itself that it waits, and for what: in ops of its program for the host to bring or take data
+    or for another core of its chip, and at barriers (TPU) for the last of the devices that run the program."""
+    slices, waits, compiled = trace.slices, trace.device_waits, trace.xla_ops
+    told = (waits.device == device) & (waits.wait_on_stream == NULL) & (waits.wait_on_correlation == NULL)
+    told[callback_waits(trace, device)] = False
+    mine = waits.slice[told]
+    category = np.full(len(slices), -1, np.int32)
+    category[compiled.slice] = compiled.category
+    feeds = [code for code, name in enumerate(trace.strings) if is_feed(name)]
+    fed = np.isin(slices.name[mine], feeds) | np.isin(category[mine], feeds)
+    of_program = category[mine] >= 0
+    found = {
+        Category.INFEED: mine[fed],
+        Category.PEER: np.concatenate((mine[~fed & of_program], barriers(trace, device))),
+    }
+    return {
+        cause: iv.union(slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows])
+        for cause, rows in found.items()
+        if rows.size
+    }
+
+
+def barriers(trace: Trace, device: int) -> I32:
+    """The slices in which a device waits at a barrier for others that run the same program, in order of start."""
+    codes = [code for code, name in enumerate(trace.strings) if name == BARRIER]
+    on_device = (trace.tracks.device == device) & (trace.tracks.kind == TrackKind.DEVICE_LINE)
+    rows = np.flatnonzero(np.isin(trace.slices.name, codes) & on_device[trace.slices.track])
+    return rows[np.argsort(trace.slices.start_ns[rows], kind="stable")].astype(np.int32)
 
 
 def callback_waits(trace: Trace, device: int) -> Rows:

@@ -21,7 +21,7 @@ from stepscope.trace.tables import F64, I64
 
 Cause = Literal["input", "slow_device", "uneven_work", "host", "link", "unknown"]
 
-_NOT_OWN = [Category.COLLECTIVE, Category.COLLECTIVE_WAIT]
+_NOT_OWN = [Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.PEER]
 _CAUSES: dict[Category, Cause] = {
     Category.INPUT: "input",
     Category.INFEED: "input",

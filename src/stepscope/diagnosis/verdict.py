@@ -20,6 +20,9 @@ GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
     "sync": ((Category.SYNC,), "waits for a host that was itself held up waiting for the device"),
     "launch": ((Category.LAUNCH, Category.LAUNCH_LATENCY), "waits for the host to launch work"),
     "copy": ((Category.COPY_H2D, Category.COPY_D2H, Category.COPY_P2P, Category.COPY_STAGING), "does nothing but copy"),
+    "host_memory": ((Category.HOST_MEMORY,), "waits for data on its way to or from the host's memory"),
+    "memory_space": ((Category.MEMORY_SPACE,), "waits for copies between its own memories"),
+    "peer": ((Category.PEER,), "waits for another device or core"),
     "communication": (
         (Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER),
         "communicates with other devices, which nothing hides",

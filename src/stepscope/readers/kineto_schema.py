@@ -60,6 +60,7 @@ _MEMORY_KINDS = {
     "pinned": MemoryKind.PINNED,
     "device": MemoryKind.DEVICE,
     "managed": MemoryKind.MANAGED,
+    "on_chip": MemoryKind.ON_CHIP,
 }
 _DIRECTIONS = {
     "hd": Direction.H2D,

@@ -94,6 +94,8 @@ class MemoryKind(IntEnum):
     PINNED = 2
     DEVICE = 3
     MANAGED = 4
+    ON_CHIP = 5
+    """Memory beside the cores of a TPU."""
 
 
 class FlowKind(IntEnum):

@@ -17,6 +17,7 @@ import numpy as np
 
 from stepscope.names.host_callbacks import is_host_callback
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name, framework_of
+from stepscope.names.xla_waits import is_async_end, is_feed
 from stepscope.readers.chrome.conversion import Conversion
 from stepscope.readers.chrome.launches import by_correlation, set_launches
 from stepscope.readers.chrome.threads import host_track, labels_of, process_names, tracks_of_lanes
@@ -44,8 +45,6 @@ _LINE_KINDS = {LineRole.STEPS: t.Kind.STEP, LineRole.MODULES: t.Kind.MODULE}
 _PLANE = re.compile(r'"/(?:host|device):')
 _OPCODE = re.compile(r"%?([a-z][a-z\-]*[a-z])")
 """What the name of an instruction begins with: its opcode, where nobody named it otherwise."""
-_WAITING = ("infeed", "outfeed")
-"""Ops in which a device waits for the host to bring or take data; others wait for a Python function."""
 
 
 def recognise(events: RawEvents) -> bool:
@@ -325,8 +324,10 @@ def _op_kind(name: str) -> t.Kind:
         return t.Kind.MEMSET
     named = _OPCODE.match(name)
     opcode = named[1] if named else ""
-    if opcode in _WAITING or is_host_callback(name):
+    if is_feed(opcode) or is_host_callback(name):
         return t.Kind.DEVICE_WAIT
+    if is_async_end(opcode):
+        return t.Kind.COPY
     return t.Kind.COLLECTIVE if is_collective(opcode) else kernel_kind(name)
 
 

@@ -26,6 +26,7 @@ _MEMORY = {
     "array": MemoryKind.DEVICE,
     "managed": MemoryKind.MANAGED,
     "managed_static": MemoryKind.MANAGED,
+    "on_chip": MemoryKind.ON_CHIP,
 }
 _COPY = re.compile(r"(?i)^(?:(?:cuda|hip|cu)?memcpy|copy(?:host|device|peer)(?:to|$))")
 _MEMSET = re.compile(r"(?i)^(?:(?:cuda|hip|cu)?memset|fillbuffer)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,29 @@ class _Parsed(Generic[T]):
         return np.array([*map(field, self.values), absent], dtype)[self.at]
 
 
+class _Ends(NamedTuple):
+    """What ends of asynchronous copies moved, by the program's text; per op."""
+
+    known: t.Bools
+    moved: t.I64
+    direction: t.U8
+    source: t.U8
+    target: t.U8
+
+    @classmethod
+    def of(cls, view: View, ops: t.Rows, xla: XlaColumns) -> _Ends:
+        row = np.full(len(view.events), -1, np.int64)
+        row[xla.rows] = np.arange(xla.rows.size)
+        at = row[ops]
+        known = (at >= 0) & np.append(xla.copied & ((xla.moved != t.NULL) | (xla.direction > 0)), np.False_)[at]
+        columns = (xla.moved, xla.direction, xla.source_memory, xla.target_memory)
+        return cls(known, *(np.append(column, column.dtype.type(0))[at] for column in columns))
+
+    def told(self, column: Any, otherwise: Any) -> Any:
+        """A column, where the program's text tells it."""
+        return np.where(self.known, column, otherwise).astype(column.dtype)
+
+
 def device_ops(
     view: View, kinds: t.U8, ops: t.Rows, placed: Tracks, slice_id: t.I32, launch: t.I32, xla: XlaColumns
 ) -> t.DeviceOps:
@@ -47,15 +70,16 @@ def device_ops(
     graph = view.integers("cuda_graph_id", ops)
     graph = np.where(graph == t.NULL, view.integers("cuda_graph_exec_id", ops), graph)
     collective, dtype, elements, group_size = _collectives(view, kinds, ops, xla)
+    ends = _Ends.of(view, ops, xla)
     return t.DeviceOps(
         slice=slice_id[ops],
         device=placed.device(ops),
         stream=placed.stream(ops),
         launch=launch,
-        bytes=copied.column(lambda c: c.bytes, t.NULL, np.int64),
-        direction=_directions(view, ops, is_copy, copied),
-        source_memory=np.where(is_copy, copied.column(lambda c: c.source, 0, np.uint8), 0).astype(np.uint8),
-        target_memory=np.where(is_copy, copied.column(lambda c: c.target, 0, np.uint8), 0).astype(np.uint8),
+        bytes=ends.told(ends.moved, copied.column(lambda c: c.bytes, t.NULL, np.int64)),
+        direction=ends.told(ends.direction, _directions(view, ops, is_copy, copied)),
+        source_memory=ends.told(ends.source, np.where(is_copy, copied.column(lambda c: c.source, 0, np.uint8), 0)),
+        target_memory=ends.told(ends.target, np.where(is_copy, copied.column(lambda c: c.target, 0, np.uint8), 0)),
         grid=kernel.column(lambda k: text(k.grid), -1, np.int32),
         block=kernel.column(lambda k: text(k.block), -1, np.int32),
         registers=kernel.column(lambda k: k.registers, t.NULL, np.int64),

@@ -58,6 +58,7 @@ def kinds_of(view: View, times: Times, ops: XlaOps) -> t.U8:
     kinds[columns.rows[computes & (kinds[columns.rows] != t.Kind.COLLECTIVE)]] = t.Kind.KERNEL
     kinds[columns.rows[computes & (columns.collective >= 0)]] = t.Kind.COLLECTIVE
     kinds[columns.rows[computes & columns.waiting]] = t.Kind.DEVICE_WAIT
+    kinds[columns.rows[computes & columns.copied]] = t.Kind.COPY
     if view.is_own:
         own = view.own_kind < len(t.Kind)
         kinds[own] = view.own_kind[own]

@@ -17,6 +17,7 @@ import numpy as np
 
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.host_callbacks import HOST_CALLBACK, calls_python, is_host_callback
+from stepscope.names.xla_waits import AsyncEnd, Awaited, async_end
 from stepscope.readers.hlo import is_collective
 from stepscope.readers.protobuf import decode, texts
 from stepscope.readers.xplane.grouping import dense, distinct, grouped
@@ -25,7 +26,7 @@ from stepscope.readers.xplane.planes import LineRole
 from stepscope.readers.xplane.times import Times
 from stepscope.readers.xplane.view import View
 from stepscope.trace.codes import used_codes
-from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
+from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Rows
 
 _OPCODE = re.compile(r"[\]})] ([a-z][a-z0-9\-]*)\(")
 """The opcode in the text of an instruction: ``%add.1 = f32[8]{0} add(f32[8]{0} %x, …``."""
@@ -35,8 +36,7 @@ _NO_SCOPE = ("", "XlaModule", "(null)")
 _NO_RUN = -1
 """What a runtime that numbers no runs writes (TensorFlow's XLA on the CPU)."""
 _PJRT_CALL = re.compile(r"(?:\[\d{1,9}\] )?\w{0,64}PjRt\w{0,64}Executable::Execute")
-_WAITING = ("infeed", "outfeed", HOST_CALLBACK)
-"""Ops in which a device waits for the host to bring or take data, or to run a Python function."""
+_MOVES = (Awaited.MEMORY, Awaited.PEER)
 
 
 class _Op(NamedTuple):
@@ -48,8 +48,9 @@ class _Op(NamedTuple):
     replica_groups: str | None
     collective: str | None
     dtype: str | None
-    waiting: bool
     elements: int
+    end: AsyncEnd | None
+    """What it waits for, where it does nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,14 @@ class XlaColumns:
     """Type of the elements that it takes in."""
     elements: I64
     waiting: Bools
+    """Ops in which a device waits for the host or another core: they move nothing."""
+    copied: Bools
+    """Ops in which it waits until something has been moved."""
+    moved: I64
+    """Bytes that were."""
+    direction: U8
+    source_memory: U8
+    target_memory: U8
 
 
 class XlaOps:
@@ -145,6 +154,10 @@ class XlaOps:
             for key in zip(*(column[first].tolist() for column in (module, program, op, category, name)), strict=True)
         ]
         of = {field: self._coded([getattr(known, field) for known in told])[group] for field in _Op._fields[:-2]}
+        ends = [known.end for known in told]
+        moves = [end is not None and end.awaited in _MOVES for end in ends]
+        no_end = AsyncEnd(Awaited.MEMORY)
+        moved = [end if end is not None and moves[at] else no_end for at, end in enumerate(ends)]
         return XlaColumns(
             rows=rows,
             module=module,
@@ -159,7 +172,12 @@ class XlaOps:
             collective=of["collective"],
             dtype=of["dtype"],
             elements=np.array([known.elements for known in told] + [NULL], np.int64)[group],
-            waiting=np.array([known.waiting for known in told] + [False])[group],
+            waiting=np.array([end is not None and end.awaited not in _MOVES for end in ends] + [False])[group],
+            copied=np.array([*moves, False])[group],
+            moved=np.array([end.bytes for end in moved] + [NULL], np.int64)[group],
+            direction=np.array([end.direction for end in moved] + [0], np.uint8)[group],
+            source_memory=np.array([end.source for end in moved] + [0], np.uint8)[group],
+            target_memory=np.array([end.target for end in moved] + [0], np.uint8)[group],
         )
 
     @cached_property
@@ -220,6 +238,7 @@ class XlaOps:
         forms = [form for form in (opcode, words[2], base[1] if base else None) if form]
         takes = known.takes if known else ()
         dtype = takes[0][0] if len({kind for kind, _ in takes}) == 1 else None
+        end = async_end((*forms, words[1] or ""), self._text(name))
         return _Op(
             category=words[2] or opcode,
             scope=known.scope if known else None,
@@ -227,18 +246,22 @@ class XlaOps:
             replica_groups=known.replica_groups if known else None,
             collective=next((form for form in forms if is_collective(form)), None),
             dtype=dtype,
-            waiting=any(form in _WAITING for form in forms),
             elements=sum(count for _, count in takes) if dtype else NULL,
+            end=AsyncEnd(Awaited.PYTHON) if opcode == HOST_CALLBACK else end,
         )
 
     def _written_opcode(self, name: int) -> str | None:
-        """The opcode in an instruction's text, which event metadata of a TPU has as its name."""
+        """The opcode in an instruction's text."""
+        found = _OPCODE.search(self._text(name))
+        return found[1] if found else None
+
+    def _text(self, name: int) -> str:
+        """The text of an instruction, which event metadata of a TPU has as its name."""
         space = self._view.space
         if name < 0:
-            return None
+            return ""
         text = decode(space.data, texts(space.data, space.names.spans[name : name + 1], 2))[0]
-        found = _OPCODE.search((text or "")[:_LONGEST])
-        return found[1] if found else None
+        return (text or "")[:_LONGEST]
 
     def _scope(self, rows: Rows) -> I32:
         """Name scopes: GPU profilers write that of an op of XLA as ``name`` and the framework's op as ``tf_op``."""

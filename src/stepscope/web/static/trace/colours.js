@@ -33,12 +33,14 @@ const BLIND_CAUSES = /** @type {Record<'light'|'dark', Record<string, string>>} 
     python: '#766600', compile: '#460900', graph_build: '#b27f5e', allocator: '#868a8f', copy_staging: '#002727',
     transfer: '#11648d', checkpoint_io: '#d255c1', gc: '#580059', profiler: '#6f7488', dependency: '#2e187f',
     device_latency: '#4c8bdb', unknown_host: '#3a4249', unknown_device: '#3e4594', unrecorded: '#d71f23',
+    host_memory: '#6f2dbd', memory_space: '#00574b', peer: '#0b2f9f',
   },
   dark: {
     input: '#c55500', infeed: '#a0865a', sync: '#be5995', launch: '#bf860d', launch_latency: '#f2ca62',
     python: '#b8a933', compile: '#eda374', graph_build: '#ec6b83', allocator: '#7c754e', copy_staging: '#76bcae',
     transfer: '#8edffe', checkpoint_io: '#d9a0e3', gc: '#df77d0', profiler: '#ededee', dependency: '#6e6ad4',
     device_latency: '#e0d7bd', unknown_host: '#8e99a0', unknown_device: '#bcc7ce', unrecorded: '#bc9203',
+    host_memory: '#cdb4ff', memory_space: '#57c7b6', peer: '#8fa2ff',
   },
 });
 
@@ -48,7 +50,8 @@ const CAUSES = /** @type {Record<string, [number, number, number]>} */ ({
   python: [286, 44, 62], compile: [14, 80, 56], graph_build: [20, 76, 60], allocator: [30, 78, 58],
   copy_staging: [186, 50, 56], transfer: [190, 44, 62], checkpoint_io: [350, 60, 56], gc: [276, 36, 58],
   profiler: [0, 0, 58], dependency: [220, 46, 68], device_latency: [210, 12, 68], unknown_host: [0, 0, 68],
-  unknown_device: [0, 0, 76], unrecorded: [95, 39, 39],
+  unknown_device: [0, 0, 76], unrecorded: [95, 39, 39], host_memory: [262, 44, 62], memory_space: [172, 46, 50],
+  peer: [236, 50, 62],
 });
 const PHASES = /** @type {Record<string, [number, number, number]>} */ ({
   forward: [152, 38, 56], loss: [45, 70, 58], backward: [212, 52, 60], optimizer: [22, 68, 60],
