@@ -43,12 +43,12 @@ DEFINITIONS: dict[Category, str] = {
     Category.UNRECORDED: "The device worked on what the profile does not hold: ops were launched and did not start, or "
     f"the host was blocked in a wait for the device, for {format_ns(UNRECORDED_NS)} or more in which nothing recorded "
     "ran. Before a device's first op it belongs to no step.",
-    Category.HOST_MEMORY: "In the end of an asynchronous copy (XLA's `copy-done`) the device waits for data on its way to "
-    "or from memory of the host (memory space `S(5)`), and nothing else runs.",
-    Category.MEMORY_SPACE: "The same for a copy between the device's own memories (its main memory and that on the chip), "
+    Category.HOST_MEMORY: "In the end of an asynchronous copy (XLA's `copy-done`) the device waits for data on its way "
+    "to or from memory of the host (memory space `S(5)`), and nothing else runs.",
+    Category.MEMORY_SPACE: "The same for a copy between the device's own memories (its main one and that on the chip), "
     "or where the memories are not recorded.",
-    Category.PEER: "The device waits for another one or another core: in the end of a send or receive, for a SparseCore, "
-    "at a barrier of the cores that run one program.",
+    Category.PEER: "The device waits for another one or another core: in the end of a send or receive, for a "
+    "SparseCore, at a barrier of the cores that run one program.",
     Category.INPUT: "The launching thread was inside a data loader's `next` or another input range: reading, decoding, "
     "transforming, collating.",
     Category.SYNC: "The host had been blocked in a wait for the device (`.item()`, `nonzero`, `synchronize`, a "

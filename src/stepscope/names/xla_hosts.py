@@ -116,6 +116,7 @@ _EVENTS = _rows(
      r"tpu::System::\S+=>Done$|CompleteCallbacks$|ReadSyncFlag$"),  # libtpu: after the program, source
     (_R.WAIT,
      r"Thunk\w+::Execute \(wait for completion\)$",  # xla/pjrt/cpu/cpu_client.cc, seen
+     r"Acquire semaphore$",  # until the device has done one of the programs that may be in flight (TPU), seen
      r"Wait for (?:LaunchOnDevice completion|(?:donation|usage) holds)$",  # xla/pjrt/common_pjrt_client.cc, seen
      r"Wait for (?:rendezvous callback|(?:send|recv) completion\b)|Wait: pending_threads=\d",  # rendezvous.h, seen
      r"(?:Invoke)?Rendezvous(?:AfterInitialization)?$",  # xla/service/rendezvous.h, seen

@@ -239,6 +239,24 @@ def without_ops(facts: Facts, device: int, ops: Rows) -> Change:
     return Change(op_ns=made)
 
 
+def never_full(facts: Facts) -> Change:
+    """The host is never held up in starting programs because as many are in flight as may be: the device paces it so
+    long as it falls behind. Which thread waits for room tells when (XLA: a semaphore), the starting one shows nothing.
+    """
+    host, slices = facts.host, facts.trace.slices
+    end, on_main = slices.start_ns + slices.dur_ns, slices.track == host.main
+    starts = (host.in_role(XlaRole.EXECUTE) | host.in_role(XlaRole.DISPATCH)) & on_main
+    waits = host.in_role(XlaRole.WAIT) & ~on_main
+    calls = iv.union(slices.start_ns[starts], end[starts])
+    held = iv.intersect(calls, iv.union(slices.start_ns[waits], end[waits]))
+    return Change(host={host.main: held}) if len(held[0]) else Change()
+
+
+def beside_the_rest(change: Change, floor_ns: int) -> Change:
+    """What takes no time any more runs beside the rest: a step takes no less than it does."""
+    return replace(change, floor_ns=max(change.floor_ns, floor_ns))
+
+
 def _first_op(facts: Facts, device: int) -> int:
     """Where the ops of a device begin among those of all."""
     return sum(len(activity) for activity in facts.activities if activity.device < device)

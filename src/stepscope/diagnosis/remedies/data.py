@@ -12,6 +12,7 @@ from stepscope.diagnosis.remedies.fitting import (
     SERVES,
     TENSORFLOW,
     TORCH_XLA,
+    TRAINS,
     Part,
     Remedies,
 )
@@ -126,4 +127,27 @@ The pipeline on the host does not keep up with the device. Let it work in parall
         Part("Run many steps per call: `steps_per_execution`, or a loop inside the `tf.function`.", since=(2, 4)),
     ),
     None: "The pipeline on the host does not keep up with the device: prepare batches in parallel and a few ahead.",
+}
+
+OFFLOADED: Remedies = {
+    JAX: (
+        """\
+Keep on the device what it has room for, those arrays first that are waited for longest: place them there and leave
+them there between steps,
+    x = jax.device_put(x, x.sharding.with_memory_kind("device"))
+and ask for results there (`out_shardings` with the memory kind `device`).""",
+        Part(
+            "Offload fewer activations: shorten `names_which_can_be_offloaded` of\n"
+            "`jax.checkpoint_policies.save_and_offload_only_these_names`, or compute them again instead.",
+            purposes=TRAINS,
+        ),
+        """\
+What must stay on the host, fetch earlier: begin the transfer of what the next layer or step needs before the work of
+this one, in pieces small enough to pass beside it, and move narrower types (bfloat16). Where a transfer takes longer
+than all other work, no earlier beginning hides it.""",
+    ),
+    None: """\
+Keep on the device what it has room for, those arrays first that are waited for longest. What must stay in the host's
+memory, fetch earlier, before the work that does not need it, and in narrower types. Where a transfer takes longer than
+all other work, no earlier beginning hides it.""",
 }

@@ -27,6 +27,7 @@ from stepscope.diagnosis.rules import (
     graph_cut_early,
     host_callback,
     host_contention,
+    host_offload,
     host_ops,
     hot_python,
     input_bound,
@@ -72,6 +73,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     host_ops.find,
     lazy_fallbacks.find,
     exposed_copy.find,
+    host_offload.find,
     repeated_copies.find,
     too_little_work.find,
     # Kernels and precision

@@ -49,8 +49,8 @@ class _Ends(NamedTuple):
         row[xla.rows] = np.arange(xla.rows.size)
         at = row[ops]
         known = (at >= 0) & np.append(xla.copied & ((xla.moved != t.NULL) | (xla.direction > 0)), np.False_)[at]
-        columns = (xla.moved, xla.direction, xla.source_memory, xla.target_memory)
-        return cls(known, *(np.append(column, column.dtype.type(0))[at] for column in columns))
+        ways = (np.append(column, np.uint8(0))[at] for column in (xla.direction, xla.source_memory, xla.target_memory))
+        return cls(known, np.append(xla.moved, t.NULL)[at], *ways)
 
     def told(self, column: Any, otherwise: Any) -> Any:
         """A column, where the program's text tells it."""
