@@ -24,7 +24,7 @@ from stepscope.readers import kineto, sorting, step_stats, tf_devices, tf_graph,
 from stepscope.readers.chrome import xla
 from stepscope.readers.nsys import about, convert, export, host, nvtx
 from stepscope.readers.scan import damage
-from stepscope.readers.xplane import fate, info, space
+from stepscope.readers.xplane import device_clock, fate, info, space
 from stepscope.trace import select
 
 INTRO = """\
@@ -57,7 +57,8 @@ Notices are about the profile, not about the job. `damaged_*` and those marked 3
 exit status 3. [Formats and damaged files](formats.md) shows which file leads to which."""
 
 READING: tuple[ModuleType, ...] = (
-    sorting, kineto, timeline, xla, fate, info, space, step_stats, tf_graph, tf_devices, about, convert, export, host,
+    sorting, kineto, timeline, xla, device_clock, fate, info, space, step_stats, tf_graph, tf_devices, about, convert,
+    export, host,
     nvtx, damage, select,
 )  # fmt: skip
 """The modules in which readers count what they lose or doubt, and which count what was cut out."""

@@ -62,6 +62,12 @@ CLOCK_PAUSE_NS: Final = 10_000_000
 """Behind a pause of a device so long, the distance of its clock to the host's may be taken anew: what that adds to the
 pause, less than ``CLOCK_DRIFT_NS`` as a rule, is a small part of it."""
 
+BARRIER_APART_NS: Final = 2_000_000
+"""Waits at one barrier end together: on real chips within 3 µs, plus what clocks are apart, a millisecond each."""
+
+LATE_CORE_NS: Final = 10_000_000
+"""A wait at a barrier outside of the steps that is told of: shorter ones are the usual start of a program."""
+
 UNRECORDED_NS: Final = 1_000_000
 """A device that shows nothing for so long, with work launched or a host blocked in a wait for it, works on what was not
 recorded. Shorter silences of queued work are the device's own (uploading a graph, switching contexts)."""

@@ -24,6 +24,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     devices.busy_unrecorded,
     devices.unused,
     devices.outside_steps,
+    devices.late_core,
     steps.host_ran_ahead,
     steps.launch_queue_full,
     recorded.host_unrecorded,

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.barriers import find_barriers, in_steps
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
 from stepscope.analysis.idle import told_by_time
 from stepscope.analysis.summary import mean_parts
+from stepscope.analysis.waits import BARRIER
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, PYTORCH, Part, Remedies, sentence
 from stepscope.hardware.devices import lookup
-from stepscope.limits import UNDIVIDED_SHARE, UNMATCHED_SHARE, UNRECORDED_NS
+from stepscope.limits import LATE_CORE_NS, UNDIVIDED_SHARE, UNMATCHED_SHARE, UNRECORDED_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Device
@@ -203,6 +205,21 @@ def _computing(facts: Facts) -> dict[int, tuple[int, int]]:
             ns = int((activity.end - activity.start)[chosen].sum())
             found[activity.device] = int(chosen.sum()), ns
     return found
+
+
+def late_core(facts: Facts) -> Notice | None:
+    """A device for which others waited long at a barrier outside of the steps."""
+    found = [one for one in find_barriers(facts) if one.longest_ns >= LATE_CORE_NS and not in_steps(facts, one)]
+    if not found:
+        return None
+    worst = max(found, key=lambda one: one.longest_ns)
+    device = max(worst.waited_ns, key=lambda one: worst.waited_ns[one])
+    return Notice(
+        "late_core",
+        f"Outside of the steps device {device} waited {format_ns(worst.waited_ns[device])} at a barrier "
+        f"(`{BARRIER}`) for the others; device {worst.last} came last.",
+        len(found),
+    )
 
 
 _HIDING = {"NVIDIA": "CUDA_VISIBLE_DEVICES", "AMD": "HIP_VISIBLE_DEVICES", "Google": "TPU_VISIBLE_CHIPS"}

@@ -31,6 +31,7 @@ from stepscope.diagnosis.rules import (
     host_ops,
     hot_python,
     input_bound,
+    late_core,
     launch_bound,
     launched_in_turn,
     lazy_fallbacks,
@@ -94,6 +95,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     launched_in_turn.find,
     device_overloaded.find,
     devices_serialised.find,
+    late_core.find,
     collective_copies.find,
     exposed_collective.find,
 )
