@@ -8,7 +8,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.limits import INFERRED_WAIT_NS
 from stepscope.names.host_callbacks import HOST_CALLBACK, is_host_callback
-from stepscope.names.xla_waits import is_feed
+from stepscope.readers.xla_waits import is_feed
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace

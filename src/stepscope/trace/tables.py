@@ -95,7 +95,6 @@ class MemoryKind(IntEnum):
     DEVICE = 3
     MANAGED = 4
     ON_CHIP = 5
-    """Memory beside the cores of a TPU."""
 
 
 class FlowKind(IntEnum):

@@ -17,7 +17,6 @@ import numpy as np
 
 from stepscope.names.host_callbacks import is_host_callback
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name, framework_of
-from stepscope.names.xla_waits import is_async_end, is_feed
 from stepscope.readers.chrome.conversion import Conversion
 from stepscope.readers.chrome.launches import by_correlation, set_launches
 from stepscope.readers.chrome.threads import host_track, labels_of, process_names, tracks_of_lanes
@@ -27,6 +26,7 @@ from stepscope.readers.hlo import is_collective
 from stepscope.readers.kineto_kinds import annotation_kind, kernel_kind
 from stepscope.readers.kineto_schema import describe_run
 from stepscope.readers.sorting import Fate
+from stepscope.readers.xla_waits import is_async_end, is_feed
 from stepscope.readers.xplane.details import is_copy, is_memset
 from stepscope.readers.xplane.hosts import frame_name, host_kind, is_from_python, runs_python
 from stepscope.readers.xplane.planes import LineRole, is_measured, line_role, plane_name, stream_number

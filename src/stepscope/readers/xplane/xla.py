@@ -17,9 +17,9 @@ import numpy as np
 
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.host_callbacks import HOST_CALLBACK, calls_python, is_host_callback
-from stepscope.names.xla_waits import AsyncEnd, Awaited, async_end
 from stepscope.readers.hlo import is_collective
 from stepscope.readers.protobuf import decode, texts
+from stepscope.readers.xla_waits import AsyncEnd, Awaited, async_end
 from stepscope.readers.xplane.grouping import dense, distinct, grouped
 from stepscope.readers.xplane.modules import Modules, module_and_program
 from stepscope.readers.xplane.planes import LineRole
