@@ -184,7 +184,7 @@ def outside_steps(facts: Facts) -> Notice | None:
     told = [
         f"device {device} ran {count:,} {'kernel' if count == 1 else 'kernels'} ({format_ns(ns)})"
         for device, (count, ns) in _computing(facts).items()
-        if device in facts.unused
+        if device in facts.unused - facts.beside
     ]
     if not told:
         return None
