@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.gaps import crosses_step, longest_gaps
+from stepscope.analysis.idle import Pieces
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
 from tests.support import facts_of, facts_of_drawing
@@ -191,3 +194,13 @@ def test_copies_and_collectives_count_only_where_exposed():
         c = copy DtoH 4096 Pinned
     """)
     assert found == {"launch": 30, "compute": 120, "collective": 70, "copy_d2h": 50}
+
+
+def test_idle_time_across_a_bound_is_a_piece_on_each_side():
+    pieces = Pieces(
+        np.array([0, 10, 30]), np.array([10, 20, 60]), np.array([1, 2, 3], np.uint8), np.array([0, 0, 1], np.int32)
+    )
+    cut = pieces.cut_at(np.array([0, 10, 15, 25, 40, 50, 60]))
+    assert list(zip(cut.start.tolist(), cut.end.tolist(), cut.category.tolist(), cut.gap.tolist(), strict=True)) == [
+        (0, 10, 1, 0), (10, 15, 2, 0), (15, 20, 2, 0), (30, 40, 3, 1), (40, 50, 3, 1), (50, 60, 3, 1)
+    ]  # fmt: skip

@@ -173,7 +173,8 @@ def _modern(event: Event) -> Event:
 
 
 def _mark(events: list[Event], step: str | None) -> Event:
-    """The range of a step on its thread; without a marker all of the thread that has most ops."""
+    """The range of a step on its thread; without a marker all of the thread that has most ops, behind what the program
+    calls its warm-up."""
     if step is not None:
         return next(
             event
@@ -182,8 +183,13 @@ def _mark(events: list[Event], step: str | None) -> Event:
         )
     ops = [event for event in events if event.get("cat") in ("cpu_op", "Operator") and "dur" in event]
     ((pid, tid), _), = Counter((event["pid"], event["tid"]) for event in ops).most_common(1)
-    begun, end = min(event["ts"] for event in ops), max(event["ts"] + event["dur"] for event in ops)
+    warm = [event["ts"] + event["dur"] for event in events if _is_warm_up(event)]
+    begun, end = max([min(event["ts"] for event in ops), *warm]), max(event["ts"] + event["dur"] for event in ops)
     return {"pid": pid, "tid": tid, "ts": begun, "dur": end - begun}
+
+
+def _is_warm_up(event: Event) -> bool:
+    return event.get("cat") == "user_annotation" and "dur" in event and "warmup" in event["name"].lower()
 
 
 def _instants(events: list[Event], marks: list[Event]) -> list[float | None]:

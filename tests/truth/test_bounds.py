@@ -149,6 +149,15 @@ def rows_tile_the_time_and_hold_all_of_it(case: Case) -> Iterator[str]:
             yield f"device {activity.device}: work outside of its rows"
 
 
+def pieces_of_idle_time_are_of_one_row_each(case: Case) -> Iterator[str]:
+    for account in case.facts.accounts:
+        if account.idle is not None:
+            pieces, inner = account.idle.pieces, account.rows.bounds[1:-1]
+            first = np.searchsorted(inner, pieces.start, "right")
+            if (first != np.searchsorted(inner, pieces.end, "left")).any():
+                yield f"device {account.rows.device}: a piece lies in two rows"
+
+
 def work_not_recorded_is_neither_idle_nor_recorded(case: Case) -> Iterator[str]:
     """Time in which a device works on what the profile does not hold is that and nothing else."""
     for activity, account in case.facts.devices:
@@ -185,6 +194,7 @@ CHECKS: tuple[Check, ...] = (
     a_step_takes_no_less_than_what_its_streams_still_run,
     kernels_take_no_less_than_their_bytes_and_operations,
     rows_tile_the_time_and_hold_all_of_it,
+    pieces_of_idle_time_are_of_one_row_each,
     work_not_recorded_is_neither_idle_nor_recorded,
     no_share_is_above_one,
 )

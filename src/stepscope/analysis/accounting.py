@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -87,6 +87,7 @@ def account_devices(
 
 
 def _account_device(activity: DeviceActivity, rows: Rows, idle: Idle) -> Account:
+    idle = replace(idle, pieces=idle.pieces.cut_at(rows.bounds))
     parts = np.zeros((len(rows.steps), len(CATEGORIES)), np.int64)
     for start, end, codes in (activity.busy_pieces, (idle.pieces.start, idle.pieces.end, idle.pieces.category)):
         for code in np.unique(codes).tolist():

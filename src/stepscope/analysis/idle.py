@@ -46,6 +46,21 @@ class Pieces:
     category: U8
     gap: I32
 
+    def cut_at(self, bounds: I64) -> Pieces:
+        """The same time, with a new piece at each bound that lies within one: then each is of one step."""
+        if not self.start.size:
+            return self
+        within = np.searchsorted(self.start, bounds) - 1
+        cuts = (within >= 0) & (bounds < self.end[within])
+        piece = np.append(np.arange(self.start.size), within[cuts])
+        start = np.append(self.start, bounds[cuts])
+        order = np.lexsort((start, piece))
+        piece, start = piece[order], start[order]
+        end = self.end[piece]
+        again = np.flatnonzero(piece[:-1] == piece[1:])
+        end[again] = start[again + 1]
+        return Pieces(start, end, self.category[piece], self.gap[piece])
+
 
 @dataclass(frozen=True, slots=True)
 class Blame:
