@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import behind_ns
 from stepscope.diagnosis.engine import diagnose
+from stepscope.trace import intervals as iv
+from stepscope.whatif.change import Change
+from stepscope.whatif.graph import dependency_graph
+from stepscope.whatif.replay import replay
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
 from tests.readers.xplane_files import read
 
@@ -27,6 +32,18 @@ def gpu(number: int, at_us: int, step_us: int, steps: int) -> Plane:
         (line("Steps", *drawn, id=1), line("Stream #7(Kernel)", *kernels, id=7)),
         {"device_vendor": "Nvidia"},
     )
+
+
+def launched_one_by_one(number: int, at_us: int) -> tuple[Plane, list[Ev]]:
+    """A device that marks one step of ten kernels of 10 us, and their launches, 50 us apart."""
+    calls, kernels = [], []
+    for k in range(10):
+        ids, at = {"correlation_id": Unsigned(1000 * number + k)}, (at_us + 50 * k) * US
+        calls.append(Ev("cuLaunchKernel", at, 5 * US, {"device_id": number, **ids}))
+        kernels.append(Ev("sgemm", at + 10 * US, 10 * US, ids))
+    step = Ev("0", at_us * US, 500 * US)
+    lines = line("Steps", step, id=1), line("Stream #7(Kernel)", *kernels, id=7)
+    return Plane(f"/device:GPU:{number}", lines, {"device_vendor": "Nvidia"}), calls
 
 
 def facts_of_planes(*planes: Plane) -> Facts:
@@ -51,3 +68,22 @@ def test_devices_of_one_program_that_run_a_little_apart(late_us: int) -> None:
     assert not facts.steps_apart
     assert facts.step_ns.tolist() == [200_000] * 6
     assert [behind_ns(facts, account) for _, account in facts.devices] == [0, late_us * 1_000]
+
+
+def test_what_the_host_does_between_the_steps_of_two_devices_is_no_saving_of_either() -> None:
+    """Without 3 ms of host time ahead of the second device's step its ops and its mark both come earlier; without 20 us
+    inside of it, it is 20 us shorter."""
+    (first, calls), (second, others) = launched_one_by_one(4, 100), launched_one_by_one(6, 5_000)
+    host = Plane("/host:CPU", (line("python", *calls, *others, id=5),))
+    facts = analyse(read(space(first, second, host)))
+    graph, track = dependency_graph(facts), facts.host.main
+
+    def without(begin_us: int, end_us: int) -> int:
+        spans: iv.Intervals = iv.union(np.array([begin_us * 1_000]), np.array([end_us * 1_000]))
+        return int(replay(facts, graph, Change(host={track: spans}))[0])
+
+    unchanged = int(replay(facts, graph, Change())[0])
+    assert unchanged == facts.step_ns[0] == 470_000
+    assert without(1_000, 4_000) == unchanged
+    assert without(5_210, 5_230) == unchanged - 20_000
+    assert "host_ran_ahead" not in {notice.code for notice in diagnose(facts).notices}

@@ -154,3 +154,18 @@ def test_a_value_read_between_two_programs_of_a_step_cuts_its_graph():
 @pytest.mark.parametrize("read", [None, "train/metrics"])
 def test_programs_without_a_read_between_them_are_no_cut(read: str | None):
     assert cuts(cut(read)) == []
+
+
+@pytest.mark.parametrize(("op", "told"), [("aten::_foreach_add_", True), ("ExecutorState::Process", False)])
+def test_a_long_launch_names_an_op_by_the_many_it_runs_unless_it_is_what_runs_all_of_them(op: str, told: bool):
+    """Of what a framework runs everything in, nobody can make fewer."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host(op, start, 3_000)
+        for k in range(30):
+            drawing.host("aten::add", start + 90 * k, 90)
+        work(drawing, start + 3_000 - CALL, start + STEP)
+
+    (finding,) = every(loop(STEP, step), "long_launch")
+    assert (f"`{op}` runs 30 other ops inside of it" in finding.fix) is told
+    assert ("Look at what runs there" in finding.fix) is not told

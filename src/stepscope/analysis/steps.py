@@ -60,6 +60,16 @@ class Markers:
         return self.own.get(device, (self.start, self.end))
 
     @property
+    def instants(self) -> I64:
+        """All that begins a step: what all devices share, then each device's own, by their numbers."""
+        return np.concatenate([self.start, *(self.own[device][0] for device in sorted(self.own))])
+
+    def instants_of(self, device: int) -> slice:
+        """Which of the ``instants`` begin the steps of a device."""
+        first = (1 + sorted(self.own).index(device)) * len(self) if device in self.own else 0
+        return slice(first, first + len(self))
+
+    @property
     def gap_after(self) -> Bools:
         """After which steps the profiler paused: the numbers jump, or cannot tell, and the pause is at least a step
         long."""

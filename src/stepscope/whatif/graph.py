@@ -391,7 +391,7 @@ def _last_launched(by_end: I64, end: I64, launch: I64, begun: I64, done: I64) ->
 def _records(
     facts: Facts, ops: Ops, waits: Waits, calls: I32, lines: I32, tracks: tuple[tuple[int, ...], ...]
 ) -> Graph:
-    slices, marks = facts.trace.slices, facts.markers.start
+    slices, marks = facts.trace.slices, facts.markers.instants
     # The first op of a call says when it was launched. A device clock may run ahead of the host's.
     launched = slices.start_ns[calls]
     first = np.argsort(-ops.start, kind="stable")

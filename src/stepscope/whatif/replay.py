@@ -24,7 +24,7 @@ def replay(facts: Facts, graph: Graph, change: Change) -> I64:
         at += len(activity)
         if activity.device in facts.unused:
             continue
-        begun = marks + markers.on(activity.device)[0] - markers.start
+        begun = marks[markers.instants_of(activity.device)]
         origin = min(int(start[mine].min()), int(begun[0]))
         ops = assigned(activity, markers)
         found.append(tiled_rows(activity.device, origin, (start[mine], end[mine]), ops, begun, markers.gap_after))

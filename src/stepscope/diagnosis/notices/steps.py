@@ -220,12 +220,11 @@ def host_ran_ahead(facts: Facts) -> Notice | None:
     median, markers = facts.median_step_ns, facts.markers
     # Nothing says when the host was done with a last step that was inferred: the one before ended where it began.
     step = len(markers) - 1 - (markers.inferred and len(markers) > 1)
-    until = int(markers.end[step])
     backlog = 0
     for activity, account in facts.devices:
         if activity.device in facts.unused:
             continue
-        last = account.step_row(step)
+        last, until = account.step_row(step), int(markers.on(activity.device)[1][step])
         if last is not None and activity.launched.any():
             inside = activity.launched & (activity.launch < until)
             end = int(activity.launch_end[inside].max(initial=0))

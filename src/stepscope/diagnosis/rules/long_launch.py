@@ -28,6 +28,7 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.host_work import Stretches, covering, in_words, work_in
 from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Part, Remedies, remedy
 from stepscope.limits import LAUNCH_GAP_NS, MANY_INNER_OPS
+from stepscope.names.hosts import runs_others
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import outermost, summed
@@ -117,7 +118,7 @@ def _fix(facts: Facts, found: Stretches) -> str:
     if views:
         return "\n".join([views, remedy(_FEWER_VIEWS, facts.workload)])
     slices, longest = facts.trace.slices, (found.end - found.start).argmax(0, keepdims=True)
-    is_op = slices.kind == Kind.HOST_OP
+    is_op = (slices.kind == Kind.HOST_OP) & ~mapped(slices.name, facts.trace.strings, runs_others, np.bool_)
     inside = covering(facts, found.track[longest], found.start[longest], found.end[longest])
     op = int(outermost(is_op, slices.parent)[inside[0]]) if inside[0] >= 0 else -1
     cures = [remedy(_CURE, facts.workload)] if op < 0 else _cures(facts, op, is_op)
