@@ -74,7 +74,9 @@ def test_what_steps_load_each_anew_does_not_happen_once():
         drawing.kernel(drawing.launch(at), names[0], at + 5, 300)
         at += 310
         drawing.step(number, start, at - start)
-    finding = loading(told(drawing.events()))
+    found = told(drawing.events())
+    finding = loading(found)
+    assert "while code and libraries are loaded; it computes" in found.verdict
     assert "seen once" not in finding.title
     assert "happens once" not in finding.why
     assert "steps have it" in finding.why

@@ -100,7 +100,7 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
     if worst == "launch" and start_up is not None:
         worst, words = "start_up", f"waits for start-up work of the host ({facts.trace.name_of(start_up)})"
     if worst == "compile" and (once := _mostly_once(facts, lost)):
-        words = f"waits while {_ONCE[once]}, which happens once"
+        words = f"waits while {_ONCE[once]}" + (", which happens once" if few <= 1 else "")
     if worst == "copy" and 2 * parts.get(Category.COPY_STAGING, 0) >= lost:
         words = "waits for copies, mostly while the host stages their data"
     if worst == "unknown" and 2 * _before_first_op(facts) >= lost * len(facts.used):
