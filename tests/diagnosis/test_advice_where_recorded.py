@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.syncs import Sync
 from stepscope.analysis.where import Where
 from stepscope.analysis.workload import CPU, Purpose, Workload
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.evidence import to_record_host
 from stepscope.diagnosis.exchange_remedies import GRADIENTS, JOIN_GRADIENTS, JOIN_SHARDS, REDUCED, SHARDS
 from stepscope.diagnosis.remedies import COPY_PINNED, JAX, TENSORFLOW, TORCH_XLA, TRANSFERS, Remedies, remedy
-from stepscope.diagnosis.rules.sync_bound import _saves
+from stepscope.diagnosis.rules.sync_bound import _fix, _saves
 from stepscope.names.hosts import HostRole, classify_host_name
+from stepscope.names.sync_hints import SyncHint
 from stepscope.trace.tables import Kind
 from tests.kit.xla import HostRange, Job, Op, build
 
@@ -76,3 +78,14 @@ def test_a_program_s_own_function_tells_that_it_saves(function: str) -> None:
 def test_functions_that_save_nothing(function: str) -> None:
     """``checkpoint`` is what recomputes activations."""
     assert classify_host_name(f"train.py(7): {function}", is_python=True) is not HostRole.CHECKPOINT_IO
+
+
+def test_waits_of_two_kinds_have_a_line_each() -> None:
+    """Reading a value has alternatives, waiting for a program to start has none."""
+    hint = SyncHint("a value is read", ("keep the value on the device",))
+    reads = Sync("step", "np.asarray", Where(), 8, frozenset({0}), 9, 9, hint, (0,))
+    starts = Sync("step", "Wait for LaunchOnDevice completion", Where(), 8, frozenset({0}), 9, 9, None, (0,))
+    first, second = _fix(job(JAX), [reads, starts]).split("\n- ")
+    assert first == "- keep the value on the device"
+    assert second.startswith("The call waits until its program was started")
+    assert _fix(job(JAX), [starts]).startswith("The call waits")

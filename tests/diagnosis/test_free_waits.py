@@ -10,7 +10,7 @@ from stepscope.diagnosis.remedies import PYTORCH, SYNC_DEBUG
 from stepscope.limits import FREE_WAIT_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop, work
 from tests.kit.builder import TraceDrawing
-from tests.kit.events import Event
+from tests.kit.events import Event, Stream
 
 STEP = 10_000
 
@@ -35,6 +35,18 @@ def test_a_long_wait_without_cost_is_explained():
     (text,) = told(diagnosed(waiting(9_000)))
     assert text.startswith("`aten::nonzero` (train.py:12) keeps the host waiting for 9.00 ms per step (90.0 %)")
     assert "the device is at work meanwhile" in text
+
+
+def test_a_wait_that_one_of_two_devices_minds_costs_something():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host("aten::nonzero", start + 1_000, 8_000)
+        drawing.sync(start + 1_000, 8_000)
+        busy, dry = drawing.launch(start + 10, CALL), drawing.launch(start + 40, CALL)
+        drawing.kernel(busy, "long", start + 60, STEP - 100)
+        drawing.kernel(dry, "short", start + 60, 5_000, Stream(1, 7))
+
+    diagnosis = diagnosed(loop(STEP, step))
+    assert not told(diagnosis)
 
 
 @pytest.mark.parametrize(("share", "count"), [(FREE_WAIT_SHARE + 0.01, 1), (FREE_WAIT_SHARE - 0.01, 0)])

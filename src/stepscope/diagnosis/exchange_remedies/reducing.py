@@ -161,3 +161,15 @@ Look for who is late first: devices wait here for the last one, and no way of se
 and diagnose their profiles together.""",
 }
 """Where what is sent explains but little of the time."""
+
+ONE_PROCESSOR: Remedies = {
+    JAX: """\
+Nothing to repair: the devices are threads of one processor (`--xla_force_host_platform_device_count`,
+`jax_num_cpu_devices`). Where it has fewer cores than devices they take turns, and most of this is waiting until the
+others have computed too. Such a run shows whether a program is right, not how fast it exchanges: record it on the
+accelerators.""",
+    None: """\
+Nothing to repair: the devices are threads of one processor. Where it has fewer cores than devices they take turns, and
+most of this is waiting until the others have computed too. Record the program on the accelerators it is meant for.""",
+}
+"""Of devices that the processor plays, all in one profile."""

@@ -16,7 +16,10 @@ def cost_nothing(facts: Facts) -> Notice | None:
     """An op keeps the host waiting for much of the step, and the device has work all the while."""
     if not facts.used_ns or facts.sampling.sampled or facts.device_lost:
         return None
-    free = [sync for syncs in facts.syncs for sync in syncs if _is_free(facts, sync)]
+    waits = [sync for syncs in facts.syncs for sync in syncs]
+    # A wait that one device does not mind another may run dry behind.
+    dear = {(sync.op, sync.call, sync.where) for sync in waits if not _costs_little(sync)}
+    free = [sync for sync in waits if _is_long(facts, sync) and (sync.op, sync.call, sync.where) not in dear]
     if not free:
         return None
     longest = max(free, key=lambda sync: sync.blocked_ns)
@@ -32,9 +35,13 @@ def cost_nothing(facts: Facts) -> Notice | None:
     )
 
 
-def _is_free(facts: Facts, sync: Sync) -> bool:
+def _is_long(facts: Facts, sync: Sync) -> bool:
     long = sync.op is not None and sync.blocked_ns >= FREE_WAIT_SHARE * facts.used_ns
-    return long and sync.owner is Owner.PROGRAM and sync.cost_ns <= WAIT_SHARE * sync.blocked_ns
+    return long and sync.owner is Owner.PROGRAM
+
+
+def _costs_little(sync: Sync) -> bool:
+    return sync.cost_ns <= WAIT_SHARE * sync.blocked_ns
 
 
 def measures(facts: Facts) -> Notice | None:

@@ -7,7 +7,7 @@ behind compute, so a step is predicted to take what it takes without them, and n
 broadcasts of DistributedDataParallel's buffers need not be at all. No saving is given for barriers and for sends and
 receives, as both wait for what other devices compute, nor in inference for what the next layer needs at once (all but
 all-to-alls, beside which another half of the batch computes), nor where the exchange itself takes the whole step: then
-only fewer bytes help.
+only fewer bytes help; nor where the devices are one processor's, whose cores compute for another device meanwhile.
 What is exchanged is what the profile's own argument, the op or the range around the launch say, else the kernel's name.
 One rank's profile does not tell waiting for a late rank from transfer: both are in the collective. Where it uses its
 link at less than ``LINK_USED_SHARE`` of the peak, that is said first: ranks are late, or each is too small (half of
@@ -27,11 +27,13 @@ from stepscope.analysis.exchange.collectives import KINDS
 from stepscope.analysis.exchange.exposed import EXCHANGES, KINDS_OF, Exchange, Exposed, exchange_of, exposed_of
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import find_places
+from stepscope.analysis.workload import CPU
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.exchange_remedies import (
     BUFFERS,
     GRADIENTS,
     LATE_RANKS,
+    ONE_PROCESSOR,
     PARTS_OF_LAYERS,
     REDUCED,
     cures,
@@ -73,6 +75,10 @@ _UNTOLD_IN_INFERENCE = dict.fromkeys(
 _FULL = (
     "the exchange itself takes the whole step, so that hiding it gains nothing; sending fewer bytes does; "
     "time a run with the fix"
+)
+_SHARED = (
+    "these devices are one processor's: while one waits here its cores compute for another; "
+    "time the program on the accelerators it is meant for"
 )
 _WIDE = 4
 """Bytes of an element of 32 bits."""
@@ -152,12 +158,15 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
     length = (activity.end - activity.start)[talk.ops]
     longest = talk.ops[np.argsort(-length, kind="stable")[:SHOWN]]
     places = find_places(facts.locator, activity.call[talk.ops].astype(np.int32), length)
-    chosen = _cures(facts, talk, anywhere)
+    shared = facts.workload.vendors == {CPU} and _all_here(facts, activity.device, talk)
+    chosen = [ONE_PROCESSOR] if shared else _cures(facts, talk, anywhere)
     untold = _UNTOLD | (_UNTOLD_IN_INFERENCE if facts.workload.purpose in INFERS else {})
     hidden = tuple(exchange for exchange in talk.exchanges if exchange not in untold)
     change = without_collectives(facts, hidden or talk.exchanges)
     if hidden and change.least_ns > (facts.mean_step_ns or 0) - _least(facts):
         hidden, untold = (), dict.fromkeys(talk.exchanges, _FULL)
+    if shared:
+        hidden, untold = (), dict.fromkeys(talk.exchanges, _SHARED)
     if BUFFERS in chosen or not hidden:
         change = replace(change, floor_ns=0, beside_ns={})
     return Finding(

@@ -194,15 +194,20 @@ def _fix(facts: Facts, syncs: list[Sync]) -> str:
     else:
         fixes = [_of_kind(names, [line for line in lines if line != _DROPS]) for lines, names in kinds.items()]
         fixes += [f"- {_DROPS}"] if any(_DROPS in lines for lines in kinds) else []
-    plain = [sync for sync in syncs if not _alternatives(facts, sync)]
-    if others is not None and all(_saves(sync.where) for sync in plain):
-        fixes.append(remedy(CHECKPOINTS, facts.workload))
-    elif others is not None:
-        starts = all(_STARTS in sync.call for sync in plain)
-        fixes.append(remedy(_START_FIX if starts else SYNC_CALL, facts.workload))
+    if others is not None:
+        # Beside alternatives it is one of them, and begins as they do.
+        fixes.append(("- " if fixes else "") + remedy(_plain_fix(facts, syncs), facts.workload))
     if facts.workload.framework == PYTORCH and SYNC_DEBUG.fits(facts.workload):
         fixes.append(SYNC_DEBUG.text)
     return "\n".join(fixes)
+
+
+def _plain_fix(facts: Facts, syncs: list[Sync]) -> Remedies:
+    """What to do about waits that no alternative stands for."""
+    plain = [sync for sync in syncs if not _alternatives(facts, sync)]
+    if all(_saves(sync.where) for sync in plain):
+        return CHECKPOINTS
+    return _START_FIX if all(_STARTS in sync.call for sync in plain) else SYNC_CALL
 
 
 def _saves(where: Where) -> bool:
