@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from stepscope.capture.backend import Declined
+from stepscope.cli.run import run as command
 from stepscope.cli.watch import WATCH_ENDING, Watch
 from tests.capture.jobs import SCRIPTS, environment, run
 from tests.capture.pretended import MS, Job, Pretended
@@ -188,6 +189,16 @@ def test_a_real_run_is_watched(tmp_path: Path) -> None:
     kept = list(tmp_path.glob("*.trace.json.gz"))
     assert 1 <= len(kept) < len(windows)
     assert sum(file.stat().st_size for file in kept) <= 12_000
+
+
+@pytest.mark.parametrize(
+    ("given", "minutes"),
+    [(["--watch", "5"], 5.0), (["--watch=2.5"], 2.5), (["--watch"], 10.0), (["--watch", "0.5"], 0.5)],
+)
+def test_a_number_behind_watch_is_its_minutes_unless_it_is_the_command(given: list[str], minutes: float) -> None:
+    context = command.make_context("run", [*given, "train.py", "7"])
+    assert (context.params["watch"], context.params["command"]) == (minutes, ("train.py", "7"))
+    assert command.make_context("run", ["--watch", "5"]).params["command"] == ("5",)
 
 
 def test_a_bare_watch_leaves_the_script_its_name(tmp_path: Path) -> None:

@@ -106,6 +106,23 @@ def test_out_is_a_file(pair: tuple[str, str], tmp_path: Path, capsys: pytest.Cap
     assert " faster: " in (tmp_path / "c.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("name", "begins"), [("c.json", "{"), ("c.md", "*"), ("c.HTML", "<!doctype html>"), ("c", ""), ("c.log", "")]
+)
+def test_the_name_of_the_file_says_the_format(
+    pair: tuple[str, str], tmp_path: Path, name: str, begins: str, capsys: pytest.CaptureFixture[str]
+):
+    assert cli.main(["compare", *pair, "-o", str(tmp_path / name)]) == 0
+    assert cli.main(["diagnose", pair[0], "-o", str(tmp_path / f"d{name}")]) == 0
+    for made in (tmp_path / name, tmp_path / f"d{name}"):
+        text = made.read_text(encoding="utf-8")
+        assert text.lower().startswith(begins) or (begins == "*" and text.startswith("# "))
+        assert text[0].isalnum() is (begins == "")
+    assert cli.main(["compare", *pair, "--format", "json", "-o", str(tmp_path / "j.html")]) == 0
+    assert json.loads((tmp_path / "j.html").read_text(encoding="utf-8"))
+    assert capsys.readouterr().out == ""
+
+
 def test_a_single_profile_is_held_against_conditions(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]):
     assert cli.main(["diagnose", pair[0], "--fail-if", "input > 5%"]) == 4
     assert "--fail-if input > 5%: input is " in capsys.readouterr().err

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
-from stepscope.writers.replacing import replacing
+from stepscope.writers.replacing import replacing, write_text
 
 
 def test_a_file_appears_once_it_is_whole(tmp_path):
@@ -46,3 +48,32 @@ def test_errors_name_the_file_that_was_asked_for(tmp_path):
         part.write_text("new")
     assert error.value.filename == str(tmp_path / "folder")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_report_goes_where_a_link_points_and_into_a_pipe(tmp_path):
+    target, link, pipe = tmp_path / "report.txt", tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(target)
+    write_text(link, "text")
+    assert link.is_symlink()
+    assert target.read_text() == "text"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(pipe, "through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_report_that_the_disk_has_no_room_for_leaves_the_old_one(tmp_path, monkeypatch):
+    target = tmp_path / "report.txt"
+    target.write_text("old")
+
+    def full(self: Path, *_args: object, **_kwargs: object) -> None:
+        self.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_text(target, "new")
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import gzip
 import os
@@ -12,6 +13,9 @@ from typing import Any
 
 from .options import Options
 from .place import file_stem
+
+_NO_ROOM = 1 << 20
+"""With so few bytes free a disk is full."""
 
 
 class Declined(Exception):
@@ -75,6 +79,28 @@ class Backend(ABC):
         return {}
 
 
+def whole(part: str) -> None:
+    """Raise OSError, and remove what was written, where a JSON file is cut short: Kineto only logs what the disk says.
+
+    It writes beside (``.tmp``), and renames.
+    """
+    try:
+        with open(part, "rb") as file:
+            file.seek(max(os.path.getsize(part) - 64, 0))
+            if file.read().rstrip().endswith(b"}"):
+                return
+    except FileNotFoundError:
+        pass
+    free = shutil.disk_usage(os.path.dirname(part)).free
+    size = 0
+    for path in glob.glob(glob.escape(part) + "*"):
+        size += os.path.getsize(path)
+        os.unlink(path)
+    if free <= max(size, _NO_ROOM):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.path.dirname(part))
+    raise OSError(errno.EIO, "the profiler did not write its file whole", part)
+
+
 def placed(part: str, folder: str, ending: str, limit: int, compress: bool = False) -> str:
     """Move a finished file to its exclusive name in a folder, in one step; its path there.
 
@@ -85,10 +111,15 @@ def placed(part: str, folder: str, ending: str, limit: int, compress: bool = Fal
         os.unlink(part)
         raise Declined(f"the profile had {size} bytes, more than {limit}: record fewer steps, or no stacks")
     if compress:
-        with open(part, "rb") as plain, gzip.open(part + ".gz", "wb", compresslevel=3) as packed:
-            shutil.copyfileobj(plain, packed, 1 << 20)
-        os.unlink(part)
-        part += ".gz"
+        try:
+            with open(part, "rb") as plain, gzip.open(part + ".gz", "wb", compresslevel=3) as packed:
+                shutil.copyfileobj(plain, packed, 1 << 20)
+        except OSError:  # No room for both: as it is, it is whole and on the disk.
+            os.unlink(part + ".gz")
+            ending = ending.removesuffix(".gz")
+        else:
+            os.unlink(part)
+            part += ".gz"
     path = os.path.join(folder, file_stem() + ending)
     os.replace(part, path)
     return path

@@ -74,7 +74,12 @@ class Manifest:
             "failures": self.failures,
         }
         part = self._path + ".part"
-        with open(part, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1, default=str)
-        os.replace(part, self._path)
+        try:
+            with open(part, "w", encoding="utf-8") as file:
+                json.dump(document, file, indent=1, default=str)
+            os.replace(part, self._path)
+        except OSError:
+            if os.path.exists(part):
+                os.unlink(part)
+            raise
         return self._path

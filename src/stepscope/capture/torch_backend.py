@@ -14,7 +14,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from .backend import Backend, Declined, placed
+from .backend import Backend, Declined, placed, whole
 from .options import PROFILER_WARM_UP, Options
 from .place import file_stem
 from .state import shared
@@ -138,6 +138,7 @@ class TorchBackend(Backend):
         part = os.path.join(folder, f".{file_stem()}.part.json")
         profile, self._profile = self._profile, None  # Its events are the memory that recording took.
         profile.export_chrome_trace(part)
+        whole(part)
         return [placed(part, folder, ".pt.trace.json.gz", self.options.max_bytes, compress=True)]
 
     def lighter(self) -> Backend | None:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
 from stepscope.cli.streams import say
 from stepscope.errors import Exit, UsageError
+from stepscope.writers.replacing import write_text
 
 if TYPE_CHECKING:
     from stepscope.pipeline import Job, Profile
@@ -22,10 +24,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("before", metavar="BEFORE")
 @click.argument("after", metavar="AFTER")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown", "html"]), default="text", show_default=True,
-    help="How to write it; html shows it with both runs and their traces, in one file.",
-)  # fmt: skip
+@format_option("How to write it; html shows it with both runs and their traces, in one file.")
 @click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option(
     "--fail-if", "conditions", metavar="CONDITION", multiple=True,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 def compare(
     before: str,
     after: str,
-    form: str,
+    form: str | None,
     out: str | None,
     conditions: tuple[str, ...],
     more_before: tuple[str, ...],
@@ -59,8 +58,7 @@ def compare(
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged, 4 a --fail-if fired.
     """
-    if form == "html" and out is None:
-        raise UsageError("--format html writes a file: name it with -o compare.html")
+    form = chosen_format(form, out)
     from stepscope.comparison import budgets
     from stepscope.comparison.compare import compare as compare_sides
     from stepscope.comparison.side import several
@@ -80,7 +78,7 @@ def compare(
     else:
         made = {"text": report.text, "markdown": report.markdown, "json": report.json_}[form](document)
     if out is not None:
-        Path(out).write_text(made, encoding="utf-8", errors="backslashreplace")
+        write_text(Path(out), made)
     else:
         sys.stdout.write(made)
     for one in outcomes:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
 from stepscope.cli.streams import say, stdout_width, wants_color
 from stepscope.errors import Exit, StepscopeError, UsageError
+from stepscope.writers.replacing import write_text
 
 if TYPE_CHECKING:
     from stepscope.cluster.ranks import Ranks
@@ -63,10 +65,7 @@ def _bandwidth(_context: click.Context, _option: click.Parameter, text: str | No
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown", "html"]), default="text", show_default=True,
-    help="How to write the diagnosis; json always holds everything, html shows it, with the trace, in one file.",
-)  # fmt: skip
+@format_option("How to write the diagnosis; json always holds everything, html shows it, with the trace, in one file.")
 @click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the evidence and every table behind the diagnosis.")
 @click.option(
@@ -89,7 +88,7 @@ def _bandwidth(_context: click.Context, _option: click.Parameter, text: str | No
 )
 def diagnose(
     paths: tuple[str, ...],
-    form: str,
+    form: str | None,
     out: str | None,
     verbose: bool,
     conditions: tuple[str, ...],
@@ -107,8 +106,7 @@ def diagnose(
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged and the report
     covers what was left of it, 4 a --fail-if fired.
     """
-    if form == "html" and out is None:
-        raise UsageError("--format html writes a file: name it with -o report.html")
+    form = chosen_format(form, out)
     from stepscope.comparison import budgets
     from stepscope.readers.find import joined
     from stepscope.readers.joined import parts_of
@@ -188,7 +186,7 @@ def _text(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None, *, form
             # Not click.echo: it writes UTF-8 where the user asked for ASCII.
             sys.stdout.write(("\n" if len(reports) > 1 else "") + reports[-1])
     if out is not None and reports:
-        Path(out).write_text("\n".join(reports), encoding="utf-8", errors="backslashreplace")
+        write_text(Path(out), "\n".join(reports))
 
 
 def _html(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None) -> None:
@@ -200,7 +198,7 @@ def _html(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None) -> None
     for _, run in runs:
         pages += runs_of(run, len(pages))
     if pages:
-        Path(str(out)).write_text(html_file(pages), encoding="utf-8", errors="backslashreplace")
+        write_text(Path(str(out)), html_file(pages))
 
 
 def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list[Skipped], list[Exit]]:

@@ -1,10 +1,12 @@
-"""Writing profiles from the command line: the format a name means, what may be overwritten, what was written."""
+"""Writing reports and profiles from the command line: the format a name means, what may be overwritten, what was
+written."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -16,8 +18,30 @@ if TYPE_CHECKING:
     from stepscope.trace.trace import Trace
     from stepscope.writers.registry import Writer
 
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
 to_option = click.option("--to", metavar="NAME", help="Format of OUT, whatever its name ends in.")
 force_option = click.option("-f", "--force", is_flag=True, help="Overwrite OUT.")
+
+_REPORTS = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".markdown": "markdown"}
+"""Formats of reports by what a file's name ends in; others are text."""
+
+
+def format_option(text: str) -> Callable[[_Command], _Command]:
+    """The option ``--format`` of a report."""
+    choice = click.Choice(["text", "json", "markdown", "html"])
+    told = f"{text} Default: what FILE's name ends in says (.html, .json, .md), else text."
+    return click.option("--format", "form", type=choice, help=told)
+
+
+def chosen_format(form: str | None, out: str | None) -> str:
+    """The format of a report: what ``--format`` says, else the name of the file.
+
+    Raises UsageError for a page without a file.
+    """
+    if form == "html" and out is None:
+        raise UsageError("--format html writes a file: name it with -o report.html")
+    return form or _REPORTS.get(Path(out or "").suffix.lower(), "text")
 
 
 def chosen_writer(out: str, to: str | None, without_ending: str | None = None) -> Writer:

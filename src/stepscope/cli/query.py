@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -15,6 +15,7 @@ from stepscope.cli.progress import ProgressBar
 from stepscope.cli.streams import say, stdout_width
 from stepscope.errors import UsageError
 from stepscope.units import format_count
+from stepscope.writers.replacing import replacing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,10 +67,19 @@ def query(path: str, sql: str | None, time: str | None, tables: bool, form: str 
             frame = profile.region(*(wanted or (None, None)))
             frame = frames.largest(frame) if form == "table" else frame
     with ExitStack() as stack:
-        file = sys.stdout if out is None else stack.enter_context(Path(out).open("w", encoding="utf-8", newline=""))
+        file = sys.stdout if out is None else stack.enter_context(_written(Path(out)))
         listing = tables and form == "table"
         file.writelines([frames.listing(frame)] if listing else _texts(frame, form, to_file=out is not None))
     return profile.exit_status
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[TextIO]:
+    """A file that appears whole or not at all, but for what is no file (a pipe)."""
+    special = path.is_symlink() or (path.exists() and not path.is_file())
+    whole = nullcontext(path) if special else replacing(path)
+    with whole as part, part.open("w", encoding="utf-8", newline="") as file:
+        yield file
 
 
 def _form_of(out: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from stepscope.capture.results import Recording, recordings
 from stepscope.cli.streams import say
 from stepscope.errors import StepscopeError, UsageError
 from stepscope.units import format_ns
+from stepscope.writers.replacing import write_text
 
 if TYPE_CHECKING:
     from stepscope.cli.watch import Watch
@@ -29,10 +31,11 @@ _WATCH_MINUTES = 10.0
 _WATCH_ACTIVE = 2
 """Steps of each window under --watch."""
 _S_PER_MINUTE = 60
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 class _Run(click.Command):
-    """A command whose ``--watch`` takes a number after ``=`` alone: click would take the script's name for it."""
+    """A command whose ``--watch`` may stand alone: click would take the script's name for its number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give a bare ``--watch`` its number."""
@@ -40,7 +43,8 @@ class _Run(click.Command):
         given, at = list(args), 0
         while at < len(given) and given[at].startswith("-") and given[at] not in ("-m", "--"):
             if given[at] == "--watch":
-                given[at] = f"--watch={_WATCH_MINUTES:g}"
+                has_number = len(given) > at + 2 and _NUMBER.fullmatch(given[at + 1])
+                given[at] = f"--watch={given.pop(at + 1) if has_number else _WATCH_MINUTES}"
             at += 2 if given[at] in takes_value else 1
         return super().parse_args(ctx, given)
 
@@ -79,7 +83,7 @@ class _Run(click.Command):
     "last run of the same command in DIR.",
 )  # fmt: skip
 @click.option(
-    "--watch", type=click.FloatRange(0, min_open=True), metavar="[=MINUTES]",
+    "--watch", type=click.FloatRange(0, min_open=True), metavar="[MINUTES]",
     help=f"Record two steps every {_WATCH_MINUTES:g} (or MINUTES) minutes, all through the run, and say when steps "
     "become slower or faster.",
 )  # fmt: skip
@@ -245,7 +249,7 @@ def _diagnosed(recorded: list[Recording]) -> None:
     if ranks is not None:
         folder = first.manifest.parent.absolute()
         page = folder / f"{folder.name}.{first.facts['started_ns']}.html"  # A later run's stands beside it.
-    page.write_text(html_file(runs_of(read)), encoding="utf-8", errors="backslashreplace")
+    write_text(page, html_file(runs_of(read)))
     say(f"the same with the trace{'s' * (ranks is not None)}, for a browser: {page}")
     if others and ranks is None:
         say(

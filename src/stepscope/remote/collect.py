@@ -16,6 +16,7 @@ from stepscope.limits import CAPTURE_BYTES, CAPTURE_LONGEST_S, CAPTURE_WAIT_S
 from stepscope.remote import client
 from stepscope.remote.addresses import Address, parsed
 from stepscope.remote.messages import KINETO, XPLANE, ProfileRequest, ProfileResponse
+from stepscope.writers.replacing import replacing
 
 if TYPE_CHECKING:
     from stepscope.pipeline import Profile
@@ -160,7 +161,8 @@ def _captured(answer: client.Answer, folder: Path) -> Captured:
 def _stored(address: Address, response: ProfileResponse, folder: Path) -> Path:
     path = folder / f"{address.file_stem}.{response.form or XPLANE}"
     if response.form:
-        path.write_bytes(response.data)
+        with replacing(path) as part:
+            part.write_bytes(response.data)
         return path
     # Servers before `emit_xspace` write where they were told, which may be a disk that both see.
     if path.exists():

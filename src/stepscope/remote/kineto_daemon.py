@@ -25,6 +25,7 @@ from pathlib import Path
 from stepscope.capture.place import host
 from stepscope.errors import StepscopeError
 from stepscope.remote.ipc_fabric import Fabric, Message
+from stepscope.writers.replacing import replacing
 
 POLL_S = 6.0
 """A process that speaks the protocol is heard from within this time: it asks every 5 s."""
@@ -306,10 +307,8 @@ def _is_whole(job: Job, path: Path) -> bool:
 
 def _moved(path: Path, pid: int, out: Path) -> Path:
     named = out / f"{host()}.{pid}.{time.time_ns()}.pt.trace.json.gz"
-    part = named.with_name(f".{named.name}.part")
-    with path.open("rb") as plain, gzip.open(part, "wb", compresslevel=3) as packed:
+    with replacing(named) as part, path.open("rb") as plain, gzip.open(part, "wb", compresslevel=3) as packed:
         shutil.copyfileobj(plain, packed, 1 << 20)
-    part.replace(named)
     return named
 
 

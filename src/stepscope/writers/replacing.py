@@ -30,3 +30,16 @@ def replacing(path: Path) -> Iterator[Path]:
             shutil.rmtree(beside)
         else:
             beside.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a report: whole or not at all, but for what is no file (a pipe, ``/dev/stdout``).
+
+    Raises OSError where the disk does.
+    """
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        return
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8", errors="backslashreplace")
