@@ -116,7 +116,7 @@ def test_the_name_of_the_file_says_the_format(
     assert cli.main(["diagnose", pair[0], "-o", str(tmp_path / f"d{name}")]) == 0
     for made in (tmp_path / name, tmp_path / f"d{name}"):
         text = made.read_text(encoding="utf-8")
-        assert text.lower().startswith(begins) or (begins == "*" and text.startswith("# "))
+        assert text.lower().startswith(begins) or (begins == "*" and text.startswith("### "))
         assert text[0].isalnum() is (begins == "")
     assert cli.main(["compare", *pair, "--format", "json", "-o", str(tmp_path / "j.html")]) == 0
     assert json.loads((tmp_path / "j.html").read_text(encoding="utf-8"))
