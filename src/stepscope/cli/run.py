@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import sys
+import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,18 +14,15 @@ from click.core import ParameterSource
 
 from stepscope.capture import launch
 from stepscope.capture.options import Options
-from stepscope.capture.results import Recording, recordings
+from stepscope.capture.results import recordings
+from stepscope.cli.early import Early
+from stepscope.cli.recorded import tell
 from stepscope.cli.streams import say
 from stepscope.errors import StepscopeError, UsageError
-from stepscope.units import format_ns
-from stepscope.writers.replacing import write_text
 
 if TYPE_CHECKING:
     from stepscope.cli.watch import Watch
 
-_WIDTH = 100
-_NAMED = 8
-"""Processes named in one sentence."""
 _DEFAULTS = Options()
 _WATCH_MINUTES = 10.0
 _WATCH_ACTIVE = 2
@@ -91,21 +88,27 @@ class _Run(click.Command):
     "--watch-bytes", type=click.IntRange(1), default=_DEFAULTS.watch_bytes, show_default=True, metavar="N",
     help="With --watch: the oldest profiles are removed beyond this.",
 )  # fmt: skip
+@click.option(
+    "--stop", is_flag=True, help="End the command once its steps are recorded and diagnosed (SIGTERM)."
+)  # fmt: skip
 @click.argument("command", nargs=-1, required=True, metavar="COMMAND...", type=click.UNPROCESSED)
-def run(command: tuple[str, ...], python: str | None, watch: float | None, **chosen: object) -> int:
+def run(command: tuple[str, ...], python: str | None, watch: float | None, stop: bool, **chosen: object) -> int:
     """Run a training script and say where its steps' time goes; the script is not edited.
 
     COMMAND is a script with its arguments (train.py --epochs 3), -m and a module, or any command that starts Python:
     torchrun, python, a shell script. Once step time has settled a few steps are recorded and a few more only timed;
-    the rest runs unwatched. When the command has ended, the diagnosis is printed. Standard output and input are the
+    the rest runs unwatched. As soon as they are recorded, one line says what they wait for and which file holds the
+    diagnosis, while the command goes on; when it has ended, all of it is printed. Standard output and input are the
     command's own; ours goes to standard error and to the folder.
 
-    Exit status: the command's own, whatever happens to the recording; 128 + n where signal n ended it; 126 or 127
-    where it cannot be started; 2 wrong usage.
+    Exit status: the command's own, whatever happens to the recording; 128 + n where signal n ended it; 0 where --stop
+    did; 126 or 127 where it cannot be started; 2 wrong usage.
     """
     if command[0].startswith("-") and command[0] != "-m":
         raise UsageError(f"there is no option {command[0]}; see stepscope run --help")
     _check(chosen["experiment"])
+    if stop and (watch or not hasattr(signal, "SIGCHLD")):
+        raise UsageError("--stop ends the command after its one recording: not with --watch, nor on Windows")
     options = _options(watch, chosen)
     words = launch.command_line(command, python)
     if len(words) > len(command) and command[0] != "-m" and not Path(command[0]).exists():
@@ -113,8 +116,10 @@ def run(command: tuple[str, ...], python: str | None, watch: float | None, **cho
         return launch.NOT_FOUND
     since = time.time_ns()
     watching = _watch(options, since)
+    early = Early(Path(options.out), since, stop=stop)
+    started = watching.start if watching else early.start
     try:
-        status = launch.run(words, launch.environment_for(options, os.environ), *([watching.start] if watching else []))
+        status = launch.run(words, launch.environment_for(options, os.environ), started)
     except FileNotFoundError:
         say(f"{words[0]}: no such command")
         return launch.NOT_FOUND
@@ -124,8 +129,9 @@ def run(command: tuple[str, ...], python: str | None, watch: float | None, **cho
     try:
         if watching:
             watching.finish()
+        known = early.finish()
         found = recordings(Path(options.out), since)
-        _report(found)
+        tell(found, known)
         if options.experiment is not None and found:
             from stepscope.cli.experiments import outcome  # Reads profiles.
 
@@ -136,7 +142,7 @@ def run(command: tuple[str, ...], python: str | None, watch: float | None, **cho
         say(error.sentence, *error.details)
     except Exception as error:  # noqa: BLE001  The exit status is the command's, whatever becomes of the report.
         say(f"the diagnosis failed ({type(error).__name__}: {error})")
-    return status
+    return 0 if early.stopped else status
 
 
 def _options(watch: float | None, chosen: dict[str, Any]) -> Options:
@@ -174,93 +180,3 @@ def _check_out(out: str) -> None:
         raise UsageError(f"{there} is not a folder: name another with --out")
     if not os.access(there, os.W_OK | os.X_OK):
         raise UsageError(f"{there} cannot be written to: name a folder with --out")
-
-
-def _report(found: list[Recording]) -> None:
-    if not found:
-        say(
-            "no profile was written because no process of the command imported a framework that can be recorded",
-            "Python started with -I, -E or -S cannot be watched either.",
-        )
-        return
-    with_steps = [each for each in found if each.steps]
-    recorded = [each for each in with_steps if each.profiles]
-    for each in with_steps or found[:1]:
-        if not each.profiles:
-            say(f"{each.who}: no profile was written because {_why(each)}", *_failures(each))
-    if not recorded:
-        say(f"more in {(with_steps or found)[0].manifest}")
-        return
-    try:
-        _diagnosed(recorded)
-    finally:
-        for each in recorded:
-            say(f"{each.who}: {_what(each)}", *_failures(each), *_paths(each), str(each.manifest))
-
-
-def _paths(each: Recording) -> list[str]:
-    paths = [str(path) for path in each.profiles]
-    return paths if len(paths) <= _NAMED else [f"{len(paths) - 1} older profiles, and", paths[-1]]
-
-
-def _why(each: Recording) -> str:
-    phase = each.facts.get("phase")
-    return each.facts.get("no_profile") or f"the process ended without notice while it was {phase}"
-
-
-def _failures(each: Recording) -> list[str]:
-    return [f"{failure['when']}: {failure['what']}" for failure in each.facts.get("failures", ())]
-
-
-def _what(each: Recording) -> str:
-    """Steps recorded, and what recording cost."""
-    window, times = each.facts.get("window") or {}, each.facts.get("step_ns") or {}
-    first, steps = window.get("first_step", 0), window.get("steps", 0)
-    text = f"steps {first} to {first + steps - 1} were recorded" if steps else "no whole step was recorded"
-    overhead = each.facts.get("overhead")
-    if overhead:
-        text += f"; a step took {format_ns(times['recorded'])} while recorded and {format_ns(times['unrecorded'])} "
-        text += f"otherwise ({overhead:.2f} ×)" if overhead >= 1 else "otherwise: steps vary more than recording costs"
-    ended = window.get("ended")
-    if ended not in (None, "recorded"):
-        text += f"; {ended}"
-    if not steps and times.get("unrecorded"):
-        text += f"; before, a step took {format_ns(times['unrecorded'])}"
-    return text
-
-
-def _diagnosed(recorded: list[Recording]) -> None:
-    """The diagnosis of all ranks together, on stderr; of the first process where they are no ranks of one job."""
-    from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
-    from stepscope.cli.pages import runs_of
-    from stepscope.readers.find import joined
-    from stepscope.readers.joined import beside
-    from stepscope.readers.source import Source
-    from stepscope.report import terminal
-    from stepscope.web.assemble import html_file
-
-    first, *others = recorded
-    # TensorFlow 1 leaves a profile per step, which are one; of several windows the last is no start-up.
-    source, *rest = [joined([Source(path) for path in each.profiles])[-1] for each in recorded]
-    ranks = pipeline.ranks_of([source, *rest]) if others else None
-    read = pipeline.read(source) if ranks is None else pipeline.read_ranks(ranks)
-    sys.stderr.write(terminal.render(read.document(), width=_WIDTH, color=False, verbose=False))
-    page = beside(source.path, ".html")
-    if ranks is not None:
-        folder = first.manifest.parent.absolute()
-        page = folder / f"{folder.name}.{first.facts['started_ns']}.html"  # A later run's stands beside it.
-    write_text(page, html_file(runs_of(read)))
-    say(f"the same with the trace{'s' * (ranks is not None)}, for a browser: {page}")
-    if others and ranks is None:
-        say(
-            f"this is the diagnosis of {first.who} alone; {_listed([each.who for each in others])} "
-            f"{'was' if len(others) == 1 else 'were'} recorded too: stepscope diagnose takes the files below together"
-        )
-
-
-def _listed(names: list[str]) -> str:
-    """``a, b and 5 more``."""
-    shown = names[:_NAMED] if len(names) > _NAMED + 1 else names
-    rest = [f"{len(names) - len(shown)} more"] if len(shown) < len(names) else []
-    *most, last = [*shown, *rest]
-    return f"{', '.join(most)} and {last}" if most else last
