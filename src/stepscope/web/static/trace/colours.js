@@ -33,14 +33,14 @@ const BLIND_CAUSES = /** @type {Record<'light'|'dark', Record<string, string>>} 
     python: '#766600', compile: '#460900', graph_build: '#b27f5e', allocator: '#868a8f', copy_staging: '#002727',
     transfer: '#11648d', checkpoint_io: '#d255c1', gc: '#580059', profiler: '#6f7488', dependency: '#2e187f',
     device_latency: '#4c8bdb', unknown_host: '#3a4249', unknown_device: '#3e4594', unrecorded: '#d71f23',
-    host_memory: '#6f2dbd', memory_space: '#00574b', peer: '#0b2f9f',
+    host_memory: '#810cbf', memory_space: '#100719', peer: '#415af6',
   },
   dark: {
     input: '#c55500', infeed: '#a0865a', sync: '#be5995', launch: '#bf860d', launch_latency: '#f2ca62',
     python: '#b8a933', compile: '#eda374', graph_build: '#ec6b83', allocator: '#7c754e', copy_staging: '#76bcae',
     transfer: '#8edffe', checkpoint_io: '#d9a0e3', gc: '#df77d0', profiler: '#ededee', dependency: '#6e6ad4',
     device_latency: '#e0d7bd', unknown_host: '#8e99a0', unknown_device: '#bcc7ce', unrecorded: '#bc9203',
-    host_memory: '#cdb4ff', memory_space: '#57c7b6', peer: '#8fa2ff',
+    host_memory: '#db06c4', memory_space: '#5387fb', peer: '#acff4c',
   },
 });
 
