@@ -1,0 +1,73 @@
+"""The diagnosis of what ``stepscope run`` recorded, while the job goes on: a job of days is not waited for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+from stepscope.capture.recorder import Phase
+from stepscope.capture.results import Recording, recordings
+from stepscope.cli.recorded import Diagnosed, diagnosed, with_profiles
+from stepscope.cli.streams import say
+
+EVERY_S = 1.0
+"""How often the folder is looked at."""
+_NICE = 10
+"""The job comes first: our thread takes what it leaves of the processors."""
+
+
+class Early:
+    """``start`` when the job runs, ``finish`` when it has ended."""
+
+    def __init__(self, folder: Path, since_ns: int, *, stop: bool) -> None:
+        self.stopped = False
+        """Whether the job was asked to end, as --stop has it."""
+        self._folder, self._since_ns, self._stop = folder, since_ns, stop
+        self._over = threading.Event()
+        self._known: Diagnosed | None = None
+        self._thread = threading.Thread(target=self._run, name="stepscope-early", daemon=True)
+
+    def start(self) -> None:
+        """Look at the folder from now on, on a thread of its own."""
+        self._thread.start()
+
+    def finish(self) -> Diagnosed | None:
+        """What was diagnosed while the job ran, None where nothing was."""
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        return self._known
+
+    def _run(self) -> None:
+        if hasattr(os, "setpriority"):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        before: list[Recording] = []
+        while not self._over.wait(EVERY_S):
+            found = recordings(self._folder, self._since_ns)
+            # Ranks end their recordings one after another: what is the same when looked at again is all of it.
+            if with_profiles(found) and found == before and all(_is_over(each) for each in found if each.steps):
+                break
+            before = found
+        else:
+            return
+        try:
+            self._known = diagnosed(with_profiles(found))
+        except Exception:  # noqa: BLE001  Said at the end, where it is tried again: the job runs on.
+            self._known = None
+        if not self._over.is_set():
+            self._say()
+
+    def _say(self) -> None:
+        goes_on = "the command is ended now" if self._stop else "the command goes on"
+        if self._known is not None:
+            where = (f"the diagnosis: {self._known.report}", f"in a browser: {self._known.page}")
+            say(f"recorded, and {goes_on}. {self._known.verdict}", *where)
+        if self._stop:
+            self.stopped = True
+            os.kill(os.getpid(), signal.SIGTERM)  # It is passed on.
+
+
+def _is_over(each: Recording) -> bool:
+    return each.facts.get("phase") == Phase.DONE.value

@@ -1,0 +1,153 @@
+"""What ``stepscope run`` says of what it recorded: the diagnosis, the pages, and what became of each process."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from stepscope.capture.results import Recording
+from stepscope.cli.streams import say
+from stepscope.units import format_ns
+from stepscope.writers.replacing import write_text
+
+_WIDTH = 100
+_NAMED = 8
+"""Processes named in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosed:
+    """The diagnosis of what was recorded."""
+
+    of: tuple[Path, ...]
+    """The profiles."""
+    verdict: str
+    text: str
+    page: Path
+    """The same with the trace; the text lies beside it."""
+    alone: bool
+    """Whether it is that of the first process, of several that are no ranks of one job."""
+
+    @property
+    def report(self) -> Path:
+        """The file that holds the text."""
+        return self.page.with_suffix(".txt")
+
+
+def diagnosed(recorded: list[Recording]) -> Diagnosed:
+    """Diagnose all ranks together; the first process where they are no ranks of one job. Writes text and page.
+
+    Raises StepscopeError where a profile cannot be read, OSError where the disk has no room.
+    """
+    from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
+    from stepscope.cli.pages import runs_of
+    from stepscope.readers.find import joined
+    from stepscope.readers.joined import beside
+    from stepscope.readers.source import Source
+    from stepscope.report import terminal
+    from stepscope.web.assemble import html_file
+
+    first, *others = recorded
+    # TensorFlow 1 leaves a profile per step, which are one; of several windows the last is no start-up.
+    source, *rest = [joined([Source(path) for path in each.profiles])[-1] for each in recorded]
+    ranks = pipeline.ranks_of([source, *rest]) if others else None
+    read = pipeline.read(source) if ranks is None else pipeline.read_ranks(ranks)
+    page = beside(source.path, ".html")
+    if ranks is not None:
+        folder = first.manifest.parent.absolute()
+        page = folder / f"{folder.name}.{first.facts['started_ns']}.html"  # A later run's stands beside it.
+    document = read.document()
+    found = Diagnosed(
+        of=_profiles(recorded),
+        verdict=document["summary"]["verdict"],
+        text=terminal.render(document, width=_WIDTH, color=False, verbose=False),
+        page=page,
+        alone=ranks is None and bool(others),
+    )
+    write_text(found.report, found.text)
+    write_text(page, html_file(runs_of(read)))
+    return found
+
+
+def with_profiles(found: list[Recording]) -> list[Recording]:
+    """Of several processes those that made steps and left a profile."""
+    return [each for each in found if each.steps and each.profiles]
+
+
+def tell(found: list[Recording], known: Diagnosed | None = None) -> None:
+    """Say what was recorded, and why steps take as long as they do, unless that is ``known`` already."""
+    if not found:
+        say(
+            "no profile was written because no process of the command imported a framework that can be recorded",
+            "Python started with -I, -E or -S cannot be watched either.",
+        )
+        return
+    with_steps = [each for each in found if each.steps]
+    recorded = with_profiles(found)
+    for each in with_steps or found[:1]:
+        if not each.profiles:
+            say(f"{each.who}: no profile was written because {_why(each)}", *_failures(each))
+    if not recorded:
+        say(f"more in {(with_steps or found)[0].manifest}")
+        return
+    try:
+        _tell(recorded, known if known is not None and known.of == _profiles(recorded) else diagnosed(recorded))
+    finally:
+        for each in recorded:
+            say(f"{each.who}: {_what(each)}", *_failures(each), *_paths(each), str(each.manifest))
+
+
+def _tell(recorded: list[Recording], found: Diagnosed) -> None:
+    sys.stderr.write(found.text)
+    several = len(recorded) > 1 and not found.alone
+    say(f"the same with the trace{'s' * several}, for a browser: {found.page}")
+    if found.alone:
+        first, *others = recorded
+        say(
+            f"this is the diagnosis of {first.who} alone; {_listed([each.who for each in others])} "
+            f"{'was' if len(others) == 1 else 'were'} recorded too: stepscope diagnose takes the files below together"
+        )
+
+
+def _profiles(recorded: list[Recording]) -> tuple[Path, ...]:
+    return tuple(path for each in recorded for path in each.profiles)
+
+
+def _paths(each: Recording) -> list[str]:
+    paths = [str(path) for path in each.profiles]
+    return paths if len(paths) <= _NAMED else [f"{len(paths) - 1} older profiles, and", paths[-1]]
+
+
+def _why(each: Recording) -> str:
+    phase = each.facts.get("phase")
+    return each.facts.get("no_profile") or f"the process ended without notice while it was {phase}"
+
+
+def _failures(each: Recording) -> list[str]:
+    return [f"{failure['when']}: {failure['what']}" for failure in each.facts.get("failures", ())]
+
+
+def _what(each: Recording) -> str:
+    """Steps recorded, and what recording cost."""
+    window, times = each.facts.get("window") or {}, each.facts.get("step_ns") or {}
+    first, steps = window.get("first_step", 0), window.get("steps", 0)
+    text = f"steps {first} to {first + steps - 1} were recorded" if steps else "no whole step was recorded"
+    overhead = each.facts.get("overhead")
+    if overhead:
+        text += f"; a step took {format_ns(times['recorded'])} while recorded and {format_ns(times['unrecorded'])} "
+        text += f"otherwise ({overhead:.2f} ×)" if overhead >= 1 else "otherwise: steps vary more than recording costs"
+    ended = window.get("ended")
+    if ended not in (None, "recorded"):
+        text += f"; {ended}"
+    if not steps and times.get("unrecorded"):
+        text += f"; before, a step took {format_ns(times['unrecorded'])}"
+    return text
+
+
+def _listed(names: list[str]) -> str:
+    """``a, b and 5 more``."""
+    shown = names[:_NAMED] if len(names) > _NAMED + 1 else names
+    rest = [f"{len(names) - len(shown)} more"] if len(shown) < len(names) else []
+    *most, last = [*shown, *rest]
+    return f"{', '.join(most)} and {last}" if most else last
