@@ -119,7 +119,7 @@ def test_stop_ends_the_job_once_it_is_recorded(
 def test_a_real_job_is_stopped(tmp_path: Path) -> None:
     began = time.monotonic()
     words = ("--stop", "--no-stacks", "--python", framework_python("torch"))
-    ran = run(tmp_path, *words, SCRIPTS / "torch_loop.py", "100000")
+    ran = run(tmp_path, *words, SCRIPTS / "torch_endless.py")
     assert ran.status == 0, ran.stderr
     assert time.monotonic() - began < 300
     assert "recorded, and the command is ended now." in ran.stderr
