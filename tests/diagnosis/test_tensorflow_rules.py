@@ -109,15 +109,19 @@ def test_what_a_model_puts_together_is_no_copy_for_a_collective(ops: tuple[Op, .
 # Loss scaling
 
 
-def scaling(name: str, *, copies: bool = False) -> Facts:
+ADAM = "Adam/Adam/update/ResourceApplyAdam:ResourceApplyAdam"
+
+
+def scaling(name: str, *, copies: bool = False, call: str | None = None, update: str = ADAM) -> Facts:
     """Whether the gradients are finite is awaited for 1.5 ms of each step: in an op, or behind a copy to the host."""
     job = TfGpuJob()
+    call = name.rpartition("/")[0] + "/" if call is None else call
     for number in range(STEPS):
         with job.step(number, "train", _r=1):
             with job.function(), job.executing():
                 job.op("m/d/MatMul:MatMul", GEMM, 3_000)
                 job.op("gradient_tape/m/d/MatMul/MatMul:MatMul", GEMM, 3_000)
-                job.op(name.rpartition("/")[0] + "/IsFinite:IsFinite", POINTWISE, 40)
+                job.op(call + "IsFinite:IsFinite", POINTWISE, 40)
                 job.wait_for_event()
                 if copies:
                     job.copy("MemcpyD2H", 2, 1, memory="pinned", op=name)
@@ -125,7 +129,7 @@ def scaling(name: str, *, copies: bool = False) -> Facts:
                     job.spend(1_500)
                 else:
                     job.host(name, 1_500)
-                job.op("Adam/Adam/update/ResourceApplyAdam:ResourceApplyAdam", POINTWISE, 500)
+                job.op(update, POINTWISE, 500)
             job.wait_for_event()
     return analyse(read(job.data()))
 
@@ -139,6 +143,42 @@ def test_a_dynamic_loss_scale_of_tensorflow_has_a_cure_of_its_own(name: str, cop
     assert "loss_scale_factor=SCALE" in finding.fix
     assert "mixed_bfloat16" in finding.fix
     assert "ops_on_host" not in {f.rule for f in found_all}
+
+
+CALL = "StatefulPartitionedCall/"
+
+
+@pytest.mark.parametrize("update", ["cond/then/_28/cond/adam/Mul_6:Mul", "cond/then/_28/cond/cond/true/sgd/Mul_1:Mul"])
+@pytest.mark.parametrize("copies", [False, True])
+def test_a_dynamic_loss_scale_of_keras_3_stands_in_no_scope(update: str, copies: bool) -> None:
+    """Names as Keras 3.15 gives them; TensorFlow calls a tensor on its way to the host after the op that made it."""
+    facts = scaling(CALL + "All_4/_51:_HostRecv", copies=copies, call=CALL, update=CALL + update)
+    (finding,) = found(facts, "loss_scaling")
+    assert finding.cost_ns_per_step == pytest.approx(1_530 * US, rel=0.05)
+    # Neither a branch of the model's own nor a check of values beside it is one.
+    other = CALL + "cond/then/_28/cond/model/dense/Mul_6:Mul"
+    assert not found(scaling(CALL + "All_4/_51:_HostRecv", copies=copies, call=CALL, update=other), "loss_scaling")
+    assert not found(scaling(CALL + "All_4/_51:_HostRecv", copies=copies, call="f/", update=CALL + update),
+                     "loss_scaling")  # fmt: skip
+
+
+def test_a_wait_within_the_branch_of_a_loss_scale_goes_with_it() -> None:
+    """The call that waits has a name of its own; the host then takes 900 us to launch the update."""
+    job = TfGpuJob()
+    for number in range(STEPS):
+        with job.step(number, "train", _r=1):
+            with job.function(), job.executing():
+                job.op("gradient_tape/m/d/MatMul/MatMul:MatMul", GEMM, 3_000)
+                with job.range("loss_scale_optimizer/cond/Merge/_42:_HostRecv"):
+                    job.copy("MemcpyD2H", 2, 1, op="loss_scale_optimizer/cond/Merge/_42:_HostRecv")
+                    job.synchronize()
+                job.spend(900)
+                job.op("Adam/Adam/update/ResourceApplyAdam:ResourceApplyAdam", POINTWISE, 500)
+            job.wait_for_event()
+    facts = analyse(read(job.data()))
+    assert not {"sync_bound", "long_launch"} & {finding.rule for finding in diagnose(facts).findings}
+    (finding,) = found(facts, "loss_scaling")
+    assert finding.saving_ns_per_step == pytest.approx(900 * US, rel=0.05)
 
 
 def test_another_branch_is_no_loss_scaling() -> None:

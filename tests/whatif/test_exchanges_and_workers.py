@@ -58,6 +58,21 @@ def test_compute_that_ran_beside_a_collective_does_not_take_its_result():
     assert saved(facts, without_waits(facts)) > 3_000
 
 
+@pytest.mark.parametrize("stream", [Stream(stream=20), Stream()])
+def test_who_waited_for_an_exchange_that_goes_waits_for_what_it_came_behind(stream: Stream):
+    """Each step computes for 5 ms and then exchanges for 3, which the host waits for before it goes on for 1.5 ms: of
+    9.5 ms all but the exchange stay, whether it is on a stream of its own or on that of what it takes."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host("aten::step", start, 1_490)
+        drawing.kernel(drawing.launch(start + 1_490, CALL), "k", start + 1_500, 5_000)
+        drawing.collective(drawing.launch(start + 1_498, CALL), start + 6_505, 3_000, stream)
+        drawing.sync(start + 1_505, 8_002, "cudaDeviceSynchronize")
+
+    facts = facts_with(loop(9_510, step))
+    assert saved(facts, changes.without_collectives(facts)) == pytest.approx(3_000, abs=20)
+
+
 def handing(thread: str, frames: tuple[str, ...] = (), *, late: int = 0, busy: bool = False) -> list[Event]:
     """Each step launches 40 kernels from the main thread and 80 from another, one in 50 us each; the main one waits
     meanwhile, and goes on ``late`` after it. ``busy``: it calls ops all the while."""

@@ -172,8 +172,14 @@ def _hot(trace: Trace, inside: Rows, total_ns: int) -> Frame | None:
 
 
 def _loaders(trace: Trace, rows: Rows, annotated: Rows, around: I32) -> tuple[tuple[str, int], ...]:
-    """Each loader's time: a range is called after PyTorch's own annotation inside it, else the longest one there."""
+    """Each loader's time: a range is called after PyTorch's own annotation inside it, else the longest one there; a
+    frame without any after the op inside it that takes the batch (``iterator_ops.py`` of tf.data)."""
     slices, name = trace.slices, trace.slices.name.copy()
+    ops = np.flatnonzero((around >= 0) & (slices.kind != Kind.PYTHON_FRAME))
+    ops = ops[slices.kind[around[ops]] == Kind.PYTHON_FRAME]
+    ops = ops[mapped(slices.name[ops], trace.strings, _takes_batch, np.bool_)]
+    ops = ops[np.argsort(slices.dur_ns[ops], kind="stable")]
+    name[around[ops]] = slices.name[ops]
     is_own = mapped(slices.name[annotated], trace.strings, lambda text: text.startswith("enumerate("), np.bool_)
     order = annotated[np.lexsort((slices.dur_ns[annotated], is_own))]
     name[around[order]] = slices.name[order]
@@ -230,6 +236,13 @@ def _self_time(dur: I64, parent: I32, rows: Rows) -> I64:
     inner = rows[parent[rows] >= 0]
     np.subtract.at(itself, parent[inner], dur[inner])
     return np.maximum(itself, 0)
+
+
+_TAKES = re.compile(r"(?:^|: ?)\w*IteratorGetNext|:QueueDequeue")
+
+
+def _takes_batch(name: str) -> bool:
+    return _TAKES.search(name) is not None
 
 
 def _is_iterator(name: str) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
-from stepscope.names.scopes import chooses_by_loss_scale, is_tensorflow_op, tensorflow_part
+from stepscope.names.scopes import bare_loss_scales, chooses_by_loss_scale, is_tensorflow_op, tensorflow_part
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, FlowKind, Kind
 from stepscope.trace.trace import Trace
@@ -109,9 +110,11 @@ def loss_scale_branch(trace: Trace) -> Bools:
     """Which slices are of the branch by which TensorFlow's dynamic loss scale applies gradients or skips them."""
     if trace.info.framework != "TensorFlow":
         return np.zeros(len(trace.slices), np.bool_)
-    found = mapped(trace.slices.name, trace.strings, chooses_by_loss_scale, np.bool_)
-    compiled = trace.xla_ops
-    found[compiled.slice] |= mapped(compiled.scope, trace.strings, chooses_by_loss_scale, np.bool_)
+    compiled, strings = trace.xla_ops, trace.strings
+    codes = np.union1d(*(used_codes(codes, len(strings)) for codes in (trace.slices.name, compiled.scope)))
+    chooses = partial(chooses_by_loss_scale, bare=bare_loss_scales(strings[code] for code in codes.tolist()))
+    found = mapped(trace.slices.name, strings, chooses, np.bool_)
+    found[compiled.slice] |= mapped(compiled.scope, strings, chooses, np.bool_)
     return found
 
 

@@ -27,7 +27,7 @@ HOST_BOUND_RULES = (
 )
 
 PARTS = {
-    "loss_scaling": ("sync_bound", "launch_bound"),
+    "loss_scaling": ("sync_bound", "launch_bound", "long_launch"),
     "alignment": ("tensor_cores_unused",),
     "graph_copies": ("launch_bound",),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -150,16 +151,51 @@ _BRANCH = re.compile(r"cond(?:_\d+)?|switch_pred")
 _CHOOSES = re.compile(r"(?:Stateless)?If|_?Switch|Merge|All|LogicalAnd|_?(?:Host)?(?:Recv|Send)")
 
 
-def chooses_by_loss_scale(name: str) -> bool:
+def chooses_by_loss_scale(name: str, bare: frozenset[str] = frozenset()) -> bool:
     """Whether an op of TensorFlow is of the branch by which a dynamic loss scale applies the gradients, or skips them:
-    the host must know whether they are finite before it goes on.
+    the host must know whether they are finite before it goes on. ``bare`` are branches in no scope of an optimizer's
+    (:func:`bare_loss_scales`).
 
     >>> chooses_by_loss_scale("LossScaleOptimizer/cond:If"), chooses_by_loss_scale("LossScaleOptimizer/adam/Mul_3:Mul")
     (True, False)
+    >>> chooses_by_loss_scale("All_4/_51:_HostRecv"), chooses_by_loss_scale("All_4/_51:_HostRecv", frozenset({"cond"}))
+    (False, True)
     """
     node, _, op = name[:_LONGEST].partition(":")
     pieces = node.split("/")
+    if any(_is_of(branch, node, op) for branch in bare):
+        return not any(piece in ("then", "else") for piece in pieces)
     at = next((k for k, piece in enumerate(pieces) if _LOSS_SCALE.fullmatch(piece)), None)
     if at is None or any(piece in ("then", "else") for piece in pieces[at + 1 :]):
         return False
     return _CHOOSES.fullmatch(op) is not None or any(map(_BRANCH.fullmatch, pieces[at + 1 :]))
+
+
+_FINITE = re.compile(r"(?P<call>(?:.*/)?)(?:ArithmeticOptimizer/)?\w*IsFinite(?:_\d+)?:IsFinite")
+_UPDATES = re.compile(r"(?P<branch>(?P<call>(?:.*?/)?)cond(?:_\d+)?)/then/_\d+/(?P<inner>.*)/")
+_ANSWER = re.compile(r"All(?:_\d+)?/_\d+:_(?:Host)?(?:Send|Recv)")
+"""That all are finite, on its way to the host."""
+
+
+def bare_loss_scales(names: Iterable[str]) -> frozenset[str]:
+    """Branches that update variables in an optimizer's scope, where the same call asks whether values are finite: so
+    Keras 3 scales losses, in no scope of its own (keras/src/optimizers/loss_scale_optimizer.py, seen of 3.15).
+
+    >>> sorted(bare_loss_scales(["call/IsFinite_3:IsFinite", "call/cond/then/_28/cond/adam/Mul_6:Mul"]))
+    ['call/cond']
+    """
+    cut = [name[:_LONGEST] for name in names if "IsFinite" in name or "/then/_" in name]
+    asked = {found["call"].removesuffix("ArithmeticOptimizer/") for found in map(_FINITE.fullmatch, cut) if found}
+    return frozenset(
+        found["branch"]
+        for found in map(_UPDATES.match, cut)
+        if found and found["call"] in asked and any(map(_OPTIMIZERS.fullmatch, found["inner"].split("/")))
+    )
+
+
+def _is_of(branch: str, node: str, op: str) -> bool:
+    """Whether a node is the branch, within it, or hands over what it chooses by."""
+    call = branch[: branch.rfind("/") + 1]
+    if node == branch or node.startswith(branch + "/"):
+        return True
+    return node.startswith(call) and _ANSWER.fullmatch(f"{node[len(call) :]}:{op}") is not None

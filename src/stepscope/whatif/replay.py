@@ -117,8 +117,10 @@ def _run(
                 ready = max(ready, launch[call[at]] + latency[at])
             if awaits[at] >= 0:
                 ready = max(ready, end[awaits[at]])
-            if duration[at] < 0:  # gone: nobody waits for it
-                start[at] = end[at] = launch[call[at]] if call[at] >= 0 else ready
+            if duration[at] < 0:  # gone: who waited for it waits for what it came behind
+                begun_at = launch[call[at]] if call[at] >= 0 else ready
+                behind = max(free[stream[at]], end[awaits[at]] if awaits[at] >= 0 else _LONG_AGO)
+                start[at] = end[at] = max(begun_at, behind)
                 continue
             start[at] = ready + residual[at]
             end[at] = start[at] + duration[at]

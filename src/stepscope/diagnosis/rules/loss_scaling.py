@@ -3,8 +3,9 @@
 Statement: after PyTorch's check of the gradients (``_amp_foreach_non_finite_check_and_unscale_``) the next wait of the
 same thread is an ``aten::item`` (in ``grad_scaler.py``, where frames were recorded) that the accounting makes pay for
 idle time. These waits are among those of ``sync_bound``; here they have a cure of their own. Of TensorFlow: idle time
-while a host thread is in the branch of a ``LossScaleOptimizer`` (``LossScaleOptimizer/cond``), or right behind a copy
-to the host that belongs to it.
+while a host thread is in the branch of a ``LossScaleOptimizer`` (``LossScaleOptimizer/cond``; of Keras 3 a bare
+``cond`` that updates in an optimizer's scope, beside ops that ask whether values are finite), or right behind a copy to
+the host that belongs to it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import TENSORFLOW, Part, Remedies, remedy
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
+from stepscope.trace.forest import inherit
 from stepscope.trace.tables import Bools, TrackKind
 from stepscope.units import format_ns
 from stepscope.whatif.change import Change
@@ -111,7 +113,8 @@ def _branching(facts: Facts, activity: DeviceActivity, account: Account, branch:
     cost = facts.per_step(iv.measure(iv.intersect(waiting, used)))
     if not cost:
         return None
-    waits = tuple(int(s) for s in facts.host.waits.slice[branch[facts.host.waits.slice]])
+    called = facts.host.waits.slice
+    waits = tuple(called[inherit(np.where(branch, 0, -1).astype(np.int32), slices.parent)[called] == 0].tolist())
     held = iv.intersect(idle, inside)
     seen = on_host[np.argsort(-slices.dur_ns[on_host], kind="stable")][:SHOWN].tolist()
     return Finding(
