@@ -63,22 +63,6 @@ def test_a13_a_gpu_that_waits_for_input_is_told_on_whichever_thread_it_waits(wai
     assert finding["saving_ns_per_step"] == pytest.approx(WAIT * US, rel=0.05)
 
 
-def in_a_loop_of_its_own(job: TfGpuJob) -> None:
-    """``for batch in dataset``, with the Python code that a capture from the server records."""
-    with job.range("$iterator_ops.py:826 __next__"), job.range("$iterator_ops.py:773 _next_internal"):
-        with job.range("EagerLocalExecute: IteratorGetNext"):
-            job.host("IteratorGetNextOp::DoCompute", WAIT)
-    with job.function():
-        compute(job)
-
-
-def test_a18_a_loop_of_one_s_own_is_told_of_its_pipeline_though_frames_stand_around_it() -> None:
-    finding = marked(in_a_loop_of_its_own).finding("input_bound")
-    assert finding["cost_ns_per_step"] == pytest.approx(WAIT * US, rel=0.01)
-    assert "It waits for the tf.data pipeline" in finding["why"]
-    assert "num_parallel_calls=AUTO" in finding["fix"]
-
-
 def run(step_ms: int, profile: Path | None = None, experiment: str | None = None, started: int = 1) -> Recording:
     """What ``stepscope run`` left of a command."""
     facts: dict[str, Any] = {

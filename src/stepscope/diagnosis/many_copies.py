@@ -1,6 +1,10 @@
-"""Copies of one size, from one place in the program, many times in every step: whether they are, and the cure."""
+"""Copies of one size, from one place in the program, many times in every step: whether they are, and the cure. The ops
+of a graph of TensorFlow, each of which runs once, are one place."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,6 +12,7 @@ from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.remedies import PYTORCH, Remedies
 from stepscope.limits import RECURS_SHARE, REPEATED_COPIES
+from stepscope.names.scopes import is_tensorflow_op
 
 WITHIN_DEVICE: Remedies = {
     PYTORCH: """\
@@ -35,3 +40,31 @@ def size_of_many(facts: Facts, copies: Copies) -> int | None:
     ops = facts.trace.device_ops
     sizes = np.unique(ops.bytes[np.isin(ops.slice, copies.slices)])
     return int(sizes[0]) if sizes.size == 1 and sizes[0] > 0 else None
+
+
+class Many(NamedTuple):
+    """Many copies of one size."""
+
+    place: str
+    """In words."""
+    count: int
+    """In the used steps."""
+    size: int
+
+
+def many_of_one_size(facts: Facts, found: Iterable[Copies]) -> list[Many]:
+    """The copies of which there are many, by place; those that ops of a graph make one by one together."""
+    alone, of_graph = [], {}
+    for copies in found:
+        size = size_of_many(facts, copies)
+        if size is not None:
+            alone.append(Many(f"`{copies.op}`" if copies.op else "one place", copies.count, size))
+        elif copies.op and is_tensorflow_op(copies.op) and copies.bytes and copies.bytes % copies.count == 0:
+            of_graph.setdefault(copies.bytes // copies.count, []).append(copies.count)
+    least = REPEATED_COPIES * len(facts.used)
+    graph = [
+        Many(f"{len(counts)} ops of the graph", sum(counts), size)
+        for size, counts in of_graph.items()
+        if sum(counts) >= least and len(counts) > 1
+    ]
+    return [*alone, *sorted(graph, key=lambda many: -many.count)]

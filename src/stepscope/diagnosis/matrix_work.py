@@ -196,10 +196,12 @@ def _short(name: str) -> str:
 
 def _places(facts: Facts, uses: list[KernelUse]) -> tuple[Place, ...]:
     """Where most time of these kernels is launched from; ops compiled by XLA say themselves where they come from."""
-    activity = next(a for a in facts.activities if a.device == uses[0].device)
+    activity, account = next((a, account) for a, account in facts.devices if a.device == uses[0].device)
+    step = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
     slices, names = facts.trace.slices, {use.name for use in uses}
     codes = [code for code, text in enumerate(facts.trace.strings) if text in names]
     compiled = np.isin(activity.slice, facts.trace.xla_ops.slice)
-    rows = np.flatnonzero((activity.launched | compiled) & np.isin(slices.name[activity.slice], codes))
+    mine = np.isin(slices.name[activity.slice], codes) & np.isin(step, facts.used_rows(account))
+    rows = np.flatnonzero((activity.launched | compiled) & mine)
     told_by = np.where(compiled, activity.slice, activity.call)[rows].astype(np.int32)
     return find_places(facts.locator, told_by, (activity.end - activity.start)[rows])

@@ -4,7 +4,8 @@ Statement: time of a direction's copies that no kernel hides, plus the time the 
 device idles. The kind of host memory and the time the host is blocked in the copies are named; for copies to the device
 the saving is that of pinned memory and copies that nothing waits for. What copies to the device cost is weighed against
 the wait for input: which says where a batch is best worked on. Where one place makes ``REPEATED_COPIES`` or more of one
-size per step, that they could be one is said first. Copies within the device are work and not reported here.
+size per step, or the ops of one graph do, that they could be one is said first. Copies within the device are work and
+not reported here.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.many_copies import TO_DEVICE, TO_HOST, size_of_many
+from stepscope.diagnosis.many_copies import TO_DEVICE, TO_HOST, many_of_one_size
 from stepscope.diagnosis.remedies import (
     COPY_D2H,
     COPY_PAGEABLE,
@@ -75,7 +76,7 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
     staging = booked(facts, account, Category.COPY_STAGING) if category is Category.COPY_H2D else 0
     pageable = [c for c in copies if "pageable" in (c.source_memory, c.target_memory)]
     guessed = any(not c.launch_recorded for c in copies)
-    many = any(size_of_many(facts, c) is not None for c in copies)
+    many = many_of_one_size(facts, copies)
     joined = [remedy(TO_HOST if category is Category.COPY_D2H else TO_DEVICE, facts.workload)] if many else []
     return Finding(
         rule="exposed_copy",
@@ -101,11 +102,9 @@ def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int) -> str:
     noun = "copy" if count == 1 else "copies"
     text = f"{format_mean(count)} {noun} per step{size}: "
     text += f"for {format_ns(exposed)} per step the device does nothing but copy."
-    for one in copies:
-        each = size_of_many(facts, one)
-        if each is not None:
-            place = f"`{one.op}`" if one.op else "one place"
-            text += f" {format_mean(one.count / len(facts.used))} of {format_bytes(each)} each come from {place}."
+    for many in many_of_one_size(facts, copies):
+        count = format_mean(many.count / len(facts.used))
+        text += f" {count} of {format_bytes(many.size)} each come from {many.place}."
     if staging:
         text += f" Another {format_ns(staging)} it waits for the host to stage the data."
     text += _memory(facts, copies)
