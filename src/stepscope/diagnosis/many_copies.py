@@ -47,14 +47,15 @@ class Many(NamedTuple):
 
     place: str
     """In words."""
-    count: int
+    copies: int
     """In the used steps."""
     size: int
 
 
 def many_of_one_size(facts: Facts, found: Iterable[Copies]) -> list[Many]:
     """The copies of which there are many, by place; those that ops of a graph make one by one together."""
-    alone, of_graph = [], {}
+    alone: list[Many] = []
+    of_graph: dict[int, list[int]] = {}
     for copies in found:
         size = size_of_many(facts, copies)
         if size is not None:
@@ -67,4 +68,4 @@ def many_of_one_size(facts: Facts, found: Iterable[Copies]) -> list[Many]:
         for size, counts in of_graph.items()
         if sum(counts) >= least and len(counts) > 1
     ]
-    return [*alone, *sorted(graph, key=lambda many: -many.count)]
+    return [*alone, *sorted(graph, key=lambda many: -many.copies)]

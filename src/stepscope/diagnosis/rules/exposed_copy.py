@@ -103,8 +103,8 @@ def _why(facts: Facts, copies: list[Copies], exposed: int, staging: int) -> str:
     text = f"{format_mean(count)} {noun} per step{size}: "
     text += f"for {format_ns(exposed)} per step the device does nothing but copy."
     for many in many_of_one_size(facts, copies):
-        count = format_mean(many.count / len(facts.used))
-        text += f" {count} of {format_bytes(many.size)} each come from {many.place}."
+        times = format_mean(many.copies / len(facts.used))
+        text += f" {times} of {format_bytes(many.size)} each come from {many.place}."
     if staging:
         text += f" Another {format_ns(staging)} it waits for the host to stage the data."
     text += _memory(facts, copies)
