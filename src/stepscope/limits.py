@@ -367,6 +367,12 @@ AHEAD_SHARE: Final = 0.10
 HOST_SHARE: Final = 0.05
 """That recording slows the host is said where devices wait for the host at least this share of the step."""
 
+LINE_LOOKS: Final = 20
+"""Lines of the job are told from so many looks at its thread on: one look then stands for no more than 5 % of them."""
+
+LINE_SHARE: Final = 0.05
+"""A line is told where at least this share of the looks found the thread there."""
+
 PROFILER_SHARE: Final = 0.02
 """The profiler's own overhead is worth a notice from this share of the steps."""
 

@@ -42,6 +42,9 @@ def test_steps_are_found_and_recorded(tmp_path: Path, framework: str, name: str,
     assert not list(tmp_path.glob(".stepscope-*"))
     names = stepscope.open(ran.profile()).trace.table("slices")["name"].cast(str)
     assert names.str.contains(r"\.py\(\d+\)").any() == manifest["switches"]["stacks"]["on"]
+    (file,) = manifest["files"]
+    if framework == "jax":  # Its window lasts longest.
+        assert {Path(seen["file"]).name for seen in file["lines"]["seen"]} == {name}
 
 
 def test_what_pytorch_xla_counts_is_kept_with_the_profile(tmp_path: Path) -> None:

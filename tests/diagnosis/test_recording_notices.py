@@ -12,6 +12,7 @@ import pytest
 import stepscope
 from stepscope.capture.results import manifest_of
 from stepscope.diagnosis.notices.recording import notices
+from stepscope.limits import LINE_LOOKS
 from tests.kit.drawing import draw
 from tests.kit.kineto_writer import write_kineto
 from tests.support import facts_of_drawing
@@ -164,3 +165,20 @@ def test_remedies_are_those_of_a_profile_that_stepscope_recorded(tmp_path: Path)
 def test_a_damaged_manifest_is_passed_over(tmp_path: Path, text: str) -> None:
     (tmp_path / "host.1.2.stepscope.json").write_text(text)
     assert manifest_of(tmp_path / "rank0.json") is None
+
+
+def looked(looks: int, *at: tuple[int, int], file: str = "rank0.json") -> dict[str, Any]:
+    seen = [{"file": "/job/train.py", "line": line, "function": "<module>", "looks": n} for line, n in at]
+    return manifest(files=[{"path": file, "bytes": 1, "lines": {"looks": looks, "every_ms": 5, "seen": seen}}])
+
+
+def test_lines_that_the_job_was_at_are_told() -> None:
+    said = texts(HOST, looked(100, (12, 60), (13, 30), (14, 4)))["profile_lines_sampled"]
+    assert "by 100 looks at it: `train.py:12` in `<module>` 60.0 %, `train.py:13` in `<module>` 30.0 %." in said
+    assert "train.py:14" not in said
+
+
+@pytest.mark.parametrize("drawing", [HOST, DEVICE])
+def test_few_looks_tell_nothing_nor_do_those_at_a_host_that_costs_nothing(drawing: str) -> None:
+    looks = LINE_LOOKS - 1 if drawing is HOST else 100
+    assert texts(drawing, looked(looks, (12, looks))) == {}

@@ -42,6 +42,7 @@ class Manifest:
         ]
         for file in self.files[:-_WITH_METRICS]:
             file.pop("metrics", None)
+            file.pop("lines", None)
 
     def keep(self, limit: int) -> None:
         """Remove the oldest files while all have more than ``limit`` bytes; the newest stays."""

@@ -10,12 +10,14 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from abc import abstractmethod
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from .backend import Backend, Declined, collected, quietly_closed
+from .lines import Lines
 from .options import PROFILER_WARM_UP, Options
 from .xla_metrics import metrics_report
 
@@ -32,6 +34,7 @@ class XPlaneBackend(Backend):
         super().__init__(options)
         self._scratch = ""
         self._range: Any = None
+        self._lines = Lines()
 
     def version(self) -> str:
         """The framework's version."""
@@ -55,6 +58,8 @@ class XPlaneBackend(Backend):
         """With a number, mark that step's beginning."""
         if not self._scratch:
             self.prepare(0)
+        if self.options.stacks:
+            self._lines.start(threading.get_ident())
         if number is not None:
             self.mark(number)
 
@@ -66,6 +71,7 @@ class XPlaneBackend(Backend):
 
     def stop(self) -> None:
         """End the last step's range."""
+        self._lines.stop()
         opened, self._range = self._range, None
         quietly_closed(opened)
 
@@ -84,6 +90,10 @@ class XPlaneBackend(Backend):
     def lighter(self) -> Backend | None:
         """Without Python's stacks."""
         return type(self)(replace(self.options, stacks=False)) if self.options.stacks else None
+
+    def facts(self) -> dict[str, Any]:
+        """The lines of the job that its thread was at."""
+        return self._lines.facts()
 
     def switches(self) -> dict[str, dict[str, Any]]:
         """Stacks."""
@@ -183,8 +193,8 @@ class TorchXlaBackend(XPlaneBackend):
         self._metrics["after"] = metrics_report()
 
     def facts(self) -> dict[str, Any]:
-        """PyTorch/XLA's own counters, as the window began and as it ended."""
-        return {"metrics": self._metrics} if self._metrics.get("after") else {}
+        """The same, with PyTorch/XLA's own counters, as the window began and as it ended."""
+        return super().facts() | ({"metrics": self._metrics} if self._metrics.get("after") else {})
 
     def start(self, folder: str) -> None:
         """Start."""

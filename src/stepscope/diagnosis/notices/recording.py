@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import mean_parts
 from stepscope.analysis.workload import Workload
-from stepscope.diagnosis.evidence import has_python, host_share
+from stepscope.diagnosis.evidence import SHOWN, has_python, host_share
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.notices.devices import DEVICE_ADVICE
+from stepscope.diagnosis.notices.recorded import host_unrecorded, no_lines
 from stepscope.diagnosis.remedies import INTEL, PYTORCH, sentence
-from stepscope.limits import BOTTLENECK_SHARE, HOST_SHARE
-from stepscope.units import format_ns
+from stepscope.limits import BOTTLENECK_SHARE, HOST_SHARE, LINE_LOOKS, LINE_SHARE
+from stepscope.units import format_ns, format_share
 
 Manifest = Mapping[str, Any]
 
@@ -61,6 +63,35 @@ def switches(facts: Facts, manifest: Manifest) -> Notice | None:
     return Notice("profile_switches", f"Not recorded, and worth knowing here: {'; '.join(off)}.") if off else None
 
 
+def lines(facts: Facts, manifest: Manifest) -> Notice | None:
+    """Lines of the job that its thread was at, where the profile says little of them."""
+    found = _entry(facts, manifest).get("lines")
+    if found is None or found["looks"] < LINE_LOOKS or not (host_unrecorded(facts) or no_lines(facts)):
+        return None
+    most = [each for each in found["seen"] if each["looks"] >= LINE_SHARE * found["looks"]][:SHOWN]
+    if not most:
+        return None
+    told = ", ".join(
+        f"`{PurePath(each['file']).name}:{each['line']}` in `{each['function']}` "
+        f"{format_share(each['looks'] / found['looks'])}"
+        for each in most
+    )
+    return Notice(
+        "profile_lines_sampled",
+        f"Where the thread that runs the steps was while they were recorded, by {found['looks']:,} looks at it: {told}."
+        " Lines that wait for the device are among them.",
+    )
+
+
+def _entry(facts: Facts, manifest: Manifest) -> Mapping[str, Any]:
+    """What the manifest says of this profile's file."""
+    source = facts.trace.info.source
+    name = PurePath(source.path).name if source is not None else None
+    files = manifest["files"]
+    chosen = [file for file in files if len(files) == 1 or PurePath(file["path"]).name == name]
+    return chosen[0] if chosen else {}
+
+
 def _possible(manifest: Manifest) -> dict[str, Any]:
     """The switches, without what is recorded in another way alone: profile_no_lines, profile_host_unrecorded say in
     which."""
@@ -96,7 +127,7 @@ _MATTERS: dict[str, tuple[Callable[[Facts], bool], str]] = {
 }
 """Switch -> where it matters, and how it is turned on. XLA_HLO_DEBUG has a notice of its own."""
 
-NOTICES: tuple[Callable[[Facts, Manifest], Notice | None], ...] = (lighter, stopped_early, switches)
+NOTICES: tuple[Callable[[Facts, Manifest], Notice | None], ...] = (lighter, stopped_early, switches, lines)
 
 
 _INSTEAD = {

@@ -1,0 +1,60 @@
+"""The lines that a thread of the job is at, looked up while it is recorded."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stepscope.capture import lines as module
+from stepscope.capture.lines import Lines
+from stepscope.capture.options import Options
+from stepscope.capture.xplane_backend import JaxBackend
+
+
+def watched(work: Callable[[threading.Event], object]) -> Lines:
+    """What is seen of a thread that does this until it is told to end."""
+    over, looks = threading.Event(), Lines()
+    thread = threading.Thread(target=work, args=(over,))
+    thread.start()
+    assert thread.ident is not None
+    looks.start(thread.ident)
+    try:
+        while not looks.facts():
+            over.wait(0.01)
+    finally:
+        looks.stop()
+        over.set()
+        thread.join()
+    return looks
+
+
+def waits(over: threading.Event) -> None:
+    over.wait()
+
+
+def turns(over: threading.Event) -> None:
+    while not over.is_set():
+        pass
+
+
+@pytest.mark.parametrize("work", [waits, turns])
+def test_the_job_s_own_line_is_seen_not_that_of_a_module(work: Callable[[threading.Event], object]) -> None:
+    found = watched(work).facts()["lines"]
+    code = work.__code__
+    assert {(one["file"], one["function"]) for one in found["seen"]} == {(__file__, work.__name__)}
+    assert all(code.co_firstlineno < one["line"] <= code.co_firstlineno + 2 for one in found["seen"])
+    assert sum(one["looks"] for one in found["seen"]) <= found["looks"]
+
+
+@pytest.mark.parametrize("stacks", [True, False])
+def test_only_a_recording_with_stacks_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stacks: bool) -> None:
+    asked = []
+    monkeypatch.setattr(module.Lines, "start", lambda self, ident: asked.append(ident))
+    backend = JaxBackend(Options(out=str(tmp_path), stacks=stacks))
+    monkeypatch.setattr(backend, "start", lambda folder: None)
+    backend.begin(None)
+    assert asked == [threading.get_ident()] * stacks
+    assert backend.facts() == {}
