@@ -6,7 +6,7 @@ import numpy as np
 
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.gaps import crosses_step, longest_gaps
-from stepscope.analysis.idle import Pieces
+from stepscope.analysis.idle_pieces import Pieces
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
 from tests.support import facts_of, facts_of_drawing

@@ -14,17 +14,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analysis.categories import CATEGORIES, HOST_CAUSES, Category
+from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.device_gaps import Gaps, find_gaps
 from stepscope.analysis.host import HostActivity
+from stepscope.analysis.idle_pieces import Pieces, columns, in_order, kept, pieces_of, told_by_device, without
 from stepscope.analysis.latency import latency_cap, time_between_launches, under_way
 from stepscope.analysis.staging import staged
 from stepscope.analysis.waits import callback_waits, drawn_waits, told_waits
 from stepscope.compiled import kernel
 from stepscope.limits import TOLD_BY_TIME_NS
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Rows
+from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
 _MOVABLE = (
@@ -35,31 +36,6 @@ _MOVABLE = (
 """What a destroyed lead would have hidden, in the order in which the wait is to blame for it: launching, which any
 program must do, before what could also go itself. Python code that was recorded stays booked to Python all the same:
 it is what the host did, whatever the wait before it has to do with the device's having nothing left."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """Idle time partitioned by cause, in time order. ``gap`` is the position of the gap each piece belongs to."""
-
-    start: I64
-    end: I64
-    category: U8
-    gap: I32
-
-    def cut_at(self, bounds: I64) -> Pieces:
-        """The same time, with a new piece at each bound that lies within one: then each is of one step."""
-        if not self.start.size:
-            return self
-        within = np.searchsorted(self.start, bounds) - 1
-        cuts = (within >= 0) & (bounds < self.end[within])
-        piece = np.append(np.arange(self.start.size), within[cuts])
-        start = np.append(self.start, bounds[cuts])
-        order = np.lexsort((start, piece))
-        piece, start = piece[order], start[order]
-        end = self.end[piece]
-        again = np.flatnonzero(piece[:-1] == piece[1:])
-        end[again] = start[again + 1]
-        return Pieces(start, end, self.category[piece], self.gap[piece])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +91,13 @@ def explain_idle(
         *_in_call(trace, activity, gaps, calls, host),
         *_after_call(gaps, latency, held),
     ]
-    pieces = _told_by_device(pieces, told_waits(trace, activity.device))
+    pieces = told_by_device(pieces, told_waits(trace, activity.device))
     calling = iv.intersect((gaps.start, gaps.end), _callbacks(trace, activity.device))
-    merged = _in_order(_without(pieces, calling), gaps)
+    merged = in_order(without(pieces, calling), gaps)
     merged, meanwhile = _waits_for_others(gaps, merged, host, others)
     booked, blame = _blame_waits(activity, gaps, merged, host, meanwhile)
     # No wait for the device has to do with it that the device itself waits for Python.
-    booked, merged = (_in_order([part, _pieces(calling, Category.PYTHON)], gaps) for part in (booked, merged))
+    booked, merged = (in_order([part, pieces_of(calling, Category.PYTHON)], gaps) for part in (booked, merged))
     return Idle(gaps, booked, merged, blame, latency, arriving)
 
 
@@ -131,24 +107,13 @@ def _callbacks(trace: Trace, device: int) -> iv.Intervals:
     return iv.union(trace.slices.start_ns[rows], trace.slices.start_ns[rows] + trace.slices.dur_ns[rows])
 
 
-def _without(pieces: list[Pieces], spans: iv.Intervals) -> list[Pieces]:
-    """The pieces but for some time."""
-    if not len(spans[0]):
-        return pieces
-    return [
-        _pieces(iv.subtract((part.start, part.end), spans), CATEGORIES[part.category[0]])
-        for part in pieces
-        if part.category.size
-    ]
-
-
 def _waits_for_others(
     gaps: Gaps, pieces: Pieces, host: HostActivity, others: iv.Intervals
 ) -> tuple[Pieces, list[Blame]]:
     """Pieces in which the host is blocked in a wait while another device works are that wait's: it launches nothing."""
     launching = pieces.category == Category.LAUNCH.code
     found: list[Blame] = []
-    waits, parts = host.waits, [Pieces(*(values[~launching] for values in _columns(pieces)))]
+    waits, parts = host.waits, [Pieces(*(values[~launching] for values in columns(pieces)))]
     for thread in np.unique(gaps.thread[pieces.gap[launching]]).tolist() if len(others[0]) else ():
         mine = launching & (gaps.thread[pieces.gap] == thread)
         rest = pieces.start[mine], pieces.end[mine]
@@ -164,27 +129,10 @@ def _waits_for_others(
             wait = waits.slice[rows[np.searchsorted(waits.start[rows], taken[0], "right") - 1]]
             gap = np.searchsorted(gaps.start, taken[0], "right") - 1
             found.append(Blame(gap.astype(np.int32), wait, taken[1] - taken[0]))
-            parts.append(_pieces(taken, Category.SYNC))
-        parts.append(_pieces(rest, Category.LAUNCH))
-    parts.append(Pieces(*(values[launching] for values in _columns(pieces))))
-    return (_in_order(parts, gaps), found) if found else (pieces, found)
-
-
-def _columns(pieces: Pieces) -> tuple[I64, I64, U8, I32]:
-    return pieces.start, pieces.end, pieces.category, pieces.gap
-
-
-def _told_by_device(pieces: list[Pieces], told: dict[Category, iv.Intervals]) -> list[Pieces]:
-    """Idle time in which the device itself says what it waits for is that, whatever the host did."""
-    for cause, spans in told.items():
-        found: list[Pieces] = []
-        for part in pieces:
-            if part.category.size:
-                mine: iv.Intervals = (part.start, part.end)
-                found.append(_pieces(iv.subtract(mine, spans), CATEGORIES[part.category[0]]))
-                found.append(_pieces(iv.intersect(mine, spans), cause))
-        pieces = found
-    return pieces
+            parts.append(pieces_of(taken, Category.SYNC))
+        parts.append(pieces_of(rest, Category.LAUNCH))
+    parts.append(Pieces(*(values[launching] for values in columns(pieces))))
+    return (in_order(parts, gaps), found) if found else (pieces, found)
 
 
 def _queued(
@@ -196,15 +144,15 @@ def _queued(
     rows, begin, called = calls.gap[queued], calls.begin[queued], calls.end[queued]
     start, end = gaps.start[rows], gaps.end[rows]
     until = np.clip(held[rows], called, end)
-    drawn = iv.intersect(_kept(until, end), _drawn_waits(trace, activity, gaps, rows))
-    rest = iv.subtract(_kept(until, end), drawn)
-    near = iv.intersect(rest, _kept(until, np.minimum(until + latency, end)))
+    drawn = iv.intersect(kept(until, end), _drawn_waits(trace, activity, gaps, rows))
+    rest = iv.subtract(kept(until, end), drawn)
+    near = iv.intersect(rest, kept(until, np.minimum(until + latency, end)))
     return [
-        _pieces(_kept(start, begin), Category.DEPENDENCY),
-        _pieces(_kept(called, until), Category.DEPENDENCY),
-        _pieces(drawn, Category.DEPENDENCY),
-        _pieces(near, Category.DEVICE_LATENCY),
-        _pieces(iv.subtract(rest, near), Category.UNKNOWN_DEVICE),
+        pieces_of(kept(start, begin), Category.DEPENDENCY),
+        pieces_of(kept(called, until), Category.DEPENDENCY),
+        pieces_of(drawn, Category.DEPENDENCY),
+        pieces_of(near, Category.DEVICE_LATENCY),
+        pieces_of(iv.subtract(rest, near), Category.UNKNOWN_DEVICE),
     ]
 
 
@@ -231,7 +179,7 @@ def _arriving(activity: DeviceActivity, gaps: Gaps, chosen: Bools, host: HostAct
     length, later = time_between_launches(activity, gaps, chosen)
     launch, thread = gaps.launch[chosen], gaps.thread[chosen]
     order = np.argsort(launch, kind="stable")
-    found = [_pieces(_kept(gaps.start[chosen], gaps.end[chosen] - length), Category.LAUNCH_LATENCY)]
+    found = [pieces_of(kept(gaps.start[chosen], gaps.end[chosen] - length), Category.LAUNCH_LATENCY)]
     for track in np.unique(thread).tolist():
         mine = order[thread[order] == track]
         begin, add = (launch - length)[mine], later[mine]
@@ -247,15 +195,15 @@ def _unrecorded(trace: Trace, activity: DeviceActivity, gaps: Gaps, host: HostAc
     rows = gaps.launch == NULL
     spans: iv.Intervals = (gaps.start[rows], gaps.end[rows])
     if not told_by_time(trace, activity, host):
-        return [_pieces(spans, Category.UNKNOWN_DEVICE)]
+        return [pieces_of(spans, Category.UNKNOWN_DEVICE)]
     long = spans[1] - spans[0] >= TOLD_BY_TIME_NS
     rest, found = (spans[0][long], spans[1][long]), []
     for cause in HOST_CAUSES:
         own = host.time(host.main, cause)
         taken = iv.intersect(rest, iv.subtract(own, host.blocked) if cause is Category.LAUNCH else own)
         rest = iv.subtract(rest, taken)
-        found.append(_pieces(taken, cause))
-    return [*found, *(_pieces(part, Category.UNKNOWN_DEVICE) for part in (rest, (spans[0][~long], spans[1][~long])))]
+        found.append(pieces_of(taken, cause))
+    return [*found, *(pieces_of(part, Category.UNKNOWN_DEVICE) for part in (rest, (spans[0][~long], spans[1][~long])))]
 
 
 def told_by_time(trace: Trace, activity: DeviceActivity, host: HostActivity) -> bool:
@@ -293,8 +241,8 @@ def _by_cause(spans: iv.Intervals, host: HostActivity, track: int) -> list[Piece
     for cause in HOST_CAUSES:
         taken = iv.intersect(spans, host.time(track, cause))
         spans = iv.subtract(spans, taken)
-        found.append(_pieces(taken, cause))
-    return [*found, _pieces(spans, Category.UNKNOWN_HOST)]
+        found.append(pieces_of(taken, cause))
+    return [*found, pieces_of(spans, Category.UNKNOWN_HOST)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,16 +271,16 @@ def _in_call(
 ) -> list[Pieces]:
     """The part of each gap inside the launch call: staging of a pageable copy, what is nested, else launching."""
     staging = staged(trace, activity.row[gaps.cause_op[calls.gap]])
-    found = [_pieces(_kept(calls.begin[staging], calls.end[staging]), Category.COPY_STAGING)]
+    found = [pieces_of(kept(calls.begin[staging], calls.end[staging]), Category.COPY_STAGING)]
     threads = gaps.thread[calls.gap]
     for thread in np.unique(threads[~staging]).tolist():
         mine = ~staging & (threads == thread)
-        rest = _kept(calls.begin[mine], calls.end[mine])
+        rest = kept(calls.begin[mine], calls.end[mine])
         for cause in (Category.PROFILER, Category.COMPILE, Category.ALLOCATOR):
             taken = iv.intersect(rest, host.time(thread, cause))
             rest = iv.subtract(rest, taken)
-            found.append(_pieces(taken, cause))
-        found.append(_pieces(rest, Category.LAUNCH))
+            found.append(pieces_of(taken, cause))
+        found.append(pieces_of(rest, Category.LAUNCH))
     return found
 
 
@@ -344,9 +292,9 @@ def _after_call(gaps: Gaps, latency: int, held: I64) -> list[Pieces]:
     until = np.clip(held[rows], start, end)
     near = np.minimum(until + latency, end)
     return [
-        _pieces(_kept(start, until), Category.DEPENDENCY),
-        _pieces(_kept(until, near), Category.LAUNCH_LATENCY),
-        _pieces(_kept(near, end), Category.UNKNOWN_DEVICE),
+        pieces_of(kept(start, until), Category.DEPENDENCY),
+        pieces_of(kept(until, near), Category.LAUNCH_LATENCY),
+        pieces_of(kept(near, end), Category.UNKNOWN_DEVICE),
     ]
 
 
@@ -436,22 +384,3 @@ def _move_to_sync(pieces: Pieces, length: I64, moved: I64) -> Pieces:
     gap = np.repeat(pieces.gap, 2)
     keep = end > start
     return Pieces(start[keep], end[keep], category[keep], gap[keep])
-
-
-def _pieces(spans: iv.Intervals, category: Category) -> Pieces:
-    size = len(spans[0])
-    return Pieces(spans[0], spans[1], np.full(size, category.code, np.uint8), np.empty(size, np.int32))
-
-
-def _kept(start: I64, end: I64) -> iv.Intervals:
-    keep = end > start
-    return start[keep], end[keep]
-
-
-def _in_order(parts: list[Pieces], gaps: Gaps) -> Pieces:
-    start = np.concatenate([part.start for part in parts])
-    end = np.concatenate([part.end for part in parts])
-    category = np.concatenate([part.category for part in parts])
-    order = np.argsort(start, kind="stable")
-    gap = np.searchsorted(gaps.start, start[order], "right") - 1
-    return Pieces(start[order], end[order], category[order], gap.astype(np.int32))

@@ -10,7 +10,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.idle import Pieces
+from stepscope.analysis.idle_pieces import Pieces
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.silent import busy_thread
 from stepscope.limits import LAUNCH_SHARE
