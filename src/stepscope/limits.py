@@ -367,6 +367,9 @@ AHEAD_SHARE: Final = 0.10
 HOST_SHARE: Final = 0.05
 """That recording slows the host is said where devices wait for the host at least this share of the step."""
 
+PYTHON_IN_MAP_SHARE: Final = 0.5
+"""A function of a pipeline is told to call Python where that runs in at least this share of the time it holds up."""
+
 LINE_LOOKS: Final = 20
 """Lines of the job are told from so many looks at its thread on: one look then stands for no more than 5 % of them."""
 

@@ -208,6 +208,16 @@ def test_fewer_calls_than_cores_by_choice_can_be_more() -> None:
     assert "num_parallel_calls=AUTO" in fix
 
 
+@pytest.mark.parametrize("op", ["PyFunc:PyFunc", "map/EagerPyFunc:EagerPyFunc"])
+@pytest.mark.parametrize("pipeline", [SEQUENTIAL, parallel(4)])
+def test_a_function_that_calls_python_is_told_so(pipeline: Pipeline, op: str) -> None:
+    _, fix = found(replace(pipeline, op=op, function=5_500))
+    kind = pipeline.iterators[-1].dataset.removesuffix("V2")
+    assert f"The function of `{kind}` calls Python" in fix
+    assert "num_parallel_calls=AUTO" not in fix
+    assert "calls Python" not in found(replace(pipeline, op=op, function=500))[1]  # Most of its time is not Python's.
+
+
 def test_a_pool_smaller_than_the_cores_is_named() -> None:
     small = parallel(8, root={"cpu_budget": 8, "threadpool_size": 2})
     assert "Its functions run on 2 threads of 8 cores" in found(small)[1]

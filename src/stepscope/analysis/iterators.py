@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.names.tf_data import dataset_of, is_inner, is_iterator, pipeline_path
+from stepscope.names.tf_data import dataset_of, is_inner, is_iterator, is_python_op, pipeline_path
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.tables import I64, NULL, Bools, Rows, TrackKind
@@ -33,6 +33,8 @@ class IteratorUse:
     """Time of all calls together."""
     own_ns: int
     """The part of the waiting for a batch that it takes itself."""
+    python_ns: int
+    """Of that the part in which an op that calls Python runs."""
     parallelism: int | None
     buffer_limit: int | None
     autotuned: bool | None
@@ -78,7 +80,8 @@ def iterators_of(trace: Trace, in_steps: Bools, waited: iv.Intervals) -> Iterato
     of = np.array([place[paths[code]] for code in slices.name[asked].tolist()])
     rows = {path: asked[of == at] for path, at in place.items()}
     spans = {path: _cover(trace, mine) for path, mine in rows.items()}
-    own = _own_times(order, spans, waited)
+    own = _own_spans(order, spans, waited)
+    python = _cover(trace, np.flatnonzero(on_host & mapped(slices.name, trace.strings, is_python_op, np.bool_)))
     told = _Told(trace)
     used = {path: mine[in_steps[mine]] for path, mine in rows.items()}
     each = tuple(
@@ -87,7 +90,8 @@ def iterators_of(trace: Trace, in_steps: Bools, waited: iv.Intervals) -> Iterato
             dataset=told.text("dataset", mine),
             calls=mine.size,
             total_ns=int(slices.dur_ns[mine].sum()),
-            own_ns=own[path],
+            own_ns=iv.measure(own[path]),
+            python_ns=iv.measure(iv.intersect(own[path], python)),
             parallelism=told.number("parallelism", mine),
             buffer_limit=told.number("buffer_limit", mine),
             autotuned={"true": True, "false": False}.get(told.text("autotune", mine) or ""),
@@ -105,8 +109,8 @@ def _is_asked(name: str) -> bool:
     return is_iterator(name) and not is_inner(name)
 
 
-def _own_times(order: list[Path], spans: dict[Path, iv.Intervals], waited: iv.Intervals) -> dict[Path, int]:
-    """Per iterator the time in which it holds up the step itself."""
+def _own_spans(order: list[Path], spans: dict[Path, iv.Intervals], waited: iv.Intervals) -> dict[Path, iv.Intervals]:
+    """Per iterator when it holds up the step itself."""
     blocking: dict[Path, iv.Intervals] = {}
     below: dict[Path, list[iv.Intervals]] = {path: [] for path in order}
     for path in order:  # what asks comes before what it asks
@@ -114,7 +118,7 @@ def _own_times(order: list[Path], spans: dict[Path, iv.Intervals], waited: iv.In
         blocking[path] = iv.intersect(spans[path], waited if above is None else blocking[above])
         if above is not None:
             below[above].append(spans[path])
-    return {path: iv.measure(iv.subtract(blocking[path], iv.joined(below[path]))) for path in order}
+    return {path: iv.subtract(blocking[path], iv.joined(below[path])) for path in order}
 
 
 def _above(path: Path, known: dict[Path, iv.Intervals]) -> Path | None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.iterators import Iterators, IteratorUse
 from stepscope.diagnosis.remedies import Part, Remedies
+from stepscope.limits import PYTHON_IN_MAP_SHARE
 from stepscope.names.tf_data import Way, way_of
 from stepscope.units import format_ns, format_times
 
@@ -51,6 +52,11 @@ _NO_ORDER = Part(
     "Where the order of elements does not matter, `deterministic=False` keeps a slow one from holding up the others.",
     since=(2, 2),
 )
+_CALLS_PYTHON = """\
+The function of `{kind}` calls Python (`tf.numpy_function`, `tf.py_function`), which one call at a time may run, however
+many threads wait to. Write it in TensorFlow's ops, or do it once and store what it makes. Where it has to be Python,
+call it for a whole batch, and give it `num_parallel_calls` as far as it only waits (reads files) or computes in NumPy:
+these let other calls run."""
 _CACHE = """\
 `cache()` behind it spares it from the second pass over the data on, if these fit into memory and nothing before is
 random."""
@@ -133,7 +139,8 @@ def _advice(found: Iterators, one: IteratorUse) -> list[str | Part]:
             *cache,
         ]
     if way in (Way.COULD, Way.PARALLEL):
-        return [*_parallel(found, one), *cache]
+        python = one.python_ns >= PYTHON_IN_MAP_SHARE * one.own_ns
+        return [_CALLS_PYTHON.format(kind=kind), *cache] if python else [*_parallel(found, one), *cache]
     return []
 
 

@@ -37,6 +37,19 @@ _HANDED_OVER = re.compile(r"Prefetch(?:\[[^\]]*\])?::Generator$")
 tensorflow/python/data/ops/multi_device_iterator_ops.py); ``from_generator`` has a FlatMap around its generator."""
 
 
+_PYTHON_OP = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
+"""What ``tf.numpy_function`` and ``tf.py_function`` are (tensorflow/core/ops/script_ops.cc)."""
+
+
+def is_python_op(name: str) -> bool:
+    """Whether an op's event is of one that calls a Python function.
+
+    >>> is_python_op("EagerPyFunc:EagerPyFunc"), is_python_op("map/PyFunc:Cast")
+    (True, False)
+    """
+    return bool(_PYTHON_OP.fullmatch(name.rpartition(":")[2]))
+
+
 def stage_of_iterator(name: str) -> str | None:
     """The stage: ``read``, ``source``, ``decode``, ``transform``, ``collate`` or ``wait for workers``; else None.
 
