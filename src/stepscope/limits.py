@@ -622,6 +622,10 @@ LINK_USED_SHARE: Final = 0.1
 """Below this share of their link's peak collectives mostly wait, for late ranks or because each is too small: a choice,
 under the 11 % that one link of 400 Gbit/s between machines is of 450 GB/s."""
 
+MOSTLY_LATE: Final = 0.5
+"""From this share of its collectives' time on that a device waits for another of its profile, that one is what to look
+at: half of that time is no exchange."""
+
 FEW_GRADIENT_BYTES: Final = 50 * 1024 * 1024
 """Gradients of at most so many bytes fill a bucket or two of DistributedDataParallel's default of 25 MB: larger buckets
 would only start later."""

@@ -277,3 +277,31 @@ def test_a_thread_that_waits_for_its_own_batch_does_not_wait_for_its_turn() -> N
         for number in range(6)
     ]
     assert (found(in_time_order([*events, *batches])).get("launched_in_turn") or 0) <= 100_000
+
+
+def exchanging(late_us: Sequence[int]) -> list[Event]:
+    """Devices compute for 2 ms and then exchange: one comes so much late, the others wait for the last in the exchange,
+    which takes 0.5 ms."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        for device, late in enumerate(late_us):
+            thread, at = f"launch{device}", start + late
+            drawing.kernel(drawing.launch(at, 5, thread=thread), "k", at + 10, 2_000, Stream(device, 7))
+            call = drawing.launch(at + 20, 5, thread=thread)
+            drawing.collective(call, at + 2_010, max(late_us) - late + 500, Stream(device, 7))
+
+    return loop(STEP, step)
+
+
+def test_the_device_for_which_others_wait_in_an_exchange_is_named() -> None:
+    finding = finding_of(exchanging((0, 0, 1_200, 0)), "exposed_collective")
+    assert "1.20 ms of it is waiting for device 2, which comes last 4 of 4 times." in finding.why
+    assert finding.fix.startswith("Look first at what device 2 does before it")
+
+
+@pytest.mark.parametrize("late_us", [(0, 0, 0), (0, 200, 100)])
+def test_where_all_are_there_in_time_no_device_is_named(late_us: tuple[int, ...]) -> None:
+    """Half of what the exchange takes is the least to tell."""
+    finding = finding_of(exchanging(late_us), "exposed_collective")
+    assert "comes last" not in finding.why
+    assert "Look first" not in finding.fix

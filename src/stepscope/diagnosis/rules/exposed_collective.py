@@ -8,6 +8,8 @@ broadcasts of DistributedDataParallel's buffers need not be at all. No saving is
 receives, as both wait for what other devices compute, nor in inference for what the next layer needs at once (all but
 all-to-alls, beside which another half of the batch computes), nor where the exchange itself takes the whole step: then
 only fewer bytes help; nor where the devices are one processor's, whose cores compute for another device meanwhile.
+Where devices of the same profile take part, and one waits ``MOSTLY_LATE`` of that time or more for another, which comes
+last, that one is named, and told first.
 What is exchanged is what the profile's own argument, the op or the range around the launch say, else the kernel's name.
 One rank's profile does not tell waiting for a late rank from transfer: both are in the collective. Where it uses its
 link at less than ``LINK_USED_SHARE`` of the peak, that is said first: ranks are late, or each is too small (half of
@@ -25,6 +27,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.exchange.collectives import KINDS
 from stepscope.analysis.exchange.exposed import EXCHANGES, KINDS_OF, Exchange, Exposed, exchange_of, exposed_of
+from stepscope.analysis.exchange.late import Late, late_device
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import find_places
 from stepscope.analysis.workload import CPU
@@ -44,7 +47,14 @@ from stepscope.diagnosis.exchange_remedies import (
 from stepscope.diagnosis.exchange_words import Sent, chosen_of, sent
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, remedy
-from stepscope.limits import FINDING_NS, FINDING_SHARE, LINK_USED_SHARE, SMALL_COLLECTIVE_NS, SMALL_COLLECTIVES
+from stepscope.limits import (
+    FINDING_NS,
+    FINDING_SHARE,
+    LINK_USED_SHARE,
+    MOSTLY_LATE,
+    SMALL_COLLECTIVE_NS,
+    SMALL_COLLECTIVES,
+)
 from stepscope.names.parallelism import Layout, layouts
 from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import NULL, Rows
@@ -195,6 +205,9 @@ def _cures(facts: Facts, talk: _Talk, anywhere: frozenset[Layout]) -> list[Remed
     """What to do, what explains the time first. Parts of layers cannot be joined: each is needed at once."""
     found = [_sized(facts, talk.device, texts) for texts in cures(talk.exchange, talk.near, anywhere)]
     several = talk.ops.size > len(facts.used) and facts.workload.is_for(TRAINS) and PARTS_OF_LAYERS not in found
+    late = _late(facts, talk)
+    if late is not None:
+        return [_late_device(late.device), *found]
     if talk.waits and not talk.small:
         return [LATE_RANKS, *found]
     return [joins(talk.exchange), *found] if _many(facts, talk) or (talk.waits and several) else found
@@ -228,10 +241,25 @@ def _why(facts: Facts, activity: DeviceActivity, talk: _Talk) -> str:
     )
     told += " Their kernels only say that they send and receive, which all-to-alls do too." if unsaid else ""
     told += f" Half of them take under {format_ns(talk.median_ns)}." if _many(facts, talk) else ""
+    late = _late(facts, talk)
+    if late is not None:
+        often = f"{late.times} of {late.count} times"
+        return told + (
+            f" {format_ns(facts.per_step(late.wait_ns))} of it is waiting for device {late.device}, which comes last "
+            f"{often}."
+        )
     here = _all_here(facts, activity.device, talk)
     if talk.waits and not talk.small:
         return told + _MOSTLY_LATE[here]
     return told + (_TOO_SMALL if talk.waits else "") + _LATE[here]
+
+
+def _late_device(device: int) -> Remedies:
+    return {
+        None: f"Look first at what device {device} does before it (`-v` has a table of its step): it may be given its "
+        "work last, have more of it than the others, or wait for its part of the batch. What it is late by, no packing "
+        "gains.\n"
+    }
 
 
 _LATE = {
@@ -248,10 +276,19 @@ _MOSTLY_LATE = {
 _TOO_SMALL = " Each is too small for its link: what it takes hardly depends on how much it sends."
 
 
+def _kinds_of(talk: _Talk) -> list[int]:
+    return [KINDS.index(kind) for one in talk.exchanges for kind in KINDS_OF[one]]
+
+
+def _late(facts: Facts, talk: _Talk) -> Late | None:
+    """The device of this profile for which one mostly waits where it exchanges; None where all are there in time."""
+    late = late_device(facts.collectives, talk.device, _kinds_of(talk), facts.used)
+    return late if late and facts.per_step(late.wait_ns) >= MOSTLY_LATE * talk.cost else None
+
+
 def _all_here(facts: Facts, device: int, talk: _Talk) -> bool:
     """Whether all devices that take part are of this profile."""
-    table = facts.collectives
-    kinds = [KINDS.index(kind) for one in talk.exchanges for kind in KINDS_OF[one]]
+    table, kinds = facts.collectives, _kinds_of(talk)
     groups = np.unique(table.group[(table.device == device) & np.isin(table.kind, kinds)]).tolist()
     here = {group: np.unique(table.device[table.group == group]).size for group in groups}
     least = max(facts.trace.info.world_size or 2, 2)
