@@ -81,3 +81,36 @@ def test_the_time_of_each_op_is_that_of_the_used_steps() -> None:
                     job.op(f"m/d_{k}/MatMul:MatMul", GEMM, 1_000 if 0 < number < STEPS - 1 else 9_000)
             job.wait_for_event()
     assert "`m/d_0/MatMul:MatMul` 25.0 % (1.00 ms)" in told(job, "tensor_cores_unused").why
+
+
+@pytest.mark.parametrize("frames", [("$report.py:55 on_batch_end", "$report.py:71 write"), ("$report.py:71 write",)])
+def test_a_slow_step_is_told_where_the_program_was_not_what_executors_launched_next(frames: tuple[str, ...]) -> None:
+    job = TfGpuJob()
+    for number in range(12):
+        with job.step(number, "train", _r=1):
+            with job.function(), job.executing():
+                job.op("m/d/MatMul:MatMul", GEMM, 5_000)
+            job.wait_for_event()
+            if number == 6:
+                with ExitStack() as around:
+                    for frame in frames:
+                        around.enter_context(job.range(frame))
+                    job.spend(120_000)
+    places = told(job, "slow_steps").where
+    assert [(place.file, place.line) for place in places] == [("report.py", 71)]
+
+
+@pytest.mark.parametrize("reads", ["$ops.py:400 numpy", "$ops.py:412 __float__"])
+def test_a_value_that_is_read_is_told_where_the_program_reads_it(reads: str) -> None:
+    """Reading is TensorFlow's own function, in a file that programs have, too."""
+    job = TfGpuJob()
+    for number in range(STEPS):
+        with job.step(number, "train", _r=1):
+            with job.function(), job.executing():
+                job.op("m/d/MatMul:MatMul", GEMM, 4_000)
+            with job.range("$train.py:88 log_loss"), job.range(reads):
+                job.copy("MemcpyD2H", 3, 4, op="loss", blocks=True)
+            with job.range("$ops.py:7 draw"):
+                job.spend(1_200)
+    assert told(job, "sync_bound").where[0].file == "train.py"
+    assert told(job, "between_steps").where[0].file == "ops.py"

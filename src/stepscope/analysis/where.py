@@ -55,10 +55,16 @@ LIBRARY_FILES = frozenset(
         *("polymorphic_function", "tracing_compilation", "concrete_function", "atomic_function", "function_type_utils"),
         *("func_graph", "execute", "tensor_conversion_registry", "constant_op", "iterator_ops", "dataset_ops", "nest"),
         *("gen_math_ops", "gen_dataset_ops", "gen_array_ops", "backprop", "data_adapter", "traceback_utils"),
+        *("callback_list", "epoch_iterator"),
         *("xla_model", "parallel_loader", "dynamo_bridge"),
     )
 )
 """Files of frameworks whose profiler keeps no more of a path than this (XPlane)."""
+_LIBRARY_FUNCTIONS = {
+    # tensorflow/python/framework/ops.py: how a tensor is read
+    "ops.py": re.compile(r"_?numpy(?:_internal)?|__(?:float|int|bool|index|array|len|format|repr|str)__"),
+}
+"""Of files that the user may have, too, the functions that are a framework's."""
 
 
 _GENERATED = re.compile(
@@ -111,7 +117,8 @@ class Frame:
             return False
         if _STANDARD.search(path):
             return False
-        if path in LIBRARY_FILES:
+        its = _LIBRARY_FUNCTIONS.get(path)
+        if path in LIBRARY_FILES or (its is not None and its.fullmatch(self.function)):
             return False
         root = path.split("/")[0].removesuffix(".py")
         # An absolute path is the user's unless it went through a package folder above.

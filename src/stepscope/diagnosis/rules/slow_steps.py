@@ -93,15 +93,18 @@ def _longest(facts: Facts, slow: SlowStep) -> tuple[Where, Evidence]:
     if slow.cause in (Category.COMPILE, Category.GRAPH_BUILD) and compiled:
         place = facts.locator.where(max(compiled, key=lambda found: found.ns).slice)
     else:
-        place = gap.where if gap else _code(facts, slow, (start, end))
+        place = gap.where if gap else Where()
+        if place.file is None and place.annotation is None:
+            # Executors launch for the program's own thread: what it did then tells more than the op they launched next.
+            place = _code(facts, slow, (start, end)) or place
     name = gap.blocking if gap and gap.blocking else f"step {_number(facts, slow.step)}"
     begun, length = (gap.start_ns, gap.dur_ns) if gap else (start, end - start)
     return place, Evidence(name, begun, length, None, account.rows.device, slow.step)
 
 
 def _code(facts: Facts, slow: SlowStep, window: tuple[int, int]) -> Where:
-    """The user's own code, on the main thread, around the innermost slice that took most of what the step took longer:
-    for steps in which no device waits."""
+    """The user's own code, on the main thread, around the innermost slice that took most of what the step took
+    longer."""
     slices = facts.trace.slices
     low, high = rows_of_track(slices, facts.host.main) if facts.host.main >= 0 else (0, 0)
     inside = np.minimum(slices.start_ns[low:high] + slices.dur_ns[low:high], window[1])
