@@ -64,6 +64,22 @@ def test_copies_of_many_ops_of_a_graph_are_many() -> None:
     assert "Read all values of a step with one copy" in finding.fix
 
 
+@pytest.mark.parametrize("memory", ["pageable", "pinned"])
+def test_batches_that_are_sent_are_to_be_sent_ahead_whatever_memory_they_are_in(memory: str) -> None:
+    """A program of TensorFlow's does not pin memory itself."""
+    job = TfGpuJob()
+    for number in range(STEPS):
+        with job.step(number, "train", _r=1):
+            with job.function(), job.executing():
+                with job.range("m/Cast/_3:_HostSend"):
+                    job.copy("MemcpyH2D", 900, 12 << 20, memory, op="m/Cast/_3:_HostSend")
+                job.op("m/d/MatMul:MatMul", GEMM, 5_000)
+            job.wait_for_event()
+    fix = told(job, "exposed_copy").fix
+    assert 'tf.data.experimental.prefetch_to_device("/gpu:0")' in fix
+    assert "pinned" not in fix
+
+
 @pytest.mark.parametrize(("count", "grows"), [(4, 0), (COPIES, 512)])
 def test_copies_of_a_few_ops_or_of_many_sizes_are_not(count: int, grows: int) -> None:
     finding = told(copying(count, grows=grows), "exposed_copy")

@@ -53,6 +53,20 @@ not cover `torch.distributed` and sparse tensors.
 )
 """Beside what to write instead of waits, for PyTorch."""
 
+_AHEAD: Remedies = {
+    JAX: """\
+Send the next batch while this step computes: `jax.device_put` returns at once, so call it one batch ahead.""",
+    TENSORFLOW: (
+        Part(
+            """\
+Send the next batch while this step computes:
+    dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))""",
+            vendors=(*NVIDIA, *AMD, *INTEL),
+        ),
+    ),
+}
+"""Neither lets a program choose the memory that it sends from; what is sent ahead holds nothing up."""
+
 COPY_PAGEABLE: Remedies = {
     PYTORCH: (
         Part(
@@ -72,6 +86,7 @@ before:
             certain=True,
         ),
     ),
+    **_AHEAD,
     None: """\
 Copy from pinned host memory, and without waiting, so that the copy runs beside the kernels of the step before.""",
 }
@@ -79,16 +94,7 @@ Copy from pinned host memory, and without waiting, so that the copy runs beside 
 COPY_PINNED: Remedies = {
     PYTORCH: """\
 Copy the next batch on a stream of its own while this step computes (prefetching), with `non_blocking=True`.""",
-    JAX: """\
-Send the next batch while this step computes: `jax.device_put` returns at once, so call it one batch ahead.""",
-    TENSORFLOW: (
-        Part(
-            """\
-Send the next batch while this step computes:
-    dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))""",
-            vendors=(*NVIDIA, *AMD, *INTEL),
-        ),
-    ),
+    **_AHEAD,
     None: "Send the next batch while this step computes (prefetching), on a stream of its own.",
 }
 
