@@ -102,8 +102,9 @@ def test_annotations_are_ranges_with_metadata_in_every_cycle(tmp_path: Path, fra
         profile = stepscope.open(path)
         names = profile.trace.table("slices")["name"].cast(str).to_list()
         assert min(names.count("augment"), names.count("inner"), names.count("train")) >= 3
-        # Ranges with a step number are steps.
-        assert profile.steps["number"].to_list()[-3:] == [last - 2, last - 1, last]
+        # Ranges with a step number are steps. Beside the job's thread a profiler may stop a step late.
+        within = [number for number in profile.steps["number"].to_list() if number is not None and number <= last]
+        assert within[-3:] == [last - 2, last - 1, last]
         assert b"rows_augmented" in Path(path).read_bytes()
 
 

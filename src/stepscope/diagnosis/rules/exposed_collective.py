@@ -142,7 +142,7 @@ def _least(facts: Facts) -> float:
 def _talks(facts: Facts, activity: DeviceActivity, account: Account) -> list[_Talk]:
     """What a device exchanges in each way; ways that are not worth a finding are one."""
     exchange = exchange_of(facts.trace, activity)
-    found = exposed_of(activity, account, facts.used_rows(account), exchange)
+    found = [one for one in exposed_of(activity, account, facts.used_rows(account), exchange) if one.ops.size]
     small = [one for one in found if facts.per_step(one.exposed_ns) < _least(facts)]
     groups = [[one] for one in found if one not in small]
     groups += [small] if small else []
