@@ -274,6 +274,9 @@ who mends one place must know how much of it that is."""
 TOLD_SHARE: Final = 0.5
 """Host time is called Python code where frames, or annotations around nothing else, show it for this share."""
 
+WITHIN_SHARE: Final = 0.9
+"""Host time is said to pass in one range from this share on; of ranges within each other the innermost with as much."""
+
 LAUNCH_SHARE: Final = 0.05
 """Waiting for launches is a finding from this share of the step. XProf says moderate from 3 %, high from 15 %."""
 

@@ -135,3 +135,20 @@ def test_recorded_frames_say_more_than_the_range_around_them() -> None:
     assert rules(diagnosis) == ["between_steps"]
     assert diagnosis.findings[0].title == "Steps wait for Python code that launches nothing"
     assert diagnosis.findings[0].where[0].file == "train.py"
+
+
+@pytest.mark.parametrize(
+    ("ranges", "title"),
+    [
+        ([("load", 0, 65_000), ("sort", 10_000, 45_000)], "Steps wait in `load`"),  # 45 of 65 ms are not all
+        ([("load", 0, 65_000), ("sort", 1_000, 63_000)], "Steps wait in `sort`"),
+        ([("load", 0, 40_000), ("check", 40_000, 25_000)], "Steps wait in `load` and other ranges"),
+    ],
+)
+def test_the_finding_is_named_after_a_range_that_holds_all_it_costs(
+    ranges: list[tuple[str, int, int]], title: str
+) -> None:
+    finding = between(job(*(HostRange(*one) for one in ranges)))
+    assert finding is not None
+    assert finding.title == title
+    assert finding.cost_ns_per_step == 65_000_000

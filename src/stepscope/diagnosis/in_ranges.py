@@ -8,7 +8,7 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.limits import TOLD_SHARE
+from stepscope.limits import TOLD_SHARE, WITHIN_SHARE
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace.forest import holding, inherit
 from stepscope.trace.tables import F64, I32, Bools, Kind
@@ -21,9 +21,11 @@ class InRanges:
     """Host time in ranges that the program named."""
 
     name: str
-    """The one with most of it."""
+    """The one with most of it, that within others included; the innermost of those with nearly as much."""
     mostly: bool
     """Whether ``TOLD_SHARE`` of the time passes there."""
+    nearly_all: bool
+    """Whether ``WITHIN_SHARE`` of the time does."""
 
 
 def ranges_of(facts: Facts, inside: I32, weight: F64) -> InRanges | None:
@@ -36,16 +38,24 @@ def ranges_of(facts: Facts, inside: I32, weight: F64) -> InRanges | None:
     theirs = np.sort(slices.start_ns[starts & np.isin(slices.track, facts.host.turns)])
     first, last = (np.searchsorted(theirs, slices.start_ns + add) for add in (0, slices.dur_ns))
     annotation &= (slices.track != facts.host.main) | (first == last)
-    frame, name = (
-        np.append(inherit(np.where(chosen, slices.name, np.int32(-1)), slices.parent), -1)[inside]
+    rows = np.arange(len(slices), dtype=np.int32)
+    frame, around = (
+        np.append(inherit(np.where(chosen, rows, np.int32(-1)), slices.parent), np.int32(-1))
         for chosen in (slices.kind == Kind.PYTHON_FRAME, annotation)
     )
-    least = TOLD_SHARE * weight.sum()
-    if weight[frame >= 0].sum() >= least or weight[name >= 0].sum() < least:
+    whole = weight.sum()
+    if weight[frame[inside] >= 0].sum() >= TOLD_SHARE * whole or weight[around[inside] >= 0].sum() < TOLD_SHARE * whole:
         return None
-    total = np.bincount(name[name >= 0], weight[name >= 0])
-    most = int(total.argmax())
-    return InRanges(facts.trace.strings[most], bool(total[most] >= least))
+    total = np.zeros(len(facts.trace.strings))
+    at = around[inside]
+    while (at >= 0).any():
+        at, weight = at[at >= 0], weight[at >= 0]
+        np.add.at(total, slices.name[at], weight)
+        at = around[slices.parent[at]]  # -1 is the last, which is in none
+    most = int(np.where(total >= WITHIN_SHARE * total.max(), total, np.inf).argmin())
+    return InRanges(
+        facts.trace.strings[most], bool(total[most] >= TOLD_SHARE * whole), bool(total[most] >= WITHIN_SHARE * whole)
+    )
 
 
 def _starts_work(facts: Facts) -> Bools:

@@ -157,6 +157,7 @@ def _in_ranges(facts: Facts) -> list[Finding]:
         if work is None or work.ranges is None or not is_seen(facts, work, 0.0):
             continue
         name = f"`{work.ranges.name}`" if work.ranges.mostly else "ranges that the program named"
+        name += " and other ranges" if work.ranges.mostly and not work.ranges.nearly_all else ""
         why = in_words(facts, work, f"the host is in {name} and launches nothing")
         advice = (BEFORE_COPY,) if _before_copies(work) else (WORK_AHEAD, HOST_WORK)
         fix = "\n".join(remedy(each, facts.workload) for each in advice).strip()
