@@ -46,13 +46,14 @@ def ranges_of(facts: Facts, inside: I32, weight: F64) -> InRanges | None:
     whole = weight.sum()
     if weight[frame[inside] >= 0].sum() >= TOLD_SHARE * whole or weight[around[inside] >= 0].sum() < TOLD_SHARE * whole:
         return None
-    total = np.zeros(len(facts.trace.strings))
-    at = around[inside]
+    at, total = around[inside], np.zeros(len(facts.trace.strings))
+    own = np.bincount(slices.name[at[at >= 0]], weight[at >= 0], total.size)
     while (at >= 0).any():
         at, weight = at[at >= 0], weight[at >= 0]
         np.add.at(total, slices.name[at], weight)
         at = around[slices.parent[at]]  # -1 is the last, which is in none
-    most = int(np.where(total >= WITHIN_SHARE * total.max(), total, np.inf).argmin())
+    as_much = np.flatnonzero(total >= WITHIN_SHARE * total.max())
+    most = int(as_much[np.lexsort((-own[as_much], total[as_much]))[0]])
     return InRanges(
         facts.trace.strings[most], bool(total[most] >= TOLD_SHARE * whole), bool(total[most] >= WITHIN_SHARE * whole)
     )
