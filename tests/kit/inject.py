@@ -50,6 +50,7 @@ KINDS = {
     "copy": Kind(Category.COPY_H2D, "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)"),
     "launch": Kind(Category.LAUNCH, "cpu_op", "aten::mul_"),
 }
+FREE_US = 100
 CALL_US, LATENCY_US, RETURN_US = 5, 3, 5
 OP_US = 25
 """One of the ops that only launch; the device waits for all of it but the microsecond that its kernel takes."""
@@ -208,11 +209,16 @@ def _instants(events: list[Event], marks: list[Event]) -> list[float | None]:
     for _, end in calls:
         latest.append(max(end, latest[-1]) if latest else end)
     starts = [start for start, _ in calls]
-    return [next((at for at in _outermost(events, mark) if _idle(at, starts, latest)), None) for mark in marks]
+    chosen: list[float | None] = []
+    for mark in marks:
+        idle = [(at, free) for at, free in _outermost(events, mark) if _idle(at, starts, latest)]
+        # Time of the host's own before the op would count with what is put there.
+        chosen.append(next((at for at, free in idle if free <= FREE_US), idle[0][0] if idle else None))
+    return chosen
 
 
-def _outermost(events: list[Event], mark: Event) -> list[float]:
-    """Where outermost ops of a step's thread begin, in order."""
+def _outermost(events: list[Event], mark: Event) -> list[tuple[float, float]]:
+    """Where outermost ops of a step's thread begin, in order, and how long the thread was in none before."""
     place = (mark["pid"], mark["tid"])
     inside = sorted(
         (event["ts"], -event["dur"])
@@ -225,7 +231,7 @@ def _outermost(events: list[Event], mark: Event) -> list[float]:
     found, reach = [], mark["ts"]
     for start, negative in inside:
         if start > reach:
-            found.append(start)
+            found.append((start, start - reach))
         reach = max(reach, start - negative)
     return found
 
