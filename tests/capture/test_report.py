@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stepscope.capture.results import recordings
-from stepscope.cli.run import _listed, _report
+from stepscope.cli.recorded import _listed, tell
 from stepscope.readers.find import find
 from tests.kit.drawing import draw
 from tests.kit.kineto_writer import write_kineto
@@ -40,7 +40,7 @@ def left_by(folder: Path, *ranks: int, **facts: Any) -> None:
 
 def test_ranks_are_diagnosed_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left_by(tmp_path, 0, 1, 2)
-    _report(recordings(tmp_path, 0))
+    tell(recordings(tmp_path, 0))
     said = capsys.readouterr()
     assert said.out == ""
     assert f"{tmp_path.name} · PyTorch" in " ".join(said.err.split())
@@ -50,7 +50,7 @@ def test_ranks_are_diagnosed_together(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_the_report_for_a_browser_lies_beside_the_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left_by(tmp_path, 0)
-    _report(recordings(tmp_path, 0))
+    tell(recordings(tmp_path, 0))
     page = tmp_path / "rank0.json.html"
     assert f"the same with the trace, for a browser: {page}" in capsys.readouterr().err
     assert '"title":"rank0.json"' in page.read_text(encoding="utf-8")
@@ -63,7 +63,7 @@ def test_the_report_for_a_browser_is_of_the_job_and_named_after_its_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     left_by(tmp_path, 0, 1)
-    _report(recordings(tmp_path, 0))
+    tell(recordings(tmp_path, 0))
     page = tmp_path / f"{tmp_path.name}.1.html"
     assert f"the same with the traces, for a browser: {page}" in capsys.readouterr().err
     text = page.read_text(encoding="utf-8")
@@ -79,14 +79,14 @@ def test_processes_that_are_no_ranks_of_a_job_are_named(tmp_path: Path, capsys: 
             "files": [{"path": name, "bytes": 1}], "window": {"first_step": 5, "steps": 2, "ended": "recorded"},
         }  # fmt: skip
         (tmp_path / f"{name}.stepscope.json").write_text(json.dumps(manifest))
-    _report(recordings(tmp_path, 0))
+    tell(recordings(tmp_path, 0))
     said = capsys.readouterr().err
     assert "this is the diagnosis of process one alone; process two was recorded too" in said
 
 
 def test_a_single_process_needs_no_such_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left_by(tmp_path, 0)
-    _report(recordings(tmp_path, 0))
+    tell(recordings(tmp_path, 0))
     assert "alone" not in capsys.readouterr().err
 
 
@@ -94,7 +94,7 @@ def test_files_are_named_also_where_the_diagnosis_fails(tmp_path: Path, capsys: 
     left_by(tmp_path, 0)
     (tmp_path / "rank0.json").write_bytes(b"no profile")
     with pytest.raises(Exception, match=r"rank0\.json"):
-        _report(recordings(tmp_path, 0))
+        tell(recordings(tmp_path, 0))
     assert str(tmp_path / "rank0.json") in capsys.readouterr().err
 
 
@@ -117,5 +117,5 @@ def test_recording_is_never_said_to_save_time(
 ) -> None:
     times = {"recorded": recorded, "unrecorded": 2_000_000, "timed_after": 10}
     left_by(tmp_path, 0, step_ns=times, overhead=recorded / times["unrecorded"])
-    _report(recordings(tmp_path, 0))
+    tell(recordings(tmp_path, 0))
     assert f"; {said}\n" in capsys.readouterr().err

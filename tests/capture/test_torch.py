@@ -48,7 +48,7 @@ def test_an_unedited_script_is_recorded_and_diagnosed(tmp_path: Path) -> None:
     assert f"steps {first} to {first + 5} were recorded; a step took" in ran.stderr
     assert str(ran.profile()) in ran.stderr
     left = {path.suffix for path in tmp_path.iterdir()}
-    assert left == {".gz", ".json", ".html"}
+    assert left == {".gz", ".json", ".html", ".txt"}
 
 
 def test_two_optimizers_and_accumulation_are_one_step(tmp_path: Path) -> None:

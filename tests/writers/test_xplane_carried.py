@@ -99,7 +99,8 @@ def test_a_real_file_is_carried_whole_and_in_parts(name, tmp_path):
     numbers = range(len(one.steps))
     part = one.slice(steps=(numbers[len(numbers) // 3], numbers[len(numbers) // 3] + 2))
     other = stepscope.open(written(part, tmp_path))
-    assert other.steps["dur_ns"].to_list() == part.steps["dur_ns"].to_list()
+    whole = [frame.filter("complete")["dur_ns"].to_list() for frame in (other.steps, part.steps)]
+    assert whole[0] == whole[1] != []  # Where a cut step begins, the clock of what is left may say otherwise.
     assert len(other.trace.memory) == len(part.trace.memory)
     assert other.trace.hlo == one.trace.hlo
     assert [d.id for d in other.trace.info.devices] == [d.id for d in part.trace.info.devices]

@@ -58,7 +58,7 @@ def compare(
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged, 4 a --fail-if fired.
     """
-    form = chosen_format(form, out)
+    form = chosen_format(form, out, "compare.html")
     from stepscope.comparison import budgets
     from stepscope.comparison.compare import compare as compare_sides
     from stepscope.comparison.side import several

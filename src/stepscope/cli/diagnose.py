@@ -106,7 +106,7 @@ def diagnose(
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged and the report
     covers what was left of it, 4 a --fail-if fired.
     """
-    form = chosen_format(form, out)
+    form = chosen_format(form, out, "report.html")
     from stepscope.comparison import budgets
     from stepscope.readers.find import joined
     from stepscope.readers.joined import parts_of

@@ -34,13 +34,13 @@ def format_option(text: str) -> Callable[[_Command], _Command]:
     return click.option("--format", "form", type=choice, help=told)
 
 
-def chosen_format(form: str | None, out: str | None) -> str:
-    """The format of a report: what ``--format`` says, else the name of the file.
+def chosen_format(form: str | None, out: str | None, example: str) -> str:
+    """The format of a report: what ``--format`` says, else the name of the file (``example`` is a page's).
 
     Raises UsageError for a page without a file.
     """
     if form == "html" and out is None:
-        raise UsageError("--format html writes a file: name it with -o report.html")
+        raise UsageError(f"--format html writes a file: name it with -o {example}")
     return form or _REPORTS.get(Path(out or "").suffix.lower(), "text")
 
 
