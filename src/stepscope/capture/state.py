@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 _NAME = "_stepscope_state"
-_SLOTS = ("recorder", "session", "on_demand", "sessions")
+_SLOTS = ("recorder", "session", "on_demand", "sessions", "forks_end")
 
 
 def _shared() -> Any:
@@ -26,4 +26,5 @@ def _shared() -> Any:
 
 shared = _shared()
 """``recorder``: of ``stepscope run``; ``session``: of ``stepscope.profile``; ``on_demand``: of
-``stepscope.start_server``; ``sessions``: of PyTorch's profiler, whoever's. None where there is none."""
+``stepscope.start_server``; ``sessions``: of PyTorch's profiler, whoever's; ``forks_end``: whether
+``forks.end_well`` was called. None where there is none."""

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from .backend import Backend, Declined, placed, whole
+from .forks import end_well
 from .options import PROFILER_WARM_UP, Options
 from .place import file_stem
 from .state import shared
@@ -101,6 +102,7 @@ class TorchBackend(Backend):
         sessions.follow(torch.autograd.profiler.profile)
         if sessions.active or torch.autograd._profiler_enabled():
             raise Declined("another PyTorch profiler was at work in this process; only one can record at a time")
+        end_well()
         self._profile = profiler.profile(
             schedule=schedule,
             with_stack=self.options.stacks,
