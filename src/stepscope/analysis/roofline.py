@@ -33,6 +33,11 @@ ABOVE_COMPUTE = "above the peak rate: the formula or the peak does not fit (Wino
 ABOVE_MEMORY = "more than memory delivers: caches served it, or the formula or the peak does not fit"
 
 
+def per_second(amount: int | None, ns: int) -> float | None:
+    """A rate; None where the amount is not known, or no time went by."""
+    return amount / ns * 1e9 if amount is not None and ns else None
+
+
 @dataclass(frozen=True, slots=True)
 class Roof:
     """Some work and the device's roofs over it. Rates are per second, shares of the peaks; None where not known."""
@@ -53,12 +58,12 @@ class Roof:
     @property
     def flops_per_s(self) -> float | None:
         """Operations per second."""
-        return self.flops / self.ns * 1e9 if self.flops is not None and self.ns else None
+        return per_second(self.flops, self.ns)
 
     @property
     def bytes_per_s(self) -> float | None:
         """Bytes per second."""
-        return self.bytes / self.ns * 1e9 if self.bytes is not None and self.ns else None
+        return per_second(self.bytes, self.ns)
 
     @property
     def flops_share(self) -> float | None:

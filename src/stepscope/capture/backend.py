@@ -115,7 +115,8 @@ def placed(part: str, folder: str, ending: str, limit: int, compress: bool = Fal
             with open(part, "rb") as plain, gzip.open(part + ".gz", "wb", compresslevel=3) as packed:
                 shutil.copyfileobj(plain, packed, 1 << 20)
         except OSError:  # No room for both: as it is, it is whole and on the disk.
-            os.unlink(part + ".gz")
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part + ".gz")
             ending = ending.removesuffix(".gz")
         else:
             os.unlink(part)

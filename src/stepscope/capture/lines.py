@@ -14,7 +14,8 @@ from collections import Counter
 from typing import Any
 
 EVERY_MS = 2
-"""A thread that looks up one stack that often costs the job nothing that could be measured."""
+"""In a loop that never leaves Python, the worst case, this cost between nothing and 3 % in five sittings of
+``benchmarks/line_lookups.py`` on two cores, which differ by as much: a lock is handed over for each look."""
 _KEPT = 20
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _NOT_THE_JOB_S = tuple(

@@ -15,7 +15,12 @@ from stepscope.cli.streams import say
 EVERY_S = 1.0
 """How often the folder is looked at."""
 _NICE = 10
-"""The job comes first: our thread takes what it leaves of the processors."""
+
+
+def give_way() -> None:
+    """The job comes first: this thread takes what it leaves of the processors."""
+    if hasattr(os, "setpriority"):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 class Early:
@@ -41,8 +46,7 @@ class Early:
         return self._known
 
     def _run(self) -> None:
-        if hasattr(os, "setpriority"):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        give_way()
         before: list[Recording] = []
         while not self._over.wait(EVERY_S):
             found = recordings(self._folder, self._since_ns)

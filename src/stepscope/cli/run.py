@@ -117,9 +117,8 @@ def run(command: tuple[str, ...], python: str | None, watch: float | None, stop:
     since = time.time_ns()
     watching = _watch(options, since)
     early = Early(Path(options.out), since, stop=stop)
-    started = watching.start if watching else early.start
     try:
-        status = launch.run(words, launch.environment_for(options, os.environ), started)
+        status = launch.run(words, launch.environment_for(options, os.environ), (watching or early).start)
     except FileNotFoundError:
         say(f"{words[0]}: no such command")
         return launch.NOT_FOUND

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import statistics
 import threading
 import time
@@ -13,6 +12,7 @@ from typing import Any
 
 from stepscope.capture.manifest import ENDING
 from stepscope.capture.results import Recording, recordings
+from stepscope.cli.early import give_way
 from stepscope.cli.streams import say
 from stepscope.diagnosis.drift import Change, Course, Period, Window
 from stepscope.errors import StepscopeError
@@ -23,8 +23,6 @@ SCHEMA = "stepscope.watch/1"
 WATCH_ENDING = ".watch.jsonl"
 EVERY_S = 1.0
 """How often the folder is looked at."""
-_NICE = 10
-"""The job comes first: our thread takes what it leaves of the processors."""
 _NAMED = 3
 """Categories named as causes of a drift."""
 _NO_CAUSE = "what was recorded does not say why"
@@ -56,8 +54,7 @@ class Watch:
             say(*each.summary())
 
     def _run(self) -> None:
-        if hasattr(os, "setpriority"):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        give_way()
         try:
             while not self._over.wait(EVERY_S):
                 self._look()

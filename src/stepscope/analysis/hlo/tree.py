@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stepscope.analysis.hlo.programs import Place
-from stepscope.analysis.roofline import OpRoof, Work, op_roofs
+from stepscope.analysis.roofline import OpRoof, Work, op_roofs, per_second
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Trace
 
@@ -30,12 +30,12 @@ class Total:
     @property
     def flops_per_s(self) -> float | None:
         """Operations per second."""
-        return self.flops / self.ns * 1e9 if self.flops is not None and self.ns else None
+        return per_second(self.flops, self.ns)
 
     @property
     def bytes_per_s(self) -> float | None:
         """Bytes per second."""
-        return self.bytes / self.ns * 1e9 if self.bytes is not None and self.ns else None
+        return per_second(self.bytes, self.ns)
 
 
 @dataclass(frozen=True, slots=True)
