@@ -14,6 +14,7 @@ def pages() -> dict[str, str]:
         "cli.md": cli.page(),
         "formats.md": formats.page(),
         "guides-coverage.md": guides.page(),
+        "limits.md": rules.limits_page(),
         "report-schema.md": schema.page(),
         "rules.md": rules.page(),
         "tables.md": tables.page(),

@@ -15,7 +15,8 @@ INTRO = """\
 
 Made from the commands in `src/stepscope/cli/` by `make docs`; change them there.
 
-Data goes to standard output, everything else (progress, errors) to standard error.
+Data goes to standard output, everything else (progress, errors) to standard error. `-h` after any command shows its
+part of this page.
 """
 
 EXIT_STATUSES: dict[Exit, str] = {
@@ -24,7 +25,7 @@ EXIT_STATUSES: dict[Exit, str] = {
     Exit.USAGE: "Wrong usage.",
     Exit.PARTIAL: "A profile was damaged. The report covers what could be read, `profile.complete` is false, and "
     "[notices](formats.md) say what was lost or repaired, and where.",
-    Exit.FAIL_IF: "Reserved for `compare --fail-if`, which is not there yet.",
+    Exit.FAIL_IF: "A `--fail-if`, of the command line or of pyproject.toml, holds. Standard error says what it found.",
 }
 
 ENVIRONMENT = {
@@ -58,9 +59,8 @@ def command_section(command: click.Command, root: click.Context) -> str:
     """Usage, help and options of a command."""
     with click.Context(command, info_name=command.name, parent=root) as context:
         usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-        rows = [
-            option_row(parameter) for parameter in command.get_params(context) if parameter.param_type_name == "option"
-        ]
+        # Without -h, which each has: it is none of the command's own parameters.
+        rows = [option_row(parameter) for parameter in command.params if parameter.param_type_name == "option"]
     text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
     return section(f"`stepscope {command.name}`", f"Usage: `{usage}`", text, table(("option", "effect"), rows))
 

@@ -1,4 +1,4 @@
-"""``docs/rules.md``: what each rule states, its limits, titles and remedies, and every notice."""
+"""``docs/rules.md``: what each rule states and its titles, and every notice; ``docs/limits.md``: thresholds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from types import ModuleType
 
 from generator import source
 from generator.markdown import section, sentence, table
-from stepscope import jobs, limits
+from stepscope import jobs
 from stepscope.cluster import notices as job_notices
 from stepscope.cluster.rules import JOB_RULES
-from stepscope.diagnosis import exchange_remedies, matrix_work, untold, verdict
-from stepscope.diagnosis import remedies as remedies_module
-from stepscope.diagnosis.finding import paragraphs
+from stepscope.diagnosis import untold, verdict
 from stepscope.diagnosis.notices import NOTICES, recording
 from stepscope.diagnosis.rules import RULES
 from stepscope.names import sync_hints
@@ -25,12 +23,14 @@ from stepscope.readers.chrome import xla
 from stepscope.readers.nsys import about, convert, export, host, nvtx
 from stepscope.readers.scan import damage
 from stepscope.readers.xplane import device_clock, fate, info, space
-from stepscope.trace import select
+from stepscope.trace import plausible, select
 
 INTRO = """\
 # The rules
 
-Made from the rule files in `src/stepscope/diagnosis/rules/` and from `src/stepscope/limits.py` by `make docs`.
+When each finding is given. What to do about one is in the report itself, as it depends on the framework, its version,
+the devices and the job. Made from the rule files in `src/stepscope/diagnosis/rules/` by `make docs`; names in capitals
+are [thresholds](limits.md).
 
 A rule reads the facts of one profile and either says nothing or makes a *finding*: what costs time, where, how much a
 fix saves, and the fix. Findings are ranked by what they save.
@@ -43,6 +43,13 @@ first-order: the booked time is taken off. The saving of one fix may be part of 
 no steps. In a sampled profile every cost is "not determined".
 
 Below, … and ‹name› stand for what the profile fills in.
+"""
+
+LIMITS_INTRO = """\
+# Thresholds
+
+From which size on something is said: by [rules](rules.md), notices and analyses. Made from `src/stepscope/limits.py` by
+`make docs`.
 """
 
 JOBS_INTRO = """\
@@ -59,7 +66,7 @@ exit status 3. [Formats and damaged files](formats.md) shows which file leads to
 READING: tuple[ModuleType, ...] = (
     sorting, kineto, timeline, xla, device_clock, fate, info, space, step_stats, tf_graph, tf_devices, about, convert,
     export, host,
-    nvtx, damage, select,
+    nvtx, damage, select, plausible,
 )  # fmt: skip
 """The modules in which readers count what they lose or doubt, and which count what was cut out."""
 
@@ -76,10 +83,6 @@ HOW_READ = ("How the file had to be read, where that is slower: without numba, o
 """Stands for a text that is made elsewhere."""
 
 
-EXAMPLES = {"{dtype}": "bfloat16", "{optimizer}": "", "{device}": "cuda", "{name}": "AdamW"}
-"""What stands for what a rule fills in."""
-
-
 def page() -> str:
     """The rules in their order, hints for synchronisations, then the notices."""
     modules = [sys.modules[rule.__module__] for rule in RULES]
@@ -92,6 +95,7 @@ def page() -> str:
     return "\n".join(
         [
             INTRO.format(general=general),
+            table(("rule", "what it finds"), map(summary, [*modules, *of_jobs])),
             *(rule_section(module) for module in modules),
             JOBS_INTRO,
             *(rule_section(module) for module in of_jobs),
@@ -99,36 +103,39 @@ def page() -> str:
             section("What no rule says, and why", NOT_TOLD),
             section("Notices", NOTICES_INTRO, table(("code", "exit status", "text"), notices())),
             section("What bounds the step", bottlenecks()),
-            section(
-                "Limits of the analysis and of notices",
-                table(("limit", "value", "what it is"), other_limits([*modules, *of_jobs])),
-            ),
         ]
     )
 
 
-def rule_section(module: ModuleType) -> str:
-    """One rule: its statement, limits, titles and remedies."""
+def limits_page() -> str:
+    """Every threshold with its value and its reason."""
+    texts = source.limit_texts()
+    told_at = {text: name for name, text in reversed(texts.items())}
+    rows = (
+        (f"`{name}`", source.limit_value(name), text if told_at[text] == name else f"With `{told_at[text]}`.")
+        for name, text in texts.items()
+    )
+    return "\n".join([LIMITS_INTRO, table(("limit", "value", "what it is"), rows), ""])
+
+
+def _parts(module: ModuleType) -> tuple[str, str, str]:
+    """The rule's name, what it finds, and its statement."""
     heading, _, rest = (inspect.getdoc(module) or "").partition(": ")
     first, _, statement = rest.partition("\n\n")
-    limits = [limit_row(name) for name in limits_of(module)]
+    return heading, sentence(first), " ".join(statement.replace("``", "`").split()).removeprefix("Statement: ")
+
+
+def summary(module: ModuleType) -> tuple[str, str]:
+    """A rule in a line."""
+    heading, first, _ = _parts(module)
+    return f"[{heading}](#{heading.replace(' ', '-')})", first
+
+
+def rule_section(module: ModuleType) -> str:
+    """One rule: its titles and its statement; what it finds, in a sentence, is in the table on top of the page."""
+    heading, _, statement = _parts(module)
     titles = "\n".join(f"* {title}" for title in dict.fromkeys(titles_of(module)))
-    own = [remedy(text) for _, text in source.constants(module, "_FIX")]
-    remedies = "\n\n".join([*by_framework(module), *own])
-    return section(
-        heading,
-        sentence(first),
-        " ".join(statement.replace("``", "`").split()),
-        f"**Titles**\n\n{titles}",
-        f"**Limits**\n\n{table(('limit', 'value', 'what it is'), limits)}" if limits else "",
-        f"**Remedies**, chosen by what the profile shows\n\n{remedies}" if remedies else "",
-    )
-
-
-def limits_of(module: ModuleType) -> list[str]:
-    """The limits a rule applies itself, and those its statement names: what it rests on may apply them."""
-    named = re.findall(r"``([A-Z_]+)``", module.__doc__ or "")
-    return list(dict.fromkeys([*source.limits_of(module), *(name for name in named if name in vars(limits))]))
+    return section(heading, titles, sentence(statement))
 
 
 def titles_of(module: ModuleType) -> Iterator[str]:
@@ -137,74 +144,6 @@ def titles_of(module: ModuleType) -> Iterator[str]:
         title = source.keyword(call, "title")
         if isinstance(title, ast.Constant | ast.JoinedStr):  # else handed on from a caller, which says it
             yield source.text(title, module)
-
-
-def limit_row(name: str) -> tuple[str, str, str]:
-    """A limit, its value and what it is."""
-    return f"`{name}`", source.limit_value(name), source.limit_texts().get(name, "")
-
-
-def other_limits(modules: list[ModuleType]) -> list[tuple[str, str, str]]:
-    """The limits that no rule of the list applies itself."""
-    told = {name for module in modules for name in limits_of(module)}
-    return [limit_row(name) for name in vars(limits) if name.isupper() and name not in told]
-
-
-def remedy(raw: str) -> str:
-    """A remedy as Markdown; lines indented by four spaces are code."""
-    lines: list[str] = []
-    code: list[str] = []
-    for name, example in EXAMPLES.items():
-        raw = raw.replace(name, example)
-    for line in [*paragraphs(raw.strip("\n")).splitlines(), ""]:
-        if line.startswith("    "):
-            code.append(line[4:])
-            continue
-        if code:
-            lines += ["", "```text", *code, "```", ""]
-            code = []
-        lines.append(line)
-    return "\n".join(lines).strip()
-
-
-def by_framework(module: ModuleType) -> Iterator[str]:
-    """The remedies of a rule that each framework has its own words for."""
-    known = remedies_module
-    frameworks = {known.PYTORCH, known.JAX, known.TENSORFLOW, known.TORCH_XLA}
-    # What the rules on matrix work share, and what one rule has much of, is in a module beside them.
-    shared = vars(matrix_work) if "sixteen_bits" in vars(module) else {}
-    shared = vars(exchange_remedies) if "cures" in vars(module) else shared
-    for texts in [*vars(module).values(), *shared.values()]:
-        if not isinstance(texts, dict) or None not in texts or not set(texts) - {None} <= frameworks:
-            continue
-        for framework, text in texts.items():
-            parts = [part if isinstance(part, known.Part) else known.Part(part) for part in as_parts(text)]
-            told = "\n\n".join(condition(part) + remedy(part.text) for part in parts if remedy(part.text))
-            whose = f"*{framework or 'Others'}.* " if len(texts) > 1 else ""
-            if told:
-                yield whose + told
-
-
-def as_parts(text: remedies_module.Text) -> tuple[str | remedies_module.Part, ...]:
-    """The parts of a remedy, of which those side by side that hold everywhere are one."""
-    made: list[str | remedies_module.Part] = []
-    for part in (text,) if isinstance(text, str) else text:
-        if isinstance(part, str) and made and isinstance(made[-1], str):
-            made[-1] = f"{made[-1]}\n{part}"
-        else:
-            made.append(part)
-    return tuple(made)
-
-
-def condition(part: remedies_module.Part) -> str:
-    """When a part of a remedy is given, in words before it."""
-    since = f"from {part.since[0]}.{part.since[1]}" if part.since else ""
-    before = f"before {part.before[0]}.{part.before[1]}" if part.before else ""
-    purposes = "no training" if part.purposes == remedies_module.INFERS else " or ".join(part.purposes)
-    given = f"where {' and '.join(part.given)} is in use" if part.given else ""
-    unless = f"unless {' or '.join(part.unless)} is in use" if part.unless else ""
-    told = ", ".join(filter(None, [since, before, purposes, " or ".join(part.vendors), given, unless]))
-    return f"({told}){chr(10) * 2 if part.text.startswith('    ') else ' '}" if told else ""
 
 
 def hints() -> Iterator[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from generator.markdown import section, table
 from stepscope.report.schema import load
 
 Schema = dict[str, Any]
-Row = tuple[str, str, str, str]
+Row = tuple[str, str, str]
 
 UNITS = {
     "ns": "ns",
@@ -28,7 +28,7 @@ Made from `src/stepscope/report/schema/report-1.json` by `make docs`; change it 
 
 {description}
 
-`x[].y` is the key `y` of every element of the list `x`.
+`x[].y` is the key `y` of every element of the list `x`. Keys are in every report, but for those that may be absent.
 """
 
 
@@ -44,7 +44,7 @@ def page() -> str:
 
 def listing(schema: Schema, named: dict[str, Schema]) -> str:
     """A row per key."""
-    return table(("key", "type", "always there", "what it holds"), rows(schema, named, ""))
+    return table(("key", "type", "what it holds"), rows(schema, named, ""))
 
 
 def rows(schema: Schema, named: dict[str, Schema], prefix: str) -> Iterator[Row]:
@@ -52,7 +52,8 @@ def rows(schema: Schema, named: dict[str, Schema], prefix: str) -> Iterator[Row]
     required = schema.get("required", [])
     for key, value in schema["properties"].items():
         place = prefix + key
-        yield f"`{place}`", type_of(value, named), "yes" if key in required else "", meaning(value, named)
+        kind = type_of(value, named)
+        yield f"`{place}`", kind if key in required else f"{kind}, may be absent", meaning(value, named)
         inner, suffix = (value["items"], "[].") if "items" in value else (value, ".")
         for variant in (inner, *inner.get("anyOf", ())):
             if "properties" in variant:

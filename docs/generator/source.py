@@ -70,21 +70,6 @@ def assignments(module: ModuleType, name: str) -> Iterator[ast.Assign]:
             yield node
 
 
-def constants(module: ModuleType, prefix: str) -> list[tuple[str, str]]:
-    """Module-level texts whose names begin with a prefix, in the order in which they are written."""
-    return [(name, value) for name, value in vars(module).items() if name.startswith(prefix) and isinstance(value, str)]
-
-
-def limits_of(module: ModuleType) -> list[str]:
-    """The limits a module imports."""
-    return [
-        alias.name
-        for node in ast.walk(tree(module))
-        if isinstance(node, ast.ImportFrom) and node.module == limits.__name__
-        for alias in node.names
-    ]
-
-
 def limit_texts() -> dict[str, str]:
     """What ``limits.py`` says below each limit; limits of one kind that stand together share the text."""
     found: dict[str, str] = {}

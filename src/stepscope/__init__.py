@@ -13,17 +13,17 @@ from stepscope._version import __version__
 
 if TYPE_CHECKING:
     from stepscope.capture import annotate, profile, schedule, step
-    from stepscope.pipeline import Profile, open, open_all
+    from stepscope.pipeline import Profile, in_ms, open, open_all
     from stepscope.remote.collect import capture_from
     from stepscope.remote.server import start_server
 
 __all__ = [
-    "Profile", "__version__", "annotate", "capture_from", "open", "open_all", "profile", "schedule", "start_server",
-    "step",
+    "Profile", "__version__", "annotate", "capture_from", "in_ms", "open", "open_all", "profile", "schedule",
+    "start_server", "step",
 ]  # fmt: skip
 
 _HOMES = {
-    **dict.fromkeys(("Profile", "open", "open_all"), "stepscope.pipeline"),
+    **dict.fromkeys(("Profile", "in_ms", "open", "open_all"), "stepscope.pipeline"),
     **dict.fromkeys(("annotate", "profile", "schedule", "step"), "stepscope.capture"),
     "capture_from": "stepscope.remote.collect",
     "start_server": "stepscope.remote.server",

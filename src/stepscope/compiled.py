@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -63,9 +64,24 @@ def kernel(function: Function) -> Function:
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)  # numba reads it while decorating; the user's own setting comes back below
     try:
-        return cast(Function, numba.njit(cache=True, **_OPTIONS)(function))
+        return cast(Function, _kept_where_possible(numba.njit(cache=True, **_OPTIONS)(function)))
     finally:
         numba.config.CACHE_DIR = previous
+
+
+def _kept_where_possible(compiled: Any) -> Any:
+    """The same function; where the disk has no room for its machine code, it is compiled anew in every process."""
+    cache: Any = getattr(compiled, "_cache", None)
+    save = getattr(cache, "save_overload", None)
+    if save is None:
+        return compiled
+
+    def saved(signature: object, code: object) -> None:
+        with suppress(OSError):
+            save(signature, code)
+
+    cache.save_overload = saved
+    return compiled
 
 
 def cache_folder(sources: Path) -> Path | None:
@@ -157,13 +173,34 @@ def _usable(parent: Path, name: str) -> Path | None:
         status = folder.lstat()
         if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
             return None
-        if not stat.S_ISDIR(status.st_mode):
+        if not stat.S_ISDIR(status.st_mode) or not _only_ours(folder):
             return None
         tempfile.TemporaryFile(dir=folder).close()
         os.utime(folder)  # it is in use: see remove_unused
     except OSError:
         return None
     return folder
+
+
+def _only_ours(folder: Path) -> bool:
+    """Whether nobody but this user and root can put another folder in the place of this one, or of one it lies in."""
+    if not hasattr(os, "getuid"):
+        return True
+    absolute = Path(os.path.abspath(folder))
+    above = {*absolute.parents, *absolute.resolve().parents}  # Of a link, where it lies and where it leads.
+    # In a namespace that does not know root, what is root's is of an owner without a name, the root folder too.
+    owners = {os.getuid(), 0, os.stat("/").st_uid}
+    return all(_cannot_be_swapped(path.stat(), owners) for path in above)
+
+
+def _cannot_be_swapped(status: os.stat_result, owners: set[int]) -> bool:
+    """Whether names in a folder are changed by its trusted owner alone, or (as in /tmp) each by its own owner."""
+    if status.st_uid not in owners:
+        return False
+    others = status.st_mode & 0o022
+    if others == 0o020 and status.st_gid in (0, os.getgid()):
+        return True  # The group that this user's files are of: on many systems a group of this user alone.
+    return not others or bool(status.st_mode & stat.S_ISVTX)
 
 
 def _folder_name(sources: Path) -> str:

@@ -24,6 +24,7 @@ from stepscope.errors import Exit, InputError
 from stepscope.readers.source import Source
 from stepscope.report import frames, phrases
 from stepscope.report import job as report
+from stepscope.report.readable import Findings, job_line
 from stepscope.web.assemble import Run, html_file
 from stepscope.web.links import links
 
@@ -96,9 +97,9 @@ class Job:
         return found
 
     @property
-    def findings(self) -> tuple[RankFinding, ...]:
-        """What costs time, largest saving first."""
-        return self.diagnosis.findings
+    def findings(self) -> Findings[RankFinding]:
+        """What costs time, largest saving first: a tuple that shows as a table."""
+        return Findings(self.diagnosis.findings)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -119,6 +120,10 @@ class Job:
     def accounting(self) -> pl.DataFrame:
         """One row per rank, device and step (and the time around steps), one column of ns per category."""
         return frames.accounting(self.document())
+
+    def __repr__(self) -> str:
+        known = self.__dict__.get("diagnosis")  # Showing a job works nothing out.
+        return job_line(self.ranks, *((known.verdict, known.findings) if known else (None, ())))
 
     def document(self) -> dict[str, Any]:
         """The report as one JSON-ready dict (schema ``stepscope.report/1``)."""

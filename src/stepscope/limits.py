@@ -121,6 +121,10 @@ a trace, and would take it out for nothing."""
 CYCLE_GAP_STEPS: Final = 1.0
 """Markers whose numbers jump, this many median steps or more apart, lie in different profiler cycles."""
 
+LOOP_PHASE_SHARE: Final = 0.2
+"""Validation, sampling or saving that takes less than this share of a step moves no step's bounds: what it changes is
+less than steps differ by themselves."""
+
 SHORT_LAST_STEP: Final = 0.5
 """A last step with less than this share of the median launches or host time was cut off by the profile's end. Of two
 steps the one with less than this share of the other's ops and of their time is not one."""
@@ -263,6 +267,35 @@ PRODUCERS_IDLE_SHARE: Final = 0.5
 """Threads that prepare batches keep busy, or wait themselves, from and up to this share of the time in which a batch is
 waited for: one that works without a pause shows 0.9 or more, less what passes between two batches."""
 
+LOADER_SLOWER: Final = 0.5
+"""A worker takes up to this much longer for what the loop's process did: caches, memory and the machine's clock are
+shared, and what a virtual machine calls two cores may be two threads of one. Measured with PyTorch 2.13 on two virtual
+cores: 9 to 15 % with one worker, 18 to 47 % with two, by the hour."""
+
+HOST_LEFT_FASTER: Final = 0.5
+"""What is left on the host runs faster by up to this share once most of a step is gone: caches and the processor's
+clock are its own then. Measured with PyTorch 2.13 on two virtual cores, in jobs that lost 65 to 98 % of the step: by 3,
+7, 19, 25, 41 and 45 % of what had been left, and by 67 % behind a process that was started in each step."""
+
+LOADER_HANDOVER_NS: Final = 500_000
+LOADER_SEND_NS: Final = 1_500_000
+"""What taking a batch of two tensors from a worker takes the loop's process, and what sending it takes the worker.
+Measured with PyTorch 2.13: 0.25 ms for each tensor in the loop, 0.4 to 0.7 ms and 0.5 ms per MB in the worker."""
+
+LOADER_START_NS: Final = 50_000_000
+LOADER_STEPS: Final = 1_000
+"""What starting a worker takes (30 ms measured for one that is forked), over the steps that it is taken to last for: of
+a job of fewer nobody counts milliseconds."""
+
+MOST_WORKERS: Final = 16
+"""More workers are never advised: what so many do not hide is too much work."""
+UNKNOWN_CORES: Final = 8
+"""Nor more than this where nothing says how many cores there are: machines with GPUs have so many for each."""
+
+PYTHON_OVERHEAD_SHARE: Final = 0.15
+"""Python between the ops of a host that computes is a finding from this share of the step: recording makes it 1.5 to 2
+times as long, and models of a usual size have 1 to 5 %."""
+
 UNTOLD_SHARE: Final = 0.05
 """Idle time of one kind that no finding tells of is a notice from this share of the step: ``LAUNCH_SHARE``."""
 
@@ -375,6 +408,11 @@ PYTHON_IN_MAP_SHARE: Final = 0.5
 
 LINE_LOOKS: Final = 20
 """Lines of the job are told from so many looks at its thread on: one look then stands for no more than 5 % of them."""
+
+LINE_AGREED: Final = 0.9
+"""Where a thread was not looked at in a stretch of a function, looks in other stretches between the same two calls tell
+its line if this share of them was at one line: a loop's body repeats, and a look that comes as a line ends is met now
+and then."""
 
 LINE_SHARE: Final = 0.05
 """A line is told where at least this share of the looks found the thread there."""
@@ -524,8 +562,8 @@ CLOCK_SHARE: Final = 0.25
 """A collective is divided into waiting and transfer where clocks are known to this share of its longest duration."""
 
 DRIFT_SIGNIFICANCE: Final = 4.0
-"""Clocks drift where the slope is this many times its standard error; and the least collectives that show it."""
 DRIFT_COLLECTIVES: Final = 8
+"""Clocks drift where the slope is this many times its standard error; and the least collectives that show it."""
 
 STRAGGLER_SIGNIFICANCE: Final = 0.005
 """A rank is a straggler where chance makes any rank of the job as late as this rarely (one-sided t over steps)."""
@@ -647,3 +685,71 @@ PROGRAM_BUFFER_BYTES: Final = 16 * 1024
 KEPT_BESIDE: Final = 2
 """A value that a compiled program computes is kept where at least so many others take memory before it goes: one that
 the next op takes is used at once, and nothing is gained by computing it again."""
+
+# --- queries ------------------------------------------------------------------------------------------------------
+
+QUERY_S: Final = 120.0
+"""A query that takes longer is ended: grouping ten million rows takes polars a second, and what takes minutes is a
+product of tables that nobody meant."""
+
+QUERY_BYTES: Final = 4 << 30
+"""Memory that a query may take beside its tables (and half of what the machine has free, where that is less): joining
+ten million rows by a key takes about 1 GB."""
+
+QUERY_CHARACTERS: Final = 50_000
+"""A query of more characters is not looked at: parsing takes time with the length, and people write a thousand."""
+
+QUERY_DEPTH: Final = 40
+"""Parentheses within each other: the engine itself gives up at 50."""
+
+QUERY_STEPS: Final = 20
+"""Steps of the parser per word or mark of a query: what people write takes one or two, and what it tries in several
+ways at each depth takes twice as many with each."""
+
+# --- the server of the pages --------------------------------------------------------------------------------------
+
+SERVER_CLIENTS: Final = 64
+"""Requests that are served at once: a browser has six connections to a server, and a few pages may be open."""
+
+SERVER_ASKS_S: Final = 20.0
+"""A request arrives within this time of its connection, or is not answered; browsers also connect without asking."""
+
+SERVER_ANSWERS_S: Final = 900.0
+"""An answer is taken within this time: the largest, 300 MB of a trace, through a tunnel of 3 Mbit/s."""
+
+# --- profiles that contradict themselves ----------------------------------------------------------------------------
+
+CLOCK_APART_NS: Final = 100_000
+"""Clocks of host and device differ by more than this where they are not one clock's: profilers bring them to within
+tens of microseconds."""
+
+CONTRADICTED_SHARE: Final = 0.01
+"""Ops that begin before their launch, waits that return too soon and ops that are there twice: of real profiles at
+hand none has any; of so many of them no single mistaken event is the reason."""
+
+OVERLAP_NS: Final = 1_000
+"""Ops of one stream overlap where the one begins more than this before the other ends."""
+OVERLAPPING_SHARE: Final = 0.50
+"""Such ops, of all: real profiles have up to 1 % of them, of programmatic launches, whose kernels begin before the one
+before has ended."""
+
+SHARED_NUMBERS_SHARE: Final = 0.5
+"""Launching calls whose number another one has: two ranks in one file share most of theirs. Our judgement."""
+
+ELSEWHERE_TIMES: Final = 300
+"""A device works on after the host's last event, for so many times what the host was recorded for at most: one launch
+of a graph is all that some profiles hold. Nanoseconds read as microseconds are a thousand times."""
+
+LATE_LEAST: Final = 4
+LATE_AGREE: Final = 0.9
+"""A device that was free for its work and began it late this often, nine tenths of that time by times that lie on one
+line within ``CLOCK_APART_NS``: of real profiles at hand whose devices idle with work queued, at most 70 % do. Our
+judgement."""
+
+CLOCK_DRIFT: Final = 0.1
+"""Clocks drift against each other by no more; delays of a queue that fills grow faster."""
+
+MARKED_INSIDE_LEAST: Final = 2
+MARKED_INSIDE_SHARE: Final = 0.1
+"""Instants at which steps begin or end inside an op, or outside the profiler while it was seen to run: of real
+profiles at hand none has any, and one op that was stamped wrong is no sign of markers that were."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import polars as pl
 from stepscope import compiled
 from stepscope.analysis.excerpt import by_steps, with_inferred_steps
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.recording import run_of
 from stepscope.analysis.region import region
 from stepscope.capture.results import manifest_of
 from stepscope.cluster.gradients import Asked
@@ -31,10 +33,12 @@ from stepscope.readers import recorded, registry
 from stepscope.readers.beside import of_version
 from stepscope.readers.find import MOST_PROFILES, find
 from stepscope.readers.lazy_metrics import with_metrics
+from stepscope.readers.looks import with_looks
 from stepscope.readers.placement_log import with_placements
 from stepscope.readers.source import Source
 from stepscope.readers.summaries import with_queue_fill
-from stepscope.report import document, frames
+from stepscope.report import document, frames, readable
+from stepscope.report.readable import Findings, in_ms
 from stepscope.sql import query
 from stepscope.trace import forest, select
 from stepscope.trace.tables import TABLES
@@ -75,17 +79,21 @@ class Profile:
     @cached_property
     def facts(self) -> Facts:
         """Everything the analyses found."""
-        return analyse(self.trace, self._progress)
+        return replace(analyse(self.trace, self._progress), run=run_of(self._manifest))
+
+    @cached_property
+    def _manifest(self) -> dict[str, Any] | None:
+        return manifest_of(self.source.path)
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """Everything the rules say."""
-        return diagnose(self.facts, manifest_of(self.source.path))
+        return diagnose(self.facts, self._manifest)
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What costs time, largest saving first."""
-        return self.diagnosis.findings
+    def findings(self) -> Findings[Finding]:
+        """What costs time, largest saving first: a tuple that shows as a table."""
+        return Findings(self.diagnosis.findings)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -99,19 +107,23 @@ class Profile:
 
     @cached_property
     def steps(self) -> pl.DataFrame:
-        """One row per step; times in ns."""
+        """One row per step; times in ns (``stepscope.in_ms`` shows them in ms)."""
         return frames.steps(self.document())
 
     @cached_property
     def accounting(self) -> pl.DataFrame:
-        """One row per device and step (and the time around steps), one column of ns per category."""
+        """One row per device and step (and the time around steps), one column of ns per category;
+        ``stepscope.in_ms`` shows those that took time, in ms."""
         return frames.accounting(self.document())
 
     def arguments(self, slice_ids: Sequence[int]) -> list[dict[str, Any]]:
         """Everything the recorded file says about some slices (``args``), read again from it.
 
-        Raises InputError where the file is gone, has changed, or says no more than the tables hold.
+        Raises InputError where the file is gone, has changed, or says no more than the tables hold, UsageError where
+        there is no such slice.
         """
+        if not all(0 <= s < len(self.trace.slices) for s in slice_ids):
+            raise UsageError(f"no such slice: this profile has {len(self.trace.slices):,}, numbered from 0")
         return recorded.arguments_of(self.trace, [int(self.trace.slices.offset[s]) for s in slice_ids])
 
     def table(self, name: str) -> pl.DataFrame:
@@ -210,6 +222,11 @@ class Profile:
         path is returned."""
         return notebook.show(self.run(), height)
 
+    def __repr__(self) -> str:
+        known = self.__dict__.get("diagnosis")  # Showing a profile works nothing out.
+        verdict, findings = (known.verdict, known.findings) if known else (None, ())
+        return readable.profile_line(self.source.path.name, self.trace.completeness.events, verdict, findings)
+
     def _repr_html_(self) -> str:
         """What a notebook shows of a profile: the pages."""
         return notebook.frame(self.run())
@@ -304,9 +321,10 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
         reader = registry.recognise(here)
         if progress and _must_compile(here, reader):
             progress("compile", 0, 0)
-        trace = with_queue_fill(reader.read(here, reading), here.path)
+        trace = with_queue_fill(registry.read(reader, here, reading), here.path)
         manifest = manifest_of(source.path)
         trace = with_metrics(of_version(trace, manifest), manifest, source.path.name)
+        trace = with_looks(trace, manifest, source.path.name)
         trace = with_placements(trace, source.path)
         return Profile(source, recorded.remembering(trace, here), progress)
 
@@ -317,6 +335,7 @@ __all__ = [
     "Job",
     "Profile",
     "find",
+    "in_ms",
     "only",
     "open",
     "open_all",

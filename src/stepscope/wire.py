@@ -64,5 +64,5 @@ def _varint(message: _Buffer, at: int) -> tuple[int, int]:
     for place, byte in enumerate(message[at : at + 10]):
         value |= (byte & 127) << 7 * place
         if byte < 128:
-            return value, at + place + 1
+            return value & (1 << 64) - 1, at + place + 1  # Ten bytes have room for 70 bits, of which 64 count.
     return 0, len(message) + 1

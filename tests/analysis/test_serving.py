@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stepscope.analysis.categories import Category
@@ -121,6 +123,27 @@ def test_modules_of_both_phases_are_a_servers():
     told = {use.phase: (use.count, use.latency.p50, use.requests, use.decode_tokens_per_s) for use in made.uses}
     assert told == {"prefill": (1, 1_000, None, None), "decode": (5, 2_000, None, None)}
     assert modules(*["jit_generate(2)"] * 4) is None
+
+
+def batches(name: str, framework: str) -> Serving | None:
+    """TensorFlow's threads take batches side by side, of 2 to 5 ms."""
+    ms = 1_000_000_000  # of picoseconds
+    ran = [Ev(name, at * 6 * ms, (2 + at % 4) * ms) for at in range(60)]
+    threads = [line(f"batch_threads/{thread}", *ran, id=thread) for thread in (1, 2)]
+    launcher = line("python", Ev("MatMul", 0, ms), id=3)
+    trace = read(space(Plane("/host:CPU", (*threads, launcher))))
+    return serving(analyse(replace(trace, info=replace(trace.info, framework=framework))))
+
+
+def test_batches_of_tensorflow_serving_are_its_iterations():
+    made = found(batches("ProcessBatch", "TensorFlow"))
+    assert (made.server, made.basis, made.recorded) == ("TensorFlow Serving", "host range", 120)
+    (use,) = made.uses
+    assert (use.phase, use.requests, use.decode_tokens_per_s) == (ServingPhase.BATCH, None, None)
+    assert (use.latency.p50, use.latency.p90) == (3_500 * US, 5_000 * US)
+    assert batches("ProcessBatch:32", "TensorFlow") == made  # As earlier servers call it.
+    assert batches("ProcessBatch", "JAX") is None
+    assert batches("process_batch", "TensorFlow") is None
 
 
 @pytest.mark.real

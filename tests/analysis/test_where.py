@@ -38,7 +38,7 @@ def test_every_part_of_a_place():
         A = ann validation
         M = py nn.Module: Linear_3
         Q = py torch/nn/modules/linear.py(124): forward
-    """) == Where("train.py", 12, "main", op="aten::linear", module="Linear_3", annotation="validation")
+    """) == Where("train.py", 12, "main", "aten::linear", "Linear_3", "validation", defined=True)
 
 
 def test_the_innermost_of_the_users_own_frames_counts():
@@ -239,12 +239,12 @@ def backward(*, frames_of_its_own: bool = False) -> Trace:
 
 def test_a_backward_op_comes_from_where_its_forward_op_ran():
     found = place(backward(), "cudaLaunchKernelExC")
-    assert found == Where("train.py", 12, "main", "AddmmBackward0", "Linear_0", "teacher")
+    assert found == Where("train.py", 12, "main", "AddmmBackward0", "Linear_0", "teacher", defined=True)
 
 
 def test_a_backward_op_with_frames_of_its_own_keeps_them():
     found = place(backward(frames_of_its_own=True), "cudaLaunchKernelExC")
-    assert found == Where("autograd_function.py", 4, "backward", "AddmmBackward0")
+    assert found == Where("autograd_function.py", 4, "backward", "AddmmBackward0", defined=True)
 
 
 def test_what_a_thread_was_doing_at_an_instant():
@@ -256,7 +256,7 @@ def test_what_a_thread_was_doing_at_an_instant():
     """))  # fmt: skip
     locator, main = Locator(trace), 0
     assert locator.where_at(main, 50_000).op == "aten::cat"
-    assert locator.where_at(main, 10_000) == Where("train.py", 12, "main")
+    assert locator.where_at(main, 10_000) == Where("train.py", 12, "main", defined=True)
     assert locator.where_at(main, 900_000) == Where()
     assert locator.where_at(1, 10_000) == Where()
 
@@ -315,9 +315,9 @@ def test_libraries_are_known_on_windows_too(file: str):
     assert not Frame(file, 1, "f").is_users
 
 
-@pytest.mark.parametrize("shown", ["XPlane", "Kineto JSON"])
+@pytest.mark.parametrize("shown", ["XPlane", "Kineto JSON", "viztracer"])
 def test_a_line_that_is_where_the_function_begins_is_told_as_that(shown: str) -> None:
-    """The tracer of TSL writes ``co_firstlineno``: which line of the function ran is not in the file."""
+    """The tracers of TSL and PyTorch write where functions begin: which line of one ran is not in the file."""
     trace = trace_of(draw("""
         main  |[P   ]
         P = py train.py(24): load
@@ -325,7 +325,7 @@ def test_a_line_that_is_where_the_function_begins_is_told_as_that(shown: str) ->
     trace = replace(trace, info=replace(trace.info, format=shown))
     made = Locator(trace).frame("train.py(24): load")
     assert made is not None
-    assert made.is_definition is (shown == "XPlane")
+    assert made.is_definition is (shown != "viztracer")
 
 
 def test_a_line_of_a_definition_is_never_shown_as_that_of_a_call() -> None:

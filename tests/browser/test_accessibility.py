@@ -11,7 +11,8 @@ import pytest
 
 from stepscope import cli
 from stepscope.cli.view import captures_in, entries_of
-from stepscope.web.app import App, Server
+from stepscope.web.app import App
+from stepscope.web.server import Server
 from tests.kit import example_ranks
 from tests.kit.traces import real_trace
 from tests.web.reports import EXAMPLE, EXAMPLES

@@ -12,7 +12,8 @@ import pytest
 
 from stepscope.cli.view import captures_in, entries_of
 from stepscope.remote.messages import XPLANE, ProfileRequest, encoded_response
-from stepscope.web.app import App, Server
+from stepscope.web.app import App
+from stepscope.web.server import Server
 from stepscope.wire import field
 from tests.browser.test_report_served import watched
 from tests.web.reports import EXAMPLE
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @contextmanager
 def form(browser: Browser, folder: Path) -> Iterator[Page]:
     """The open form of a page that keeps captures below a folder."""
-    pytest.importorskip("grpc", reason="grpcio is not installed (pip install stepscope[remote])")
+    pytest.importorskip("grpc", reason="grpcio is not installed (pip install grpcio)")
     entries = entries_of((str(EXAMPLE),))
     with Server(App(lambda: entries, captures=captures_in(folder))) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
@@ -65,10 +66,12 @@ def test_a_capture_is_cancelled_from_the_page(browser: Browser, tmp_path: Path) 
     with form(browser, tmp_path / "captures") as page:
         from tests.remote.peers import serving
 
-        let_go = threading.Event()
+        asked, let_go = threading.Event(), threading.Event()
 
         def waits(request: ProfileRequest, context: Any) -> bytes:
-            context.add_callback(let_go.set)  # Once the call has ended, on whichever side.
+            asked.set()
+            if not context.add_callback(let_go.set):  # Called once the call has ended, on whichever side.
+                let_go.set()
             assert let_go.wait(30)
             return encoded_response(request, XPLANE, b"")
 
@@ -77,6 +80,7 @@ def test_a_capture_is_cancelled_from_the_page(browser: Browser, tmp_path: Path) 
             page.get_by_role("button", name="Record").click()
             page.wait_for_selector(".capture-said progress")
             assert page.get_by_role("button", name="Record").is_disabled()
+            assert asked.wait(30)  # A call that is cancelled before it is sent never reaches the job's server.
             page.get_by_role("button", name="Cancel").click()
             page.wait_for_selector(f".capture-said:has-text('{address}: cancelled before its profile came')")
             assert let_go.wait(30)  # The job's server knows.

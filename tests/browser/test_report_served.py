@@ -101,7 +101,7 @@ def plugins(address: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_real_tensorboard_shows_the_tab_behind_a_prefix(browser: Browser, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard", reason="tensorboard is not installed (pip install stepscope[tensorboard])")
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed (pip install tensorboard)")
     for name in ("a", "b"):
         run = tmp_path / "plugins" / "profile" / name
         run.mkdir(parents=True)

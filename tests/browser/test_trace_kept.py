@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import stepscope
-from stepscope.web.app import App, Entry, Opened, Server
+from stepscope.web.app import App, Entry, Opened
+from stepscope.web.server import Server
 from tests.browser.trace_steps import command, heads, opened, panel, pressed, settled, span, tab
 from tests.web.reports import EXAMPLE
 

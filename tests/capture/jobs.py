@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stepscope.capture.options import Options
+from stepscope.cli.run_folders import runs
 from tests.captures.jobs import MEDDLING
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -36,6 +38,12 @@ class Ran:
         (manifest,) = self.manifests
         return manifest
 
+    def steps(self) -> list[int]:
+        """Those that were recorded, by the only manifest."""
+        window = self.manifest["window"]
+        assert Options().enough <= window["steps"] <= Options().active, window
+        return list(range(window["first_step"], window["first_step"] + window["steps"]))
+
     def profile(self) -> Path:
         """The only profile of the only manifest."""
         (file,) = self.manifest["files"]
@@ -58,4 +66,5 @@ def run(out: Path, *words: object, stdin: bytes = b"", env: dict[str, str] | Non
         check=False,
         timeout=TIMEOUT_S,
     )
-    return Ran(ran.returncode, ran.stdout, ran.stderr.decode(), out)
+    # The run folder that it made, or, where it left nothing, the folder of runs.
+    return Ran(ran.returncode, ran.stdout, ran.stderr.decode(), (runs(out) or [out])[-1])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from stepscope.capture import recorder as module
-from stepscope.capture import window
+from stepscope.capture import stretches, window
 from stepscope.capture.backend import Backend
 from stepscope.capture.options import Options
 from stepscope.capture.recorder import Recorder
@@ -73,7 +73,7 @@ class Job:
 
     def __init__(self, tmp_path: Path, patch: pytest.MonkeyPatch, failing: dict[str, Exception], **chosen: Any) -> None:
         self.now = 0
-        for each in (module, window):
+        for each in (stretches, window):
             patch.setattr(each, "time", SimpleNamespace(monotonic=lambda: self.now / 1e9, sleep=lambda _: None))
         patch.setattr(module, "perf_counter_ns", lambda: self.now)
         patch.setattr(module, "Watchdog", lambda *_: SimpleNamespace(start=lambda: None))
@@ -86,10 +86,10 @@ class Job:
     def _take_out(self) -> None:
         self.taken_out += 1
 
-    def steps(self, count: int, ms: Callable[[int], int] = lambda _: 2) -> None:
+    def steps(self, count: int, ms: Callable[[int], int] = lambda _: 2, source: int = OPTIMIZER) -> None:
         for number in range(count):
             self.now += ms(number) * MS
-            self.recorder.call(OPTIMIZER, ("pretended", "sgd"))
+            self.recorder.call(source, ("pretended", "sgd" if source == OPTIMIZER else "model"))
             if self.recorder._exporting is not None:
                 self.recorder._exporting.join()
 

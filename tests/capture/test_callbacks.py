@@ -141,7 +141,7 @@ def test_every_method_of_keras_is_known():
 def test_the_hook_follows_the_recording(monkeypatch: pytest.MonkeyPatch, opened: list[str]):
     """Two batches before the window, two in it, two after."""
     from stepscope.capture.hooks import into_keras
-    from stepscope.capture.recorder import Phase
+    from stepscope.capture.phases import Phase
 
     class List:
         def __init__(self, *callbacks: Callback) -> None:

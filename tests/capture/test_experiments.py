@@ -80,6 +80,7 @@ def torch_input(out: Path, *options: str) -> Ran:
     return run(out, "--python", python, "--no-stacks", *options, SCRIPTS / "torch_input.py", 60)
 
 
+@pytest.mark.slow
 def test_synthetic_input_says_how_much_of_the_input_is_real(tmp_path: Path) -> None:
     plain, changed = torch_input(tmp_path), torch_input(tmp_path, "--experiment", "synthetic-input")
     assert (changed.status, changed.stdout) == (0, plain.stdout)
@@ -88,12 +89,13 @@ def test_synthetic_input_says_how_much_of_the_input_is_real(tmp_path: Path) -> N
     assert said[1].startswith("  Of ")
     assert said[1].endswith(" is real.")
     assert said[2] == "  Where batches are copied to a device, those copies remain in both runs."
-    manifests = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("*.stepscope.json"))]
+    manifests = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("run-*/*.stepscope.json"))]
     with_sleeps, without = sorted((each["step_ns"]["unrecorded"] for each in manifests), reverse=True)
     # Four samples of 3 ms each are slept for.
     assert with_sleeps - without > 10 * MS
 
 
+@pytest.mark.slow
 def test_pinned_memory_needs_a_gpu(tmp_path: Path) -> None:
     ran = torch_input(tmp_path, "--experiment", "pinned-memory")
     assert "experiment pinned-memory: not made: pinned memory speeds copies to a GPU" in ran.stderr

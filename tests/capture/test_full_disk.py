@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import json
 import os
 import shutil
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from stepscope.capture import backend
+from stepscope.capture import backend, files, torch_lines
 from stepscope.capture.manifest import Manifest
+
+resource: Any = pytest.importorskip("resource", reason="limits of POSIX")
 
 
 @pytest.mark.parametrize("cut", [b"", b'{"traceEvents": [{"ph": "X", "na'])
@@ -69,3 +72,47 @@ def test_a_manifest_stays_what_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def _full(*_: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_file_as_long_as_the_limit_allows_was_cut_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".p.part.json.tmp").write_bytes(b'{"traceEvents": [' + b" " * 100)
+    monkeypatch.setattr(backend, "_longest", lambda: 100)
+    with pytest.raises(OSError, match="File too large") as error:
+        backend.whole(str(tmp_path / ".p.part.json"))
+    assert error.value.errno == errno.EFBIG
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("room", [0, 1, 20])
+def test_lines_that_a_limit_takes_a_part_of_leave_the_profile_as_it_was(tmp_path: Path, room: int) -> None:
+    path, text = tmp_path / "p.json", '{"traceEvents": [], "name": "' + "n" * 300 + '"}'
+    path.write_text(text)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(text) + room, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            torch_lines._append(str(path), "lines", list(range(200)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert json.loads(path.read_text()) == json.loads(text)
+
+
+def test_what_cannot_be_written_whole_is_gone_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "answer.part"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as error:
+            files.written(str(path), bytes(65))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert error.value.filename == str(path)
+    assert not os.listdir(tmp_path)
+
+
+def test_what_cannot_be_renamed_is_gone(tmp_path: Path) -> None:
+    part = tmp_path / ".part"
+    part.write_bytes(b"{}")
+    with pytest.raises(OSError, match="No such file"):
+        files.moved(str(part), str(tmp_path / "gone" / "p.json"))
+    assert not os.listdir(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,11 +23,13 @@ def calls_of(action: Callable[[], None]) -> list[str]:
         if event == "call":
             calls.append(frame.f_code.co_name)
 
+    gc.disable()  # Others' callbacks of the collector are no part of it.
     sys.setprofile(note)
     try:
         action()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return calls[1:]
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
 from stepscope.capture import lines as module
-from stepscope.capture.lines import Lines
+from stepscope.capture.lines import Lines, working_thread
 from stepscope.capture.options import Options
 from stepscope.capture.xplane_backend import JaxBackend
 
@@ -42,11 +44,15 @@ def turns(over: threading.Event) -> None:
 
 @pytest.mark.parametrize("work", [waits, turns])
 def test_the_job_s_own_line_is_seen_not_that_of_a_module(work: Callable[[threading.Event], object]) -> None:
-    found = watched(work).facts()["lines"]
+    found = watched(work).facts()["looks"]
     code = work.__code__
-    assert {(one["file"], one["function"]) for one in found["seen"]} == {(__file__, work.__name__)}
-    assert all(code.co_firstlineno < one["line"] <= code.co_firstlineno + 2 for one in found["seen"])
-    assert sum(one["looks"] for one in found["seen"]) <= found["looks"]
+    assert {(file, function) for file, _, function in found["places"]} == {(__file__, work.__name__)}
+    assert all(code.co_firstlineno < line <= code.co_firstlineno + 2 for _, line, _ in found["places"])
+    assert len(found["time_ns"]) == len(found["place"])
+    assert max(found["place"]) == len(found["places"]) - 1
+    times = list(accumulate(found["time_ns"]))
+    assert times == sorted(times)
+    assert abs(times[0] - time.time_ns()) < 3_600e9
 
 
 @pytest.mark.parametrize("stacks", [True, False])
@@ -58,3 +64,12 @@ def test_only_a_recording_with_stacks_looks(tmp_path: Path, monkeypatch: pytest.
     backend.begin(None)
     assert asked == [threading.get_ident()] * stacks
     assert backend.facts() == {}
+
+
+def test_a_timer_of_ours_looks_at_the_main_thread() -> None:
+    found: list[int] = []
+    timer = threading.Timer(0, lambda: found.append(working_thread()))
+    timer.start()
+    timer.join()
+    assert found == [threading.main_thread().ident]
+    assert working_thread() == threading.get_ident()

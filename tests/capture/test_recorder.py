@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.capture import recorder as module
-from stepscope.capture import settling, window
+from stepscope.capture import settling, telling, window
 from stepscope.capture.backend import Declined, placed
 from stepscope.capture.options import fewest_steps
-from stepscope.capture.recorder import Phase
-from tests.capture.pretended import MS, Job
+from stepscope.capture.phases import Phase
+from stepscope.capture.steps import CALL
+from tests.capture.pretended import MS, Job, Pretended
 
 
 def test_a_window_is_recorded_once_step_time_has_settled(job: Callable[..., Job]) -> None:
@@ -23,15 +23,15 @@ def test_a_window_is_recorded_once_step_time_has_settled(job: Callable[..., Job]
     assert [call for call in ran.calls if call[0] != "mark"] == [
         ("prepare", 11, True), ("begin", 12), ("stop",), ("export",),
     ]  # fmt: skip
-    assert [call[1] for call in ran.calls if call[0] == "mark"] == [13, 14, 15, 16, 17]
-    assert manifest["window"] == {"first_step": 12, "steps": 6, "settled": True, "ended": "recorded"}
+    assert [call[1] for call in ran.calls if call[0] == "mark"] == list(range(13, 32))
+    assert manifest["window"] == {"first_step": 12, "steps": 20, "settled": True, "ended": "recorded"}
     assert (manifest["failures"], manifest["no_profile"], ran.taken_out) == ([], None, 1)
 
 
 def test_recording_costs_what_it_costs(job: Callable[..., Job]) -> None:
     ran = job()
     ran.steps(6)
-    ran.steps(7, lambda _: 3)
+    ran.steps(21, lambda _: 3)
     ran.steps(15)
     manifest = ran.end()
     assert manifest["step_ns"] == {"unrecorded": 2 * MS, "recorded": 3 * MS, "timed_after": 10}
@@ -59,11 +59,95 @@ def test_steps_that_never_settle_are_recorded_all_the_same(job: Callable[..., Jo
 
 
 def test_ranks_begin_together(job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (module, settling):
+    for each in (telling, settling):
         monkeypatch.setattr(each, "rank_and_world", lambda: (0, 2))
     ran = job()
     ran.steps(30, lambda number: 1 + number)
     assert ran.end()["window"]["first_step"] == 11
+
+
+def test_short_steps_are_recorded_for_no_longer_than_the_budget(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(40, lambda _: 150)
+    assert ran.end()["window"]["steps"] == 14  # The last begins within 2 s.
+
+
+def test_long_steps_are_recorded_until_there_are_enough(job: Callable[..., Job]) -> None:
+    ran = job()
+    ran.steps(40, lambda _: 3_000)
+    assert ran.end()["window"]["steps"] == 6
+
+
+def test_calls_of_models_are_steps_unless_optimizers_step_yet(
+    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Validation before a training begins is recorded, since it may be all there is; then the training is."""
+    monkeypatch.setattr(Pretended, "framework", "torch")
+    ran, over = job(), []
+    ran.recorder.on_calls_over.append(lambda: over.append(1))
+    ran.steps(45, source=CALL)
+    assert ran.recorder.phase is Phase.LISTENING
+    assert (len(ran.recorder.manifest.files), over, ran.taken_out) == (1, [1], 0)
+    ran.steps(30, source=CALL)
+    ran.steps(3)
+    assert ran.recorder._facts()["steps_from"] == "repeated calls"  # What is said is still of what was recorded.
+    ran.steps(40)
+    manifest = ran.end()
+    assert (manifest["steps_from"], manifest["steps_seen"], len(manifest["files"])) == ("optimizer steps", 37, 2)
+    assert ran.taken_out == 1
+
+
+def test_a_stretch_of_time_gives_way_to_steps(job: Callable[..., Job]) -> None:
+    ran = job()
+    assert ran.recorder.record_for("pretended", 2.0)
+    assert ran.recorder.phase is Phase.LISTENING
+    ran.steps(40)
+    manifest = ran.end()
+    assert (manifest["window"]["steps"], len(manifest["files"])) == (20, 2)
+
+
+def test_a_stretch_in_which_nothing_ran_is_none(job: Callable[..., Job]) -> None:
+    failing: dict[str, Exception] = {"export": Declined("nothing ran")}
+    ran = job(failing)
+    assert not ran.recorder.record_for("pretended", 2.0)
+    failing.clear()
+    assert ran.recorder.record_for("pretended", 2.0)
+    manifest = ran.end()
+    assert (manifest["ended"], len(manifest["files"])) == ("no steps were found; 2 s were recorded", 1)
+
+
+def test_the_jobs_own_profiler_is_waited_for(job: Callable[..., Job]) -> None:
+    ran, at_work = job(), True
+    ran.recorder.others_record = lambda: at_work
+    ran.steps(30)
+    assert (ran.calls, ran.recorder._why_none()) == (
+        [], "the job's own profiler was at work, and only one can record at a time",
+    )  # fmt: skip
+    at_work = False
+    ran.steps(30)
+    assert ran.end()["window"]["first_step"] == 32
+
+
+@pytest.mark.parametrize(("within", "windows"), [(0, 1), (2, 1), (3, 1)])
+def test_a_window_that_makes_way_too_early_is_recorded_again(
+    job: Callable[..., Job], within: int, windows: int
+) -> None:
+    ran = job()
+    ran.recorder.others_record = lambda: False
+    ran.steps(6 + within)
+    ran.recorder.make_way()
+    ran.steps(40)
+    manifest = ran.end()
+    assert len(manifest["files"]) == windows
+    assert manifest["window"]["ended"] == ("the job started its own profiler" if within == 3 else "recorded")
+
+
+def test_traces_of_the_jobs_own_profiler_are_noted(job: Callable[..., Job], tmp_path: Path) -> None:
+    ran = job()
+    ran.recorder.wrote_itself("own.json")
+    ran.recorder.wrote_itself("own.json")
+    ran.recorder.wrote_itself(str(tmp_path / ".ours.part.json"))
+    assert ran.end()["own_traces"] == [str(Path("own.json").absolute())]
 
 
 def test_too_few_steps_are_said_plainly(job: Callable[..., Job]) -> None:

@@ -12,7 +12,8 @@ from stepscope.capture.launch import environment_for
 from stepscope.capture.options import Options
 from tests.capture.jobs import environment
 
-HEAVY = ["numpy", "polars", "numba", "llvmlite", "rich", "msgspec", "isal", "click", "torch", "jax", "tensorflow"]
+HEAVY = ["numpy", "polars", "numba", "llvmlite", "rich", "msgspec", "isal", "click", "sqlglot"]
+HEAVY += ["torch", "jax", "tensorflow"]
 
 
 def python(tmp_path: Path, code: str, *path: Path, prefix: tuple[str, ...] = ()) -> str:

@@ -37,26 +37,33 @@ def test_an_unedited_script_is_recorded_and_diagnosed(tmp_path: Path) -> None:
     )  # fmt: skip
     assert (ran.status, ran.stdout) == (0, untouched.stdout)
     manifest = ran.manifest
-    first = manifest["window"]["first_step"]
-    assert step_numbers(ran.profile()) == list(range(first, first + 6))
+    steps = ran.steps()
+    assert step_numbers(ran.profile()) == steps
     assert (manifest["steps_from"], manifest["failures"], manifest["phase"]) == ("optimizer steps", [], "done")
     assert manifest["step_ns"]["recorded"] > 0 < manifest["step_ns"]["unrecorded"]
     assert manifest["switches"]["stacks"]["on"]
     names = stepscope.open(ran.profile()).trace.table("slices")["name"].cast(pl.String)
     assert names.str.contains("torch_loop.py").any()
     assert "step time" in ran.stderr
-    assert f"steps {first} to {first + 5} were recorded; a step took" in ran.stderr
+    # A machine without a GPU is no profile in which one is missing.
+    document = stepscope.open(ran.profile()).document()
+    assert document["profile"]["accelerators"] == 0
+    assert "· PyTorch · on the CPU ·" in ran.stderr
+    assert "On the CPU: the " in ran.stderr
+    assert "device" not in ran.stderr.split("1. ")[0]
+    assert f"steps {steps[0]} to {steps[-1]} were recorded; a step took" in ran.stderr
     assert str(ran.profile()) in ran.stderr
-    left = {path.suffix for path in tmp_path.iterdir()}
+    left = {path.suffix for path in ran.out.iterdir()}
     assert left == {".gz", ".json", ".html", ".txt"}
 
 
+@pytest.mark.slow
 def test_two_optimizers_and_accumulation_are_one_step(tmp_path: Path) -> None:
     ran = torch_loop(tmp_path, "adversarial", 40, "--no-stacks")
     profile = stepscope.open(ran.profile())
     names = profile.trace.table("slices")["name"].cast(pl.String)
-    assert (names == "Optimizer.step#SGD.step").sum() == 6
-    assert profile.steps.height == 6
+    assert (names == "Optimizer.step#SGD.step").sum() == len(ran.steps())
+    assert profile.steps["number"].to_list() == ran.steps()
 
 
 def test_too_few_steps_leave_a_sentence(tmp_path: Path) -> None:
@@ -66,14 +73,16 @@ def test_too_few_steps_leave_a_sentence(tmp_path: Path) -> None:
     assert ran.manifest["files"] == []
 
 
+@pytest.mark.slow
 def test_a_profile_that_is_too_large_leaves_a_sentence(tmp_path: Path) -> None:
     ran = torch_loop(tmp_path, "plain", 40, "--max-bytes", "1000", "--no-stacks")
     assert ran.status == 0
     assert re.search(r"no profile was written because the profile had \d+ bytes, more than 1000", ran.stderr)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+    assert [path.suffix for path in ran.out.iterdir()] == [".json"]
     assert ran.manifest["files"] == []
 
 
+@pytest.mark.slow
 def test_what_does_not_start_is_recorded_with_less(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(
@@ -89,7 +98,7 @@ def test_what_does_not_start_is_recorded_with_less(tmp_path: Path) -> None:
     )
     ran = run(tmp_path / "out", "--python", framework_python("torch"), script)
     assert ran.status == 0
-    assert len(step_numbers(ran.profile())) == 6
+    assert step_numbers(ran.profile()) == ran.steps()
     said = " ".join(ran.stderr.split())
     reason = "(RuntimeError: no room for stacks)"
     assert f"! Recorded without stacks: with them the profiler did not start {reason}." in said
@@ -107,6 +116,7 @@ def test_the_scripts_own_profiler_gets_its_events(tmp_path: Path, skip: int) -> 
         assert window["ended"] == "the job started its own profiler"
 
 
+@pytest.mark.slow
 def test_a_step_that_does_not_end_is_recorded_no_further(tmp_path: Path) -> None:
     ran = torch_loop(tmp_path, "endless", 100, "--max-seconds", "0.4", "--no-stacks")
     assert ran.status == 0
@@ -117,11 +127,12 @@ def test_a_step_that_does_not_end_is_recorded_no_further(tmp_path: Path) -> None
     assert stepscope.open(ran.profile()).document()["accounting"]
 
 
+@pytest.mark.slow
 def test_models_that_are_only_called_have_steps(tmp_path: Path) -> None:
     ran = run(tmp_path, "--python", framework_python("torch"), "--no-stacks", SCRIPTS / "torch_infer.py", 60)
     assert ran.status == 0
     assert ran.manifest["steps_from"] == "repeated calls"
-    assert len(step_numbers(ran.profile())) == 6
+    assert step_numbers(ran.profile()) == ran.steps()
 
 
 def assert_two_ranks(ran: Ran, ranks: list[int | None]) -> None:
@@ -132,7 +143,7 @@ def assert_two_ranks(ran: Ran, ranks: list[int | None]) -> None:
     assert len(set(files)) == 2
     for file in files:
         profile = stepscope.open(ran.out / file)
-        assert profile.steps.height == 6
+        assert profile.steps.height >= 6
         assert profile.document()["profile"]["ranks"] == [profile.trace.info.rank]
 
 
@@ -146,6 +157,7 @@ def test_each_rank_of_torchrun_leaves_a_profile(tmp_path: Path) -> None:
     assert "the same with the traces, for a browser: " in ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_each_spawned_rank_leaves_a_profile(tmp_path: Path) -> None:
     words = ("--python", framework_python("torch"), SCRIPTS / "torch_ranks.py", "spawn")
@@ -171,6 +183,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {**said, "out": out, "stderr": ran.stderr}
 
 
+@pytest.mark.slow
 def test_a_session_writes_a_profile_per_cycle(session: dict[str, Any]) -> None:
     first, second = map(Path, session["files"])
     assert session["ready"] == session["files"]
@@ -178,12 +191,14 @@ def test_a_session_writes_a_profile_per_cycle(session: dict[str, Any]) -> None:
     assert step_numbers(second) == [109, 110, 111]
 
 
+@pytest.mark.slow
 def test_annotations_are_ranges_of_the_profile(session: dict[str, Any]) -> None:
     slices = stepscope.open(session["files"][0]).trace.table("slices")
     names = slices["name"].cast(pl.String).to_list()
     assert (names.count("train_step"), names.count("load_batch")) == (3, 3)
 
 
+@pytest.mark.slow
 def test_other_profilers_are_declined_with_a_sentence(session: dict[str, Any]) -> None:
     own, nested, foreign = session["declined"]
     assert own is None
@@ -192,6 +207,7 @@ def test_other_profilers_are_declined_with_a_sentence(session: dict[str, Any]) -
     assert f"stepscope: nothing more is recorded: {foreign}" in session["stderr"]
 
 
+@pytest.mark.slow
 def test_a_session_that_was_too_short_says_so(session: dict[str, Any]) -> None:
     said = [json.loads(path.read_text())["no_profile"] for path in session["out"].glob("*.stepscope.json")]
     why = "only 1 step ended (stepscope.step()), and recording begins after 51"
@@ -199,6 +215,7 @@ def test_a_session_that_was_too_short_says_so(session: dict[str, Any]) -> None:
     assert f"stepscope: no profile was written because {why}" in session["stderr"]
 
 
+@pytest.mark.slow
 def test_the_scripts_own_step_calls_count_under_run(tmp_path: Path) -> None:
     """The injected package and the one that the script imports are two copies with one recorder."""
     script = tmp_path / "train.py"

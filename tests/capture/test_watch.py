@@ -181,12 +181,12 @@ def test_a_real_run_is_watched(tmp_path: Path) -> None:
     ran = run(tmp_path, *words, SCRIPTS / "torch_drifting.py", 320, 250)
     assert (ran.status, ran.stdout) == (0, b"done\n")
     assert "steps have become slower" in ran.stderr
-    (path,) = tmp_path.glob(f"*{WATCH_ENDING}")
+    (path,) = ran.out.glob(f"*{WATCH_ENDING}")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     windows = [line for line in lines if line["kind"] == "window"]
     assert len(windows) >= 3
     assert any(line.get("parts_ns_per_step") for line in windows)
-    kept = list(tmp_path.glob("*.trace.json.gz"))
+    kept = list(ran.out.glob("*.trace.json.gz"))
     assert 1 <= len(kept) < len(windows)
     assert sum(file.stat().st_size for file in kept) <= 12_000
 

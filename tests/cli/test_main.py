@@ -231,7 +231,7 @@ def test_a_place_that_cannot_be_written_is_one_sentence(opens, capsys, tmp_path,
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["diagnose"], ["diagnoze", "x"], ["diagnose", "--format", "pdf", "x"], ["diagnose", "--steps", "x"]],
+    [[], ["diagnoze", "x"], ["diagnose", "--format", "pdf", "x"], ["diagnose", "--steps", "x"]],
 )
 def test_wrong_usage_ends_with_2_and_keeps_stdout_empty(capsys, arguments):
     assert cli.main(arguments) == 2
@@ -244,7 +244,7 @@ def test_version_and_help(capsys):
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out == f"stepscope {stepscope.__version__}\n"
     assert cli.main(["diagnose", "-h"]) == 0
-    assert "PATH..." in capsys.readouterr().out
+    assert "[PATH]..." in capsys.readouterr().out
 
 
 def test_every_command_is_registered_once():

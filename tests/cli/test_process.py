@@ -180,7 +180,7 @@ def _modules_after(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-HEAVY = {"numpy", "polars", "numba", "rich", "msgspec", "click"}
+HEAVY = {"numpy", "polars", "numba", "rich", "msgspec", "click", "sqlglot"}
 
 
 def test_importing_stepscope_loads_nothing_heavy():
@@ -195,7 +195,7 @@ def test_the_version_is_told_without_loading_the_reader():
 
 
 def test_public_names_are_exactly_these():
-    names = ["Profile", "__version__", "annotate", "capture_from", "open", "open_all", "profile", "schedule"]
+    names = ["Profile", "__version__", "annotate", "capture_from", "in_ms", "open", "open_all", "profile", "schedule"]
     names += ["start_server", "step"]
     code = f"import stepscope; assert dir(stepscope) == {names}, dir(stepscope)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -24,6 +24,12 @@ _MS = 1e6
 _RNG = np.random.default_rng(7)
 
 
+@pytest.fixture(autouse=True)
+def _same_draws() -> None:
+    """Whichever tests ran before."""
+    _RNG.bit_generator.state = np.random.default_rng(7).bit_generator.state
+
+
 @dataclass(frozen=True)
 class Machine:
     """How the steps of a machine vary, as shares of a step."""

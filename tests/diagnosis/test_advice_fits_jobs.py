@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from stepscope.analysis.facts import Facts, analyse
-from stepscope.analysis.workload import Purpose
+from stepscope.analysis.workload import CPU, Purpose, Workload
 from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.remedies import HOST_WORK, NVIDIA, remedy
 from stepscope.report import terminal
 from stepscope.report.document import File, make
 from tests.kit.jobs_of_kinds import as_inference, as_serving, of_version
@@ -64,3 +66,13 @@ def test_a_report_says_nothing_that_does_not_fit_the_job(name, job):
 def test_a_report_has_no_words_of_our_own_design(name):
     text, _ = told(name, "inference")
     assert set(OWN_WORDS.findall(text)) == set()
+
+
+def test_host_work_on_a_cpu_is_not_told_of_a_device():
+    """``certain``: where nothing is known of what the job runs on, the usual advice stands."""
+    unknown = Workload("PyTorch", Purpose.TRAINING)
+    on_cpu = replace(unknown, vendors=frozenset({CPU}))
+    assert "device" not in remedy(HOST_WORK, on_cpu)
+    assert "process of its own" in remedy(HOST_WORK, on_cpu)
+    assert remedy(HOST_WORK, unknown) == remedy(HOST_WORK, replace(unknown, vendors=frozenset(NVIDIA)))
+    assert "on the device" in remedy(HOST_WORK, unknown)

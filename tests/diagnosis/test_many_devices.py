@@ -234,7 +234,7 @@ def test_one_thread_in_turn_costs_what_the_others_wait_for_the_last_in_the_excha
             for k in range(14):
                 at = start + 100 + 1_400 * device + 100 * k
                 drawing.kernel(drawing.launch(at, 5), "k", at + 10, 90, Stream(device, 7))
-        reduces = [drawing.launch(start + 2_910 + 10 * device, 5) for device in range(2)]
+        reduces = [drawing.launch(start + at, 4) for at in (1_506, 2_920)]
         for device, begin in ((0, 1_510 + 100 * longer), (1, 2_930)):
             if device == 0 and longer:
                 drawing.kernel(drawing.launch(start + 1_495, 4), "long", start + 1_510, 100 * longer, Stream(0, 7))

@@ -257,6 +257,19 @@ def test_no_device_and_no_calls():
     assert "profile_device_missing" not in found
 
 
+def test_a_job_that_could_use_no_device_misses_none():
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.host("aten::mm", start, 500)
+
+    facts = facts_of(loop(STEP, step))
+    info = replace(facts.trace.info, header={"stepscope": {"accelerators": 0}})
+    on_cpu = analyse(replace(facts.trace, info=info))
+    assert "profile_no_device" not in notices(on_cpu)
+    assert diagnose(on_cpu).verdict.startswith("On the CPU: the ")
+    for said in ({}, {"stepscope": {"accelerators": 1}}, {"stepscope": None}, {"stepscope": {"accelerators": None}}):
+        assert not replace(info, header=said).on_cpu
+
+
 def sampled(missing_of_20: int, *, launches: bool) -> Facts:
     """20 kernels a step, of which some have lost their launch, or some launches their kernel."""
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import stepscope
+from stepscope.analysis.facts import analyse
 from stepscope.capture.results import manifest_of
 from stepscope.diagnosis.notices.recording import notices
 from stepscope.limits import LINE_LOOKS
+from stepscope.readers.rows import table_of
+from stepscope.trace.tables import Looks
 from tests.kit.drawing import draw
 from tests.kit.kineto_writer import write_kineto
-from tests.support import facts_of_drawing
+from tests.support import facts_of_drawing, trace_of
 
 HOST = """
     1 char = 10 us
@@ -167,18 +171,22 @@ def test_a_damaged_manifest_is_passed_over(tmp_path: Path, text: str) -> None:
     assert manifest_of(tmp_path / "rank0.json") is None
 
 
-def looked(looks: int, *at: tuple[int, int], file: str = "rank0.json") -> dict[str, Any]:
-    seen = [{"file": "/job/train.py", "line": line, "function": "<module>", "looks": n} for line, n in at]
-    return manifest(files=[{"path": file, "bytes": 1, "lines": {"looks": looks, "every_ms": 5, "seen": seen}}])
+def looked(drawing: str, *at: tuple[int, int]) -> dict[str, str]:
+    """What is said of a profile at whose thread was looked so often at each line."""
+    lines = [line for line, often in at for _ in range(often)]
+    rows = [(1_000 * i, 0, "/job/train.py", line, "<module>") for i, line in enumerate(lines)]
+    trace = trace_of(draw(drawing))
+    strings, looks = table_of(trace.strings, Looks, rows)
+    facts = analyse(replace(trace, strings=strings, looks=looks))
+    return {notice.code: notice.text for notice in notices(facts, manifest())}
 
 
 def test_lines_that_the_job_was_at_are_told() -> None:
-    said = texts(HOST, looked(100, (12, 60), (13, 30), (14, 4)))["profile_lines_sampled"]
-    assert "by 100 looks at it: `train.py:12` in `<module>` 60.0 %, `train.py:13` in `<module>` 30.0 %." in said
+    said = looked(HOST, (12, 60), (13, 36), (14, 4))["profile_lines_sampled"]
+    assert "by 100 looks at it: `train.py:12` in `<module>` 60.0 %, `train.py:13` in `<module>` 36.0 %." in said
     assert "train.py:14" not in said
 
 
 @pytest.mark.parametrize("drawing", [HOST, DEVICE])
 def test_few_looks_tell_nothing_nor_do_those_at_a_host_that_costs_nothing(drawing: str) -> None:
-    looks = LINE_LOOKS - 1 if drawing is HOST else 100
-    assert texts(drawing, looked(looks, (12, looks))) == {}
+    assert looked(drawing, (12, LINE_LOOKS - 1 if drawing is HOST else 100)) == {}

@@ -30,10 +30,11 @@ FRAMEWORKS = {PYTORCH, JAX, TENSORFLOW, TORCH_XLA}
 PACKAGES = ("stepscope.diagnosis", "stepscope.cluster", "stepscope.report")
 
 EVIDENCE = {
-    "input_bound._FIX_NO_WORKERS": (r"DataLoader", "the profile names PyTorch's own loader, whatever the framework"),
-    "input_bound._FIX_WORKERS": (r"DataLoader", "the same"),
-    "input_bound._FIX_EITHER": (r"DataLoader", "the same"),
-    "input_bound._FIX_EITHER_WITH_STACKS": (r"DataLoader", "the same"),
+    "input.NO_WORKERS": (r"DataLoader", "the profile names PyTorch's own loader, whatever the framework"),
+    "input.LATE_WORKERS": (r"DataLoader", "the same"),
+    "input.EITHER": (r"DataLoader", "the same"),
+    "input.EITHER_WITH_STACKS": (r"DataLoader", "the same"),
+    "input.RESTARTED": (r"DataLoader", "the same"),
     "input_bound._FIX_QUEUE": (r"tf\.", "the profile names an op of TensorFlow's queues"),
     "input_bound._FIX_TF_DATA": (r"tf\.", "the profile names tf.data's iterator"),
     "sync_bound._START_FIX": (r"jax|lax", "the call is XLA's, as JAX makes it"),
@@ -174,6 +175,7 @@ VOUCHED = {
     "input_pipeline.py": r"training",
     "op_sections.py": r"backward",
     "memory_sections.py": r"optimizer|gradient",
+    "steps.py": r"training",
 }
 """Files whose rule sees the very thing, and the words it may then use without a condition."""
 

@@ -123,7 +123,8 @@ SINGLE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 def test_a_loader_without_workers_is_to_get_some():
     stages = {"aten::stack": 300, "aten::div": 900}
     finding = only(waiting_for_input(STEP, 2_000, SINGLE, **stages))
-    assert "num_workers=4" in finding.fix
+    assert "num_workers=1," in finding.fix
+    assert "1 worker where there are as many cores" in finding.fix
     assert "synthetic batch" in finding.fix
     assert "transform 900 µs" in finding.why
     assert "collate 300 µs" in finding.why

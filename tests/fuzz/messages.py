@@ -9,7 +9,8 @@ from random import Random
 from tests.kit.wire import varint
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-_DEPTH = 12
+DEPTH = 12
+"""Messages within each other; what lies deeper is taken for bytes."""
 
 
 @dataclass
@@ -44,12 +45,12 @@ def parse(data: bytes, depth: int = 0) -> list[Field] | None:
             return None
         chunk = data[at : at + size]
         inner = (
-            parse(chunk, depth + 1) if wire == BYTES and depth < _DEPTH and not chunk.isascii() | (size < 2) else None
+            parse(chunk, depth + 1) if wire == BYTES and depth < DEPTH and not chunk.isascii() | (size < 2) else None
         )
         if (
             inner is None
             and wire == BYTES
-            and depth < _DEPTH
+            and depth < DEPTH
             and size >= 2
             and not chunk.decode("latin-1").isprintable()
         ):

@@ -6,22 +6,41 @@ import dataclasses
 import json
 import re
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from stepscope import pipeline
-from stepscope.errors import InputError, OutputError, UsageError
+from stepscope.errors import InputError, OutputError, StepscopeError, UsageError
 from stepscope.report import markdown, terminal
 from stepscope.trace import saved
 from stepscope.trace.check import fault_of
 from stepscope.trace.tables import NULL, TABLES
 from stepscope.trace.trace import Trace
 from stepscope.writers.registry import WRITERS
-from tests.fuzz.targets import Patches, patched
+
+Patches = Mapping[str, object]
+"""Settings, by where they are found."""
 
 _LONGEST_SENTENCE = 600
+
+
+def depth_of(number: int) -> int:
+    """How deep input ``number`` is examined: every fourth is diagnosed, every sixteenth also exported."""
+    return (number % 4 == 0) + (number % 16 == 0)
+
+
+@contextmanager
+def patched(patches: Patches) -> Iterator[None]:
+    """Settings in force."""
+    with ExitStack() as stack:
+        for name, value in patches.items():
+            stack.enter_context(mock.patch(name, value))
+        yield
 
 
 def examine(path: Path, variants: tuple[Patches, ...] = ({},), *, depth: int = 2) -> str:
@@ -44,9 +63,9 @@ def examine(path: Path, variants: tuple[Patches, ...] = ({},), *, depth: int = 2
         else:
             assert first == other
     if isinstance(first, str):
-        return f"refused: {_words(first.partition(': ')[2])}"
+        return f"refused: {words(first.partition(': ')[2])}"
     for profile in first:
-        _check_trace(profile.trace)
+        check_trace(profile.trace)
         if depth > 0:
             _check_profile(profile)
         if depth > 1:
@@ -61,11 +80,17 @@ def _opened(path: Path) -> list[pipeline.Profile] | str:
     except InputError as error:
         sentence = error.sentence
         assert sentence.startswith(str(path)), f"does not begin with the path: {sentence}"
-        assert len(sentence) <= _LONGEST_SENTENCE + len(str(path)), f"too long: {sentence}"
+        assert_sentence(error, beside=len(str(path)))
         return sentence
 
 
-def _check_trace(trace: Trace) -> None:
+def assert_sentence(error: StepscopeError, beside: int = 0) -> None:
+    """What a user is told is one line, and not too long beside so many characters that are the user's own."""
+    assert "\n" not in error.sentence, f"more than a line: {error.sentence}"
+    assert len(error.sentence) <= _LONGEST_SENTENCE + beside, f"too long: {error.sentence}"
+
+
+def check_trace(trace: Trace) -> None:
     fault = fault_of(trace)
     assert not fault, fault
     completeness = trace.completeness
@@ -94,11 +119,12 @@ def _check_profile(profile: pipeline.Profile) -> None:
 
 
 def _check_outputs(profile: pipeline.Profile) -> None:
-    """Reports are rendered, a part is cut out, and what is exported can be read."""
+    """Reports and pages are rendered, a part is cut out, and what is exported can be read."""
     document = profile.document()
     for verbose in (False, True):
         terminal.render(document, verbose=verbose)
         markdown.render(document, verbose=verbose)
+    assert profile.html().startswith("<!doctype html>")
     trace = profile.trace
     with tempfile.TemporaryDirectory() as folder:
         for writer in WRITERS:
@@ -108,12 +134,12 @@ def _check_outputs(profile: pipeline.Profile) -> None:
             except OutputError:
                 continue
             if out.is_file():
-                _check_trace(pipeline.open(out).trace)
+                check_trace(pipeline.open(out).trace)
     try:
         part = profile.slice(time_ns=(0, 1000), min_dur_ns=5)
     except UsageError:
         return
-    _check_trace(part.trace)
+    check_trace(part.trace)
 
 
 def assert_alike(one: Trace, other: Trace) -> None:
@@ -154,6 +180,6 @@ def _shape(trace: Trace) -> str:
     return f"{state}: {trace.info.format}: {' '.join(tables + linked)}; {' '.join(losses)}"
 
 
-def _words(sentence: str) -> str:
+def words(sentence: str) -> str:
     """A sentence without what varies from file to file."""
     return re.sub(r"'[^']*'|[0-9][0-9,.]*|[^ -~]+", "_", sentence)

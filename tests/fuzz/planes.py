@@ -80,7 +80,7 @@ class Plane:
         return message((1, id), (kind, value))
 
 
-def _hlo() -> bytes:
+def hlo() -> bytes:
     """An ``HloProto`` of two instructions with scope, source, stack frames and replica groups."""
     location = message((1, 1), (2, 1), (3, 12), (4, 1))
     frames = message((1, "train.py"), (2, "step"), (3, location), (4, message((1, 1))))
@@ -95,8 +95,11 @@ def _hlo() -> bytes:
     return message((1, message((1, "jit_step"), (2, "main"), (3, computation), (5, 3), (6, 9), (25, frames))))
 
 
-def xspace() -> bytes:
-    """Every kind of plane: host threads, a GPU with streams, a TPU with derived lines, modules, the environment."""
+def xspace(program: bytes = b"") -> bytes:
+    """Every kind of plane: host threads, a GPU with streams, a TPU with derived lines, modules, the environment.
+
+    ``program`` takes the place of the compiled one.
+    """
     python: list[Event] = []
     pool: list[Event] = []
     stream: list[Event] = []
@@ -194,7 +197,7 @@ def xspace() -> bytes:
             program_id=3,
             bytes_accessed=512,
         ),
-        Plane("/host:metadata").about("jit_step(3)", **{"Hlo Proto": _hlo(), "program_id": 3}),
+        Plane("/host:metadata").about("jit_step(3)", **{"Hlo Proto": program or hlo(), "program_id": 3}),
         Plane("Task Environment", profile_start_time=EPOCH_US * 1000, profile_stop_time=EPOCH_US * 1000 + 3_000_000),
     )
     return message(*[(1, plane.bytes()) for plane in planes], (2, "an error"), (3, "a warning"), (4, "host-7"))

@@ -1,6 +1,6 @@
-"""The long run, by hand: ``python -m tests.fuzz.run --minutes 10 --reader xplane --out defects``.
+"""The long run, by hand: ``python -m tests.fuzz.run --minutes 10 --target xplane --out defects``.
 
-Each reader is fuzzed by a process of its own, half of the time as it is and half of it *checked*: numba checks every
+Each target is fuzzed by a process of its own, half of the time as it is and half of it *checked*: numba checks every
 index, and the scanner's buffers end at a page that nobody may touch. A process that dies, works for 20 s without an
 answer, or needs more than 4 GiB of address space or 1 GiB of memory is a defect like any exception. Inputs with a new
 outcome are mutated further. Defects are kept as files, named as ``tests/fuzz/regressions`` wants them.
@@ -38,7 +38,7 @@ _SLOW_START_S = 300
 
 @dataclass
 class Figures:
-    """What one reader's run came to."""
+    """What one target's run came to."""
 
     inputs: int = 0
     partial: int = 0
@@ -71,16 +71,16 @@ class Report:
 
 
 def main() -> None:
-    """Fuzz the chosen readers one after another, and print a row for each."""
+    """Fuzz the chosen targets one after another, and print a row for each."""
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
     print(
-        "| reader | mode | inputs | read | partial | refused | outcomes | slowest | memory | defects |\n"
+        "| target | mode | inputs | read | partial | refused | outcomes | slowest | memory | defects |\n"
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     )
     modes = ("plain", "checked")
-    seconds = 60 * options.minutes / len(options.reader) / len(modes)
-    for name in options.reader:
+    seconds = 60 * options.minutes / len(options.target) / len(modes)
+    for name in options.target:
         for mode in modes:
             figures = fuzz(name, mode, seconds, options)
             print(figures.row(name, mode), flush=True)
@@ -92,24 +92,24 @@ def _options() -> argparse.Namespace:
     from tests.fuzz.targets import TARGETS
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--minutes", type=float, default=10, help="for all readers together")
+    parser.add_argument("--minutes", type=float, default=10, help="for all targets together")
     parser.add_argument(
-        "--reader", action="append", choices=list(TARGETS), help="may be repeated; all of them otherwise"
+        "--target", action="append", choices=list(TARGETS), help="may be repeated; all of them otherwise"
     )
     parser.add_argument("--seed", default="0", help="another one makes other inputs")
     parser.add_argument(
-        "--also", type=Path, action="append", default=[], help="a further file to mutate, with one --reader"
+        "--also", type=Path, action="append", default=[], help="a further file to mutate, with one --target"
     )
     parser.add_argument(
         "--out", type=Path, default=Path(tempfile.gettempdir(), "stepscope-fuzz"), help="where defects are kept"
     )
     options = parser.parse_args()
-    options.reader = options.reader or list(TARGETS)
+    options.target = options.target or list(TARGETS)
     return options
 
 
 def fuzz(name: str, mode: str, seconds: float, options: argparse.Namespace) -> Figures:
-    """One reader for some time; a process that ended is followed by another."""
+    """One target for some time; a process that ended is followed by another."""
     figures, began = Figures(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         while time.monotonic() - began < seconds:
@@ -145,9 +145,7 @@ class _Worker:
     """A process that fuzzes, and how it is watched."""
 
     def __init__(self, name: str, mode: str, seed: str, also: list[Path], folder: Path) -> None:
-        from tests.fuzz.targets import TARGETS
-
-        self.input = folder / TARGETS[name].file_name
+        self.input = folder / "last"
         for key in ("NUMBA_BOUNDSCHECK", "STEPSCOPE_CACHE"):
             os.environ.pop(key, None)
         if mode == "checked":  # machine code with checks must never be kept where that without them is
@@ -196,8 +194,7 @@ class _Worker:
 
 def work(connection: Connection, name: str, mode: str, seed: str, also: list[Path], folder: Path) -> None:
     """Fuzz until killed; every input lies in ``folder`` before it is read."""
-    from tests.fuzz.oracle import examine
-    from tests.fuzz.targets import TARGETS, depth_of
+    from tests.fuzz.targets import TARGETS
 
     warnings.simplefilter("error")
     target = TARGETS[name]
@@ -205,7 +202,7 @@ def work(connection: Connection, name: str, mode: str, seed: str, also: list[Pat
     if mode == "checked":
         _check_buffers()
         _assert_that_indices_are_checked()
-    seen = {examine(target.place(folder, data), target.variants) for data in [*target.seeds(), *pool]}
+    seen = {target.examined(folder, data, 0) for data in [*target.seeds(), *pool]}
     connection.send(None)
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     memory = _memory()
@@ -213,12 +210,12 @@ def work(connection: Connection, name: str, mode: str, seed: str, also: list[Pat
     while True:
         number += 1
         data = target.mutated(Random(f"{seed} {name} {number}"), pool)
-        path = target.place(folder, data)
+        (folder / "last").write_bytes(data)  # It is looked for where the process died of it.
         outcome, defect, began = "", None, time.perf_counter()
         try:
-            outcome = examine(path, target.variants_of(number), depth=depth_of(number))
+            outcome = target.examined(folder, data, number)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is what we are looking for
-            defect = _defect(error)
+            defect = defect_of(error)
         seconds = time.perf_counter() - began
         if (now := _memory()) - memory > MOST_MEMORY:
             defect, memory = defect or f"needs more than {MOST_MEMORY >> 20} MiB", now
@@ -244,7 +241,7 @@ def _memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _defect(error: BaseException) -> str:
+def defect_of(error: BaseException) -> str:
     """What was raised, and the last place of ours it went through."""
     frames = [
         frame

@@ -1,19 +1,16 @@
-"""What is fuzzed: a reader's seeds, how they are mutated, and the ways in which the outcome is read."""
+"""What is fuzzed: its seeds, how they are mutated, and what is made of the outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
-from unittest import mock
 
-from tests.fuzz import files, mutations, seeds
+from tests.fuzz import beside, files, mutations, parsers, queries, seeds, served, written
 from tests.fuzz.mutations import Mutation
-
-Patches = Mapping[str, object]
+from tests.fuzz.oracle import Patches, depth_of, examine
 
 _SCAN = "stepscope.readers.scan"
 FAST: Patches = {f"{_SCAN}.read._SMALL": 0}
@@ -31,7 +28,7 @@ BLOCKS: Patches = {"stepscope.readers.xplane.space._BLOCK": 3}
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """One reader, or one way in which files are packed."""
+    """One reader, one way in which files are packed, or something else that takes what others made."""
 
     name: str
     seeds: Callable[[], list[bytes]]
@@ -43,19 +40,34 @@ class Target:
     file_name: str = "input"
     beside: Callable[[], bytes] | None = None
     """The profile that is opened, where the mutated file only lies beside it."""
+    answer: Callable[[Path, bytes, int], str] | None = None
+    """What becomes of an input that is not read as a profile: given a folder, the input and its number."""
 
     def mutated(self, random: Random, more: list[bytes] | None = None) -> bytes:
         """A seed (or one of ``more``) mutated once or a few times."""
         sources = _seeds(self)
         base = random.choice(more) if more and random.random() < 0.5 else random.choice(sources)
         for _ in range(random.choice((1, 1, 1, 2, 2, 3, 6))):
-            data = random.choice(self.mutations)(random, base, random.choice(sources))
-            base = data[: mutations.LARGEST] or base
+            base = self.changed(random, base)
         return base
+
+    def changed(self, random: Random, base: bytes) -> bytes:
+        """An input mutated once."""
+        data = random.choice(self.mutations)(random, base, random.choice(_seeds(self)))
+        return data[: mutations.LARGEST] or base
 
     def variants_of(self, number: int) -> tuple[Patches, ...]:
         """How input ``number`` is read: every fourth in all ways, the others in one of them."""
         return self.variants if number % 4 == 0 else (self.variants[number % len(self.variants)],)
+
+    def examined(self, folder: Path, data: bytes, number: int) -> str:
+        """What became of an input, in words without numbers; whatever is raised is a defect.
+
+        Number 0 is examined in every way, others in some.
+        """
+        if self.answer is not None:
+            return self.answer(folder, data, number)
+        return examine(self.place(folder, data), self.variants_of(number), depth=depth_of(number))
 
     def place(self, folder: Path, data: bytes) -> Path:
         """Write an input into a folder; the path to open."""
@@ -68,23 +80,9 @@ class Target:
         return profile
 
 
-def depth_of(number: int) -> int:
-    """How deep input ``number`` is examined: every fourth is diagnosed, every sixteenth also exported."""
-    return (number % 4 == 0) + (number % 16 == 0)
-
-
 @cache
 def _seeds(target: Target) -> list[bytes]:
     return target.seeds()
-
-
-@contextmanager
-def patched(patches: Patches) -> Iterator[None]:
-    """Settings in force."""
-    with ExitStack() as stack:
-        for name, value in patches.items():
-            stack.enter_context(mock.patch(name, value))
-        yield
 
 
 _JSON = "Chrome trace JSON"
@@ -130,5 +128,21 @@ TARGETS: dict[str, Target] = {
                 files.zipped(mutations.tokens),
             ),
         ),
+        Target("manifest", beside.manifests, (*_TEXT, beside.texts, beside.texts), answer=beside.manifest),
+        Target(
+            "placement",
+            beside.placements,
+            (mutations.anyhow, beside.lines, beside.lines),
+            file_name="placement.log",
+            beside=lambda: seeds.step_stats()[0],
+        ),
+        Target("program", parsers.programs, _BINARY, answer=parsers.program),
+        Target("grpc", parsers.grpc_seeds, _BINARY, answer=parsers.grpc_message),
+        Target("datagram", parsers.datagrams, (mutations.anyhow, parsers.datagram_fields), answer=parsers.datagram),
+        Target("answer", parsers.answers, _TEXT, answer=parsers.answer),
+        Target("name", parsers.names, (mutations.anyhow, *[parsers.name_parts] * 3), answer=parsers.name),
+        Target("sql", queries.seeds, (mutations.anyhow, *[queries.tokens] * 4), answer=queries.answer),
+        Target("server", served.seeds, (mutations.anyhow, *[served.request] * 4), answer=served.answer),
+        Target("writer", seeds.saved, (*[written.tables] * 9, mutations.anyhow), answer=written.answer),
     )
 }

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 DOCUMENTED_WIDTH = 100
 SECONDS = 120
@@ -46,6 +47,7 @@ PAGES = [
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "examples" / "README.md")
     if "```" in page.read_text(encoding="utf-8")
 ]
+FIRST_READ = ("README.md", "read-a-report.md", "compare.md")
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
 )
@@ -77,6 +79,12 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
+def marked(page: Path) -> ParameterSet:
+    """A page; of those that run many commands only the first that people read are run each time."""
+    name = page.relative_to(ROOT).as_posix()
+    return pytest.param(page, id=name, marks=() if page.name in FIRST_READ else pytest.mark.slow)
+
+
 @pytest.fixture
 def copy(root: Path, repository_files: list[Path], tmp_path: Path) -> Path:
     """A copy of the repository's files."""
@@ -87,7 +95,7 @@ def copy(root: Path, repository_files: list[Path], tmp_path: Path) -> Path:
     return tmp_path / "stepscope"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
 def test_the_page_does_what_it_shows(page: Path, copy: Path) -> None:
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.language == "python":

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from importlinter.cli import lint_imports
 
-HEAVY = ("numpy", "polars", "numba", "llvmlite", "msgspec", "isal", "rich", "click")
+HEAVY = ("numpy", "polars", "numba", "llvmlite", "msgspec", "isal", "rich", "click", "sqlglot")
 
 
 def test_import_directions_hold(

@@ -50,7 +50,8 @@ def test_b2_every_variant_of_a_timeline_is_read(variant: str) -> None:
 @pytest.mark.slow
 def test_b3_run_records_sessions_of_a_script_that_knows_nothing_of_it(tmp_path: Path) -> None:
     told = script(tmp_path, "tensorflow", "tf_session.py")
-    assert (told.manifest["framework"], len(told.manifest["files"])) == ("tensorflow_session", 6)
+    assert told.manifest["framework"] == "tensorflow_session"
+    assert len(told.manifest["files"]) == told.manifest["window"]["steps"] >= 6
     assert "MatMul" in told.stderr or "step time" in told.stderr
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import mmap
 import os
@@ -13,6 +14,8 @@ import pytest
 
 import stepscope
 from stepscope.errors import InputError
+from stepscope.readers import recorded
+from stepscope.writers import saved as writer
 from tests.trace.traces import assert_same
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "profiles" / "cpu_input_bound.json.gz"
@@ -81,6 +84,32 @@ def test_an_original_that_changed_or_has_gone_is_told(original, saved):
     original.unlink()
     with pytest.raises(InputError, match=r"original\.json\.gz: .*no such file"):
         profile.arguments([0])
+
+
+@pytest.mark.parametrize(
+    "named", ["http://127.0.0.1:9/original.json.gz", "file:///{}", "simplecache::{}", "{}", "/proc/self/fd/0", ".."]
+)
+def test_what_a_saved_form_names_is_opened_nowhere_but_beside_it(named, original, tmp_path, monkeypatch):
+    """The form may come from anywhere: its author chooses the name."""
+    trace = stepscope.open(original).trace
+    source = dataclasses.replace(trace.info.source, path=named.format(original))
+    other = tmp_path / "other"
+    other.mkdir()
+    form = other / "form.stepscope"
+    writer.write(dataclasses.replace(trace, info=dataclasses.replace(trace.info, source=source)), form)
+    profile = stepscope.open(form)
+    monkeypatch.setattr(recorded, "find", None)
+    with pytest.raises(InputError, match="does not lie beside it"):
+        profile.arguments([0])
+
+
+def test_nor_through_a_link_of_that_name(original, saved, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(saved, other)
+    (other / original.name).symlink_to(original)
+    with pytest.raises(InputError, match="does not lie beside it"):
+        stepscope.open(other / saved.name).arguments([0])
 
 
 def test_a_file_that_changes_while_it_is_open_is_told(original):

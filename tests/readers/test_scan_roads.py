@@ -158,6 +158,37 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, monkeypatch:
     assert compiled.cache_folder(tmp_path) != folder
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs a second user, whom only root can be")
+def test_a_folder_below_one_that_another_user_owns_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir(mode=0o755)
+    os.chown(theirs, 65534, 65534)
+    (tmp_path / "link").symlink_to(theirs)
+    monkeypatch.setattr(compiled.tempfile, "tempdir", str(theirs))
+    for name in ("STEPSCOPE_CACHE", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        for chosen in (theirs, theirs / "below" / "that", tmp_path / "link"):
+            monkeypatch.setenv(name, str(chosen))
+            monkeypatch.setattr(compiled, "_FOLDERS", {})
+            folder = compiled.cache_folder(tmp_path)
+            assert folder is None or theirs not in folder.resolve().parents
+        monkeypatch.delenv(name)
+
+
+def test_a_folder_below_one_that_others_may_write_is_used_where_names_are_safe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.setenv("STEPSCOPE_CACHE", str(shared / "chosen"))
+    for mode, used in ((0o777, False), (0o1777, True), (0o757, False), (0o755, True), (0o775, True)):
+        shared.chmod(mode)
+        monkeypatch.setattr(compiled, "_FOLDERS", {})
+        folder = compiled.cache_folder(tmp_path)
+        assert (folder is not None and shared in folder.parents) is used, oct(mode)
+
+
 def test_kernels_of_other_versions_go_when_nobody_uses_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
     monkeypatch.setenv("STEPSCOPE_CACHE", str(root))

@@ -58,8 +58,13 @@ def test_the_three_headline_numbers():
 
 
 def test_absent_numbers_are_not_recorded_never_zero():
-    lines = _lines(documents.no_steps())
-    for name in ("step time", "device busy", "ops on device", "16-bit kernels"):
+    document = documents.no_steps()
+    lines = _lines(document)
+    assert f"{'step time':<16}not recorded" in lines
+    assert not any(line.startswith("device busy") for line in lines)  # The header says that no device was recorded.
+    document["profile"]["devices"] = [{"id": 0, "name": None, "kind": "gpu", "memory_bytes": None}]
+    lines = _lines(document)
+    for name in ("device busy", "ops on device", "16-bit kernels"):
         assert f"{name:<16}not recorded" in lines
     assert not any("0 %" in line or "█" in line for line in lines)
 
@@ -81,7 +86,7 @@ def test_findings_keep_their_order_and_the_later_ones_take_a_line():
     assert [line[:2] for line in numbered] == ["1.", "2.", "3.", "4."]
     assert _block(lines, "3. ") == [
         "3. aten::item makes the host wait for the device, saves 6.90 ms of 199 ms per step, leaving 192 ms",
-        "   at /home/ana/train.py:57 in train_one_epoch · op aten::item",
+        "   at /home/ana/train.py:57 in train_one_epoch · op aten::item, and 2 more",
         "4. Copies from pageable memory hold the device up, saves 2.20 ms of 199 ms per step",
     ]
 

@@ -68,7 +68,7 @@ def test_a_longer_slice_comes_before_a_shorter_one_of_the_same_start():
 def test_ops_of_a_device_and_memory_events_are_in_order():
     whole = trace()
     ops = t.DeviceOps.empty()
-    ops = t.DeviceOps(*(np.zeros(2, getattr(ops, f.name).dtype) for f in dataclasses.fields(ops)))
+    ops = t.DeviceOps(*(np.ones(2, getattr(ops, f.name).dtype) for f in dataclasses.fields(ops)))
     ops = dataclasses.replace(ops, slice=np.array([2, 1], np.int32))
     assert fault_of(dataclasses.replace(whole, device_ops=ops)) == "device_ops are not sorted by device and start"
     memory = t.Memory(*(np.zeros(2, getattr(t.Memory.empty(), f.name).dtype) for f in dataclasses.fields(t.Memory)))

@@ -105,7 +105,7 @@ def planted(name: str) -> Row:
         if first is not None and row["first"]:
             categories = BOOKED.get(first.rule, (case.category,))
             row["cost_error"] = _error(first.cost_ns_per_step or 0, _booked_truly(case, first.device, categories))
-            row["prediction_error"] = _error(first.predicted_step_ns or 0, case.without_ns["all"])
+            row["prediction_error"] = _error(nearest(first, case.without_ns["all"]), case.without_ns["all"])
         return row
     if case.category and name != "sampled":
         account = facts.accounts[0]
@@ -115,6 +115,13 @@ def planted(name: str) -> Row:
     if name in CURES:
         row["prediction_error"] = _error(_predicted(facts, CURES[name](facts)), case.without_ns["all"])
     return row
+
+
+def nearest(finding: Finding, wanted: float) -> float:
+    """The step that a finding predicts; of a range what is nearest to a wanted one."""
+    predicted = finding.predicted_step_ns or 0
+    best = predicted if finding.best_step_ns is None else finding.best_step_ns
+    return min(max(wanted, best), predicted)
 
 
 def _booked_truly(case: Planted, device: int | None, categories: tuple[str, ...]) -> float:
@@ -219,8 +226,8 @@ def repaired() -> list[Row]:
                 "step_ns": step,
                 "after_ns": left,
                 "predicted_ns": finding.predicted_step_ns,
-                "step_error": _error(finding.predicted_step_ns, left),
-                "gain_error": _error(finding.saving_ns_per_step, step - left),
+                "step_error": _error(nearest(finding, left), left),
+                "gain_error": _error(step - nearest(finding, left), step - left),
             }
         )
     return rows

@@ -14,7 +14,8 @@ import pytest
 
 import stepscope
 from stepscope.errors import InputError
-from stepscope.web.app import App, Entry, Opened, Server
+from stepscope.web.app import App, Entry, Opened
+from stepscope.web.server import Server
 from tests.web.reports import EXAMPLE
 
 Reply = tuple[int, http.client.HTTPMessage, bytes]
@@ -88,7 +89,11 @@ def test_arguments_of_slices(server: Server) -> None:
     found: list[dict[str, Any]] = json.loads(ask(server, "api/0/arguments?ids=0,1")[2])
     assert found == json.loads(json.dumps(stepscope.open(EXAMPLE).arguments([0, 1]), default=str))
     assert ask(server, "api/0/arguments?ids=x")[2] == b"[]"
-    assert ask(server, "api/0/arguments?ids=99999999")[0] in (422, 500)
+    for ids in ("99999999", "999999999999"):
+        status, _, body = ask(server, f"api/0/arguments?ids={ids}")
+        assert status == 422
+        assert b"no such slice" in body
+    assert ask(server, "api/0/arguments?ids=" + "9" * 5_000)[2] == b"[]"
 
 
 def test_a_profile_that_cannot_be_read_says_why(server: Server) -> None:

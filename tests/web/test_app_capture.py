@@ -18,8 +18,9 @@ import stepscope
 from stepscope.cli.view import captures_in
 from stepscope.errors import StepscopeError
 from stepscope.remote.addresses import parsed
-from stepscope.web.app import App, Entry, Opened, Server
+from stepscope.web.app import App, Entry, Opened
 from stepscope.web.captures import Captures
+from stepscope.web.server import Server
 from tests.web.reports import EXAMPLE
 
 
@@ -220,7 +221,7 @@ def test_without_grpc_the_form_says_what_to_install(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("importlib.util.find_spec", find)
     captures = captures_in(tmp_path / "captures")
     assert captures.missing is not None
-    assert "pip install 'stepscope[remote]'" in captures.missing
+    assert "pip install grpcio" in captures.missing
     with pytest.raises(StepscopeError, match="grpcio"):
         captures.start("localhost:9012", 1)
     assert not list(tmp_path.iterdir())

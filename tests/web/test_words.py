@@ -26,7 +26,7 @@ def test_every_finding_has_its_words() -> None:
     found = words(document)
     listed = document["findings"] + document["analyses"]["minor_findings"]
     assert set(found["findings"]) == {finding["id"] for finding in listed}
-    assert found["findings"]["input_bound.1"]["saving"].startswith("saves 40.7 ms of 45.0 ms per step")
+    assert found["findings"]["input_bound.1"]["saving"].startswith("saves 36.8 ms to 40.0 ms of 45.0 ms per step")
     assert set(found["told"]) <= set(found["findings"])
     assert found["capture"] == [("capture overhead", "not recorded: no capture manifest beside the file")]
 

@@ -12,7 +12,8 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.limits import DISPATCH_GAP_NS, FINDING_NS, FINDING_SHARE
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I64
+from stepscope.trace.shared import shared
+from stepscope.trace.tables import I32, I64
 
 _ONE_THREAD_SHARE = 0.9
 _IN_TURN = [cause.code for cause in (Category.LAUNCH, Category.PYTHON, Category.UNKNOWN_HOST)]
@@ -51,6 +52,7 @@ class Balance:
     """How long a step takes on each."""
 
 
+@shared
 def balance(facts: Facts) -> Balance | None:
     """How devices share the work; None for fewer than two that compute in steps that they share, and
     for CPUs, which share their cores."""
@@ -75,7 +77,8 @@ def balance(facts: Facts) -> Balance | None:
         held.append(facts.per_step(int(account.parts[rows][:, _HELD].sum())))
     whole = iv.measure(iv.union(*(np.concatenate(part) for part in zip(*spans, strict=True))))
     together = iv.measure(_at_least_two(spans))
-    waits = [_launch_waits(facts, *pair, [other for other, _ in pairs if other is not pair[0]]) for pair in pairs]
+    launches = _launches([activity for activity, _ in pairs])
+    waits = [_launch_waits(facts, account, launches, at) for at, (_, account) in enumerate(pairs)]
     launched = _launching(facts, [activity for activity, _ in pairs])
     return Balance(
         tuple(activity.device for activity, _ in pairs),
@@ -94,42 +97,61 @@ def balance(facts: Facts) -> Balance | None:
     )
 
 
-def _launch_waits(
-    facts: Facts, activity: DeviceActivity, account: Account, others: list[DeviceActivity]
-) -> tuple[int, int]:
+@dataclass(frozen=True, slots=True)
+class _Launches:
+    """When threads worked on launches of several devices, by start: each is worked on from the one before. Those of one
+    thread do not overlap."""
+
+    thread: I32
+    device: I64
+    """Places in the list of devices."""
+    start: I64
+    end: I64
+    threads: int
+
+
+def _launches(activities: list[DeviceActivity]) -> _Launches:
+    thread, launch, end = (
+        np.concatenate([getattr(each, part)[each.launched] for each in activities])
+        for part in ("thread", "launch", "launch_end")
+    )
+    device = np.concatenate([np.full(int(each.launched.sum()), at) for at, each in enumerate(activities)])
+    order = np.lexsort((launch, thread))
+    thread, end, device = thread[order], end[order], device[order]
+    first = np.append(True, thread[1:] != thread[:-1])
+    number = np.cumsum(first) - 1
+    # Calls within calls: what the outer one covers is worked on once.
+    since = end.min(initial=0)
+    span = int(end.max(initial=0) - since) + 1
+    until = np.maximum.accumulate(end - since + number * span) - number * span + since
+    before = np.append(since, until[:-1])
+    kept = np.flatnonzero(~first & (until > before))
+    kept = kept[np.argsort(before[kept], kind="stable")]
+    return _Launches(thread[kept], device[kept], before[kept], until[kept], int(first.sum()))
+
+
+def _launch_waits(facts: Facts, account: Account, launches: _Launches, at: int) -> tuple[int, int]:
     """How long per step a device waits for launches while the thread that owes them launches for other devices, and
     while other threads do."""
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    waiting = (pieces.category == Category.LAUNCH.code) & np.isin(row, facts.used_rows(account))
-    thread = gaps.thread[pieces.gap]
-    launching = _launching_for(activity, others)
+    waiting = np.flatnonzero((pieces.category == Category.LAUNCH.code) & np.isin(row, facts.used_rows(account)))
+    if not waiting.size:
+        return 0, 0
+    thread = gaps.thread[pieces.gap[waiting]]
+    near = launches.start < pieces.end[waiting].max()
+    near &= (launches.end > pieces.start[waiting].min()) & (launches.device != at)
+    theirs, start, end = launches.thread[near], launches.start[near], launches.end[near]
     own = beside = 0
-    for track in np.unique(thread[waiting]).tolist():
-        mine = waiting & (thread == track)
-        spans = pieces.start[mine], pieces.end[mine]
-        own += iv.measure(iv.intersect(spans, launching.get(track, iv.EMPTY)))
-        elsewhere = iv.joined([found for other, found in launching.items() if other != track])
-        beside += iv.measure(iv.intersect(spans, elsewhere))
-    return facts.per_step(own), facts.per_step(beside)
-
-
-def _launching_for(activity: DeviceActivity, others: list[DeviceActivity]) -> dict[int, iv.Intervals]:
-    """Per thread, when it launched for some devices and not for one: each launch is worked on from the one before."""
-    devices = [activity, *others]
-    thread, launch, end = (
-        np.concatenate([getattr(each, part)[each.launched] for each in devices])
-        for part in ("thread", "launch", "launch_end")
-    )
-    own = np.arange(thread.size) < int(activity.launched.sum())
-    found = {}
     for track in np.unique(thread).tolist():
-        rows = np.flatnonzero(thread == track)
-        rows = rows[np.argsort(launch[rows], kind="stable")]
-        before, theirs = end[rows[:-1]], ~own[rows[1:]]
-        found[track] = iv.union(before[theirs], np.maximum(end[rows[1:]], before)[theirs])
-    return found
+        mine = waiting[thread == track]
+        spans = pieces.start[mine], pieces.end[mine]
+        same = theirs == track
+        own += iv.measure(iv.intersect(spans, (start[same], end[same])))
+        if launches.threads > 1:
+            beside += iv.measure(iv.intersect(spans, iv.union(start[~same], end[~same])))
+    return facts.per_step(own), facts.per_step(beside)
 
 
 def worth_telling(facts: Facts, cost_ns: int) -> bool:

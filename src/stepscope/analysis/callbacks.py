@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.places import Place
-from stepscope.analysis.where import Where, parse_frame
+from stepscope.analysis.where import Where
 from stepscope.names.callbacks import (
     CallbackRole,
     callback_role,
@@ -17,9 +17,10 @@ from stepscope.names.callbacks import (
     is_for_every_batch,
     named_callback,
 )
+from stepscope.names.frames import frame_parts
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped, used_codes
-from stepscope.trace.forest import outermost
+from stepscope.trace.forest import is_outermost, outermost
 from stepscope.trace.tables import F64, I32, Bools, Kind
 from stepscope.trace.trace import Trace
 
@@ -32,8 +33,7 @@ def _lists(trace: Trace, roles: I32) -> Bools:
     old = roles == _ROLES.index(CallbackRole.OLD_LIST)
     if not lists.any() and (roles == _ROLES.index(CallbackRole.PASSES)).any():
         lists = old
-    outer: Bools = lists & (outermost(lists, trace.slices.parent) == np.arange(len(trace.slices)))
-    return outer
+    return is_outermost(lists, trace.slices.parent)
 
 
 def _roles(trace: Trace) -> I32:
@@ -115,11 +115,11 @@ def callbacks_in(trace: Trace, around: I32, slices: I32, weight: F64) -> tuple[P
 
 def _place(name: str) -> tuple[Where, str]:
     """A callback's method, and what it is called."""
-    told, frame = named_callback(name), parse_frame(name)
+    told, parts = named_callback(name), frame_parts(name)
     if told is not None:
         function, file, line = told
-    elif frame is not None:
-        function, file, line = frame.function, frame.file, frame.line
+    elif parts is not None:
+        file, line, function = parts
     else:
         return Where(), f"`{name}`"
-    return Where(file, line, function), f"`{function}` ({file}:{line})"
+    return Where(file, line, function, defined=True), f"`{function}` ({file}:{line})"

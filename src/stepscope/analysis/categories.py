@@ -56,9 +56,6 @@ BUSY = CATEGORIES[: Category.UNRECORDED.code + 1]
 RECORDED = CATEGORIES[: Category.MEMSET.code + 1]
 """Busy with ops that one profile holds."""
 
-AWAITED = (Category.HOST_MEMORY, Category.MEMORY_SPACE, Category.PEER)
-"""Waits that are ops of a device's program: they hold up its stream and do nothing. Whatever else runs hides them."""
-
 HOST_CAUSES = (
     Category.PROFILER,
     Category.GC,

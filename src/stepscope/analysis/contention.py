@@ -19,7 +19,7 @@ from stepscope.limits import CONTENTION_FACTOR, CONTENTION_OPS, CONTENTION_THREA
 from stepscope.names.hosts import runs_others
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import holding, outermost
+from stepscope.trace.forest import holding, is_outermost
 from stepscope.trace.tables import F64, I32, I64, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -104,7 +104,7 @@ def _ops(
     chosen &= ~mapped(slices.name, trace.strings, runs_others, np.bool_)
     waits = np.zeros(len(slices), np.bool_)
     waits[waiting] = True
-    chosen &= outermost(chosen, slices.parent) == np.arange(len(slices))
+    chosen = is_outermost(chosen, slices.parent)
     step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
     chosen &= ~waits & ~holding(waits, slices.parent) & np.isin(step, used)
     return np.flatnonzero(chosen)

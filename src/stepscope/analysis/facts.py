@@ -29,13 +29,15 @@ from stepscope.analysis.launches import LaunchDelay, launch_delay
 from stepscope.analysis.layers import Layers, layer_costs
 from stepscope.analysis.lazy_metrics import LazyMetrics, lazy_metrics
 from stepscope.analysis.logged_placement import LoggedOp, logged_ops
+from stepscope.analysis.loop_phases import set_apart
 from stepscope.analysis.memory import MemoryUse, memory_use
 from stepscope.analysis.once import Once, OneTimeWork, one_time_work
 from stepscope.analysis.ops import OpTable, Windows, op_table
-from stepscope.analysis.phases import PHASES, Phase, device_phases, loss_scale_branch, phase_time
+from stepscope.analysis.phases import PHASES, Phase, device_phases, loss_scale_branch, phase_time, slice_phases
 from stepscope.analysis.placement import Placement, compiled_only, place_ops
 from stepscope.analysis.producing import with_produced
 from stepscope.analysis.prologues import Prologues, prologues
+from stepscope.analysis.recording import NOTHING_KNOWN, Run
 from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.silent import Silence, silence, silent_calls
@@ -44,6 +46,7 @@ from stepscope.analysis.steps import Markers, find_markers, joint_windows
 from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.unrecorded import with_unrecorded
 from stepscope.analysis.where import Locator
+from stepscope.analysis.worker_starts import WorkerStarts, worker_starts
 from stepscope.analysis.workload import Workload, workload_of
 from stepscope.analysis.xla import XlaFacts, xla_facts
 from stepscope.limits import HOST_OP_NS, HOT_PYTHON_SHARE, RECURS_SHARE
@@ -83,6 +86,8 @@ class Facts:
     kernels: KernelTable
     xla: XlaFacts | None
     """What XLA did; None for a profile without its ops."""
+    run: Run = NOTHING_KNOWN
+    """What the tool that recorded the profile says of it."""
 
     @cached_property
     def step_ns(self) -> I64:
@@ -96,7 +101,7 @@ class Facts:
         """What the host does once, however long the job runs."""
         return self.host.once
 
-    @property
+    @cached_property
     def devices(self) -> list[tuple[DeviceActivity, Account]]:
         """Each device with its account; none where the host was booked instead."""
         return list(zip(self.activities, self.accounts, strict=False))
@@ -111,7 +116,7 @@ class Facts:
         computes = any((activity.category == Category.COMPUTE.code).any() for activity in self.activities)
         return completeness.device_damaged or (completeness.cut and not computes)
 
-    @property
+    @cached_property
     def working(self) -> list[Account]:
         """The accounts of the devices that are used; the host's where it was booked instead."""
         return [account for account in self.accounts if account.rows.device not in self.unused]
@@ -337,6 +342,11 @@ class Facts:
         return input_ranges(self.trace, self.host, self.markers, self.used)
 
     @cached_property
+    def worker_starts(self) -> WorkerStarts | None:
+        """Starts of a loader's worker processes; None where none is recorded."""
+        return worker_starts(self.host, self.markers)
+
+    @cached_property
     def input_stages(self) -> InputStages | None:
         """The input pipeline by stage, and its producers; None where nothing of it was recorded."""
         return input_stages(self.trace, self.host, self.markers, self.used, self.activities)
@@ -363,7 +373,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     tick("accounting", 0, 4)
     activities = device_activities(trace)
     once = one_time_work(trace, activities)
-    markers = find_markers(trace, activities, once)
+    markers = set_apart(trace, find_markers(trace, activities, once))
     host = with_produced(host_activity(trace, markers.slices, once), activities, markers)
     activities = with_unrecorded(trace, activities, host, markers)
     accounts = _accounts(trace, activities, host, markers)
@@ -383,7 +393,8 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     copies = [find_copies(trace, *device, locator, used, host.main) for device in devices]
     tick("accounting", 2, 4)
     bounds = [_bounds(account, used) for _, account in devices]
-    phases = [phase_time(a, device_phases(trace, a), window) for a, window in zip(activities, bounds, strict=True)]
+    said = slice_phases(trace)
+    phases = [phase_time(a, device_phases(trace, a, said), each) for a, each in zip(activities, bounds, strict=True)]
     kernels = kernel_table(trace, activities, bounds)
     tick("accounting", 3, 4)
     xla = xla_facts(trace, activities, bounds, host, markers, used)

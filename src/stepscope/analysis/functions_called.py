@@ -14,7 +14,7 @@ import numpy as np
 
 from stepscope.limits import CALLS_OCCASIONAL, CALLS_REPEATED
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import outermost
+from stepscope.trace.forest import is_outermost
 from stepscope.trace.tables import I32, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -60,7 +60,7 @@ def _outermost_calls(trace: Trace) -> Bools:
     ops = np.where(slices.kind == Kind.HOST_OP, slices.name, np.int32(-1))
     calls: Bools = mapped(ops, trace.strings, lambda name: _function(name) is not None, np.bool_)
     calls &= trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
-    outer: Bools = calls & (outermost(calls, slices.parent) == np.arange(len(slices)))
+    outer: Bools = is_outermost(calls, slices.parent)
     return outer
 
 

@@ -100,7 +100,7 @@ def _gap(facts: Facts, activity: DeviceActivity, account: Account, g: int) -> Ga
         op=trace.name_of(int(activity.slice[gaps.op[g]])),
         launch=trace.name_of(call) if call >= 0 else None,
         blocking=trace.name_of(source) if source >= 0 else None,
-        where=locator.where(source) if source >= 0 else Where(),
+        where=locator.where(source, (start + end) // 2) if source >= 0 else Where(),
     )
 
 

@@ -25,7 +25,7 @@ from stepscope.names.xla_hosts import (
 )
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped, used_codes
-from stepscope.trace.forest import holding, inherit, outermost, rows_of_track
+from stepscope.trace.forest import holding, inherit, is_outermost, outermost, rows_of_track
 from stepscope.trace.tables import I32, I64, U8, Bools, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -95,6 +95,13 @@ class HostActivity:
     """Slices in which the program makes a batch itself (``analysis/producing.py``)."""
     _sets: dict[tuple[int, Category], iv.Intervals] = field(default_factory=dict)
 
+    @cached_property
+    def called_python(self) -> I32:
+        """The ranges of host threads in which a compiled program calls Python, without those inside of others."""
+        slices, threads = self.trace.slices, self.trace.tracks.kind == TrackKind.HOST_THREAD
+        calling = self.in_role(XlaRole.CALLBACK) & threads[slices.track]
+        return np.flatnonzero(is_outermost(calling, slices.parent)).astype(np.int32)
+
     def time(self, track: int, cause: Category) -> iv.Intervals:
         """When a thread did something of that cause; ``launch`` is dispatching, ``python`` any cover by a frame."""
         key = (track, cause)
@@ -149,12 +156,10 @@ class HostActivity:
         """The same of what the thread itself did."""
         low, kinds, causes = self._of_track(track)
         if cause is Category.LAUNCH:
-            # Main and autograd threads take turns, so their dispatching is one stretch.
-            turns = (self.main, *self.turns)
-            group = self.pool if track in self.pool else turns if track in turns else (track,)
-            dispatching = _closed(iv.joined([self._dispatching(member) for member in group]), DISPATCH_GAP_NS)
+            dispatching = self._dispatching_with(track)
             # A program that calls Python launches nothing meanwhile.
-            return iv.subtract(dispatching, self._cover(low, causes == Category.PYTHON.code))
+            python = self._cover(low, causes == Category.PYTHON.code)
+            return iv.subtract(dispatching, python) if len(python[0]) else dispatching
         if cause is Category.PYTHON:
             # The markers of the steps cover everything: they say nothing of what ran.
             chosen = np.isin(kinds, _COVER_KINDS) & ~np.isin(np.arange(low, low + kinds.size), self.markers)
@@ -213,6 +218,22 @@ class HostActivity:
             return low, kinds, causes
         ahead = self.executors.ahead[low:high]
         return low, np.where(ahead, np.uint8(Kind.OTHER), kinds), np.where(ahead, np.uint8(NO_CAUSE), causes)
+
+    def _dispatching_with(self, track: int) -> iv.Intervals:
+        """When a thread dispatches, or those that it works together with."""
+        # Main and autograd threads take turns, so their dispatching is one stretch.
+        for group, dispatching in self._together:
+            if track in group:
+                return dispatching
+        return _closed(self._dispatching(track), DISPATCH_GAP_NS)
+
+    @cached_property
+    def _together(self) -> list[tuple[frozenset[int], iv.Intervals]]:
+        groups = (self.pool, (self.main, *self.turns))
+        return [
+            (frozenset(group), _closed(iv.joined([self._dispatching(member) for member in group]), DISPATCH_GAP_NS))
+            for group in groups
+        ]
 
     def _dispatching(self, track: int) -> iv.Intervals:
         low, kinds, causes = self._of_track(track)
@@ -385,7 +406,7 @@ def _waits(trace: Trace, roles: U8, main: int) -> Waits:
     blocking[calls] = True
     blocking &= not trace.completeness.nameless
     # A wait inside a wait is the same wait.
-    blocking &= outermost(blocking, slices.parent) == np.arange(len(slices))
+    blocking = is_outermost(blocking, slices.parent)
     end[calls] = np.where(to_host[copies], end[calls], np.clip(begun, slices.start_ns[calls], end[calls]))
     rows = np.flatnonzero(blocking & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)).astype(np.int32)
     return Waits(rows, slices.track[rows], slices.start_ns[rows], end[rows])

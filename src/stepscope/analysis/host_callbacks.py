@@ -14,11 +14,10 @@ from stepscope.analysis.waits import callback_waits
 from stepscope.analysis.where import Where, parse_frame
 from stepscope.limits import TOLD_SHARE
 from stepscope.names.host_callbacks import hands_on, wraps_callback
-from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped, used_codes
-from stepscope.trace.forest import outermost
-from stepscope.trace.tables import I32, I64, Bools, Kind, Rows, TrackKind
+from stepscope.trace.forest import is_outermost, outermost
+from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 _NUMBER = re.compile(r"(?:\.\d+)+$")
@@ -45,12 +44,7 @@ class HostCallback:
 def callback_slices(trace: Trace, host: HostActivity, device: int) -> I32:
     """Where a device's program called Python: its own waits for it, else the ranges of host threads that run it."""
     drawn = trace.device_waits.slice[callback_waits(trace, device)]
-    if drawn.size:
-        return drawn
-    calling = host.in_role(XlaRole.CALLBACK) & (trace.tracks.kind[trace.slices.track] == TrackKind.HOST_THREAD)
-    return np.flatnonzero(calling & (outermost(calling, trace.slices.parent) == np.arange(len(trace.slices)))).astype(
-        np.int32
-    )
+    return drawn if drawn.size else host.called_python
 
 
 def spans_of(trace: Trace, slices: I32) -> iv.Intervals:
@@ -104,7 +98,7 @@ def _functions(trace: Trace, calls: I32) -> tuple[Where, ...]:
     is_wrapper = np.zeros(len(slices), np.bool_)
     is_wrapper[wrappers] = True
     own = mapped(frames, trace.strings, _is_users, np.bool_) & (outermost(is_wrapper, slices.parent) >= 0)
-    rows = np.flatnonzero(own & (outermost(own, slices.parent) == np.arange(len(slices))))
+    rows = np.flatnonzero(is_outermost(own, slices.parent))
     total: dict[Where, int] = {}
     looked_at = 0
     for call in calls.tolist():

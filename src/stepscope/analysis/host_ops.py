@@ -10,7 +10,7 @@ import numpy as np
 from stepscope.analysis.host import NO_CAUSE, HostActivity
 from stepscope.analysis.placement import METADATA_OPS
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import holding, inherit, outermost, summed
+from stepscope.trace.forest import holding, inherit, is_outermost, summed
 from stepscope.trace.tables import I32, I64, Bools, Kind
 from stepscope.trace.trace import Trace
 
@@ -54,8 +54,7 @@ def host_ops(trace: Trace, host: HostActivity, least_ns: int) -> I32:
         computing = summed(_own_time(trace, computes, least_ns), slices.parent)
     computes &= (slices.kind == Kind.HOST_OP) & ~reaches & ~holding(reaches, slices.parent) & ~caused
     computes &= computing >= least_ns
-    outer = outermost(computes, slices.parent)
-    return np.flatnonzero(outer == np.arange(len(slices))).astype(np.int32)
+    return np.flatnonzero(is_outermost(computes, slices.parent)).astype(np.int32)
 
 
 def _own_time(trace: Trace, computes: Bools, least_ns: int) -> I64:

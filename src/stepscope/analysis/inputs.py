@@ -13,7 +13,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Frame, parse_frame
 from stepscope.names.tf_data import is_of_pipeline, is_own_thread, stage_of_iterator
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import inherit, outermost
+from stepscope.trace.forest import inherit, is_outermost, outermost
 from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -102,9 +102,8 @@ def takings(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int,
     # Threads that run the graph may run the functions of the pipeline too.
     handed_by = _handed_on(trace, (own >= 0) & in_steps, on_host & (slices.track != host.main))
     theirs = in_steps & ((elsewhere & ((own >= 0) | _on_own_threads(trace))) | (handed_by >= 0))
-    itself = np.arange(len(slices))
-    taking = mine & (outermost(own >= 0, slices.parent) == itself)
-    return Taking(own, taking, theirs & (outermost(theirs, slices.parent) == itself), mine, handed_by)
+    taking = mine & is_outermost(own >= 0, slices.parent)
+    return Taking(own, taking, is_outermost(theirs, slices.parent), mine, handed_by)
 
 
 def _on_own_threads(trace: Trace) -> Bools:

@@ -50,14 +50,15 @@ _NAMES = (
 )
 
 
-def device_phases(trace: Trace, activity: DeviceActivity) -> U8:
+def device_phases(trace: Trace, activity: DeviceActivity, of_slice: U8 | None = None) -> U8:
     """The phase (index in ``PHASES``) of each device op.
 
     Evidence, strongest first: collectives are communication; the scope of the op in TensorFlow's graph; the op's launch
     lies in something named an optimizer step, backward or autograd range, loss or forward; it lies in an op from which
     a forward-backward arrow starts or whose sequence number a backward op repeats (forward). Anything else is unknown.
+    ``of_slice`` are the trace's ``slice_phases``, of which many devices need one only.
     """
-    of_slice = slice_phases(trace)
+    of_slice = slice_phases(trace) if of_slice is None else of_slice
     unknown = phase_code(Phase.UNKNOWN)
     own, known = of_slice[activity.slice], activity.call >= 0
     phases = np.where(own != unknown, own, np.where(known, of_slice[activity.call], unknown)).astype(np.uint8)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from stepscope.analysis.where import Frame, Locator, Where
 from stepscope.limits import PLACES_SHARE, PLACES_SHOWN
 from stepscope.trace.codes import used_codes
-from stepscope.trace.tables import I32, Bools, Rows
+from stepscope.trace.tables import I32, I64, Bools, Rows
 from stepscope.trace.trace import Trace
 
 _FRAME, _MODULE, _ANNOTATION, _OP, _OWN = range(5)
@@ -45,18 +45,22 @@ class Place:
     """Of all the time asked for, that of unknown place too."""
 
 
-def find_places(locator: Locator, slices: I32, weight: Weights, *, own_names: bool = False) -> tuple[Place, ...]:
+def find_places(
+    locator: Locator, slices: I32, weight: Weights, *, at: I64 | None = None, own_names: bool = False
+) -> tuple[Place, ...]:
     """Where the time of some slices (-1: unknown) passes, longest first, until ``PLACES_SHARE`` of it is named.
+
+    With instants (``at``) it is that of what each slice was at then: the line of a function, not the function.
 
     Where ``PLACES_SHOWN`` do not name as much, the last says how many more there are, and their time. With
     ``own_names`` a slice of which no place is known is told by its own name.
     """
     total = float(weight.sum())
     known = slices >= 0
-    slices, weight = slices[known], weight[known]
+    slices, weight, at = slices[known], weight[known], None if at is None else at[known]
     if not slices.size or total <= 0:
         return ()
-    parts, frames = locator.parts(slices)
+    parts, frames = locator.parts(slices, at)
     parts[:, _MODULE], kinds = _kinds_of_modules(locator.trace, parts[:, _MODULE])
     own = locator.trace.slices.name[slices] if own_names else np.full(slices.size, -1, np.int32)
     parts = np.column_stack((parts, own))
@@ -140,15 +144,7 @@ def _kinds_of_modules(trace: Trace, modules: I32) -> tuple[I32, dict[int, str]]:
 def _where(trace: Trace, frames: tuple[Frame | None, ...], kinds: dict[int, str], key: tuple[int, ...]) -> Where:
     frame = frames[key[_FRAME]] if key[_FRAME] >= 0 else None
     annotation, op = (trace.strings[code] if code >= 0 else "" for code in (key[_ANNOTATION], key[_OP]))
-    return Where(
-        file=frame.file if frame else None,
-        line=frame.line if frame else None,
-        function=(frame.function or None) if frame else None,
-        defined=frame.is_definition if frame else False,
-        op=op or None,
-        module=kinds[key[_MODULE]] or None,
-        annotation=annotation or None,
-    )
+    return Locator.made(frame, (kinds[key[_MODULE]], annotation, op))
 
 
 def _name(where: Where) -> str | None:
@@ -157,5 +153,6 @@ def _name(where: Where) -> str | None:
     if where.file is None:
         return " in ".join(f"`{part}`" for part in parts) or None
     at = where.file if where.line is None else f"{where.file}:{where.line}"
-    function = where.function if where.function and not where.function.startswith("<") else at
-    return f"`{function}`" + (f" ({' in '.join(parts)})" if parts else "")
+    function = where.function if where.function and not where.function.startswith("<") else None
+    line = f", line {where.line}" if function and where.line is not None and not where.defined else ""
+    return f"`{function or at}`{line}" + (f" ({' in '.join(parts)})" if parts else "")

@@ -16,19 +16,20 @@ from stepscope.analysis.callbacks import callbacks_around
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import NO_CAUSE, HostActivity
+from stepscope.analysis.making import made_on_host
+from stepscope.analysis.own_code import is_programs
 from stepscope.analysis.steps import WHOLE, Markers
-from stepscope.analysis.where import parse_frame
 from stepscope.limits import BATCH_BYTES, BATCH_NS
 from stepscope.names.producing import makes_no_batch, says_batch
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import holding, inherit, outermost
+from stepscope.trace.forest import holding, outermost
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
 
 def with_produced(host: HostActivity, activities: list[DeviceActivity], markers: Markers) -> HostActivity:
     """The host's activity, with the making of batches as the input that it is."""
-    rows = _produced(host, activities, markers)
+    rows = _produced(host, activities, markers) if activities else made_on_host(host, markers).astype(np.int32)
     if not rows.size:
         return host
     causes = host.causes.copy()
@@ -81,25 +82,11 @@ def _may_make(host: HostActivity) -> Rows:
     chosen[host.markers[host.markers >= 0]] = False
     rows = np.flatnonzero(chosen)
     rows = rows[~mapped(slices.name[rows], strings, makes_no_batch, np.bool_)]
-    rows = rows[_is_programs(host.trace, rows)]
+    rows = rows[is_programs(host.trace, rows)]
     loads = holding(host.causes == Category.INPUT.code, slices.parent)[rows]
     waits = holding(slices.kind == Kind.SYNC, slices.parent)[rows]
     free = ~loads & ~waits & (callbacks_around(host.trace)[rows] < 0)
     return np.asarray(rows[free], np.intp)
-
-
-def _is_programs(trace: Trace, rows: Rows) -> Bools:
-    """Which are ranges, functions of the program's own, or called by one."""
-    slices = trace.slices
-    frame = np.where(slices.kind == Kind.PYTHON_FRAME, slices.name, np.int32(-1))
-    caller = np.append(inherit(frame, slices.parent), np.int32(-1))[slices.parent[rows]]
-    own, called = (mapped(names, trace.strings, _is_users, np.bool_) for names in (slices.name[rows], caller))
-    return np.asarray(own | called | (slices.kind[rows] == Kind.ANNOTATION))
-
-
-def _is_users(name: str) -> bool:
-    frame = parse_frame(name)
-    return frame is not None and frame.is_users
 
 
 def _before_loading(host: HostActivity, begin: I64, sent: I64) -> Bools:

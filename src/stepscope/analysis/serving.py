@@ -17,7 +17,16 @@ from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.peaks import device_peaks
 from stepscope.limits import LATENCY_TAIL, ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
-from stepscope.names.serving import MAXTEXT, Iteration, ServingPhase, iteration, serving_module
+from stepscope.names.serving import (
+    BATCHES,
+    MAXTEXT,
+    TENSORFLOW_SERVING,
+    Iteration,
+    ServingPhase,
+    iteration,
+    serving_module,
+)
+from stepscope.trace.codes import mapped
 from stepscope.trace.tables import I64, NULL, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -169,7 +178,7 @@ class _Timed:
 
 def serving(facts: Facts) -> Serving | None:
     """The iterations of a server; None where no name tells of any."""
-    ran = None if facts.is_capture else _ranges(facts.trace) or _modules(facts.trace)
+    ran = None if facts.is_capture else _ranges(facts.trace) or _modules(facts.trace) or _batches(facts.trace)
     if ran is None:
         return None
     timed = _timed(facts, ran)
@@ -225,6 +234,23 @@ def _modules(trace: Trace) -> _Ran | None:
         if len(set(phases)) == 2:
             return _Ran(mine, [Iteration(MAXTEXT, phase) for phase in phases], on_device=True)
     return None
+
+
+def _batches(trace: Trace) -> _Ran | None:
+    """Batches of TensorFlow Serving, whose threads take them side by side."""
+    if trace.info.framework != "TensorFlow" :
+        return None
+    slices = trace.slices
+    rows = np.flatnonzero(mapped(slices.name, trace.strings, _is_batch, np.bool_))
+    rows = rows[trace.tracks.kind[slices.track[rows]] == TrackKind.HOST_THREAD]
+    if not rows.size:
+        return None
+    said = [Iteration(TENSORFLOW_SERVING, ServingPhase.BATCH)] * rows.size
+    return _Ran(rows[np.argsort(slices.start_ns[rows], kind="stable")].tolist(), said)
+
+
+def _is_batch(name: str) -> bool:
+    return BATCHES.fullmatch(name) is not None
 
 
 def _ends(trace: Trace, rows: Iterable[int]) -> I64:

@@ -20,7 +20,7 @@ from stepscope.analysis.where import LIBRARY_FILES, parse_frame
 from stepscope.names.hosts import Giving, gives_ops, is_frameworks_own, only_wraps
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import holding, outermost
+from stepscope.trace.forest import holding, is_outermost
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -64,7 +64,7 @@ def silent_calls(trace: Trace, host: HostActivity, tracks: list[int]) -> I32:
     works |= frame & _hands_over(trace, host)
     named = mapped(np.where(frame, slices.name, np.int32(-1)), strings, _is_told, np.bool_)
     chosen = named & frame & ~works & ~holding(works, slices.parent) & np.isin(slices.track, tracks)
-    found = np.flatnonzero(chosen & (outermost(chosen, slices.parent) == np.arange(len(slices))))
+    found = np.flatnonzero(is_outermost(chosen, slices.parent))
     return found.astype(np.int32)
 
 

@@ -78,10 +78,12 @@ def _with_one_time_work(
 def _rarely_slow(
     accounts: list[Account], steps: tuple[int, ...], step_ns: I64, unused: frozenset[int]
 ) -> tuple[SlowStep, ...]:
-    """The steps whose rare causes exceed the median's by ``SLOW_STEP_SHARE`` of the median step: fewer than half."""
+    """The steps whose rare causes exceed the median's by ``SLOW_STEP_SHARE`` of the median step, and are most of what
+    they take longer: fewer than half."""
     if len(steps) < FEW_STEPS:
         return ()
-    limit = SLOW_STEP_SHARE * float(np.median(step_ns[list(steps)]))
+    usual = float(np.median(step_ns[list(steps)]))
+    limit, longer = SLOW_STEP_SHARE * usual, step_ns[list(steps)] - usual
     worst: dict[int, SlowStep] = {}
     codes = [cause.code for cause in RARE_CAUSES]
     for at, account in enumerate(accounts):
@@ -91,7 +93,7 @@ def _rarely_slow(
         parts = account.parts[np.ix_(rows, codes)]
         excess = parts - np.median(parts, axis=0).astype(np.int64)
         total = parts.sum(axis=1) - int(np.median(parts.sum(axis=1)))
-        for k in np.flatnonzero(total > limit).tolist():
+        for k in np.flatnonzero((total > limit) & (2 * total >= longer)).tolist():
             found = SlowStep(steps[k], int(total[k]), CATEGORIES[codes[int(excess[k].argmax())]], at)
             if found.step not in worst or worst[found.step].excess_ns < found.excess_ns:
                 worst[found.step] = found

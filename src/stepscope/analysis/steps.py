@@ -22,6 +22,7 @@ from stepscope.names.hosts import (
     RANK_TPU_STEPS,
     step_marker,
 )
+from stepscope.names.loop_phases import LoopPhase
 from stepscope.trace import intervals as iv
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, MarkerSource, TrackKind
@@ -29,6 +30,16 @@ from stepscope.trace.trace import Trace
 
 WHOLE = "whole profile"
 """The source of the one step of a profile that shows none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A stretch in which the loop does something else than train (``analysis/loop_phases.py``)."""
+
+    kind: LoopPhase
+    slice: int
+    start_ns: int
+    end_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,11 @@ class Markers:
     own: Mapping[int, tuple[I64, I64]] = field(default_factory=dict)
     """Starts and ends of the same steps by the marks on a device's own line; empty where the host marks steps."""
 
+    paused: Bools | None = None
+    """After which steps the loop does something else than train; None for none."""
+    aside: tuple[Aside, ...] = ()
+    """What that is, in order of time; writing checkpoints is listed also where it lies in a step."""
+
     def __len__(self) -> int:
         """The number of steps."""
         return len(self.start)
@@ -71,16 +87,16 @@ class Markers:
 
     @property
     def gap_after(self) -> Bools:
-        """After which steps the profiler paused: the numbers jump, or cannot tell, and the pause is at least a step
-        long."""
-        paused = np.zeros(len(self), np.bool_)
+        """After which steps the loop did something else, or the profiler paused: the numbers jump, or cannot tell, and
+        the pause is at least a step long."""
+        paused = np.zeros(len(self), np.bool_) if self.paused is None else self.paused.copy()
         if len(self) < 2:
             return paused
         median = float(np.median(self.end - self.start))
         for k in range(len(self) - 1):
             here, following = self.numbers[k], self.numbers[k + 1]
             jumps = here is not None and following is not None and following != here + 1
-            paused[k] = (jumps or self.apart) and self.start[k + 1] - self.end[k] >= CYCLE_GAP_STEPS * median
+            paused[k] |= (jumps or self.apart) and self.start[k + 1] - self.end[k] >= CYCLE_GAP_STEPS * median
         return paused
 
 

@@ -9,6 +9,8 @@ from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.phases import Phase
 from stepscope.limits import FINDING_SHARE, P95_STEPS
+from stepscope.trace.shared import shared
+from stepscope.trace.tables import I64
 
 COLLECTIVES = (Category.COLLECTIVE, Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER)
 
@@ -71,12 +73,20 @@ def duty_cycle_share(facts: Facts) -> float | None:
 def behind_ns(facts: Facts, account: Account) -> int | None:
     """How long, on average, a device ends a used step after the first one that does; None where it is no step of its,
     there is one device alone, or each has steps at times of its own."""
-    others = facts.working
-    if len(others) < 2 or not facts.used or account.rows.device in facts.unused or facts.steps_apart:
+    if len(facts.working) < 2 or not facts.used or account.rows.device in facts.unused or facts.steps_apart:
         return None
-    ends = np.stack([one.rows.bounds[np.array(facts.used_rows(one), np.intp) + 1] for one in others])
-    mine = next(at for at, one in enumerate(others) if one is account)
-    return round(float((ends[mine] - ends.min(axis=0)).mean()))
+    return round(float((_step_ends(facts, account) - _first_ends(facts)).mean()))
+
+
+def _step_ends(facts: Facts, account: Account) -> I64:
+    return account.rows.bounds[np.array(facts.used_rows(account), np.intp) + 1]
+
+
+@shared
+def _first_ends(facts: Facts) -> I64:
+    """When the first of the devices that work ends each used step."""
+    found: I64 = np.minimum.reduce([_step_ends(facts, one) for one in facts.working])
+    return found
 
 
 def step_time(facts: Facts) -> tuple[int | None, int | None]:

@@ -40,11 +40,10 @@ def with_unrecorded(
     if sampling_of(trace, activities, host.once.captured).sampled:
         return activities
     awaited = awaited_ends(trace, activities)
-    found = []
+    found, busy = [], iv.joined([activity.busy for activity in activities])
     for at, activity in enumerate(activities):
-        others = iv.joined([other.busy for other in activities if other is not activity])
         origin = min(int(activity.start[0]), int(markers.start[0]))
-        spans = _Device(trace, activity, host, awaited[at], others).unrecorded(origin)
+        spans = _Device(trace, activity, host, awaited[at], busy).unrecorded(origin)
         found.append(replace(activity, unrecorded=spans))
     return found
 
@@ -53,10 +52,10 @@ class _Device:
     """One device, and what else may be behind its silence."""
 
     def __init__(
-        self, trace: Trace, activity: DeviceActivity, host: HostActivity, awaited: I64, others: iv.Intervals
+        self, trace: Trace, activity: DeviceActivity, host: HostActivity, awaited: I64, busy: iv.Intervals
     ) -> None:
         self.trace, self.activity, self.host = trace, activity, host
-        self.awaited, self.others = awaited, others
+        self.awaited, self.busy = awaited, busy
 
     def unrecorded(self, origin: int) -> iv.Intervals:
         """When the device worked on what was not recorded, from an instant on."""
@@ -109,9 +108,9 @@ class _Device:
         return np.asarray(waits[runtime & ~np.isin(waits, sends)])
 
     def _alone(self, spans: iv.Intervals) -> iv.Intervals:
-        """Spans in which no other device was at work: it may be what was waited for."""
-        others = iv.covered_between(self.others, *spans)
-        kept = others == 0
+        """Spans, of time in which this device does nothing, in which no other was at work: it may be what was waited
+        for."""
+        kept = iv.covered_between(self.busy, *spans) == 0
         return iv.union(spans[0][kept], spans[1][kept])
 
     def _waits_itself(self, op: I32) -> Bools:

@@ -10,6 +10,7 @@ from stepscope.limits import INFERRED_WAIT_NS
 from stepscope.names.host_callbacks import HOST_CALLBACK, is_host_callback
 from stepscope.readers.xla_waits import is_feed
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import mapped
 from stepscope.trace.tables import I32, I64, NULL, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -132,17 +133,20 @@ def told_waits(trace: Trace, device: int) -> dict[Category, iv.Intervals]:
     told = (waits.device == device) & (waits.wait_on_stream == NULL) & (waits.wait_on_correlation == NULL)
     told[callback_waits(trace, device)] = False
     mine = waits.slice[told]
-    category = np.full(len(slices), -1, np.int32)
-    category[compiled.slice] = compiled.category
-    feeds = [code for code, name in enumerate(trace.strings) if is_feed(name)]
-    fed = np.isin(slices.name[mine], feeds) | np.isin(category[mine], feeds)
-    of_program = category[mine] >= 0
+    category = np.full(mine.size, -1, np.int32)
+    if mine.size:
+        of_slice = np.full(len(slices), -1, np.int32)
+        of_slice[compiled.slice] = compiled.category
+        category = of_slice[mine]
+    fed = mapped(slices.name[mine], trace.strings, is_feed, np.bool_)
+    fed |= mapped(category, trace.strings, is_feed, np.bool_)
+    of_program = category >= 0
     found = {
         Category.INFEED: mine[fed],
         Category.PEER: np.concatenate((mine[~fed & of_program], barriers(trace, device))),
     }
     return {
-        cause: iv.union(slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows])
+        cause: iv.union(slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows])
         for cause, rows in found.items()
         if rows.size
     }
@@ -150,19 +154,29 @@ def told_waits(trace: Trace, device: int) -> dict[Category, iv.Intervals]:
 
 def barriers(trace: Trace, device: int) -> I32:
     """The slices in which a device waits at a barrier for others that run the same program, in order of start."""
-    codes = [code for code, name in enumerate(trace.strings) if name == BARRIER]
     on_device = (trace.tracks.device == device) & (trace.tracks.kind == TrackKind.DEVICE_LINE)
+    codes = [code for code, name in enumerate(trace.strings) if name == BARRIER] if on_device.any() else []
+    if not codes:
+        return np.empty(0, np.int32)
     rows = np.flatnonzero(np.isin(trace.slices.name, codes) & on_device[trace.slices.track])
     return rows[np.argsort(trace.slices.start_ns[rows], kind="stable")].astype(np.int32)
 
 
 def callback_waits(trace: Trace, device: int) -> Rows:
     """The waits (rows of ``device_waits``) in which a device waits for a Python function that its program calls."""
-    codes = [code for code, name in enumerate(trace.strings) if name == HOST_CALLBACK or is_host_callback(name)]
     compiled, waits = trace.xla_ops, trace.device_waits
-    calling = np.isin(trace.slices.name, codes)
-    calling[compiled.slice[np.isin(compiled.category, codes)]] = True
-    return np.flatnonzero((waits.device == device) & calling[waits.slice])
+    rows = np.flatnonzero(waits.device == device)
+    asked = waits.slice[rows]
+    if not asked.size:
+        return rows
+    calling = mapped(trace.slices.name[asked], trace.strings, _calls_python, np.bool_)
+    programs = np.flatnonzero(np.isin(compiled.slice, asked))
+    told = mapped(compiled.category[programs], trace.strings, _calls_python, np.bool_)
+    return rows[calling | np.isin(asked, compiled.slice[programs[told]])]
+
+
+def _calls_python(name: str) -> bool:
+    return name == HOST_CALLBACK or is_host_callback(name)
 
 
 def called_before(trace: Trace, activities: list[DeviceActivity]) -> list[I64]:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import PurePath
 
 import numpy as np
 
 from stepscope.analysis.backward import forward_of
+from stepscope.analysis.code_lines import CodeLines
+from stepscope.names.frames import frame_parts
 from stepscope.names.hosts import is_frameworks_own, runs_others, step_marker, walks_modules
 from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.forest import inherit, innermost_at, outermost
-from stepscope.trace.tables import I32, Bools, Kind, Rows
+from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
-_FRAME = re.compile(r"^(?P<file>.+?)\((?P<line>\d{1,18})\): (?P<function>.+)$")
+_DEFINITIONS = ("XPlane", "XLA trace JSON", "Kineto JSON")
+"""Formats whose Python frames have the line at which the function begins (``co_firstlineno``): the tracer of TSL and,
+but for frames that ran when recording began, that of PyTorch."""
 
-_DEFINITIONS = ("XPlane", "XLA trace JSON")
-"""Formats whose Python frames have the line at which the function begins (``co_firstlineno``: the tracer of TSL)."""
+_FILES_ALONE = ("XPlane", "XLA trace JSON")
+"""Formats whose frames name files without their folders."""
 
 LIBRARIES = frozenset(
     (
@@ -35,7 +41,7 @@ LIBRARIES = frozenset(
         *("tqdm", "wandb", "tensorboard", "tensorboardX", "mlflow", "loguru", "rich", "absl", "yaml", "requests"),
         *("fsspec", "safetensors", "huggingface_hub", "ray", "dask", "joblib", "hydra"),
         *("omegaconf", "pydantic", "fastapi", "starlette", "uvicorn", "uvloop", "zmq", "aiohttp", "grpc", "click"),
-        *("IPython", "ipykernel", "tornado", "_pytest", "pytest", "pluggy"),
+        *("IPython", "ipykernel", "tornado", "_pytest", "pytest", "pluggy", "stepscope"),
         *("jax", "jaxlib", "flax", "optax", "tensorflow", "keras", "tensorflow_datasets"),
     )
 )
@@ -74,6 +80,8 @@ _GENERATED = re.compile(
     r"|__autograph_generated_file"
 )
 """Files that a program wrote: nobody looks at their lines."""
+_OURS = "stepscope/capture/"
+"""What records the job is no place of its program."""
 _STANDARD = re.compile(r"(^|/)(lib/python3\.\d+|[Pp]ython3\d+/[Ll]ib)/")
 
 
@@ -89,6 +97,13 @@ class Where:
     annotation: str | None = None
     defined: bool = False
     """The line is where the function begins; which line of it ran was not recorded."""
+    ns_per_step: int | None = field(default=None, compare=False)
+    """Of a finding's place, the time that passes there."""
+
+    @property
+    def at(self) -> str | None:
+        """File and line, as far as they are known."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
 
     def __bool__(self) -> bool:
         """Whether anything is known."""
@@ -97,23 +112,28 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One Python frame: where its function starts or, in a recorded call stack, the line being run."""
+    """One Python frame: where its function starts or the line being run; None where neither is known."""
 
     file: str
-    line: int
+    line: int | None
     function: str
     is_definition: bool = False
     """Its profiler is known to write where functions begin."""
 
     def __str__(self) -> str:
         """As profiles write it."""
-        return f"{self.file}({self.line}): {self.function}"
+        return f"{self.file}({self.line or 0}): {self.function}"
+
+    @property
+    def told(self) -> str:
+        """In a sentence; the file alone where the line is not known."""
+        return f"`{self.function}` ({self.file}" + (")" if self.line is None else f":{self.line})")
 
     @property
     def is_users(self) -> bool:
         """Whether the frame is the user's own code: neither a known library, nor the standard one, nor generated."""
         path = self.file.replace("\\", "/")
-        if "site-packages/" in path or "dist-packages/" in path or self.is_generated:
+        if "site-packages/" in path or "dist-packages/" in path or self.is_generated or _OURS in path:
             return False
         if _STANDARD.search(path):
             return False
@@ -143,7 +163,7 @@ class Frame:
         path = self.file.replace("\\", "/")
         installed = "site-packages/" in path or "dist-packages/" in path or path.split("/")[0] in LIBRARIES
         frameworks = is_frameworks_own(str(self)) or walks_modules(str(self))
-        return installed and self.tells_library and not frameworks
+        return installed and self.tells_library and not frameworks and _OURS not in path
 
     @property
     def tells_library(self) -> bool:
@@ -153,8 +173,8 @@ class Frame:
 
 def parse_frame(name: str) -> Frame | None:
     """Read ``path/file.py(12): function``; None for built-ins and modules."""
-    found = _FRAME.match(name)
-    return Frame(found["file"], int(found["line"]), found["function"]) if found else None
+    parts = frame_parts(name)
+    return Frame(*parts) if parts else None
 
 
 def _source_frame(text: str | None) -> Frame | None:
@@ -168,53 +188,65 @@ class Locator:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
+        self._lines = CodeLines(trace)
 
-    def where(self, slice_id: int) -> Where:
+    def where(self, slice_id: int, at: int | None = None) -> Where:
         """The place of a slice: the user's own innermost frame, outermost op, innermost module and annotation.
 
         A backward op has no frames of its own: the code that ran its forward op is the code that asked for it. An op
-        of a module compiled by XLA names its source line and, as its module, the name scope it was traced in.
+        of a module compiled by XLA names its source line and, as its module, the name scope it was traced in. With an
+        instant (ns) it is the place of what the slice was at then, and not of the slice as a whole.
         """
-        frames, ops, modules, annotations, stacks, sources = (int(column[slice_id]) for column in self._columns)
-        frame = self._frame(frames, stacks) or _source_frame(self._text(sources))
+        one = np.array([slice_id], np.int32)
+        parts, frames = self.parts(one, None if at is None else np.array([at], np.int64))
+        frame, module, annotation, op = parts[0].tolist()
+        return self.made(
+            frames[frame] if frame >= 0 else None, (self._text(code) for code in (module, annotation, op))
+        )
+
+    @staticmethod
+    def made(frame: Frame | None, texts: Iterable[str | None]) -> Where:
+        """A place of its parts: frame, and module, annotation and op in words."""
+        module, annotation, op = texts
         return Where(
             file=frame.file if frame else None,
             line=frame.line if frame else None,
             function=(frame.function or None) if frame else None,
             defined=frame.is_definition if frame else False,
-            op=self._text(ops),
-            module=(self._text(modules) or "").removeprefix("nn.Module: ") or None,
-            annotation=self._text(annotations),
+            op=op or None,
+            module=(module or "").removeprefix("nn.Module: ") or None,
+            annotation=annotation or None,
         )
 
     def frame(self, name: str) -> Frame | None:
         """A Python frame from the name of its slice."""
         found = parse_frame(name)
-        return replace(found, is_definition=True) if found and self.trace.info.format in _DEFINITIONS else found
+        if found is None or self.trace.info.format not in _DEFINITIONS:
+            return found
+        began = name not in self._begun_before
+        return replace(found, line=found.line if began else None, is_definition=began)
 
     def group(self, slices: I32) -> Rows:
         """Numbers that are equal for slices of equal place (-1: none): to group by before asking ``where``."""
-        columns = np.stack([np.where(slices >= 0, column[slices], -1) for column in self._columns], axis=1)
+        columns = np.concatenate((*self._asked(slices, None), self._rest(slices)), axis=1)
         return np.asarray(np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1), np.intp)
 
-    def parts(self, slices: I32) -> tuple[I32, tuple[Frame | None, ...]]:
-        """Per slice its frame (a place in the second value), module, annotation and op as codes of strings, -1 for
-        none: what a place is put together of."""
-        frames, ops, modules, annotations, stacks, sources = (
-            np.where(slices >= 0, column[slices], np.int32(-1)) for column in self._columns
-        )
-        rows, at = np.unique(np.stack((frames, stacks, sources), axis=1), axis=0, return_inverse=True)
-        known = [
-            self._frame(frame, stack) or _source_frame(self._text(source)) for frame, stack, source in rows.tolist()
-        ]
+    def parts(self, slices: I32, times: I64 | None = None) -> tuple[I32, tuple[Frame | None, ...]]:
+        """Per slice (at an instant) its frame (a place in the second value), module, annotation and op as codes of
+        strings, -1 for none: what a place is put together of."""
+        asked, stacks = self._asked(slices, times)
+        rows, at = np.unique(np.concatenate((asked, stacks), axis=1), axis=0, return_inverse=True)
+        known = [self._frame_of(*row) for row in rows.tolist()]
         numbers = {frame: number for number, frame in enumerate(dict.fromkeys(known))}
         numbered = np.array([-1 if frame is None else numbers[frame] for frame in known], np.int32)
-        return np.stack((numbered[at.reshape(-1)], modules, annotations, ops), axis=1), tuple(numbers)
+        ops, modules, annotations = self._rest(slices).T
+        told = np.stack((numbered[at.reshape(-1)], modules, annotations, ops), axis=1).astype(np.int32)
+        return told, tuple(numbers)
 
     def where_at(self, track: int, time_ns: int) -> Where:
         """The place of what a thread was doing at an instant."""
         found = innermost_at(self.trace.slices, np.array([track], np.int32), np.array([time_ns], np.int64))
-        return self.where(int(found[0])) if found[0] >= 0 else Where()
+        return self.where(int(found[0]), time_ns) if found[0] >= 0 else Where()
 
     def outermost_op(self, slice_id: int) -> str | None:
         """The name of the outermost host op around a slice that is not autograd's own wrapper."""
@@ -241,7 +273,8 @@ class Locator:
 
     @cached_property
     def _columns(self) -> tuple[I32, ...]:
-        """Per slice, dictionary codes of frame, op, module, annotation, recorded stack and source line; -1 for none."""
+        """Per slice its frame (a slice), dictionary codes of op, module, annotation, recorded stack and source line,
+        and the slice whose code asked for it; -1 for none."""
         slices = self.trace.slices
         is_op = slices.kind == Kind.HOST_OP
         ops = np.full(len(slices), -1, np.int32)
@@ -258,10 +291,12 @@ class Locator:
         for column in (frames, modules, annotations, stacks):
             missing = bare & (column < 0)
             column[missing] = column[forward[missing]]
+        asking = np.arange(len(slices), dtype=np.int32)
+        asking[bare] = forward[bare]
         compiled, sources = self.trace.xla_ops, np.full(len(slices), -1, np.int32)
         sources[compiled.slice] = compiled.source
         modules[compiled.slice] = np.where(compiled.scope >= 0, compiled.scope, modules[compiled.slice])
-        return frames, self._name(ops), modules, annotations, stacks, sources
+        return frames, self._name(ops), modules, annotations, stacks, sources, asking
 
     def _is_annotation(self) -> Bools:
         """Annotations, and ranges that could mark the end of a step (``Optimizer.step#...``): they too say where."""
@@ -276,21 +311,76 @@ class Locator:
 
     def _nearest_frame(self) -> I32:
         """The innermost frame of the user's own code, else the innermost of a library whose path tells which: of one
-        that the user chose before one of the framework's own or the standard library's."""
+        that the user chose before one of the framework's own or the standard library's. A slice; -1 for none."""
         slices, strings = self.trace.slices, self.trace.strings
         is_frame = slices.kind == Kind.PYTHON_FRAME
         known = {code: parse_frame(strings[code]) for code in used_codes(slices.name[is_frame], len(strings)).tolist()}
         own = [code for code, frame in known.items() if frame is not None and frame.is_users]
         other = [code for code, frame in known.items() if frame is not None and frame.tells_library]
         chosen = [code for code in other if (frame := known[code]) is not None and frame.is_of_a_chosen_library]
-        nearest = self._nearest(is_frame & np.isin(slices.name, own))
-        for codes in (chosen, other):
-            nearest = np.where(nearest >= 0, nearest, self._nearest(is_frame & np.isin(slices.name, codes)))
+        rows = np.arange(len(slices), dtype=np.int32)
+        nearest = np.full(len(slices), -1, np.int32)
+        for codes in (own, chosen, other):
+            found = inherit(np.where(is_frame & np.isin(slices.name, codes), rows, np.int32(-1)), slices.parent)
+            nearest = np.where(nearest >= 0, nearest, found)
         return nearest
 
-    def _frame(self, name: int, stack: int) -> Frame | None:
-        if name >= 0:
-            return self.frame(self.trace.strings[name])
+    @cached_property
+    def _is_users(self) -> Bools:
+        """Per text, whether it names a function of the user's own."""
+        known = [bool((frame := parse_frame(text)) and frame.is_users) for text in self.trace.strings]
+        return np.array([*known, False])
+
+    @cached_property
+    def _begun_before(self) -> frozenset[str]:
+        """Names of functions that ran when recording began."""
+        codes = used_codes(self.trace.slices.name[self._lines.before], len(self.trace.strings)).tolist()
+        return frozenset(self.trace.strings[code] for code in codes)
+
+    def _rest(self, slices: I32) -> I32:
+        """Ops, modules and annotations."""
+        return np.stack([np.where(slices >= 0, column[slices], -1) for column in self._columns[1:4]], axis=1)
+
+    def _asked(self, slices: I32, times: I64 | None) -> tuple[I64, I32]:
+        """Per slice (at an instant) the name of its frame, the line in it, whether that ran when recording began and
+        the look that tells more (a row of the table); and its recorded stack and source line. -1 for none."""
+        frames, stacks, sources, asking = (
+            np.where(slices >= 0, self._columns[at][slices], np.int32(-1)) for at in (0, 4, 5, 6)
+        )
+        start, dur = self.trace.slices.start_ns, self.trace.slices.dur_ns
+        at = start[asking] + dur[asking] // 2 if len(start) else np.zeros(slices.size, np.int64)
+        whole = (frames == asking) & (frames >= 0)
+        if times is not None:
+            own = asking == slices
+            at, whole = np.where(own, times, at), whole & ~own
+        line = self._lines.lines(np.where(whole | (asking < 0), np.int32(-1), frames), asking, at)
+        names = self._name(frames)
+        look = np.full(slices.size, -1, np.int32)
+        bare = np.flatnonzero((asking >= 0) & (stacks < 0) & (sources < 0) & ~self._is_users[names])
+        look[bare] = self._lines.places(asking[bare], at[bare])
+        look = np.where(look >= 0, self._lines.same_place[look], -1)
+        before = self._lines.before[frames] & (frames >= 0) if len(start) else np.zeros(slices.size, np.bool_)
+        told = np.stack((names, np.where(line == NULL, -1, line), before, look), axis=1).astype(np.int64)
+        return told, np.stack((stacks, sources), axis=1)
+
+    def _frame_of(self, name: int, line: int, before: int, look: int, stack: int, source: int) -> Frame | None:
+        if look >= 0:
+            return self._seen(look)
+        if name < 0:
+            return self._of_stack(stack) or _source_frame(self._text(source))
+        found = self.frame(self.trace.strings[name])
+        if found is None or (line < 0 and not before):
+            return found
+        return replace(found, line=line if line >= 0 else None, is_definition=False)
+
+    def _seen(self, look: int) -> Frame:
+        looks, strings = self.trace.looks, self.trace.strings
+        file = strings[int(looks.file[look])]
+        if self.trace.info.format in _FILES_ALONE:
+            file = PurePath(file).name
+        return Frame(file, int(looks.line[look]), strings[int(looks.function[look])])
+
+    def _of_stack(self, stack: int) -> Frame | None:
         if stack < 0:
             return None
         frames = [parse_frame(text.strip()) for text in self.trace.strings[stack].split(";")]

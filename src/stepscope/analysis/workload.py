@@ -109,7 +109,10 @@ def _vendors(trace: Trace) -> frozenset[str]:
     calls = np.isin(slices.kind, (Kind.RUNTIME_CALL, Kind.ALLOCATION, Kind.SYNC))
     codes = used_codes(slices.name[calls], len(trace.strings)).tolist()
     called = frozenset(vendor for code in codes if (vendor := vendor_of_call(trace.strings[code])) is not None)
-    on_host = bool(trace.info.devices) and all(device.kind == "cpu" for device in trace.info.devices)
+    devices = trace.info.devices
+    # PyTorch's profiler lists the devices that it knows of.
+    none = trace.info.on_cpu or (trace.info.header.get("deviceProperties") == [] and not devices)
+    on_host = none or (bool(devices) and all(device.kind == "cpu" for device in devices))
     return called or (frozenset({CPU}) if on_host else called)
 
 

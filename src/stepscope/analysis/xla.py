@@ -20,7 +20,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.limits import UNMATCHED_SHARE
 from stepscope.names.xla_hosts import XlaRole, compiled_module
 from stepscope.trace import intervals as iv
-from stepscope.trace.forest import outermost
+from stepscope.trace.forest import is_outermost, outermost
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -62,12 +62,12 @@ class DutyCycle:
     @property
     def share(self) -> float | None:
         """The duty cycle; None where it is not known, and where no module executed on the device, which is not 0 %."""
-        return self.executing_ns / self.window_ns if self.executing_ns else None
+        return self.executing_ns / self.window_ns if self.executing_ns and self.window_ns else None
 
     @property
     def collective_share(self) -> float | None:
         """Share of the steps in which collectives ran; None where no module executed."""
-        return None if self.executing_ns == 0 else self.collective_ns / self.window_ns
+        return None if self.executing_ns == 0 or not self.window_ns else self.collective_ns / self.window_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ def _compilations(
     """Compilations the main thread waited for, else those of any thread, in time order."""
     slices = trace.slices
     compiling = host.in_role(XlaRole.COMPILE) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
-    rows = np.flatnonzero(compiling & (outermost(compiling, slices.parent) == np.arange(len(slices))))
+    rows = np.flatnonzero(is_outermost(compiling, slices.parent))
     mine = rows[slices.track[rows] == host.main]
     rows = mine if mine.size else rows
     rows = rows[np.argsort(slices.start_ns[rows], kind="stable")]

@@ -9,8 +9,10 @@ import gzip
 import os
 import shutil
 from abc import ABC, abstractmethod
+from importlib import import_module
 from typing import Any
 
+from .files import moved
 from .options import Options
 from .place import file_stem
 
@@ -91,14 +93,26 @@ def whole(part: str) -> None:
                 return
     except FileNotFoundError:
         pass
-    free = shutil.disk_usage(os.path.dirname(part)).free
+    free, limit = shutil.disk_usage(os.path.dirname(part)).free, _longest()
     size = 0
     for path in glob.glob(glob.escape(part) + "*"):
         size += os.path.getsize(path)
         os.unlink(path)
     if free <= max(size, _NO_ROOM):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.path.dirname(part))
+    if limit is not None and size >= limit:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), part)
     raise OSError(errno.EIO, "the profiler did not write its file whole", part)
+
+
+def _longest() -> int | None:
+    """How long a file of this process may be; None for any length."""
+    try:
+        resource: Any = import_module("resource")  # not on Windows
+    except ImportError:
+        return None
+    limit: int = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def placed(part: str, folder: str, ending: str, limit: int, compress: bool = False) -> str:
@@ -122,7 +136,7 @@ def placed(part: str, folder: str, ending: str, limit: int, compress: bool = Fal
             os.unlink(part)
             part += ".gz"
     path = os.path.join(folder, file_stem() + ending)
-    os.replace(part, path)
+    moved(part, path)
     return path
 
 

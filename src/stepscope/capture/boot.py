@@ -11,9 +11,13 @@ from typing import Any
 
 from .imports import after_import
 from .options import Options, from_environment
+from .raised import told_without_framework
 from .state import shared
 
-FRAMEWORKS = ("torch", "jax", "tensorflow", "torch_xla", "keras")
+FRAMEWORKS = (
+    "torch", "jax", "tensorflow", "torch_xla", "keras", "transformers.generation.utils", "vllm.v1.worker.gpu_worker",
+    "vllm.worker.worker_base", "sglang.srt.managers.scheduler",
+)  # fmt: skip
 """What is waited for; ``hooks.INTO`` and ``experiment.into`` say what then happens."""
 
 
@@ -22,9 +26,19 @@ def boot() -> None:
     try:
         options = from_environment()
         if options is not None:
+            atexit.register(_ended, options)
             after_import({name: functools.partial(_into, options, name) for name in FRAMEWORKS})
     except Exception as error:  # noqa: BLE001  Between our code and the user's.
         print(f"stepscope: nothing is recorded in this process: {error}", file=sys.stderr)
+
+
+def _ended(options: Options) -> None:
+    """Say why a process ended that never came to a framework."""
+    if shared.recorder is None:
+        try:
+            told_without_framework(options)
+        except Exception as error:  # noqa: BLE001  The process ends, whatever the disk says.
+            print(f"stepscope: why this process ended is not noted: {error}", file=sys.stderr)
 
 
 def _into(options: Options, name: str, module: ModuleType) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from .recorder import Phase, Recorder
+from .phases import Phase
+from .recorder import Recorder
 
 SYNTHETIC, PINNED, WORKERS, CALLBACKS = "synthetic-input", "pinned-memory", "workers", "no-callbacks"
 REPLAYED = 4

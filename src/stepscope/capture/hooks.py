@@ -3,105 +3,24 @@
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 import types
-import weakref
 from collections.abc import Callable, Hashable
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from .callbacks import NamedCallbacks
-from .recorder import Phase, Recorder
-from .steps import BATCH, CALL, OPTIMIZER
+from .hooking import Giving, replace
+from .inference import SERVING, into_generation, into_serving
+from .phases import Phase
+from .recorder import Recorder
+from .steps import BATCH, CALL
+from .torch_hooks import into_torch
 
-MOST_HOOKS = 16
-"""Models that are watched for repeated calls."""
 DURATION_AFTER_S = 60.0
 """A job in which no step was found this long after its framework was imported is recorded for a stretch of time."""
 DURATION_S = 2.0
-
-
-class Giving(Protocol):
-    """Who records, and ends when the job starts a profiler of its own: a recorder or a session."""
-
-    starts_now: bool
-    on_done: list[Callable[[], None]]
-
-    def make_way(self) -> None:
-        """End now."""
-
-
-# --- PyTorch ----------------------------------------------------------------------------------------------------------
-
-
-class Counting(Protocol):
-    """Who is told of what may be the edge of two steps."""
-
-    on_done: list[Callable[[], None]]
-
-    def call(self, source: int, key: tuple[str | None, Hashable]) -> None:
-        """An optimizer stepped, or a model is called."""
-
-
-def into_torch(recorder: Recorder, torch: Any) -> None:
-    """Steps, and profilers that the job starts itself."""
-    watch_torch(recorder, torch)
-    make_way(recorder, "torch")
-
-
-def watch_torch(counting: Counting, torch: Any) -> None:
-    """Optimizer steps; and calls of models that the job has switched to evaluation, for inference.
-
-    Hooks common to all modules would slow every call down and change how torch.compile works, so only modules whose
-    ``eval`` the job itself called get one.
-    """
-
-    modules, call = sys.modules, counting.call
-
-    def stepped(optimizer: Any, *_: Any) -> None:
-        call(OPTIMIZER, (_owner(optimizer) if "torch_xla" in modules else "torch", id(optimizer)))
-
-    optimizers: Any = import_module("torch.optim.optimizer")
-    hook = optimizers.register_optimizer_step_post_hook(stepped)
-    counting.on_done.append(lambda: _silence(hook))
-    _watch_evaluation(counting, torch)
-
-
-def _silence(handle: Any) -> None:
-    """Put a hook that does nothing in a hook's place: PyTorch walks its hooks while they run, and none may go then."""
-    hooks = handle.hooks_dict_ref()
-    if hooks is not None and handle.id in hooks:
-        hooks[handle.id] = lambda *_: None
-
-
-def _owner(optimizer: Any) -> str:
-    """The framework whose profiler sees what the optimizer works on, where PyTorch/XLA is imported."""
-    groups = optimizer.param_groups
-    device = groups[0]["params"][0].device.type if groups and groups[0]["params"] else ""
-    return "torch_xla" if device == "xla" else "torch"
-
-
-def _watch_evaluation(counting: Counting, torch: Any) -> None:
-    module = torch.nn.Module
-    evaluate = module.eval
-    watched: weakref.WeakSet[Any] = weakref.WeakSet()
-    # PyTorch 2.3 and later can tell.
-    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
-
-    def called(model: Any, *_: Any) -> None:
-        if not compiling():
-            counting.call(CALL, ("torch", id(model)))
-
-    @functools.wraps(evaluate)
-    def watching(self: Any) -> Any:
-        if self not in watched and len(watched) < MOST_HOOKS:
-            watched.add(self)
-            counting.on_done.append(self.register_forward_pre_hook(called).remove)
-        return evaluate(self)
-
-    _replace(counting, module, "eval", watching)
 
 
 # --- JAX --------------------------------------------------------------------------------------------------------------
@@ -155,7 +74,7 @@ def into_jax(recorder: Recorder, jax: Any) -> None:
 
     for name in ("jit", "pmap"):
         if hasattr(jax, name):
-            _replace(recorder, jax, name, watching(getattr(jax, name)))
+            replace(recorder, jax, name, watching(getattr(jax, name)))
     make_way(recorder, "jax")
     _duration(recorder, "jax")
 
@@ -175,7 +94,7 @@ def into_tensorflow(recorder: Recorder, _: Any) -> None:
             recorder.call(CALL, ("tensorflow", id(self)))
         return calls(self, *arguments, **named)
 
-    _replace(recorder, function, "__call__", calling)
+    replace(recorder, function, "__call__", calling)
     trace_sessions(
         recorder,
         lambda: recorder.backend,
@@ -207,7 +126,7 @@ def trace_sessions(giving: Giving, backend: Callable[[], Any], called: Callable[
             run_metadata.CopyFrom(metadata)
         return result
 
-    _replace(giving, session, "run", running)
+    replace(giving, session, "run", running)
 
 
 def _identity(fetches: Any) -> Hashable:
@@ -235,7 +154,7 @@ def into_keras(recorder: Recorder, keras: Any) -> None:
         recorder.call(BATCH, key)
         named_callbacks.follow(self, recording=recorder.phase is recording)
 
-    _replace(recorder, lists, "on_train_batch_end", ending)
+    replace(recorder, lists, "on_train_batch_end", ending)
     recorder.on_done.append(named_callbacks.clear)
 
 
@@ -254,7 +173,7 @@ def _make_way(recorder: Giving, modules: list[Any], name: str) -> None:
 
     for module in modules:
         if getattr(module, name, None) is original:
-            _replace(recorder, module, name, starting)
+            replace(recorder, module, name, starting)
 
 
 _STARTS = {
@@ -284,25 +203,21 @@ def _duration(recorder: Recorder, framework: str) -> None:
     recorder.on_done.append(timer.cancel)
 
 
-def _replace(recorder: Giving | Counting, owner: Any, name: str, ours: Any) -> None:
-    """Put ours in the place of an attribute; taken out when all is done, unless somebody has replaced it since."""
-    theirs = getattr(owner, name)
-    setattr(owner, name, ours)
-
-    def put_back() -> None:
-        if getattr(owner, name) is ours:
-            setattr(owner, name, theirs)
-
-    recorder.on_done.append(put_back)
-
-
 def into_torch_xla(recorder: Recorder, _: Any) -> None:
     """Steps are PyTorch's optimizer steps; only the job's own profiler must be made way for."""
     make_way(recorder, "torch_xla")
 
 
+def into_transformers(recorder: Recorder, module: Any) -> None:
+    """Calls of ``generate``."""
+    if recorder.calls is not None:
+        into_generation(recorder, recorder.calls, module)
+
+
 INTO: dict[str, Callable[[Recorder, ModuleType], None]] = {
     "torch": into_torch,
+    "transformers.generation.utils": into_transformers,
+    **dict.fromkeys(SERVING, into_serving),
     "jax": into_jax,
     "tensorflow": into_tensorflow,
     "torch_xla": into_torch_xla,

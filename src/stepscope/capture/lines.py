@@ -1,7 +1,8 @@
 """Which line the thread that runs the steps is at, looked up every few milliseconds.
 
-XLA's profilers tell of Python functions that begin while they record. The body of a script began long before, so that
-a loop in it has no line in the profile, and TensorFlow 2.21 and PyTorch/XLA record no Python code at all.
+Profilers tell of Python functions that begin while they record, not of the line that a function is at: the body of a
+script began long before, operators (``x @ y``) call nothing that is recorded, and TensorFlow 2.21 and PyTorch/XLA
+record no Python code at all.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ import os
 import sys
 import sysconfig
 import threading
-from collections import Counter
+from array import array
+from itertools import pairwise
+from time import thread_time_ns, time_ns
 from typing import Any
 
-EVERY_MS = 2
-"""In a loop that never leaves Python, the worst case, this cost between nothing and 3 % in five sittings of
-``benchmarks/line_lookups.py`` on two cores, which differ by as much: a lock is handed over for each look."""
-_KEPT = 20
+EVERY_MS = 4
+SHARE = 200
+"""Between two looks passes at least so many times what the last one took: they take 0.5 % of a thread's time at most.
+Measured in a loop that never leaves Python, the worst case, on two busy cores: 0.43 to 0.46 %, in looks of some 170 us
+each. The loop itself was not slower by more than such a machine's own swings (``benchmarks/line_lookups.py``)."""
+MOST = 50_000
+"""Looks that are kept; four minutes of them."""
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _NOT_THE_JOB_S = tuple(
     {os.path.join(path, "") for path in (*map(sysconfig.get_path, ("stdlib", "purelib", "platlib")), _OURS) if path}
@@ -29,13 +35,18 @@ class Lines:
     def __init__(self) -> None:
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
-        self._seen: Counter[tuple[str, int, str]] = Counter()
-        self._looks = 0
+        self._of: int | None = None
+        """The system's number of the thread that is looked at."""
+        self._places: dict[tuple[str, int, str], int] = {}
+        self._times = array("q")
+        self._seen = array("i")
+        """Per look its place, -1 where the thread was in none of the job's own functions."""
 
     def start(self, ident: int) -> None:
         """Look at the thread of that number; where no thread can be started the profile goes without."""
         if self._thread is not None:
             return
+        self._of = next((thread.native_id for thread in threading.enumerate() if thread.ident == ident), None)
         self._thread = threading.Thread(target=self._look, args=(ident,), name="stepscope-lines", daemon=True)
         try:
             self._thread.start()
@@ -48,22 +59,49 @@ class Lines:
         if self._thread is not None and self._thread.is_alive():
             self._thread.join(timeout=1)
 
+    def looks(self) -> dict[str, Any] | None:
+        """What was seen: the thread, Unix times (ns; each but the first from the one before) and per look its place
+        in the list of them (file, line, function), -1 for none. None where it never looked at code of the job."""
+        if not self._places:
+            return None
+        count = min(len(self._times), len(self._seen))
+        times = self._times[:count].tolist()
+        steps = times[:1] + [later - earlier for earlier, later in pairwise(times)]
+        return {
+            "thread": self._of,
+            "every_ms": EVERY_MS,
+            "places": [list(place) for place in self._places],
+            "time_ns": steps,
+            "place": self._seen[:count].tolist(),
+        }
+
     def facts(self) -> dict[str, Any]:
-        """How often it looked, and the lines it found most often; nothing where it found none."""
-        seen = [
-            {"file": file, "line": line, "function": function, "looks": looks}
-            for (file, line, function), looks in self._seen.most_common(_KEPT)
-        ]
-        return {"lines": {"looks": self._looks, "every_ms": EVERY_MS, "seen": seen}} if seen else {}
+        """The looks, for a manifest; nothing where it found none."""
+        found = self.looks()
+        return {"looks": found} if found else {}
 
     def _look(self, ident: int) -> None:
-        while not self._over.wait(EVERY_MS / 1_000):
-            self._looks += 1
+        pause = EVERY_MS / 1_000
+        while not self._over.wait(pause) and len(self._times) < MOST:
+            began = thread_time_ns()
             frame = sys._current_frames().get(ident)
+            now = time_ns()
             while frame is not None and not _is_the_job_s(frame.f_code.co_filename):
                 frame = frame.f_back
+            place = -1
             if frame is not None:
-                self._seen[frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name] += 1
+                key = frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
+                place = self._places.setdefault(key, len(self._places))
+            self._times.append(now)
+            self._seen.append(place)
+            frame = None  # Else the job's values live on until the next look.
+            pause = max(EVERY_MS / 1_000, SHARE * (thread_time_ns() - began) / 1e9)
+
+
+def working_thread() -> int:
+    """The number of the thread that works: this one, but for a timer of ours, which records while the main one does."""
+    ours = isinstance(threading.current_thread(), threading.Timer)
+    return (ours and threading.main_thread().ident) or threading.get_ident()
 
 
 def _is_the_job_s(path: str) -> bool:

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from .files import moved, written
 from .options import Options
 from .place import file_stem, host, rank_and_world
 
@@ -16,6 +17,7 @@ SCHEMA = "stepscope.capture/1"
 ENDING = ".stepscope.json"
 _WITH_METRICS = 64
 """Of many windows the last so many keep what was counted in them: the file is written anew with each."""
+_OWN_TRACES = 16
 
 
 class Manifest:
@@ -26,6 +28,8 @@ class Manifest:
         self.started_ns = time.time_ns()
         self.files: list[dict[str, Any]] = []
         self.failures: list[dict[str, str]] = []
+        self.own_traces: list[str] = []
+        """Traces that the job's own profiler wrote."""
         self.facts: dict[str, Any] = {"framework": None, "framework_version": None}
         self._path: str | None = None
         self._place: tuple[int | None, int | None] = (None, None)
@@ -42,7 +46,12 @@ class Manifest:
         ]
         for file in self.files[:-_WITH_METRICS]:
             file.pop("metrics", None)
-            file.pop("lines", None)
+            file.pop("looks", None)
+
+    def wrote_itself(self, path: str) -> None:
+        """Note a trace that the job's own profiler wrote; the last few are kept."""
+        path = os.path.abspath(path)
+        self.own_traces = [*(each for each in self.own_traces if each != path), path][-_OWN_TRACES:]
 
     def keep(self, limit: int) -> None:
         """Remove the oldest files while all have more than ``limit`` bytes; the newest stays."""
@@ -72,15 +81,10 @@ class Manifest:
             "options": dict(vars(options)) if options is not None else None,
             **self.facts,
             "files": self.files,
+            "own_traces": self.own_traces,
             "failures": self.failures,
         }
         part = self._path + ".part"
-        try:
-            with open(part, "w", encoding="utf-8") as file:
-                json.dump(document, file, indent=1, default=str)
-            os.replace(part, self._path)
-        except OSError:
-            if os.path.exists(part):
-                os.unlink(part)
-            raise
+        written(part, json.dumps(document, indent=1, default=str).encode())
+        moved(part, self._path)
         return self._path

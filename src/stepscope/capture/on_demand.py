@@ -22,7 +22,7 @@ from .place import resident_bytes
 from .state import shared
 from .steps import EXPLICIT, SOURCES, StepFinder
 from .torch_backend import TorchBackend, sessions
-from .watchdog import on_main_thread
+from .watchdog import MainThread
 
 PATIENCE_S = 2.0
 """A job in which no step has ended for so long, or for ``PATIENT_STEPS`` of its steps, is recorded where it stands."""
@@ -304,9 +304,9 @@ class OnDemand:
                 self._on_main_thread(window, self._stop, window.done)
 
     def _on_main_thread(self, window: _Window, change: Callable[[_Window], None], until: threading.Event) -> None:
-        ends = time.monotonic() + MAIN_THREAD_S
+        ends, main_thread = time.monotonic() + MAIN_THREAD_S, MainThread(lambda: self._changing(window, change))
         while time.monotonic() < ends:
-            on_main_thread(lambda: self._changing(window, change))
+            main_thread.ask()
             if until.wait(1.0):
                 return
         raise self._withdrawn(

@@ -22,8 +22,13 @@ class Options:
     """Steps that are never recorded: they compile, allocate and fill caches."""
     settle: int = 50
     """Steps after which recording begins even where step time has not settled."""
-    active: int = 6
-    """Steps recorded: diagnosis leaves out the first and the last."""
+    active: int = 20
+    """Steps recorded, where they are short."""
+    enough: int = 6
+    """Steps recorded in any case: diagnosis leaves out the first and the last."""
+    budget: float = 2.0
+    """Beyond ``enough`` steps the recording goes on for no longer than this, in seconds: a profile grows by some ten
+    megabytes a second where Python's stacks are recorded, before it is compressed."""
     after: int = 10
     """Steps timed, but not recorded, after the profile is written."""
     stacks: bool = True
@@ -60,9 +65,9 @@ PROFILER_WARM_UP = 1
 
 
 def fewest_steps(options: Options, world: int | None = None) -> int:
-    """Steps that a job of so many ranks must run for a full window."""
+    """Steps that a job of so many ranks must run for a window of enough steps."""
     skip = options.skip if (world or 1) == 1 else max(options.skip, RANKS_SKIP)
-    return skip + PROFILER_WARM_UP + options.active
+    return skip + PROFILER_WARM_UP + min(options.enough, options.active)
 
 
 def to_text(options: Options) -> str:

@@ -6,21 +6,24 @@ code and the user's.
 
 from __future__ import annotations
 
+import os
 import threading
-import time
 from collections.abc import Callable, Hashable
-from enum import Enum
 from threading import get_ident
 from time import perf_counter_ns
 from typing import Any
 
 from .backend import Backend, Declined
+from .hooking import take_out
 from .manifest import Manifest
-from .options import Options, fewest_steps
+from .options import Options
 from .periods import Periods
-from .place import is_first_of_host, is_launcher, rank_and_world
+from .phases import SETTLING, Phase
+from .place import is_first_of_host, is_launcher
 from .settling import Settling
-from .steps import EXPLICIT, SOURCES, StepFinder
+from .steps import CALL, EXPLICIT, REQUEST, StepFinder
+from .stretches import record_stretch
+from .telling import JOB_ENDED, Telling
 from .watchdog import Watchdog, on_main_thread
 from .window import Window
 
@@ -28,21 +31,12 @@ EXPORT_WAIT_S = 300
 """A process that ends waits this long for its profile to be written."""
 _MOST_PASSED = 64
 """Steps that are only counted and timed, before what they mean is looked at."""
+_OWN_STARTED = "the job started its own profiler"
+_ENOUGH_OF_IT = 3
+"""A window that makes way for the job's own profiler with fewer steps than this says nothing: another follows."""
 
 
-class Phase(Enum):
-    """Where a recording stands."""
-
-    SETTLING = "settling"
-    WARMING = "warming up"
-    RECORDING = "recording"
-    EXPORTING = "exporting"
-    AFTER = "timing"
-    WATCHING = "watching"
-    DONE = "done"
-
-
-class Recorder:
+class Recorder(Telling):
     """Turns calls of the job into steps, and some of the steps into a profile."""
 
     def __init__(self, options: Options, make: Callable[[Options, str | None], Backend]) -> None:
@@ -50,6 +44,14 @@ class Recorder:
         self.manifest = Manifest(options.out)
         self.on_done: list[Callable[[], None]] = []
         """Called once nothing more is to be noticed: hooks are taken out."""
+        self.on_calls_over: list[Callable[[], None]] = []
+        """Called once calls of models are no steps any more."""
+        self.on_fork: list[Callable[[], None]] = []
+        """Called in children."""
+        self.others_record: Callable[[], bool] | None = None
+        """Whether the job's own profiler is at work, where that can be told."""
+        self.calls: Any = None
+        """PyTorch's calls of models."""
         self._make = make
         self._lock = threading.RLock()
         self._reset()
@@ -73,6 +75,8 @@ class Recorder:
         self._window = Window(self.options)
         self._said: int | None = None
         self._periods = Periods(self.options.watch)
+        self._waited = False
+        self._told = None
 
     # --- what hooks call ------------------------------------------------------------------------------------------
 
@@ -107,7 +111,7 @@ class Recorder:
     def make_way(self) -> None:
         """The job's own profiler starts: ours ends, keeping the steps it has. Never raises."""
         try:
-            self._close("the job started its own profiler")
+            self._close(_OWN_STARTED)
             if self.backend is not None and self.backend.stops_on_export and self._exporting is not None:
                 self._exporting.join(EXPORT_WAIT_S)
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
@@ -115,16 +119,27 @@ class Recorder:
 
     def decline(self, reason: str) -> None:
         """Record nothing, for this reason."""
-        if self.phase is Phase.SETTLING:
+        if self.phase in SETTLING:
             self._window.ended = reason
             self._done()
+
+    def wrote_itself(self, path: str) -> None:
+        """The job's own profiler wrote a trace. Never raises."""
+        if os.path.dirname(os.path.abspath(path)) != os.path.abspath(self.options.out):
+            self.manifest.wrote_itself(path)
+            self._guarded_write()
+
+    @property
+    def seeks_calls(self) -> bool:
+        """Whether calls of models may be steps, and none has been found to be one."""
+        return self.phase in SETTLING and self._finder.weakest >= CALL and self._finder.anchor is None
 
     def finish(self) -> None:
         """The process ends: write what there is. Never raises."""
         try:
             self._catch_up()
             self._periods.end()
-            self._close("the job ended", here=True)
+            self._close(JOB_ENDED, here=True)
             if self._exporting is not None and self._exporting is not threading.current_thread():
                 self._exporting.join(EXPORT_WAIT_S)
                 if self._exporting.is_alive():
@@ -144,6 +159,9 @@ class Recorder:
         if recording:
             self._window.ended = "this process was forked while its parent recorded"
             self.phase = Phase.DONE
+            return
+        for restart in self.on_fork:
+            restart()
 
     # --- steps ----------------------------------------------------------------------------------------------------
 
@@ -164,14 +182,14 @@ class Recorder:
                 self._record(self.backend, dur)
             else:
                 self._advance(dur)
-        if self.phase in (Phase.SETTLING, Phase.WATCHING):
+        if self.phase in (*SETTLING, Phase.WATCHING):
             self._anchor, self._spare = key, self._may_pass()
         # What happens in here is not the step's.
         self._since = perf_counter_ns()
 
     def _may_pass(self) -> int:
         steps = 0
-        if self.phase is Phase.SETTLING and self._finder.is_certain:
+        if self.phase in SETTLING and self._finder.is_certain:
             steps = self.options.skip - self._finder.number - 1
         elif self.phase is Phase.WATCHING:
             steps = self._periods.may_pass()
@@ -181,13 +199,13 @@ class Recorder:
         """Take up the steps that were only counted and timed."""
         passed, self._passed, self._spare = self._passed, [], 0
         self._finder.passed(len(passed))
-        if self.phase is Phase.SETTLING:
+        if self.phase in SETTLING:
             self._settling.add(passed)
         for dur in passed if self.phase is Phase.WATCHING else ():
             self._periods.add(dur)
 
     def _advance(self, dur: int | None) -> None:
-        if self.phase is Phase.SETTLING:
+        if self.phase in SETTLING:
             self._settling.add([] if dur is None else [dur])
             if self._due():
                 self._open()
@@ -221,7 +239,10 @@ class Recorder:
         if number >= self.options.skip and self.options.watch and not is_first_of_host():
             self.decline("with --watch only the first rank of each machine is recorded")
             return False
-        return self._settling.is_over(self.options, number)
+        if not self._settling.is_over(self.options, number):
+            return False
+        self._waited = self.others_record is not None and self.others_record()
+        return not self._waited
 
     # --- the window -----------------------------------------------------------------------------------------------
 
@@ -236,6 +257,8 @@ class Recorder:
         return self.backend
 
     def _open(self) -> None:
+        if self._window.ended is not None:
+            self._window = Window(self.options)
         self._finder.freeze()
         self._thread = get_ident()
         framework = self._finder.anchor[0] if isinstance(self._finder.anchor, tuple) else None
@@ -261,7 +284,7 @@ class Recorder:
 
     def _begin(self) -> None:
         self._window.open(self._number)
-        self.phase = Phase.RECORDING
+        self.phase, self._told = Phase.RECORDING, None
         self._write()  # Before it begins: what we do is no part of the job's step.
         self._ours(lambda: self._running.begin(self._number))
         Watchdog(self._window.overdue, self._too_long, lambda: self.phase is not Phase.RECORDING).start()
@@ -274,21 +297,46 @@ class Recorder:
         finally:
             self.starts_now = False
 
-    def record_for(self, framework: str, seconds: float) -> None:
-        """Record a stretch of time, where no steps have been found. Never raises; for a thread of its own."""
+    def record_for(self, framework: str, seconds: float) -> bool:
+        """Record a stretch of time, where no steps have been found; whether there is a profile of it. Never raises;
+        for a thread of its own."""
         try:
-            with self._lock:
-                if self.phase is not Phase.SETTLING or self._finder.steps:
-                    return
-                self.backend = self._make(self.options, framework)
-                self._window.open(None)
-                self._ours(lambda: self._running.begin(None))
-                self.phase = Phase.RECORDING
-                self._thread = get_ident()  # Steps that are found now change nothing.
-            time.sleep(seconds)
-            self._close(f"no steps were found; {seconds:g} s were recorded")
+            return record_stretch(self, framework, seconds)
         except Exception as error:  # noqa: BLE001  Between our code and the user's.
             self._failed("recording a stretch of time", error)
+            return False
+
+    def open_stretch(self, framework: str) -> bool:
+        """Begin to record without steps, on the thread that is to be recorded; whether that is so."""
+        with self._lock:
+            if self.phase is not Phase.SETTLING or self._finder.steps or (self.others_record and self.others_record()):
+                return False
+            self.backend = self._make(self.options, framework)
+            self._window = Window(self.options)
+            self._window.open(None)
+            self._ours(lambda: self._running.begin(None))
+            self.phase = Phase.RECORDING
+            self._thread = get_ident()  # Steps that are found now change nothing.
+            return True
+
+    def end_stretch(self, reason: str) -> bool:
+        """End it, on the same thread; whether that is so."""
+        self._guarded_close(reason)
+        return self.phase is not Phase.RECORDING
+
+    def stretch_is_kept(self) -> bool:
+        """Wait until it is written; whether there is a profile of it. Steps that come yet are recorded all the same."""
+        if self._exporting is not None:
+            self._exporting.join(EXPORT_WAIT_S)
+        with self._lock:
+            if self.phase is Phase.EXPORTING:
+                if self.manifest.files:
+                    self._listen(CALL)
+                else:
+                    self._window = Window(self.options)
+                    self._begin_anew()
+                self._guarded_write()
+        return bool(self.manifest.files)
 
     def _too_long(self, reason: str) -> bool:
         """Called by the watchdog with what is wrong; whether it may stop watching."""
@@ -310,8 +358,13 @@ class Recorder:
         with self._lock:
             if self.phase not in (Phase.WARMING, Phase.RECORDING):
                 return
+            few = self.phase is Phase.WARMING or len(self._window.recorded) < _ENOUGH_OF_IT
             warming, self.phase = self.phase is Phase.WARMING, Phase.EXPORTING
             self._window.ended = reason
+            if few and reason == _OWN_STARTED and self.others_record is not None:
+                self._running.discard()
+                self._begin_anew()
+                return
             if warming:
                 self._running.discard()
                 self._over()
@@ -343,10 +396,32 @@ class Recorder:
     def _over(self) -> None:
         """Nothing more comes of this window: time steps until the next is due, where there is one, else end."""
         if not self.options.watch:
-            self._done()
+            of_calls = self._finder.source in (REQUEST, CALL) and self._running.framework == "torch"
+            if of_calls and self.manifest.files:
+                self._listen(REQUEST - 1)
+            else:
+                self._done()
             return
         self.phase = Phase.WATCHING
         self._periods.begin(self._number - len(self._window.after), self._window.after)
+
+    def _listen(self, weakest: int) -> None:
+        """Keep what there is, unless steps of such a source come yet."""
+        self._told = self._facts()
+        if weakest < REQUEST:
+            take_out(self.on_calls_over, self.manifest.failed)
+        self._begin_anew(weakest)
+        self.phase = Phase.LISTENING
+
+    def _begin_anew(self, weakest: int | None = None) -> None:
+        """Look for steps, and for when they have settled, as if the job began now."""
+        if weakest is None:
+            self._finder.thaw()
+        else:
+            self._finder = StepFinder(weakest)
+        self._settling, self._thread, self._since = Settling(), None, 0
+        self._anchor, self._spare, self._passed = None, 0, []
+        self.phase = Phase.SETTLING if self._told is None else Phase.LISTENING
 
     def _next_window(self) -> None:
         self._periods.end()
@@ -357,12 +432,8 @@ class Recorder:
 
     def _done(self) -> None:
         self.phase = Phase.DONE
-        taken, self.on_done = self.on_done, []
-        for take_out in taken:
-            try:
-                take_out()
-            except Exception as error:  # noqa: BLE001  Between our code and the user's.
-                self.manifest.failed("taking a hook out", error)
+        for hooks in (self.on_calls_over, self.on_done):
+            take_out(hooks, self.manifest.failed)
 
     def _failed(self, when: str, error: Exception) -> None:
         self.manifest.failed(when, error)
@@ -374,39 +445,3 @@ class Recorder:
         self._window.ended = self._window.ended or f"recording failed while {when}"
         self._done()
         self._guarded_write()
-
-    def _guarded_write(self) -> None:
-        try:
-            self._write()
-        except Exception as error:  # noqa: BLE001  The disk is full, say: the job goes on.
-            self.manifest.failed("writing the manifest", error)
-
-    def _write(self) -> None:
-        self.manifest.write(self.options, **self._facts())
-
-    def _facts(self) -> dict[str, Any]:
-        backend, source = self.backend, self._finder.source
-        return {
-            "framework": backend.framework if backend else None,
-            "framework_version": backend.version() if backend else None,
-            "phase": self.phase.value,
-            "steps_seen": self._finder.steps,
-            "steps_from": SOURCES[source] if source is not None else None,
-            **self._window.facts(self._settling.last(), settled=self._settling.settled),
-            "switches": backend.switches() if backend else {},
-            "no_profile": self._why_none(),
-            **({"periods": list(self._periods.over)} if self.options.watch else {}),
-        }
-
-    def _why_none(self) -> str | None:
-        """Why there is no profile, in words that end "no profile was written because"; None where there is one."""
-        if self.manifest.files or self.phase in (Phase.WARMING, Phase.RECORDING, Phase.EXPORTING):
-            return None
-        steps, fewest = self._finder.steps, fewest_steps(self.options, rank_and_world()[1])
-        if self._window.ended not in (None, "the job ended"):
-            return self._window.ended
-        if not steps:
-            return "no steps were found; call stepscope.step() once per iteration"
-        if steps < fewest:
-            return f"fewer than {fewest} steps ran ({steps} did); --skip and --active take fewer"
-        return f"the {steps} steps that ran were over before step time had settled; --skip begins earlier"

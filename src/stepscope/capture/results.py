@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,12 @@ from .manifest import ENDING, SCHEMA
 _LEVELS_UP = 3
 """From ``plugins/profile/<run>`` to the folder of the manifest."""
 _MOST_MANIFESTS, _LARGEST_MANIFEST = 256, 4 << 20
+_NOTHING = type(None)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "started_ns": (int,), "rank": (int, _NOTHING), "steps_seen": (int, _NOTHING), "own_traces": (list, _NOTHING),
+    "files": (list,), "window": (dict, _NOTHING), "step_ns": (dict, _NOTHING), "periods": (list, _NOTHING),
+}  # fmt: skip
+"""What a manifest's facts are, where it has them: it lies in a folder that may come from anywhere."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +32,14 @@ class Recording:
     @property
     def rank(self) -> int | None:
         """The process's rank, where it had one."""
-        rank = self.facts.get("rank")
-        return rank if isinstance(rank, int) else None
+        rank: int | None = self.facts.get("rank")
+        return rank
+
+    @property
+    def own_traces(self) -> tuple[Path, ...]:
+        """Traces that the job's own profiler wrote, and that exist."""
+        named = self.facts.get("own_traces") or ()
+        return tuple(Path(name) for name in named if isinstance(name, str) and os.path.isfile(name))
 
     @property
     def steps(self) -> int:
@@ -58,8 +71,14 @@ def _read(path: Path) -> dict[str, Any] | None:
             facts = json.loads(file.read(_LARGEST_MANIFEST))
     except (OSError, ValueError, RecursionError):
         return None
-    listed = facts.get("files", []) if isinstance(facts, dict) and facts.get("schema") == SCHEMA else None
-    return facts if isinstance(listed, list) and all(isinstance(file, dict) for file in listed) else None
+    if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
+        return None
+    sound = all(type(facts[key]) in types for key, types in _TYPES.items() if key in facts)
+    return facts if sound and all(map(_is_listed, facts.get("files", ()))) else None
+
+
+def _is_listed(file: object) -> bool:
+    return isinstance(file, dict) and isinstance(file.get("path"), str)
 
 
 def recordings(folder: Path, since_ns: int) -> list[Recording]:
@@ -69,7 +88,7 @@ def recordings(folder: Path, since_ns: int) -> list[Recording]:
         facts = _read(path)
         if facts is None or facts.get("started_ns", 0) < since_ns:
             continue
-        names = [str(file["path"]) for file in facts.get("files", ())]
-        profiles = tuple(folder / name for name in names if (folder / name).is_file())
+        names = [file["path"] for file in facts.get("files", ())]
+        profiles = tuple(folder / name for name in names if os.path.isfile(folder / name))
         found.append(Recording(path, facts, profiles))
     return sorted(found, key=lambda each: (each.rank is None, each.rank or 0, each.manifest.name))

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from .backend import Backend, placed
+from .files import written
 from .options import Options
 from .place import file_stem
 
@@ -57,8 +58,7 @@ class SessionBackend(Backend):
         for metadata in self._runs:
             if metadata.step_stats.dev_stats:
                 part = os.path.join(folder, f".{file_stem()}.part")
-                with open(part, "wb") as file:
-                    file.write(metadata.SerializeToString())
+                written(part, metadata.SerializeToString())
                 paths.append(placed(part, folder, ".run_metadata.pb", self.options.max_bytes))
         self._runs = []
         return paths

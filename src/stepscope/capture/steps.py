@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-EXPLICIT, BATCH, OPTIMIZER, CALL = range(4)
+EXPLICIT, BATCH, OPTIMIZER, REQUEST, CALL = range(5)
 """Sources of steps, best first: the job says that one ends, a training loop of a library does, an optimizer stepped,
-which ends one, or a model or compiled function is about to be called, which begins one: its device work may begin after
-it has returned."""
-SOURCES = {EXPLICIT: "stepscope.step", BATCH: "Keras batches", OPTIMIZER: "optimizer steps", CALL: "repeated calls"}
+which ends one; a server is about to run a batch of requests, or a model or compiled function is about to be called,
+which begin one: its device work may begin after it has returned."""
+SOURCES = {
+    EXPLICIT: "stepscope.step",
+    BATCH: "Keras batches",
+    OPTIMIZER: "optimizer steps",
+    REQUEST: "batches of requests",
+    CALL: "repeated calls",
+}
 
 REPEATED = 3
 """Calls of one object that make it a candidate: two could be set-up and first step."""
@@ -28,7 +34,9 @@ class StepFinder:
     and gradient accumulation, many model calls per optimizer step, is one step.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, weakest: int = CALL) -> None:
+        self.weakest = weakest
+        """Sources that are worse than this are not looked at."""
         self.source: int | None = None
         self.anchor: Hashable | None = None
         self._frozen = False
@@ -40,9 +48,19 @@ class StepFinder:
         return self._counts.get(self.anchor, 0) if self.anchor is not None else 0
 
     @property
+    def most(self) -> int:
+        """Calls of what was called most, be it a step or not."""
+        return max(self._counts.values(), default=0)
+
+    @property
+    def begins(self) -> bool:
+        """Whether calls begin steps."""
+        return self.source in (REQUEST, CALL)
+
+    @property
     def number(self) -> int:
         """The step that begins now, counted from 0."""
-        return self.steps - (self.source == CALL)
+        return self.steps - self.begins
 
     @property
     def is_certain(self) -> bool:
@@ -64,6 +82,8 @@ class StepFinder:
 
     def is_edge(self, source: int, key: Hashable) -> tuple[bool, bool]:
         """Whether one step ends here and the next begins, and whether the anchor changed, which voids earlier times."""
+        if source > self.weakest:
+            return False, False
         if self.source is None or (source < self.source and not self._frozen):
             self.source, self.anchor, self._counts = source, None, {}
         if source != self.source:
@@ -84,7 +104,7 @@ class StepFinder:
             return next(iter(self._counts), None)
         most = max(self._counts.values(), default=0)
         candidates = [
-            (order if self.source == CALL else -order, count, key)
+            (order if self.begins else -order, count, key)
             for order, (key, count) in enumerate(self._counts.items())
             if count >= REPEATED and count * OCCASIONAL >= most
         ]

@@ -10,15 +10,21 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from .backend import Backend, Declined, placed, whole
 from .forks import end_well
+from .lines import Lines, working_thread
 from .options import PROFILER_WARM_UP, Options
 from .place import file_stem
 from .state import shared
+from .torch_lines import add_lines
+
+_NO_WORK = ("PyTorch Profiler", "python_", "[memory]")
+"""What profiles hold beside what ran."""
 
 
 class Sessions:
@@ -76,6 +82,8 @@ class TorchBackend(Backend):
         self._action: Any = None
         self._before = 1
         """What ``step`` adds to the number it finds."""
+        self._is_stretch = False
+        self._lines = Lines()
 
     def version(self) -> str:
         """PyTorch's version."""
@@ -89,13 +97,17 @@ class TorchBackend(Backend):
     def begin(self, number: int | None) -> None:
         """Record from step ``number`` on."""
         if number is None:
+            self._is_stretch = True
             self._start(0, None)  # Without a schedule it calls nothing a step.
-            return
-        if self._profile is None:
-            self.prepare(number - 1)
-        self._action = type(self._action).RECORD
-        with _Claimed():
-            self.mark(number)
+        else:
+            if self._profile is None:
+                self.prepare(number - 1)
+            self._action = type(self._action).RECORD
+            with _Claimed():
+                self.mark(number)
+        if self.options.stacks:
+            # After the profiler, which records the threads that it finds: this one is no part of the job.
+            self._lines.start(working_thread())
 
     def _start(self, number: int, schedule: Callable[[int], Any] | None) -> None:
         torch, profiler = sys.modules["torch"], import_module("torch.profiler")
@@ -123,10 +135,19 @@ class TorchBackend(Backend):
 
     def stop(self) -> None:
         """End the session."""
+        self._lines.stop()
         sessions.ours = None
         if self._profile is not None:
+            self._tell()
             with _Claimed():
                 self._profile.stop()
+
+    def _tell(self) -> None:
+        """Write into the profile what PyTorch does not: whether this process can use a device at all."""
+        activities = {str(activity.name) for activity in getattr(self._profile, "activities", ())}
+        if activities == {"CPU"}:  # Without our asking for any, those that PyTorch found.
+            with suppress(RuntimeError):  # A profiler that is not at work takes nothing.
+                self._profile.add_metadata_json("stepscope", '{"accelerators": 0}')
 
     def discard(self) -> None:
         """End the session; PyTorch would warn of a schedule that ends within its warm-up."""
@@ -139,8 +160,11 @@ class TorchBackend(Backend):
         os.makedirs(folder, exist_ok=True)
         part = os.path.join(folder, f".{file_stem()}.part.json")
         profile, self._profile = self._profile, None  # Its events are the memory that recording took.
+        if self._is_stretch and not _anything(profile):
+            raise Declined("nothing of PyTorch ran in the time that was recorded")
         profile.export_chrome_trace(part)
         whole(part)
+        add_lines(profile, part, self._lines.looks())
         return [placed(part, folder, ".pt.trace.json.gz", self.options.max_bytes, compress=True)]
 
     def lighter(self) -> Backend | None:
@@ -158,6 +182,12 @@ class TorchBackend(Backend):
             "shapes": {"on": options.shapes, "adds": "FLOPs, dtypes and which sizes to pad"},
             "memory": {"on": options.memory, "adds": "the memory timeline and what was alive at the peak"},
         }
+
+
+def _anything(profile: Any) -> bool:
+    """Whether it holds an op or a range."""
+    found = getattr(profile.profiler, "kineto_results", None)
+    return found is None or any(True for event in found.events() if not event.name().startswith(_NO_WORK))
 
 
 def _names_late(profile: Any) -> bool:

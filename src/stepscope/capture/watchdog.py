@@ -42,3 +42,28 @@ def on_main_thread(call: Callable[[], None]) -> bool:
     made = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(pending)
     _calls.append(made)  # It must outlive the call.
     return bool(ctypes.pythonapi.Py_AddPendingCall(made, None) == 0)
+
+
+class MainThread:
+    """Asks the main thread for one thing again and again, but never while it is at it.
+
+    Python 3.11 that is asked while it does so, and starts tracing in it, never comes out of it: the request stays, and
+    the first instruction of a traced function looks for requests until there is none.
+    """
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+        self._is_asked = False
+
+    def ask(self) -> None:
+        """Ask, unless it has been asked and has not answered."""
+        if not self._is_asked:
+            self._is_asked = True
+            if not on_main_thread(self._answer):
+                self._is_asked = False
+
+    def _answer(self) -> None:
+        try:
+            self._call()
+        finally:
+            self._is_asked = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from .machine import children, machine
 from .options import HARD, SETTLED_STEPS, Options
 from .place import resident_bytes
 
@@ -23,6 +24,8 @@ class Window:
         """Why it ended, or never began."""
         self.must_end: str | None = None
         """Why it ends with the step that runs, as the watchdog found."""
+        self.workers: int | None = None
+        """Child processes when it opened: those of a loader."""
         self._options = options
         self._opened = 0.0
         self._memory: int | None = None
@@ -30,13 +33,16 @@ class Window:
     def open(self, first: int | None) -> None:
         """Recording begins, with this step where there are any."""
         self.first = first
-        self._opened, self._memory = time.monotonic(), resident_bytes()
+        self._opened, self._memory, self.workers = time.monotonic(), resident_bytes(), children()
 
     def limit(self) -> str | None:
         """Why it ends with a step that just ended, or None."""
         if len(self.recorded) >= self._options.active:
             return "recorded"
-        if time.monotonic() - self._opened > self._options.max_seconds:
+        lasted = time.monotonic() - self._opened
+        if len(self.recorded) >= self._options.enough and lasted > self._options.budget:
+            return "recorded"
+        if lasted > self._options.max_seconds:
             return f"the window reached its {self._options.max_seconds:g} s"
         return self.must_end
 
@@ -57,8 +63,10 @@ class Window:
         steps = {"first_step": self.first, "steps": len(self.recorded), "settled": settled, "ended": self.ended}
         return {
             "window": None if self.first is None else steps,
+            "ended": self.ended,
             "step_ns": {"unrecorded": unrecorded, "recorded": recorded, "timed_after": len(self.after)},
             "overhead": recorded / unrecorded if recorded and unrecorded else None,
+            "machine": {**machine(), "workers": self.workers},
         }
 
 

@@ -10,14 +10,13 @@ import os
 import shutil
 import sys
 import tempfile
-import threading
 from abc import abstractmethod
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from .backend import Backend, Declined, collected, quietly_closed
-from .lines import Lines
+from .lines import Lines, working_thread
 from .options import PROFILER_WARM_UP, Options
 from .xla_metrics import metrics_report
 
@@ -59,7 +58,7 @@ class XPlaneBackend(Backend):
         if not self._scratch:
             self.prepare(0)
         if self.options.stacks:
-            self._lines.start(threading.get_ident())
+            self._lines.start(working_thread())
         if number is not None:
             self.mark(number)
 

@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from io import StringIO
 
 import click
 
@@ -19,7 +20,7 @@ from stepscope.cli.formats import formats
 from stepscope.cli.query import query
 from stepscope.cli.run import run
 from stepscope.cli.slice import slice_
-from stepscope.cli.streams import prepare_streams, say, silence_stdout
+from stepscope.cli.streams import prepare_streams, say, silence, stdout_lost, to_stderr
 from stepscope.cli.view import view
 from stepscope.cli.what_if import what_if
 from stepscope.errors import Exit, StepscopeError
@@ -55,19 +56,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except BrokenPipeError:
-        silence_stdout()
+        silence(sys.stdout)
         return _BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
         say("interrupted")
         return _INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return error.exit_code
     except Exception as error:  # noqa: BLE001  The boundary: a user gets a sentence, never a traceback.
-        say(*_sentences(error))
+        said = _sentences(error)
+        say(f"standard output: {said[0]}" if stdout_lost(error) else said[0], *said[1:])
         if os.environ.get("STEPSCOPE_DEBUG") == "1":
             traceback.print_exc()
         return error.status if isinstance(error, StepscopeError) else Exit.UNREADABLE
+
+
+def _show(error: click.ClickException) -> None:
+    text = StringIO()
+    error.show(text)
+    to_stderr(text.getvalue())
 
 
 def _run(arguments: Sequence[str]) -> int:

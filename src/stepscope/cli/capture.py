@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     "--pid", "pids", metavar="PID[,PID]...",
     help="PyTorch processes on this machine that were started with KINETO_USE_DAEMON=1, or what launched them.",
 )  # fmt: skip
+@click.option(
+    "--inject", is_flag=True,
+    help="With --pid: also processes that were not started so. gdb stops each for a moment, and has its Python run a "
+    "file of ours.",
+)  # fmt: skip
 @click.option("--duration", metavar="TIME", help="Record so long, as 2s or 500ms. Default: 2s.")
 @click.option("--steps", type=click.IntRange(1), metavar="N", help="Record so many steps instead (PyTorch).")
 @click.option(
@@ -48,14 +53,14 @@ if TYPE_CHECKING:
     "--max-bytes", type=click.IntRange(1), default=CAPTURE_BYTES, show_default=True, metavar="N",
     help="Largest profile that is received from a server.",
 )  # fmt: skip
-def capture(addresses: str | None, pids: str | None, out: str, **chosen: Any) -> int:
+def capture(addresses: str | None, pids: str | None, inject: bool, out: str, **chosen: Any) -> int:
     """Record jobs that run already, and say where their steps' time goes.
 
     HOST:PORT is where a job's profiler server listens: that of jax.profiler.start_server,
     tf.profiler.experimental.server.start, torch_xla's start_server or, in a PyTorch job, stepscope.start_server.
     Several are recorded at the same time. Profiles come in the answer; no shared disk is needed. --pid names PyTorch
-    processes without a server. A job counts as recorded only when its profile has arrived, is readable and is not
-    empty; the first is then diagnosed.
+    processes without a server; with --inject any of yours on this machine. A job counts as recorded only when its
+    profile has arrived, is readable and is not empty; the first is then diagnosed.
 
     Exit status: 0 every job was recorded, 1 none was, 2 wrong usage, 3 some were.
     """
@@ -65,7 +70,10 @@ def capture(addresses: str | None, pids: str | None, out: str, **chosen: Any) ->
         )
     wanted = _wanted(**chosen)
     folder = Path(os.path.abspath(out))
-    found = _from_servers(addresses, folder, wanted) if addresses else _from_processes(str(pids), folder, wanted)
+    if addresses:
+        found = _from_servers(addresses, folder, wanted)
+    else:
+        found = _from_processes(str(pids), folder, wanted, inject=inject)
     arrived = []
     for each in found:
         if each.path is None or each.profile is None:
@@ -99,17 +107,26 @@ def _from_servers(addresses: str, out: Path, wanted: Wanted) -> Iterator[Capture
     return capture(parsed(addresses), out, wanted)
 
 
-def _from_processes(pids: str, out: Path, wanted: Wanted) -> Iterator[Captured]:
-    from stepscope.remote import kineto_daemon
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) <= _DIGITS and 0 < int(word) < 1 << 31
+
+
+_DIGITS = 20
+"""No number of a process has more, with zeros before it or not."""
+
+
+def _from_processes(pids: str, out: Path, wanted: Wanted, *, inject: bool) -> Iterator[Captured]:
+    from stepscope.remote import injection, kineto_daemon
     from stepscope.remote.collect import Captured, read
 
     words = pids.split(",")
-    if not all(word.isascii() and word.isdecimal() and 0 < int(word) < 1 << 31 for word in words):
+    if not all(_is_number(word) for word in words):
         raise UsageError(f"--pid {pids}: give numbers of processes, as 4711 or 4711,4712")
     request = kineto_daemon.Request(
         wanted.duration_s, wanted.steps, wanted.stacks, wanted.shapes, wanted.memory, wanted.timeout_s
     )
-    for outcome in kineto_daemon.capture([int(word) for word in words], out, request):
+    by = injection if inject else kineto_daemon
+    for outcome in by.capture([int(word) for word in words], out, request):
         who = f"process {outcome.pid}"
         try:
             if outcome.profile is None:

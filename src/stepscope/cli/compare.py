@@ -12,6 +12,7 @@ import click
 from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
+from stepscope.cli.run_folders import last_runs
 from stepscope.cli.streams import say
 from stepscope.errors import Exit, UsageError
 from stepscope.writers.replacing import write_text
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("before", metavar="BEFORE")
-@click.argument("after", metavar="AFTER")
+@click.argument("before", metavar="[BEFORE", required=False)
+@click.argument("after", metavar="AFTER]", required=False)
 @format_option("How to write it; html shows it with both runs and their traces, in one file.")
 @click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option(
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @rank_options
 def compare(
-    before: str,
-    after: str,
+    before: str | None,
+    after: str | None,
     form: str | None,
     out: str | None,
     conditions: tuple[str, ...],
@@ -52,13 +53,18 @@ def compare(
 ) -> int:
     """Say what changed from one profile to another, and whether that is more than noise.
 
-    BEFORE and AFTER are profiles, or folders of a job's ranks. The noise of one run each is that of its steps and what
-    runs of the same code usually differ by; of several (--before, --after) what they do differ by. A difference is one
-    where the interval that holds it with 95 % certainty leaves out zero.
+    BEFORE and AFTER are profiles, or folders of a job's ranks; without them, the last two runs in stepscope-run. The
+    noise of one run each is that of its steps and what runs of the same code usually differ by; of several (--before,
+    --after) what they do differ by. A difference is one where the interval that holds it with 95 % certainty leaves out
+    zero.
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged, 4 a --fail-if fired.
     """
     form = chosen_format(form, out, "compare.html")
+    if before is None:
+        before, after = last_runs(2)
+    if after is None:
+        raise UsageError("name two profiles, or none for the last two runs")
     from stepscope.comparison import budgets
     from stepscope.comparison.compare import compare as compare_sides
     from stepscope.comparison.side import several
@@ -72,21 +78,24 @@ def compare(
         ]
         found = compare_sides(*(several([run.side for run in runs]) for runs in opened))
     outcomes = [budgets.check(budget, found.after, found) for budget in held]
-    document = report.make(found, (before, after), outcomes)
+    _write(report.make(found, (before, after), outcomes), form, out, [runs[0] for runs in opened])
+    fired = [one for one in outcomes if one.fired]
+    for one in fired:
+        say(f"--fail-if {one.sentence}")
+    return Exit.FAIL_IF if fired else max(run.exit_status for runs in opened for run in runs)
+
+
+def _write(document: dict[str, Any], form: str, out: str | None, runs: list[Profile | Job]) -> None:
+    from stepscope.report import comparison as report
+
     if form == "html":
-        made = _html(document, [runs[0] for runs in opened])
+        made = _html(document, runs)
     else:
         made = {"text": report.text, "markdown": report.markdown, "json": report.json_}[form](document)
     if out is not None:
         write_text(Path(out), made)
     else:
         sys.stdout.write(made)
-    for one in outcomes:
-        if one.fired:
-            say(f"--fail-if {one.sentence}")
-    if any(one.fired for one in outcomes):
-        return Exit.FAIL_IF
-    return max(run.exit_status for runs in opened for run in runs)
 
 
 def _opened(

@@ -16,6 +16,7 @@ import click
 from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
+from stepscope.cli.run_folders import last_runs
 from stepscope.cli.streams import say, stdout_width, wants_color
 from stepscope.errors import Exit, StepscopeError, UsageError
 from stepscope.writers.replacing import write_text
@@ -64,7 +65,7 @@ def _bandwidth(_context: click.Context, _option: click.Parameter, text: str | No
 
 
 @click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
 @format_option("How to write the diagnosis; json always holds everything, html shows it, with the trace, in one file.")
 @click.option("-o", "--out", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the evidence and every table behind the diagnosis.")
@@ -101,12 +102,14 @@ def diagnose(
     PATH is a profile in any format stepscope reads, recognised by its content; or a folder, a zip archive or a
     pattern ("runs/*.json") that leads to some: of TensorBoard's runs the newest is read. Profiles of several ranks
     of one job, told by what they say or by their names, are diagnosed together; others each on their own. PATH may
-    also be a file, folder or pattern of an object store ("s3://bucket/run7").
+    also be a file, folder or pattern of an object store ("s3://bucket/run7"). Without PATH it is the last run in
+    stepscope-run.
 
     Exit status: 0 done, 1 a profile could not be read, 2 wrong usage, 3 a profile was damaged and the report
     covers what was left of it, 4 a --fail-if fired.
     """
     form = chosen_format(form, out, "report.html")
+    paths = paths or tuple(last_runs(1))
     from stepscope.comparison import budgets
     from stepscope.readers.find import joined
     from stepscope.readers.joined import parts_of

@@ -7,13 +7,15 @@ import signal
 import threading
 from pathlib import Path
 
-from stepscope.capture.recorder import Phase
+from stepscope.capture.phases import Phase
 from stepscope.capture.results import Recording, recordings
-from stepscope.cli.recorded import Diagnosed, diagnosed, with_profiles
+from stepscope.cli.recorded import Diagnosed, diagnosed, profiles_of, with_profiles
 from stepscope.cli.streams import say
 
 EVERY_S = 1.0
 """How often the folder is looked at."""
+LATER_S = 5.0
+"""The same once something was found."""
 _NICE = 10
 
 
@@ -48,16 +50,23 @@ class Early:
     def _run(self) -> None:
         give_way()
         before: list[Recording] = []
-        while not self._over.wait(EVERY_S):
+        told: tuple[Path, ...] = ()
+        while not self._over.wait(LATER_S if told else EVERY_S):
             found = recordings(self._folder, self._since_ns)
             # Ranks end their recordings one after another: what is the same when looked at again is all of it.
-            if with_profiles(found) and found == before and all(_is_over(each) for each in found if each.steps):
-                break
-            before = found
-        else:
-            return
+            is_all, before = found == before and all(_is_over(each) for each in found if each.steps), found
+            recorded = with_profiles(found)
+            if not recorded or not is_all or (self._stop and not any(each.steps for each in recorded)):
+                continue  # A job of which a stretch of time was recorded may come to its steps yet.
+            if told != profiles_of(recorded):
+                told = profiles_of(recorded)
+                self._diagnose(recorded)
+            if all(each.facts.get("phase") == Phase.DONE.value for each in recorded):
+                return
+
+    def _diagnose(self, recorded: list[Recording]) -> None:
         try:
-            self._known = diagnosed(with_profiles(found))
+            self._known = diagnosed(recorded)
         except Exception:  # noqa: BLE001  Said at the end, where it is tried again: the job runs on.
             self._known = None
         if not self._over.is_set():
@@ -74,4 +83,4 @@ class Early:
 
 
 def _is_over(each: Recording) -> bool:
-    return each.facts.get("phase") == Phase.DONE.value
+    return each.facts.get("phase") in (Phase.DONE.value, Phase.LISTENING.value)

@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from stepscope.cli.streams import to_stderr
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -41,7 +43,7 @@ class ProgressBar:
         """Note that ``done`` of ``total`` units of a stage are done; a total of 0 is not known."""
         if not self._enabled:
             if stage == "compile":  # A wait of seconds is worth a line in a log, too.
-                print(f"stepscope: {_COMPILE}", file=sys.stderr, flush=True)
+                to_stderr(f"stepscope: {_COMPILE}\n")
             return
         if self._bar is None:
             if stage != "compile" and time.monotonic() - self._began < _SHOW_AFTER_S:

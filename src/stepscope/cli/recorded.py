@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from stepscope.capture.manifest import ENDING
 from stepscope.capture.results import Recording
-from stepscope.cli.streams import say
+from stepscope.cli.streams import say, to_stderr
+from stepscope.errors import StepscopeError
 from stepscope.units import format_ns
 from stepscope.writers.replacing import write_text
 
@@ -59,7 +60,7 @@ def diagnosed(recorded: list[Recording]) -> Diagnosed:
         page = folder / f"{folder.name}.{first.facts['started_ns']}.html"  # A later run's stands beside it.
     document = read.document()
     found = Diagnosed(
-        of=_profiles(recorded),
+        of=profiles_of(recorded),
         verdict=document["summary"]["verdict"],
         text=terminal.render(document, width=_WIDTH, color=False, verbose=False),
         page=page,
@@ -71,35 +72,42 @@ def diagnosed(recorded: list[Recording]) -> Diagnosed:
 
 
 def with_profiles(found: list[Recording]) -> list[Recording]:
-    """Of several processes those that made steps and left a profile."""
-    return [each for each in found if each.steps and each.profiles]
+    """Of several processes those that made steps and left a profile; where none did, those of which a stretch of time
+    was recorded."""
+    left = [each for each in found if each.profiles]
+    return [each for each in left if each.steps] or left
 
 
-def tell(found: list[Recording], known: Diagnosed | None = None) -> None:
-    """Say what was recorded, and why steps take as long as they do, unless that is ``known`` already."""
+def tell(found: list[Recording], known: Diagnosed | None = None, status: int = 0) -> None:
+    """Say what was recorded, and why steps take as long as they do, unless that is ``known`` already; the command has
+    ended with that ``status``."""
     if not found:
+        ended = f"; it ended with status {status}" if status else ""
+        none = "no process of the command imported a framework that can be recorded"
         say(
-            "no profile was written because no process of the command imported a framework that can be recorded",
+            f"no profile was written because {none}{ended}",
             "Python started with -I, -E or -S cannot be watched either.",
         )
         return
-    with_steps = [each for each in found if each.steps]
     recorded = with_profiles(found)
-    for each in with_steps or found[:1]:
+    with_steps = [each for each in found if each.steps] or ([] if recorded else found[:1])
+    for each in with_steps:
         if not each.profiles:
-            say(f"{each.who}: no profile was written because {_why(each)}", *_failures(each))
-    if not recorded:
-        say(f"more in {(with_steps or found)[0].manifest}")
-        return
+            ended = f"; the command ended with status {status}" if status and not each.facts.get("raised") else ""
+            say(f"{each.who}: no profile was written because {_why(each)}{ended}", *_failures(each))
     try:
-        _tell(recorded, known if known is not None and known.of == _profiles(recorded) else diagnosed(recorded))
+        if recorded:
+            _tell(recorded, known if known is not None and known.of == profiles_of(recorded) else diagnosed(recorded))
     finally:
         for each in recorded:
             say(f"{each.who}: {_what(each)}", *_failures(each), *_paths(each), str(each.manifest))
+        _tell_of_own(found, shown=not recorded)
+    if not recorded:
+        say(f"more in {with_steps[0].manifest}")
 
 
 def _tell(recorded: list[Recording], found: Diagnosed) -> None:
-    sys.stderr.write(found.text)
+    to_stderr(found.text)
     several = len(recorded) > 1 and not found.alone
     say(f"the same with the trace{'s' * several}, for a browser: {found.page}")
     if found.alone:
@@ -110,7 +118,34 @@ def _tell(recorded: list[Recording], found: Diagnosed) -> None:
         )
 
 
-def _profiles(recorded: list[Recording]) -> tuple[Path, ...]:
+def _tell_of_own(found: list[Recording], *, shown: bool) -> None:
+    """The diagnosis of the traces that the job's own profiler wrote, the last of each process: ``shown``, or in a file
+    where ours is shown already."""
+    from stepscope import pipeline
+    from stepscope.report import terminal
+
+    for each in [each for each in found if each.own_traces][:_NAMED]:
+        path = each.own_traces[-1]
+        who = "the command's own profiler" + (f" in {each.who}" if len(found) > 1 else "")
+        try:
+            document = pipeline.open_profile(path).document()
+        except StepscopeError as error:
+            say(f"{who} wrote {path}, which says nothing: {error.sentence}")
+            continue
+        text = terminal.render(document, width=_WIDTH, color=False, verbose=False)
+        if shown:
+            to_stderr(text)
+            say(f"this is the diagnosis of what {who} wrote: {path}")
+            shown = False
+        else:
+            # Beside ours: nothing is written where the job writes its own.
+            report = each.manifest.with_name(f"own.{each.manifest.name.removesuffix(ENDING)}.txt")
+            write_text(report, text)
+            say(f"{who} wrote {path}: {document['summary']['verdict']}", f"its diagnosis: {report}")
+
+
+def profiles_of(recorded: list[Recording]) -> tuple[Path, ...]:
+    """All of them."""
     return tuple(path for each in recorded for path in each.profiles)
 
 
@@ -131,6 +166,8 @@ def _failures(each: Recording) -> list[str]:
 def _what(each: Recording) -> str:
     """Steps recorded, and what recording cost."""
     window, times = each.facts.get("window") or {}, each.facts.get("step_ns") or {}
+    if not window:
+        return str(each.facts.get("ended") or "no step was recorded")
     first, steps = window.get("first_step", 0), window.get("steps", 0)
     text = f"steps {first} to {first + steps - 1} were recorded" if steps else "no whole step was recorded"
     overhead = each.facts.get("overhead")

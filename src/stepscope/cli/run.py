@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from stepscope.capture import launch
 from stepscope.capture.options import Options
 from stepscope.capture.results import recordings
 from stepscope.cli.early import Early
 from stepscope.cli.recorded import tell
+from stepscope.cli.run_folders import DEFAULT_OUT, discard_empty, new_run, runs
 from stepscope.cli.streams import say
 from stepscope.errors import StepscopeError, UsageError
 
@@ -48,7 +48,8 @@ class _Run(click.Command):
 
 @click.command(cls=_Run, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option(
-    "-o", "--out", metavar="DIR", default="stepscope-run", show_default=True, help="Folder of profiles and manifests."
+    "-o", "--out", metavar="DIR", default=DEFAULT_OUT, show_default=True,
+    help="Folder of runs: each makes a folder in it, run-1, run-2 and so on, for its profiles and reports.",
 )  # fmt: skip
 @click.option(
     "--python", metavar="PATH",
@@ -59,7 +60,9 @@ class _Run(click.Command):
     help="Steps never recorded; recording begins once step time has settled after them.",
 )  # fmt: skip
 @click.option(
-    "--active", type=click.IntRange(1), default=_DEFAULTS.active, show_default=True, metavar="N", help="Steps recorded."
+    "--active", type=click.IntRange(1), metavar="N",
+    help=f"Steps recorded. Default: {_DEFAULTS.active}, or as many as end in {_DEFAULTS.budget:g} s, but at least "
+    f"{_DEFAULTS.enough}.",
 )  # fmt: skip
 @click.option(
     "--stacks/--no-stacks", default=True, help="Record Python stacks, for source lines; --no-stacks leaves them out."
@@ -109,47 +112,59 @@ def run(command: tuple[str, ...], python: str | None, watch: float | None, stop:
     _check(chosen["experiment"])
     if stop and (watch or not hasattr(signal, "SIGCHLD")):
         raise UsageError("--stop ends the command after its one recording: not with --watch, nor on Windows")
-    options = _options(watch, chosen)
     words = launch.command_line(command, python)
     if len(words) > len(command) and command[0] != "-m" and not Path(command[0]).exists():
         say(f"{command[0]}: there is no such file" + ("" if os.path.isabs(command[0]) else f" in {os.getcwd()}"))
         return launch.NOT_FOUND
+    options = _options(watch, chosen)
     since = time.time_ns()
     watching = _watch(options, since)
     early = Early(Path(options.out), since, stop=stop)
     try:
         status = launch.run(words, launch.environment_for(options, os.environ), (watching or early).start)
-    except FileNotFoundError:
-        say(f"{words[0]}: no such command")
-        return launch.NOT_FOUND
     except OSError as error:
-        say(f"{words[0]}: cannot be started: {error.strerror}")
-        return launch.NOT_EXECUTABLE
+        discard_empty(Path(options.out))
+        missing = isinstance(error, FileNotFoundError)
+        say(f"{words[0]}: no such command" if missing else f"{words[0]}: cannot be started: {error.strerror}")
+        return launch.NOT_FOUND if missing else launch.NOT_EXECUTABLE
+    _report(options, since, status, watching, early)
+    return 0 if early.stopped else status
+
+
+def _report(options: Options, since: int, status: int, watching: Watch | None, early: Early) -> None:
+    """What the recording found; the exit status is the command's, whatever becomes of it."""
+    folder = Path(options.out)
     try:
         if watching:
             watching.finish()
         known = early.finish()
-        found = recordings(Path(options.out), since)
-        tell(found, known)
+        found = recordings(folder, since)
+        tell(found, known, status)
         if options.experiment is not None and found:
             from stepscope.cli.experiments import outcome  # Reads profiles.
 
-            say(*outcome(found[0], recordings(Path(options.out), 0)))
+            earlier = [each for one in (folder.parent, *runs(folder.parent)) for each in recordings(one, 0)]
+            say(*outcome(found[0], earlier))
     except KeyboardInterrupt:
         say("interrupted; the profiles are kept")
     except StepscopeError as error:
         say(error.sentence, *error.details)
-    except Exception as error:  # noqa: BLE001  The exit status is the command's, whatever becomes of the report.
+    except Exception as error:  # noqa: BLE001
         say(f"the diagnosis failed ({type(error).__name__}: {error})")
-    return 0 if early.stopped else status
+    finally:
+        discard_empty(folder)
 
 
 def _options(watch: float | None, chosen: dict[str, Any]) -> Options:
-    source = click.get_current_context().get_parameter_source("active")
-    if watch and source is ParameterSource.DEFAULT:
-        chosen = {**chosen, "active": _WATCH_ACTIVE}
+    active = chosen.pop("active") or (_WATCH_ACTIVE if watch else None)
+    if active is not None:
+        chosen |= {"active": active, "enough": active}
     out = os.path.abspath(chosen["out"])
     _check_out(out)
+    try:
+        out = str(new_run(Path(out)))
+    except OSError as error:
+        raise UsageError(f"{out}: {error.strerror}: name another folder with --out") from error
     return Options(**{**chosen, "out": out, "watch": (watch or 0.0) * _S_PER_MINUTE})
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import shutil
 import sys
+from typing import IO
 
 _SUBSTITUTES = str.maketrans("█▓▒░·–—…µ×→⚠", "#=%.|--~ux>!")
 """ASCII stand-ins of the same width for what a narrow encoding lacks."""
@@ -33,16 +35,36 @@ def say(sentence: str, *details: str) -> None:
     """One sentence for a person, on stderr, and lines below it."""
     from stepscope.report.names import visible
 
-    print("\n  ".join((f"stepscope: {visible(sentence)}", *map(visible, details))), file=sys.stderr)
+    to_stderr("\n  ".join((f"stepscope: {visible(sentence)}", *map(visible, details))) + "\n")
 
 
-def silence_stdout() -> None:
-    """Whoever read stdout has gone: let the interpreter's last flush go nowhere instead of failing."""
+def to_stderr(text: str) -> None:
+    """Write it, where that can be written: a full disk's file and a reader that has gone leave the exit status."""
     try:
-        descriptor = sys.stdout.fileno()
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: IO[str]) -> None:
+    """Nobody can read a stream any more: let the interpreter's last flush go nowhere instead of failing."""
+    try:
+        descriptor = stream.fileno()
     except (OSError, ValueError):  # Not a real file, as under a test.
         return
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
+
+def stdout_lost(error: Exception) -> bool:
+    """Whether an error is that standard output cannot be written, which goes nowhere then: of files it says which."""
+    lost = isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM
+    if lost:
+        silence(sys.stdout)
+    return lost
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def wants_color() -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stepscope.cli.progress import ProgressBar
+from stepscope.cli.run_folders import last_runs
 from stepscope.cli.streams import say
 from stepscope.errors import Exit, StepscopeError, UsageError
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: any that is free.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option(
@@ -37,16 +38,17 @@ if TYPE_CHECKING:
 def view(paths: tuple[str, ...], port: int, no_browser: bool, captures: str) -> int:
     """Show the diagnosis of profiles, and their traces, in a browser.
 
-    PATH is what `stepscope diagnose` takes. Ranks of one job are shown as the job, with each of them behind it; of two
-    other profiles, what changed from the first to the second is shown too. The server answers this machine only, to
-    who has the printed address; nothing leaves it. Its page can record a running job, as `stepscope capture HOST:PORT`
-    does, and shows the new profile. Ctrl-C ends it.
+    PATH is what `stepscope diagnose` takes; without it, it is the last run in stepscope-run. Ranks of one job are shown
+    as the job, with each of them behind it; of two other profiles, what changed from the first to the second is shown
+    too. The server answers this machine only, to who has the printed address; nothing leaves it. Its page can record a
+    running job, as `stepscope capture HOST:PORT` does, and shows the new profile. Ctrl-C ends it.
 
     Exit status: 0 ended by Ctrl-C, 1 the first profile could not be read, 2 wrong usage.
     """
-    from stepscope.web.app import App, Server
+    from stepscope.web.app import App
+    from stepscope.web.server import Server
 
-    shown = entries_of(paths)
+    shown = entries_of(paths or tuple(last_runs(1)))
     compared = len(shown) == 2 and shown[0].opened().side is not None  # Not a job and its only rank.
     comparison = partial(comparison_of, *shown) if compared else None
     app = App(lambda: shown, comparison=comparison, captures=captures_in(Path(os.path.abspath(captures))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import statistics
 import threading
 import time
@@ -142,8 +143,15 @@ class _Followed:
         return [text, *(self._changes or ["no drift was found"]), windows, *unread, str(self.path)]
 
     def _write(self, kind: str, **facts: Any) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"kind": kind, "time_ns": time.time_ns(), **facts}) + "\n")
+        line = json.dumps({"kind": kind, "time_ns": time.time_ns(), **facts}) + "\n"
+        size = self.path.stat().st_size if self.path.exists() else 0
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(line)
+        except OSError as error:  # A full disk takes a part of a line.
+            if self.path.exists():
+                os.truncate(self.path, size)
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
 
 def _words(change: Change) -> str:

@@ -32,7 +32,10 @@ _SCHEMA = "stepscope.what-if/1"
     help="With --remove: it is not gone but happens every N steps (logging, checkpoints, reading the loss).",
 )  # fmt: skip
 @click.option("--batch", type=float, metavar="K", help="Instead: a batch K times as large.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
+    help="How to write it.",
+)  # fmt: skip
 def what_if(path: str, names: tuple[str, ...], every: int, batch: float | None, form: str) -> int:
     """Predict the step time if some findings were fixed.
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial
-from stepscope.cluster.pool import LOOK_S, Read, Task, awaited, cores, own_environment
+from stepscope.cluster.pool import LOOK_S, Read, Task, awaited, cores, one_core
 from stepscope.errors import InputError, UsageError
 from stepscope.limits import DASK_AHEAD, DASK_BATCH_BYTES, DASK_LEAST, DASK_WAIT_S
 from stepscope.readers.source import Source
@@ -30,7 +30,7 @@ from stepscope.readers.source import Source
 LOCAL = "local"
 _CONNECT_S = 20
 _DIED = "each worker that read it died, most likely for lack of memory; read this rank alone with --rank"
-_INSTALL = "--scheduler needs Dask, which is not installed: pip install 'stepscope[cluster]'"
+_INSTALL = "--scheduler needs Dask, which is not installed: pip install dask distributed"
 
 
 def read_all(
@@ -138,7 +138,7 @@ def _client(distributed: Any, stack: ExitStack, scheduler: str, workers: int | N
 def _local(workers: int) -> Iterator[str]:
     """The address of a scheduler with workers on this machine, in an interpreter that imports nothing of the caller's
     program: Dask's workers would run it again, were it the main one's."""
-    environment = own_environment() | {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+    environment = one_core() | {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
     command = [sys.executable, "-c", f"from stepscope.cluster.dask import serve; serve({workers})"]
     # A group of its own: a terminal's interrupt is this process's alone, which ends the others.
     with Popen(command, stdin=PIPE, stdout=PIPE, env=environment, text=True, process_group=0) as process:

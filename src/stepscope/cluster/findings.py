@@ -15,7 +15,7 @@ from stepscope.cluster.rules import JOB_RULES
 from stepscope.cluster.rules.straggler import TITLES, who_waits
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, Notice, ranked_ns
-from stepscope.diagnosis.verdict import GROUPS
+from stepscope.diagnosis.verdict import GROUPS, HOST_WORDS
 from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE
 from stepscope.units import format_ns, format_share
 
@@ -41,7 +41,8 @@ class JobDiagnosis:
 
 def diagnose(facts: JobFacts) -> JobDiagnosis:
     """Put what is known of a job into words."""
-    found = folded(facts, [one for rule in JOB_RULES for one in rule(facts)], _of_ranks(facts))
+    of_job = [_unrecorded(facts, one) for rule in JOB_RULES for one in rule(facts)]
+    found = folded(facts, of_job, _of_ranks(facts))
     found.sort(key=lambda one: _order(one.finding))
     found = _numbered(found)
     least = max(FINDING_SHARE * (facts.mean_step_ns or 0), FINDING_NS)
@@ -51,6 +52,15 @@ def diagnose(facts: JobFacts) -> JobDiagnosis:
     sentence, bottleneck = _verdict(facts)
     plan = tuple(one.finding.id for one in worth if one.finding.saving_ns_per_step is not None)
     return JobDiagnosis(worth, minor, tuple(notices(facts)), sentence, bottleneck, plan)
+
+
+def _unrecorded(facts: JobFacts, one: RankFinding) -> RankFinding:
+    """A finding on the job, saving its share of the step as it is when nobody records; those of ranks do so already."""
+    share, saving, then = facts.unrecorded_share, one.finding.saving_ns_per_step, one.finding.predicted_step_ns
+    if share == 1 or saving is None:
+        return one
+    saving, then = round(share * saving), None if then is None else round(share * then)
+    return replace(one, finding=replace(one.finding, saving_ns_per_step=saving, predicted_step_ns=then))
 
 
 def _order(finding: Finding) -> tuple[bool, int]:
@@ -91,7 +101,7 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
     group = [one for one in group if 2 * _size(one.finding) >= _size(worst.finding)]
     having = {one.rank for one in group}
     finding, count, all_ = worst.finding, len(having), len(facts.partials)
-    step = facts.mean_step_ns
+    step = facts.told_step_ns
     own, saving = finding.saving_ns_per_step, _saving(facts, group, worst)
     cost = finding.cost_ns_per_step
     if finding.rule == "exposed_collective" and cost is not None and facts.blame is not None:
@@ -110,6 +120,7 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
         saving_ns_per_step=saving,
         saving_after_ns_per_step=None,  # behind what ranks above it in its own rank's report
         predicted_step_ns=predicted,
+        best_step_ns=finding.best_step_ns if saving == own else None,
         prediction_basis=finding.prediction_basis if saving == own else None if saving is None else "first_order",
         why=finding.why + told,
         not_determined=_UNDIVIDED if saving is None and own is not None else finding.not_determined,
@@ -185,10 +196,13 @@ def _verdict(facts: JobFacts) -> tuple[str, str]:
     shares = {name: sum(parts.get(c, 0.0) for c in of) / total for name, (of, _) in GROUPS.items()}
     worst = max(shares, key=lambda name: shares[name])
     busy = sum(parts.get(c, 0.0) for c in (Category.COMPUTE, Category.HOST_COMPUTE, Category.MEMSET)) / total
+    on_devices = any(partial.devices for partial in facts.partials)
     if shares[worst] < BOTTLENECK_SHARE:
-        return f"The devices set the pace: they compute {format_share(busy)} of each step on average {ranks}.", "device"
+        who = "devices" if on_devices else "processors"
+        return f"The {who} set the pace: they compute {format_share(busy)} of each step on average {ranks}.", "device"
     lost = f"{format_ns(round(shares[worst] * step))} of {format_ns(step)}"
-    what = f"a rank {GROUPS[worst][1]}"
+    words = GROUPS[worst][1] if on_devices else HOST_WORDS.get(worst, GROUPS[worst][1])
+    what = f"a rank {words.removesuffix(',')}"
     if worst == "communication" and waiting > 0:
         what += f" (waiting for the last rank {format_share(waiting / total)})"
     return (

@@ -104,6 +104,17 @@ class JobFacts:
         return round(sum(self.step_ns.values()) / len(self.step_ns)) if self.step_ns else None
 
     @cached_property
+    def unrecorded_share(self) -> float:
+        """What a step takes when nobody records, as a share of a recorded one: the mean over ranks."""
+        shares = [partial.unrecorded_share for partial in self.partials]
+        return sum(shares) / len(shares) if shares else 1.0
+
+    @cached_property
+    def told_step_ns(self) -> int | None:
+        """The mean step that savings are told of."""
+        return None if self.mean_step_ns is None else round(self.mean_step_ns * self.unrecorded_share)
+
+    @cached_property
     def mean_parts(self) -> dict[Category, float]:
         """Mean ns per category over lanes and steps."""
         if not self.means:

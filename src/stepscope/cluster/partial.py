@@ -29,6 +29,7 @@ from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, Bools
 from stepscope.trace.trace import Device
 from stepscope.whatif.change import Change
+from stepscope.whatif.recording import told_step_ns
 
 _NAME = 200
 _EVIDENCE = 3
@@ -97,6 +98,8 @@ class Partial:
     workload: Workload
     """What advice has to fit."""
     devices: tuple[Device, ...]
+    on_cpu: bool
+    """The process could use no device."""
     unused: frozenset[int]
     epoch_ns: int | None
     complete: bool
@@ -117,6 +120,8 @@ class Partial:
     notices: tuple[Notice, ...]
     python: bool
     """Whether Python code was recorded."""
+    unrecorded_share: float = 1.0
+    """What a step takes when nobody records, as a share of a recorded one; 1 where that is not known."""
 
     @property
     def lanes(self) -> list[int]:
@@ -138,6 +143,7 @@ def reduce(facts: Facts, diagnosis: Diagnosis, path: str, size: int | None) -> P
         framework=info.framework,
         workload=facts.workload,
         devices=info.devices,
+        on_cpu=info.on_cpu,
         unused=facts.unused,
         epoch_ns=info.origin_epoch_ns,
         complete=completeness.complete,
@@ -157,6 +163,7 @@ def reduce(facts: Facts, diagnosis: Diagnosis, path: str, size: int | None) -> P
         minor=tuple(map(_plain, diagnosis.minor)),
         notices=tuple(notice for notice in diagnosis.notices if notice.code != RANKS_ELSEWHERE),
         python=has_python(facts),
+        unrecorded_share=(told_step_ns(facts) or 1) / (facts.mean_step_ns or 1),
     )
 
 
@@ -176,7 +183,8 @@ def _ranged(ranks: Sequence[int] | None) -> Sequence[int] | None:
 def _plain(finding: Finding) -> Finding:
     """A finding without what only a replay of its own trace can use."""
     parts = tuple(replace(part, change=Change()) for part in finding.fix_set)
-    return replace(finding, change=None, next_waits=(), fix_set=parts, evidence=finding.evidence[:_EVIDENCE])
+    found = replace(finding, change=None, next_waits=(), loading=None, fix_set=parts)
+    return replace(found, evidence=finding.evidence[:_EVIDENCE])
 
 
 def _steps(facts: Facts) -> Steps:

@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeVar
 
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial
+from stepscope.interpreter import own_environment
 from stepscope.limits import POOL_BYTES
 from stepscope.readers.source import Source
 
@@ -54,9 +55,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def own_environment() -> dict[str, str]:
+def one_core() -> dict[str, str]:
     """The environment of an interpreter that finds what this one does, and takes one core."""
-    return os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return own_environment() | {"POLARS_MAX_THREADS": "1"}
 
 
 def awaited(queue: SimpleQueue[_T], seconds: float = inf) -> _T:
@@ -140,7 +141,7 @@ class _Worker:
             here, there = Pipe()
             self._process = subprocess.Popen(
                 [sys.executable, "-c", code.format(there.fileno(), self._entry)],
-                pass_fds=[there.fileno()], env=own_environment(), stdin=subprocess.DEVNULL,
+                pass_fds=[there.fileno()], env=one_core(), stdin=subprocess.DEVNULL,
                 process_group=0,  # A terminal's interrupt is this process's alone, which ends the others.
             )  # fmt: skip
             there.close()

@@ -85,7 +85,7 @@ def compare(before: Side, after: Side) -> Comparison:
         ops=ops,
         layers=layers,
         findings=tuple(found),
-        achieved=None if unfit else achieved(found, before.replayed, step.before_ns, step.after_ns),
+        achieved=None if unfit else achieved(found, before, after, step),
         scaling=None if unfit else scaling(before, after, step, {part.category: part.difference for part in parts}),
         differences=tuple(_differences(before, after)),
     )

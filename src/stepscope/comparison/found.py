@@ -8,6 +8,7 @@ from functools import reduce
 from operator import or_
 from typing import Literal
 
+from stepscope.comparison.noise import Difference
 from stepscope.comparison.side import Side
 from stepscope.diagnosis.finding import Finding
 from stepscope.whatif.change import Change
@@ -38,16 +39,25 @@ class FindingChange:
 
 @dataclass(frozen=True, slots=True)
 class Achieved:
-    """What the first run's replay said of fixing the findings that are gone, beside what was measured."""
+    """What the first run promised of what was then fixed, beside what was measured: of steps when nobody records,
+    where both runs know those."""
 
     gone: tuple[str, ...]
+    less: tuple[str, ...]
+    """Findings that became less: of these the part that went is promised."""
     predicted_step_ns: int
+    best_step_ns: int | None
+    """Where the promise was a range its best end."""
     measured_step_ns: float
+    unrecorded: bool
+    """Whether the times are those of steps that nobody records."""
 
     @property
     def off_share(self) -> float:
-        """The prediction less the measurement, as a share of the measurement."""
-        return (self.predicted_step_ns - self.measured_step_ns) / self.measured_step_ns
+        """The promise less the measurement, as a share of the measurement; 0 within the range that was promised."""
+        best = self.predicted_step_ns if self.best_step_ns is None else self.best_step_ns
+        nearest = min(max(self.measured_step_ns, best), self.predicted_step_ns)
+        return (nearest - self.measured_step_ns) / self.measured_step_ns
 
 
 def finding_changes(before: Side, after: Side) -> list[FindingChange]:
@@ -59,16 +69,61 @@ def finding_changes(before: Side, after: Side) -> list[FindingChange]:
     return [*found, *(FindingChange(two, one) for one, two in back if id(one) not in told)]
 
 
-def achieved(
-    changes: Sequence[FindingChange], replayed: Predictor | str, step_ns: float, after_ns: float
-) -> Achieved | None:
-    """The replay of all that is gone at once; None where nothing is, or it cannot be replayed."""
-    gone = [change.before for change in changes if change.state == "gone" and change.before and change.before.change]
-    if not gone or not isinstance(replayed, Predictor) or not after_ns:
+def achieved(changes: Sequence[FindingChange], before: Side, after: Side, step: Difference) -> Achieved | None:
+    """All that is gone or less, at once; None where nothing is, or nothing was promised of it."""
+    chosen = [one for one in changes if one.state in ("gone", "less") and one.before and one.before.saving_ns_per_step]
+    if not chosen or not step.after_ns:
         return None
-    without = reduce(or_, (finding.change for finding in gone if finding.change), Change())
-    predicted = round(step_ns) - replayed.saving_ns(without)
-    return Achieved(tuple(finding.id for finding in gone), predicted, after_ns)
+    shares, unrecorded = (before.unrecorded_share or 1.0, after.unrecorded_share or 1.0), before.knows and after.knows
+    whole = step.before_ns * (shares[0] if unrecorded else 1.0)
+    # Savings are of the unrecorded step, where the first run knows it: of a recorded one they are as large a part.
+    scale = 1.0 if unrecorded else 1 / shares[0]
+    alone = [one for one in chosen if not (one.state == "gone" and one.before and one.before.change)]
+    gone = [one.before.change for one in chosen if one not in alone and one.before and one.before.change]
+    if not isinstance(before.replayed, Predictor):
+        alone, gone = chosen, []
+    saved, more = 0.0, 0.0
+    if gone and isinstance(before.replayed, Predictor):
+        saved = before.replayed.saving_ns(reduce(or_, gone, Change()))
+        more = max((_range(one.before) for one in chosen if one not in alone and one.before), default=0)
+    for one in alone:
+        least, most = _saved(one, whole / scale)
+        saved, more = saved + least, more + most - least
+    predicted = max(whole - scale * saved, 0)
+    best = max(whole - scale * (saved + more), 0)
+    ids = [(one.state, one.before.id) for one in chosen if one.before]
+    return Achieved(
+        gone=tuple(id_ for state, id_ in ids if state == "gone"),
+        less=tuple(id_ for state, id_ in ids if state == "less"),
+        predicted_step_ns=round(predicted),
+        best_step_ns=round(best) if best < predicted else None,
+        measured_step_ns=step.after_ns * (shares[1] if unrecorded else 1.0),
+        unrecorded=unrecorded,
+    )
+
+
+def _range(finding: Finding) -> int:
+    """By how much more than it says the fix of a finding may gain."""
+    then, best = finding.predicted_step_ns, finding.best_step_ns
+    return 0 if then is None or best is None else then - best
+
+
+def _saved(one: FindingChange, step_ns: float) -> tuple[float, float]:
+    """What was promised of what became of a finding, at least and at most: of what went the part that it is of all, but
+    of a loader whose batches workers make now all that was promised of those."""
+    found, after = one.before, one.after
+    assert found is not None
+    assert found.saving_ns_per_step is not None
+    saving = float(found.saving_ns_per_step)
+    if one.state == "gone" or after is None or not found.cost_ns_per_step:
+        return saving, saving + _range(found)
+    share = 1 - (after.cost_ns_per_step or 0) / found.cost_ns_per_step
+    if found.loading is None:
+        return share * saving, share * (saving + _range(found))
+    if after.loading is None or after.loading.workers:
+        return saving, saving + _range(found)
+    rest = min((option.predicted_step_ns for option in found.options), default=found.predicted_step_ns or 0)
+    return share * (step_ns - rest), share * (step_ns - rest)
 
 
 def _matched(findings: Sequence[Finding], others: Sequence[Finding]) -> list[tuple[Finding, Finding | None]]:

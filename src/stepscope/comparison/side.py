@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
+from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import COLLECTIVES, busy_share
 from stepscope.cluster.cause import mean_parts
@@ -23,6 +24,7 @@ from stepscope.limits import COMPARED_STEPS
 from stepscope.trace.tables import F64, I64
 from stepscope.units import format_count
 from stepscope.whatif.predictor import Predictor
+from stepscope.whatif.recording import told_step_ns
 
 _LOST = "lost device activity: record it again"
 _NAMED = 4
@@ -69,8 +71,15 @@ class Side:
     """Why the noise of its steps is not known, as the end of a sentence."""
     damaged: str | None
     """What of it could not be read."""
+    unrecorded_share: float | None
+    """What a step takes when nobody records, as a share of a recorded one; None where that is not known."""
     work: StepWork | None
     """What its steps are made of; None of a job, whose ranks are compared one by one for that."""
+
+    @property
+    def knows(self) -> bool:
+        """Whether it is known what steps take when nobody records."""
+        return self.unrecorded_share is not None
 
     def by_run(self, values: I64 | F64) -> Runs:
         """One value per step as one array per run."""
@@ -113,11 +122,17 @@ def of_profile(facts: Facts, diagnosis: Diagnosis) -> Side:
             "step marks": facts.markers.source,
         },
         lost=facts.device_lost,
-        not_comparable=_LOST if facts.device_lost else _sampled(facts.sampling.sampled),
+        not_comparable=_not_comparable(facts),
         too_few=_too_few(len(step_ns)),
         damaged=None if facts.trace.completeness.complete else "is damaged: what could be read of it is compared",
+        unrecorded_share=_unrecorded_share(facts),
         work=step_work(usual_steps),
     )
+
+
+def _unrecorded_share(facts: Facts) -> float | None:
+    told, mean = told_step_ns(facts), facts.mean_step_ns
+    return told / mean if told and mean and facts.run.unrecorded_ns and facts.run.recorded_ns else None
 
 
 def of_job(facts: JobFacts, diagnosis: JobDiagnosis) -> Side:
@@ -163,6 +178,7 @@ def of_job(facts: JobFacts, diagnosis: JobDiagnosis) -> Side:
         not_comparable=_sampled(facts.sampled),
         too_few=_too_few(len(step_ns)),
         damaged=_damage(facts),
+        unrecorded_share=None if facts.unrecorded_share == 1 else facts.unrecorded_share,
         work=None,
     )
 
@@ -192,6 +208,12 @@ def several(sides: Sequence[Side]) -> Side:
         too_few=next((side.too_few for side in sides if side.too_few), None),
         damaged=next((side.damaged for side in sides if side.damaged), None),
     )
+
+
+def _not_comparable(facts: Facts) -> str | None:
+    if contradictions(facts).withholds:
+        return "is not what the job did: its notices say why"
+    return _LOST if facts.device_lost else _sampled(facts.sampling.sampled)
 
 
 def _sampled(sampled: bool) -> str | None:

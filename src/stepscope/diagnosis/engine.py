@@ -7,19 +7,24 @@ from functools import reduce
 from operator import or_
 
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.chains import completed, together
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding, Notice, ranked_ns
+from stepscope.diagnosis.left_on_host import as_range
+from stepscope.diagnosis.loader import by_workers
 from stepscope.diagnosis.notices import notices, recording
 from stepscope.diagnosis.notices.recording import Manifest
 from stepscope.diagnosis.notices.steps import takes_little
 from stepscope.diagnosis.rules import RULES
+from stepscope.diagnosis.unrecorded import places_unrecorded, unrecorded
 from stepscope.diagnosis.untold import untold
 from stepscope.diagnosis.verdict import verdict
 from stepscope.limits import FINDING_NS, FINDING_SHARE, HIDDEN_SHARE
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor
+from stepscope.whatif.recording import Overhead, overhead, told_step_ns
 
 HOST_BOUND_RULES = (
     *("input_bound", "sync_bound", "loop_sync", "launch_bound", "long_launch", "between_steps", "hot_python"),
@@ -36,6 +41,8 @@ _ALIKE = 0.1
 """And before it, where the general finding gains no more than this share beyond."""
 
 _SAMPLED = "The profile was sampled: record whole steps (no sampling, no event filter) to have costs per step."
+
+_CONTRADICTED = "The profile is not what the job did (see its notices): costs cannot be told from it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,8 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     by_rule = [_over_devices(facts, rule(facts)) for rule in rules]
     place = {finding.rule: at for at, findings in enumerate(by_rule) for finding in findings}
     found = [finding for findings in by_rule for finding in findings]
-    found = [_qualified(facts, _predicted(facts, replayed, finding)) for finding in found]
+    recorded = replayed.recording if isinstance(replayed, Predictor) else overhead(facts, None)
+    found = [_qualified(facts, _predicted(facts, replayed, recorded, finding)) for finding in found]
     found = _numbered(_ranked(found))
     worth, minor = _divided(facts, replayed, found)
     sentence, bottleneck = verdict(facts)
@@ -150,9 +158,9 @@ def _is_worth_telling(facts: Facts, replayed: Predictor | str, finding: Finding)
     return size >= max(least_told(step), off * step)
 
 
-def _predicted(facts: Facts, replayed: Predictor | str, finding: Finding) -> Finding:
+def _predicted(facts: Facts, replayed: Predictor | str, recorded: Overhead | None, finding: Finding) -> Finding:
     """With what the fix gains, replayed where that can be done, and the step time that leaves."""
-    finding = completed(replayed, finding)
+    finding = places_unrecorded(facts, recorded, completed(replayed, finding))
     if finding.change is not None and finding.not_determined is not None:
         # The change is the most that a fix could do: of what even that gains too little nothing more is to be known.
         most = replayed.saving_ns(finding.change) if isinstance(replayed, Predictor) else None
@@ -165,10 +173,14 @@ def _predicted(facts: Facts, replayed: Predictor | str, finding: Finding) -> Fin
         )
         saving = replayed.saving_ns(finding.change)
         finding = together(replace(finding, saving_ns_per_step=saving, prediction_basis="replay", fix_set=parts))
-    mean, gained = facts.mean_step_ns, finding.saving_ns_per_step
-    if finding.predicted_step_ns is not None or mean is None or gained is None:
+    elif recorded is not None:
+        finding = unrecorded(facts, recorded, finding)
+    step, gained = told_step_ns(facts), finding.saving_ns_per_step
+    if step is None or gained is None:
         return finding
-    return replace(finding, predicted_step_ns=max(mean - gained, 0))
+    if finding.predicted_step_ns is None:
+        finding = replace(finding, predicted_step_ns=max(step - gained, 0))
+    return as_range(facts, by_workers(facts, replayed, recorded, finding))
 
 
 def _whatif(facts: Facts, replayed: Predictor | str, findings: tuple[Finding, ...]) -> WhatIf:
@@ -176,8 +188,9 @@ def _whatif(facts: Facts, replayed: Predictor | str, findings: tuple[Finding, ..
         return WhatIf(None, None, replayed, None)
     changes = [finding.change for finding in findings if finding.change is not None]
     combined = None
-    if changes and facts.mean_step_ns is not None:
-        combined = max(facts.mean_step_ns - replayed.saving_ns(reduce(or_, changes)), 0)
+    step = told_step_ns(facts)
+    if changes and step is not None:
+        combined = max(step - replayed.saving_ns(reduce(or_, changes)), 0)
     return WhatIf(replayed.error, replayed.residual_share, None, combined)
 
 
@@ -218,14 +231,16 @@ def _over_devices(facts: Facts, found: list[Finding]) -> list[Finding]:
     merged = []
     found = [finding for finding in found if finding.device not in facts.unused]
     keys = [(f.rule, "" if f.rule == "sync_bound" else f.title) for f in found]
-    for key in dict.fromkeys(keys):
-        group = [finding for finding, own in zip(found, keys, strict=True) if own == key]
+    alike: dict[tuple[str, str], list[Finding]] = {key: [] for key in keys}
+    for finding, key in zip(found, keys, strict=True):
+        alike[key].append(finding)
+    windows = {account.rows.device: _mean_window(facts, account) for account in facts.working} if found else {}
+    for group in alike.values():
         worst = max(group, key=lambda finding: finding.cost_ns_per_step or 0)
         if worst.saving_ns_per_step is None or worst.predicted_step_ns is not None or len(facts.working) < 2:
             merged.append(worst)
             continue
         saved = {finding.device: finding.saving_ns_per_step or 0 for finding in group}
-        windows = {account.rows.device: _mean_window(facts, account) for account in facts.working}
         left = max(window - saved.get(device, 0) for device, window in windows.items())
         figures = f"the figures are those of device {worst.device}"
         also = f" {len(group)} of {len(windows)} devices have it; {figures}." if len(group) > 1 else ""
@@ -242,14 +257,14 @@ def _mean_window(facts: Facts, account: Account) -> int:
 
 def _qualified(facts: Facts, finding: Finding) -> Finding:
     """Lower what a finding claims where the profile does not carry it."""
-    if facts.sampling.sampled:
+    if facts.sampling.sampled or contradictions(facts).withholds:
         return replace(
             finding,
             cost_ns_per_step=None,
             saving_ns_per_step=None,
             prediction_basis=None,
             confidence="low",
-            not_determined=_SAMPLED,
+            not_determined=_CONTRADICTED if contradictions(facts).withholds else _SAMPLED,
         )
     recorded = capture_slows_host(facts)
     if finding.rule in HOST_BOUND_RULES and recorded is not None:

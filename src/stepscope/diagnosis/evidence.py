@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
@@ -58,9 +59,14 @@ def slices_as_evidence(facts: Facts, slices: list[int], *, device: int | None = 
     )
 
 
-def placed(places: Iterable[Place]) -> tuple[Where, ...]:
-    """The places that are more than a name, longest first."""
-    return tuple(dict.fromkeys(place.where for place in places if place.where))
+def placed(facts: Facts, places: Iterable[Place]) -> tuple[Where, ...]:
+    """The places that are more than a name, longest first, with the time that passes there."""
+    return tuple(dict.fromkeys(timed(facts, place.where, place.ns) for place in places if place.where))
+
+
+def timed(facts: Facts, where: Where, ns: int) -> Where:
+    """A place with the time that passes there."""
+    return replace(where, ns_per_step=facts.per_step(ns))
 
 
 def shares(facts: Facts, places: Sequence[Place], what: str) -> str:

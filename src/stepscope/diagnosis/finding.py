@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from stepscope.analysis.loading import Loading
 from stepscope.analysis.where import Where
 from stepscope.whatif.change import Change
 
@@ -54,11 +55,21 @@ class FixPart:
     """None where nothing could be replayed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One of several cures of the same cause, each by itself; times in ns."""
+
+    title: str
+    predicted_step_ns: int
+    best_step_ns: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """Something that costs time in every step, where, and what to do about it.
 
-    ``cost_ns_per_step`` is what the accounting books to the cause. ``saving_ns_per_step`` is what the fix gains: by a
+    ``cost_ns_per_step`` is what the accounting books to the cause. ``saving_ns_per_step`` is what the fix gains of the
+    step as it is when nobody records, where that is known (``whatif/recording.py``): by a
     replay of the profile with ``change``, else (``prediction_basis``) to first order the cost itself, as if nothing
     else moved. Both are means over the used steps, None where not determined; ``not_determined`` then says what to
     record. ``fix_set`` lists what must be fixed together.
@@ -80,12 +91,18 @@ class Finding:
     not replayed. Far less than the saving where two findings speak of the same time, more where one hides the other."""
     predicted_step_ns: int | None = None
     """The step time once fixed; the engine takes the saving off the mean step where a rule gives none."""
+    best_step_ns: int | None = None
+    """What it takes at best, where the prediction is a range."""
+    options: tuple[Option, ...] = ()
+    """The cures that there are, where they gain different amounts: the saving is that of the first."""
     prediction_basis: Literal["first_order", "replay"] | None = "first_order"
     not_determined: str | None = None
     change: Change | None = field(default=None, compare=False)
     fix_set: tuple[FixPart, ...] = ()
     next_waits: tuple[FixPart, ...] = field(default=(), compare=False)
     """What costs nothing yet and may do so once this is fixed; the engine moves what does into the fix set."""
+    loading: Loading | None = field(default=None, compare=False)
+    """Of a loader: what making its batches takes. The engine bounds the saving by what workers can do."""
     id: str = ""
 
 

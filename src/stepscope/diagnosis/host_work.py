@@ -10,25 +10,25 @@ from operator import or_
 
 import numpy as np
 
-from stepscope.analysis.accounting import Account, host_time
+from stepscope.analysis.accounting import Account
 from stepscope.analysis.callbacks import callbacks_in
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.gaps import crosses_step
 from stepscope.analysis.places import Place, find_places
-from stepscope.analysis.silent import busy_thread, helping_thread
 from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.where import Where, parse_frame
 from stepscope.diagnosis.evidence import SHOWN, placed, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
+from stepscope.diagnosis.host_stretches import Stretches, less, stretches_of
 from stepscope.diagnosis.in_ranges import WORK, InRanges, ranges_of
 from stepscope.diagnosis.remedies import Remedies, remedy
-from stepscope.limits import BATCH_BYTES, DISPATCH_GAP_NS, PLACES_SHARE, SEEN_ONCE_SHARE, TOLD_SHARE
+from stepscope.limits import PLACES_SHARE, SEEN_ONCE_SHARE, TOLD_SHARE
 from stepscope.names.callbacks import named_callback
 from stepscope.names.hosts import Giving, gives_ops, walks_modules
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.forest import holding, inherit, innermost_at, outermost
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import F64, I32, I64, Bools, Kind
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.changes import without_host_time
@@ -84,24 +84,12 @@ class HostWork:
         return tuple(place for place in self.callbacks if place.share >= 1 - PLACES_SHARE)
 
 
-@dataclass(frozen=True, slots=True)
-class Stretches:
-    """Stretches of host time, in order: the thread whose time it is, whether a step begins in its gap, and whether a
-    copy to the device ends that."""
-
-    start: I64
-    end: I64
-    track: I32
-    between: Bools
-    sends: Bools
-
-
 def host_work(
     facts: Facts, account: Account, cause: Category, but: iv.Intervals = iv.EMPTY, least_ns: int = 0
 ) -> HostWork | None:
     """What an account books to a cause, but for some time, and for what is shorter without it; None where it books
     nothing."""
-    return work_in(facts, account, cause, _less(_stretches(facts, account, cause), but, least_ns))
+    return work_in(facts, account, cause, less(stretches_of(facts, account, cause), but, least_ns))
 
 
 def work_in(facts: Facts, account: Account, cause: Category, found: Stretches) -> HostWork | None:
@@ -112,9 +100,9 @@ def work_in(facts: Facts, account: Account, cause: Category, found: Stretches) -
         return None
     rows = np.unique(np.searchsorted(account.rows.bounds, found.start, "right") - 1)
     device = account.rows.device
-    inside, weight = _sampled(facts, found)
+    inside, weight, at = _sampled(facts, found)
     told, giving, walking = _told(facts)
-    places = find_places(facts.locator, inside, weight, own_names=True)
+    places = find_places(facts.locator, inside, weight, at=at, own_names=True)
     return HostWork(
         cause=cause,
         device=device,
@@ -159,55 +147,18 @@ def in_words(facts: Facts, work: HostWork, doing: str) -> str:
     called = [f"{place.name} {format_ns(facts.per_step(place.ns))}" for place in work.named_callbacks]
     text += f" Callbacks: {', '.join(called)}." if called else ""
     inner = work.library
-    return text + (f" Most of it passes in `{inner.function}` ({inner.file}:{inner.line})." if inner else "")
+    return text + (f" Most of it passes in `{inner.function}` ({inner.at})." if inner else "")
 
 
-def _stretches(facts: Facts, account: Account, cause: Category) -> Stretches:
-    rows = np.array(facts.used_rows(account), np.intp)
-    windows = account.rows.bounds[rows], account.rows.bounds[rows + 1]
-    if account.idle is None:
-        start, end = host_time(facts.trace, facts.host, cause, windows)
-        if cause is Category.PYTHON:  # between two ops of a host that computes there always is some
-            long = end - start >= DISPATCH_GAP_NS
-            start, end = start[long], end[long]
-        main, no = np.full(start.size, facts.host.main, np.int32), np.zeros(start.size, np.bool_)
-        return Stretches(start, end, main, no, no)
-    pieces, gaps = account.idle.pieces, account.idle.gaps
-    row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    chosen = (pieces.category == cause.code) & np.isin(row, rows)
-    thread = gaps.thread[pieces.gap[chosen]]
-    start, end = pieces.start[chosen], pieces.end[chosen]
-    between = crosses_step(account)[pieces.gap[chosen]]
-    track = helping_thread(facts.host, cause, busy_thread(facts.host, thread, start, end), start, end)
-    sends = _sends(facts, account)[gaps.op[pieces.gap[chosen]]]
-    return Stretches(start, end, track, between, sends)
-
-
-def _sends(facts: Facts, account: Account) -> Bools:
-    """Which ops of a device copy to it what may be a batch."""
-    activity = next(each for each, own in facts.devices if own is account)
-    copies = activity.category == Category.COPY_H2D.code
-    return np.asarray(copies & (facts.trace.device_ops.bytes[activity.row] >= BATCH_BYTES))
-
-
-def _less(found: Stretches, but: iv.Intervals, least_ns: int) -> Stretches:
-    if not len(but[0]):
-        return found
-    start, end = iv.subtract((found.start, found.end), but)
-    long = end - start >= least_ns
-    start, end = start[long], end[long]
-    of = np.searchsorted(found.start, start, "right") - 1
-    return Stretches(start, end, found.track[of], found.between[of], found.sends[of])
-
-
-def _sampled(facts: Facts, found: Stretches) -> tuple[I32, F64]:
-    """What the thread is in (-1: nothing) at points spread over the longest stretches, and the ns each stands for."""
+def _sampled(facts: Facts, found: Stretches) -> tuple[I32, F64, I64]:
+    """What the thread is in (-1: nothing) at points spread over the longest stretches, the ns each stands for, and
+    when it is."""
     length = found.end - found.start
     longest = np.argsort(-length, kind="stable")[:_LOOKED_AT]
     at = (np.arange(_POINTS) * 2 + 1) / (2 * _POINTS)
     points = (found.start[longest, None] + length[longest, None] * at).astype(np.int64).ravel()
     inside = innermost_at(facts.trace.slices, np.repeat(found.track[longest], _POINTS), points)
-    return _without_markers(facts, inside), np.repeat(length[longest] / _POINTS, _POINTS)
+    return _without_markers(facts, inside), np.repeat(length[longest] / _POINTS, _POINTS), points
 
 
 def _library(facts: Facts, inside: I32, weight: F64) -> Where | None:
@@ -223,6 +174,7 @@ def _library(facts: Facts, inside: I32, weight: F64) -> Where | None:
     return Where(frame.file, frame.line, frame.function, defined=frame.is_definition)
 
 
+@shared
 def _told(facts: Facts) -> tuple[Bools, Bools, Bools]:
     """Per slice, whether it says that Python ran which gives no ops; whether PyTorch's did, which does; and whether it
     is inside a walk over modules, which is of the first kind whatever it calls."""
@@ -251,12 +203,18 @@ def _share(chosen: Bools, inside: I32, weight: F64) -> float:
 
 def _without_markers(facts: Facts, inside: I32) -> I32:
     """A step's marker says nothing of what runs in it; what encloses it may."""
-    markers = np.zeros(len(facts.trace.slices) + 1, np.bool_)
-    markers[facts.host.markers] = True
+    markers = _is_marker(facts)
     inside = inside.copy()
     while (on_marker := (inside >= 0) & markers[inside]).any():
         inside[on_marker] = facts.trace.slices.parent[inside[on_marker]]
     return inside
+
+
+@shared
+def _is_marker(facts: Facts) -> Bools:
+    markers = np.zeros(len(facts.trace.slices) + 1, np.bool_)
+    markers[facts.host.markers] = True
+    return markers
 
 
 def _evidence(facts: Facts, found: Stretches, device: int | None) -> tuple[Evidence, ...]:
@@ -342,8 +300,8 @@ def host_finding(
         fix=paragraphs(fix),
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
-        change=None if device is None else reduce(or_, (without_host_time(facts, cause) for cause in works)),
-        where=tuple(dict.fromkeys((*placed(_named(works.values())), *libraries))),
+        change=reduce(or_, (without_host_time(facts, cause) for cause in works)),
+        where=tuple(dict.fromkeys((*placed(facts, _named(works.values())), *libraries))),
         evidence=tuple(piece for work in works.values() for piece in work.evidence)[:SHOWN],
     )
 
@@ -352,8 +310,7 @@ def keeping(finding: Finding, time: iv.Intervals) -> Finding:
     """The finding, whose fix leaves the host's time of some stretches where it is."""
     if finding.change is None or not len(time[0]):
         return finding
-    kept = {track: iv.subtract(spans, time) for track, spans in finding.change.host.items()}
-    return replace(finding, change=replace(finding.change, host=kept))
+    return replace(finding, change=finding.change.outside(time))
 
 
 def _named(works: Iterable[HostWork]) -> Iterator[Place]:

@@ -11,6 +11,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.limits import TOLD_SHARE, WITHIN_SHARE
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace.forest import holding, inherit
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import F64, I32, Bools, Kind
 
 WORK = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC)
@@ -31,6 +32,40 @@ class InRanges:
 def ranges_of(facts: Facts, inside: I32, weight: F64) -> InRanges | None:
     """A range around what the device computes (the whole step, its forward pass) says nothing of the time between."""
     slices = facts.trace.slices
+    frame, around = _around(facts)
+    whole = weight.sum()
+    if weight[frame[inside] >= 0].sum() >= TOLD_SHARE * whole or weight[around[inside] >= 0].sum() < TOLD_SHARE * whole:
+        return None
+    at = around[inside]
+    names, own, total = _totals(slices.name, around, slices.parent, at, weight)
+    as_much = np.flatnonzero(total >= WITHIN_SHARE * total.max())
+    most = int(as_much[np.lexsort((-own[as_much], total[as_much]))[0]])
+    return InRanges(
+        facts.trace.strings[names[most]],
+        bool(total[most] >= TOLD_SHARE * whole),
+        bool(total[most] >= WITHIN_SHARE * whole),
+    )
+
+
+def _totals(name: I32, around: I32, parent: I32, at: I32, weight: F64) -> tuple[I32, F64, F64]:
+    """The names of ranges with the weight of the points ``at`` which they are innermost, and of all within them."""
+    found, weights = [], []
+    while (at >= 0).any():
+        at, weight = at[at >= 0], weight[at >= 0]
+        found.append(name[at])
+        weights.append(weight)
+        at = around[parent[at]]  # -1 is the last, which is in none
+    names, code = np.unique(np.concatenate(found), return_inverse=True)
+    innermost = slice(0, found[0].size)
+    own = np.bincount(code[innermost], weights[0], names.size).astype(np.float64)
+    total = np.bincount(code, np.concatenate(weights), names.size).astype(np.float64)
+    return names, own, total
+
+
+@shared
+def _around(facts: Facts) -> tuple[I32, I32]:
+    """Per slice, the innermost Python frame and the innermost range that tells; behind the last, nothing."""
+    slices = facts.trace.slices
     starts = _starts_work(facts)
     annotation = (slices.kind == Kind.ANNOTATION) & ~holding(starts, slices.parent)
     annotation[facts.host.markers] = False
@@ -43,20 +78,7 @@ def ranges_of(facts: Facts, inside: I32, weight: F64) -> InRanges | None:
         np.append(inherit(np.where(chosen, rows, np.int32(-1)), slices.parent), np.int32(-1))
         for chosen in (slices.kind == Kind.PYTHON_FRAME, annotation)
     )
-    whole = weight.sum()
-    if weight[frame[inside] >= 0].sum() >= TOLD_SHARE * whole or weight[around[inside] >= 0].sum() < TOLD_SHARE * whole:
-        return None
-    at, total = around[inside], np.zeros(len(facts.trace.strings))
-    own = np.bincount(slices.name[at[at >= 0]], weight[at >= 0], total.size)
-    while (at >= 0).any():
-        at, weight = at[at >= 0], weight[at >= 0]
-        np.add.at(total, slices.name[at], weight)
-        at = around[slices.parent[at]]  # -1 is the last, which is in none
-    as_much = np.flatnonzero(total >= WITHIN_SHARE * total.max())
-    most = int(as_much[np.lexsort((-own[as_much], total[as_much]))[0]])
-    return InRanges(
-        facts.trace.strings[most], bool(total[most] >= TOLD_SHARE * whole), bool(total[most] >= WITHIN_SHARE * whole)
-    )
+    return frame, around
 
 
 def _starts_work(facts: Facts) -> Bools:

@@ -152,7 +152,7 @@ def matrix_finding(
         fix=paragraphs(fix),
         basis="modelled",
         confidence="low",
-        where=placed(places),
+        where=placed(facts, places),
         cost_ns_per_step=work.cost(uses),
         saving_ns_per_step=saving,
         change=change,

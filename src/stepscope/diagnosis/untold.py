@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
+from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import SHOWN, booked, has_python, of_what
 from stepscope.diagnosis.finding import Finding, Notice
@@ -75,7 +76,10 @@ KINDS = (
 ON_HOST = (
     _Kind((Category.INPUT,), "waits for input data", frozenset({"input_bound"})),
     _Kind((Category.COMPILE,), "compiles or loads code", frozenset({"recompilation", "code_loading"})),
-    _Kind((Category.PYTHON,), "runs Python code outside any op", frozenset({"between_steps"})),
+    _Kind(
+        (Category.PYTHON,), "runs Python code outside any op",
+        frozenset({"between_steps", "callback_time", "python_overhead"}),
+    ),
     _Kind((Category.GC, Category.CHECKPOINT_IO), "collects garbage or handles checkpoints",
           frozenset({"between_steps"})),
     _Kind((Category.GRAPH_BUILD,), "builds graphs", frozenset({"graph_building"})),
@@ -87,7 +91,8 @@ ON_HOST = (
 def untold(facts: Facts, findings: Iterable[Finding]) -> list[Notice]:
     """A notice of idle time from ``UNTOLD_SHARE`` of the step on, per kind, that findings leave untold."""
     lost = facts.device_lost or any(loss.code == "time_out_of_range" for loss in facts.trace.completeness.losses)
-    if facts.is_capture or not facts.used_ns or facts.sampling.sampled or lost or takes_little(facts):
+    lost = lost or facts.sampling.sampled or contradictions(facts).withholds
+    if facts.is_capture or not facts.used_ns or lost or takes_little(facts):
         return []
     told, device = list(findings), bool(facts.activities)
     if not facts.working:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stepscope.analysis.accounting import one_time_ns
 from stepscope.analysis.categories import Category
+from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
 from stepscope.analysis.once import Once
@@ -48,6 +49,9 @@ GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
 
 def verdict(facts: Facts) -> tuple[str, str]:
     """What bounds the usual step and which steps are not usual, in a sentence each; and the name of what bounds it."""
+    if contradictions(facts).withholds:
+        sentence = "What bounds the step is not determined: this profile is not what the job did, as its notices say."
+        return sentence, "unknown"
     if facts.is_capture:
         return _capture_verdict(facts)
     sentence, bottleneck = _usual_verdict(facts)
@@ -168,7 +172,7 @@ def _before_first_op(facts: Facts) -> int:
     return int((pieces.end - pieces.start)[first].sum()) if starts_there else 0
 
 
-_HOST_WORDS = {
+HOST_WORDS = {
     "input": "waits for input data",
     "sync": "waits in synchronise calls",
     "launch": "launches work",
@@ -188,13 +192,14 @@ _HOST_WORDS = {
 
 def _host_verdict(facts: Facts, worst: str, shares: tuple[float, float], window: str) -> tuple[str, str]:
     """Of a profile without a device; ``shares`` are those of the worst cause and of computing."""
+    place = "On the CPU:" if facts.trace.info.on_cpu else "No device was recorded;"
     share, computing = shares[0], f"computes {format_share(shares[1])}"
     if share < BOTTLENECK_SHARE:
-        return f"No device was recorded; the host {computing} {window}.", "host"
+        return f"{place} the host {computing} {window}.", "host"
     who = "session" if facts.host.pool else "main thread"
     told = "what it computes is not recorded" if only_functions(facts.trace) else computing
-    words = _HOST_WORDS[worst]
+    words = HOST_WORDS[worst]
     if worst == "python" and only_functions(facts.trace) and not has_python(facts):
         words = "is in named ranges, of which nothing more was recorded,"
-    sentence = f"No device was recorded; the {who} {words} {format_share(share)} {window} and {told}."
+    sentence = f"{place} the {who} {words} {format_share(share)} {window} and {told}."
     return sentence, worst

@@ -16,6 +16,7 @@ from stepscope.errors import UsageError
 from stepscope.whatif import changes
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor
+from stepscope.whatif.recording import told_step_ns
 
 MOST_TIMES_THE_BATCH = 1_000
 _COPIES = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_P2P)
@@ -99,7 +100,7 @@ def larger_batch(facts: Facts, diagnosis: Diagnosis, factor: float) -> LargerBat
     predicted = replay_of(diagnosis).step_ns(changes.larger_batch(facts, factor))
     factors = [use.headroom.batch_factor for use in facts.memory if use.headroom and use.headroom.batch_factor]
     room = factor <= min(factors) if factors else None
-    return LargerBatch(factor, facts.mean_step_ns or 0, predicted, room, sentence(LARGER_BATCH, facts.workload))
+    return LargerBatch(factor, told_step_ns(facts) or 0, predicted, room, sentence(LARGER_BATCH, facts.workload))
 
 
 def what_if(facts: Facts, diagnosis: Diagnosis, names: Sequence[str], every: int = 1) -> Prediction:
@@ -111,7 +112,7 @@ def what_if(facts: Facts, diagnosis: Diagnosis, names: Sequence[str], every: int
         raise UsageError(f"it can come every 1, 2, 3 … steps, not every {every}")
     if isinstance(diagnosis.replayed, str):
         _known(facts, diagnosis, names)
-    replayed, step = replay_of(diagnosis), facts.mean_step_ns or 0
+    replayed, step = replay_of(diagnosis), told_step_ns(facts) or 0
     known = {target.name: target for target in targets(facts, diagnosis)}
     unknown = [name for name in names if name not in known]
     if unknown:

@@ -11,6 +11,7 @@ from stepscope.doctor.outcome import Outcome, not_applicable, ok, problem, warni
 
 IMPORT_SECONDS = 120.0
 _PLUGIN_IS_XPROF = (2, 20)
+_RECORDED = {"torch", "jax", "tensorflow", "tensorflow-cpu"}
 _QUIET = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 TORCH = """
@@ -34,7 +35,11 @@ def environment(case: Case) -> Outcome:
     if case.packages is None:
         return problem(f"Nothing is known of {case.python}: {case.probe_failure}.",
                        "Name the job's Python with `--python PATH`.")  # fmt: skip
-    return ok(f"The job's Python is {case.packages.python} ({case.python}).")
+    where = f"The job's Python is {case.packages.python} ({case.python})"
+    if not _RECORDED & case.packages.versions.keys():
+        return warning(f"{where}; it has no PyTorch, JAX or TensorFlow: nothing can be recorded there.",
+                       "Name the Python that the job runs with: `stepscope doctor --python PATH`.")  # fmt: skip
+    return ok(f"{where}.")
 
 
 def torch(case: Case) -> Outcome:

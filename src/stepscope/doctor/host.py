@@ -114,11 +114,15 @@ class Host:
             return None
 
     def run(self, command: Sequence[str], seconds: float, environ: Mapping[str, str] | None = None) -> Ran | None:
-        """Run a program with no input; None where it cannot be started."""
+        """Run a program with no input; None where it cannot be started.
+
+        It stands in its own folder: a Python looks for modules where it stands, which is often among profiles.
+        """
+        program = os.path.abspath(shutil.which(command[0]) or command[0])
         try:
             done = subprocess.run(
-                list(command), stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False,
-                env={**os.environ, **(environ or {})},
+                [program, *command[1:]], cwd=os.path.dirname(program), env={**os.environ, **(environ or {})},
+                stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Ran(None)

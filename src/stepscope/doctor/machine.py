@@ -58,7 +58,7 @@ def grpc(case: Case) -> Outcome:
     if version is None:
         return not_applicable(
             "grpcio is not installed beside stepscope: to record a running job from its server, and for start_server, "
-            "`pip install 'stepscope[remote]'`."
+            "`pip install grpcio`."
         )
     return ok(f"grpcio {version}: running jobs can be recorded from their servers.")
 

@@ -30,6 +30,12 @@ class Feature(StrEnum):
     """Graphs of TensorFlow 1, which sessions run (tensorflow/core/common_runtime/direct_session.cc)."""
     OPTIMIZER = "optimizer"
     """An optimizer of any kind: only where there is one can it be made faster."""
+    TRAINER = "trainer"
+    """The Trainer of transformers, which makes loaders and steps of its arguments."""
+    LIGHTNING = "lightning"
+    """Lightning's Trainer, which is handed loaders."""
+    ACCELERATE = "accelerate"
+    """Accelerate, to which loaders are handed; transformers' Trainer uses it too."""
 
 
 # Norms, copies and zeroing of many tensors are not the optimizer's update.
@@ -41,6 +47,12 @@ _FUSED = re.compile(
 
 
 _OPTIMIZER = re.compile(rf"Optimizer\.step#|(?:^|/)torch/optim/(?!lr_scheduler|swa_utils)\w+\.py\(|{_FUSED.pattern}")
+_LOOPS = (
+    (Feature.TRAINER, re.compile(r"(?:^|/)transformers/trainer\.py\(\d+\): ")),
+    (Feature.LIGHTNING, re.compile(r"(?:^|/)(?:pytorch_)?lightning/(?:pytorch/)?(?:loops|trainer)/")),
+    (Feature.ACCELERATE, re.compile(r"(?:^|/)accelerate/(?:accelerator|data_loader|optimizer)\.py\(")),
+)
+"""Libraries that run the loop, by their Python frames."""
 
 
 def in_use(names: Iterable[str]) -> frozenset[Feature]:
@@ -56,6 +68,7 @@ def in_use(names: Iterable[str]) -> frozenset[Feature]:
             found.add(Feature.SESSION)
         if _OPTIMIZER.search(text):
             found.add(Feature.OPTIMIZER)
+        found.update(loop for loop, pattern in _LOOPS if pattern.search(text.replace("\\", "/")))
         if _FOREACH.match(text):
             found.add(Feature.FOREACH)
         elif _FUSED.search(text):

@@ -16,7 +16,7 @@ _FOR_PEOPLE = re.compile(
     r"|send|upload|profil(?:e|er))$"
 )
 _TOOLS = re.compile(
-    r"(?:^|/)(?:logging|wandb|tensorboard\w*|tqdm|mlflow|rich|loguru|matplotlib|comet_ml|neptune|clearml|aim"
+    r"(?:^|/)(?:stepscope|logging|wandb|tensorboard\w*|tqdm|mlflow|rich|loguru|matplotlib|comet_ml|neptune|clearml|aim"
     r"|prometheus_client|torchmetrics|torch/(?:distributed|optim|nn|autograd|cuda|profiler))/|(?:^|/)json/encoder\.py\("
     r"|^<built-in (?:function|method) (?:print|dumps?|collect|flush|write)\b|^(?:Optimizer\.|nccl:|gloo:|c10d)"
 )
@@ -61,3 +61,41 @@ def _words(text: str) -> list[str]:
 
 def _split(text: str) -> list[str]:
     return [word.lower() for word in _WORDS.findall(text)]
+
+
+def makes_tensors(name: str) -> bool:
+    """Whether an op or C function makes a tensor of what is none, or one of many: what a batch is made with.
+
+    >>> [makes_tensors(each) for each in ("aten::stack", "<built-in method tensor of type object at 0x7f>", "aten::mm")]
+    [True, True, False]
+    """
+    return _MAKES.match(name[:_LONGEST]) is not None
+
+
+def changes_in_place(op: str) -> bool:
+    """Whether an op changes a tensor that was there before: a weight, an average.
+
+    >>> changes_in_place("aten::lerp_"), changes_in_place("aten::__and__"), changes_in_place("aten::copy_")
+    (True, False, False)
+    """
+    return op.startswith("aten::") and op.endswith("_") and not op.endswith("__") and op not in _FILLS
+
+
+def reads_numbers(name: str) -> bool:
+    """Whether an op makes Python numbers of a tensor: nothing of a batch is read before the model sees it."""
+    return name in ("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero")
+
+
+def is_anonymous(frame: str) -> bool:
+    """Whether a Python frame is a comprehension's, a generator expression's or a lambda's."""
+    return frame.endswith(("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<lambda>"))
+
+
+_FILLS = ("aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_",
+          "aten::resize_", "aten::detach_", "aten::set_", "aten::requires_grad_")  # fmt: skip
+"""What ops that make tensors do inside, to tensors that are theirs."""
+_MAKES = re.compile(
+    r"<built-in (?:method|function) (?:tensor|as_tensor|asarray|from_numpy|frombuffer|stack|cat|randint|randn|rand"
+    r"|randperm|normal|index_select) |<built-in (?:function|method) (?:from_numpy|frombuffer|as_tensor)\b"
+    r"|aten::(?:stack|cat|randint|randn|rand|randperm|index|index_select|lift_fresh)$"
+)

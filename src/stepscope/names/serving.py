@@ -7,6 +7,7 @@
 | SGLang | `step[DECODE bs=64]`, `step[EXTEND bs=2 toks=14721]`, detailed `step[MIXED bs=5 c=2 g=3 c_sq=6144 …]` | sglang/srt/model_executor, `build_step_span_name`; the mode is a `ForwardMode` |
 | TensorRT-LLM | `[Executor] _forward_step 17: 1 ctx reqs, 512 ctx tokens, 31 gen reqs` (NVTX; earlier without the tokens, at first without the number) | tensorrt_llm/_torch/pyexecutor/py_executor.py, `_forward_step` |
 | ATOM | `prefill[bs=2 tok=14721 ctx=[7803, 6918]]`, `decode[bs=117/128 tok=117 d=117]` (117 requests padded to 128) | AMD's ATOM |
+| TensorFlow Serving | `ProcessBatch`, on the threads that batch requests; its arguments, which are not read, hold the size; earlier `ProcessBatch:32`, of so many examples | tensorflow/core/kernels/batching_util/shared_batch_scheduler.h |
 | MaxText under JetStream | modules `jit__prefill_jit(…)` and `jit__generate_jit(…)` | maxtext/maxengine.py: the names of its compiled functions |
 
 What a name does not say stays unknown. That a request decodes one token in an iteration is known only where its server
@@ -30,6 +31,8 @@ class ServingPhase(StrEnum):
     """The next token of each request."""
     MIXED = "mixed"
     """Prompts of some requests, and the next token of others."""
+    BATCH = "batch"
+    """A batch of requests, each of which is answered at once."""
     DRAFT = "draft"
     """A smaller model that guesses the tokens to come."""
     IDLE = "idle"
@@ -57,6 +60,10 @@ class Iteration:
 
 
 VLLM, SGLANG, TENSORRT_LLM, ATOM, MAXTEXT = "vLLM", "SGLang", "TensorRT-LLM", "ATOM", "MaxText"
+
+BATCHES = re.compile(r"ProcessBatch(?::\d+)?")
+"""Where TensorFlow wrote it: others call a function of theirs that, too."""
+TENSORFLOW_SERVING = "TensorFlow Serving"
 
 _GROUP = r"\((?:sq)?(?P<{0}_tokens>\d{{1,15}})(?:sk(?P<{0}_context>\d{{1,18}})\w*|_\d+)?\)"
 _VLLM = re.compile(

@@ -29,7 +29,7 @@ class ArgumentKeys:
         "direction", "src", "dst", "grid", "block", "registers per thread", "shared memory",
         "est. achieved occupancy %", "graph id", "graph node id", "Sequence number", "Fwd thread id", "Input Dims",
         "Input type", "Concrete Inputs", "Call stack", "Collective name", "Process Group Name", "dtype",
-        "Process Group Description",
+        "Process Group Description", "Python id",
         "In msg nelems", "Group size", "wait_on_stream", "wait_on_cuda_event_record_corr_id", "cuda_sync_kind",
         "stream_id", "Device Type", "Device Id", "Addr", "Bytes", "Total Allocated", "Total Reserved", "name",
         "labels", "step_num", "finished",
@@ -41,7 +41,8 @@ class ArgumentKeys:
         "op", "kernel", "snapshot", *(f"input{number}" for number in range(MOST_INPUTS)),
         # What stepscope's own writer adds where Kineto has no word for it.
         "stepscope kind", "stepscope launch", "stepscope marker", "stepscope memory", "allocator", "node", "inputs",
-        "placement", "stepscope scheduled ns", "stepscope op start ns", "stepscope op end ns",
+        "placement", "stepscope scheduled ns", "stepscope op start ns", "stepscope op end ns", "stepscope call line",
+        "stepscope begun",
     )
 
 

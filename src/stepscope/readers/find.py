@@ -33,6 +33,7 @@ _EVENTS = re.compile(rb'"traceEvents"|"ph"\s*:')
 _OURS = re.compile(rb'\s*\{\s*"schema"\s*:\s*"stepscope\.')
 """The beginning of reports, and of the records that captures leave beside their profiles."""
 _RUN_TIME = re.compile(r"(\d{4})_(\d\d)_(\d\d)_(\d\d)_(\d\d)_(\d\d)")
+_OUR_RUN = re.compile(r"run-[0-9]+")
 _XPLANE = ".xplane.pb"
 
 
@@ -195,17 +196,17 @@ def _one_per_capture(candidates: list[_Candidate], notes: list[str]) -> list[_Ca
 
 
 def _newest(candidates: list[_Candidate], skipped: list[Skipped], notes: list[str]) -> list[_Candidate]:
-    """Of several runs in one ``plugins/profile/`` the newest alone."""
+    """Of several runs in one ``plugins/profile/``, or of ``stepscope run`` in one folder, the newest alone."""
     runs: dict[Path, dict[str, list[_Candidate]]] = defaultdict(lambda: defaultdict(list))
     kept = []
     for one in candidates:
         run = Path(os.path.abspath(one.path)).parent
-        if run.parent.parts[-2:] == ("plugins", "profile"):
+        if run.parent.parts[-2:] == ("plugins", "profile") or _is_of_stepscope(run):
             runs[run.parent][run.name].append(one)
         else:
             kept.append(one)
     for named in runs.values():
-        newest = max(named, key=lambda name: (_run_time(name, named[name]), name))
+        newest = max(named, key=lambda name: (_run_time(name, named[name]), natural(name)))
         kept += named[newest]
         others = sorted(named.keys() - {newest}, reverse=True)
         if others:
@@ -214,6 +215,11 @@ def _newest(candidates: list[_Candidate], skipped: list[Skipped], notes: list[st
                          f"{_some([str(folder.parent / name) for name in others])}")
         skipped += [Skipped(one.path, "is of an older run", True) for name in others for one in named[name]]
     return kept
+
+
+def _is_of_stepscope(run: Path) -> bool:
+    """Whether ``stepscope run`` made this folder for a run."""
+    return _OUR_RUN.fullmatch(run.name) is not None and next(run.glob("*.stepscope.json"), None) is not None
 
 
 def _run_time(name: str, run: list[_Candidate]) -> tuple[int, ...]:

@@ -50,6 +50,11 @@ class Joined(Source):
         """The first file's content: a reader that knows of several asks each."""
         return self.parts[0].data(mapped=mapped)
 
+    @property
+    def cut_off(self) -> int | None:
+        """Where the first that was cut off while it was read ended."""
+        return next((part.cut_off for part in self.parts if part.cut_off is not None), None)
+
     @contextmanager
     def here(self) -> Iterator[Source]:
         """All of them on this machine."""

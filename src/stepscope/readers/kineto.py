@@ -19,6 +19,7 @@ from stepscope.readers import kineto_schema as schema
 from stepscope.readers.chrome import own
 from stepscope.readers.chrome.conversion import Conversion
 from stepscope.readers.chrome.launches import by_correlation, set_launches
+from stepscope.readers.chrome.python_lines import frames_of, looks_of
 from stepscope.readers.chrome.xla_tables import xla_ops
 from stepscope.readers.events import RawEvents
 from stepscope.readers.kineto_kinds import kinds_of
@@ -83,6 +84,11 @@ class _Conversion(Conversion):
     def tables(self) -> t.I64:
         launched = self._device_ops()
         self._host_ops()
+        self.builder.table(frames_of(self))
+        if self._own is None:
+            self.builder.table(looks_of(self, schema.epoch_of(self.events.header, self.origin)))
+        elif self._own.looks is not None:
+            self.builder.table(own.stated_looks(self, self._own.looks))
         self._device_waits()
         self._memory(np.flatnonzero(self.sorting.fate.memory))
         self._impossible_devices()

@@ -102,6 +102,8 @@ def copy_memory(name: str) -> tuple[MemoryKind, MemoryKind]:
     return source, target
 
 
+LINES = "stepscopeLines"
+"""What ``stepscope run`` adds: lines of Python code (``capture/torch_lines.py``)."""
 OPTIONS = {
     "with_stack": "stacks",
     "record_shapes": "shapes",
@@ -111,12 +113,16 @@ OPTIONS = {
 }
 
 
+def epoch_of(header: Mapping[str, Any], origin_ns: int) -> int | None:
+    """The Unix time of the file's own time of the first event."""
+    base = whole(header.get("baseTimeNanoseconds"))
+    if base is not None:
+        return base + origin_ns
+    return origin_ns if origin_ns > 10**18 else None  # before baseTimeNanoseconds existed, times were Unix times
+
+
 def describe_run(header: Mapping[str, Any], origin_ns: int, resolution_ns: int) -> Info:
     """What the root keys of the file say of the run. ``origin_ns`` is the file's own time of the first event."""
-    base = whole(header.get("baseTimeNanoseconds"))
-    epoch = None if base is None else base + origin_ns
-    if base is None and origin_ns > 10**18:
-        epoch = origin_ns  # before baseTimeNanoseconds existed, times were Unix times
     distributed = header.get("distributedInfo")
     distributed = distributed if isinstance(distributed, dict) else {}
     groups = distributed.get("pg_config")
@@ -124,7 +130,7 @@ def describe_run(header: Mapping[str, Any], origin_ns: int, resolution_ns: int) 
     return Info(
         format="Kineto JSON",
         framework="PyTorch",
-        origin_epoch_ns=epoch,
+        origin_epoch_ns=epoch_of(header, origin_ns),
         resolution_ns=resolution_ns,
         devices=tuple(_device(d) for d in listed if isinstance(d, dict) and whole(d.get("id")) is not None)
         if isinstance(listed, list)
@@ -138,7 +144,7 @@ def describe_run(header: Mapping[str, Any], origin_ns: int, resolution_ns: int) 
         header={
             key: value
             for key, value in header.items()
-            if key != "traceEvents" and (key != "deviceProperties" or value == [])
+            if key not in ("traceEvents", LINES) and (key != "deviceProperties" or value == [])
         },
     )
 

@@ -21,6 +21,8 @@ from stepscope.trace.trace import Trace
 _TIME = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?(\d+(?:\.\d+)?)us$")
 _NS = (86_400e9, 3_600e9, 60e9, 1e9, 1e6, 1e3)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)B$")
+_MOST_DIGITS = 18
+"""Of a count: more is more than a column holds."""
 _LINE = re.compile(r"\s*(Metric|Counter|TotalSamples|Accumulator|Value):\s*(.{1,300})$")
 
 
@@ -48,7 +50,7 @@ def parsed(report: str) -> dict[str, Reading]:
         elif what == "Accumulator":
             total, unit = _amount(value)
             found[name] = found.get(name, Reading(0))._replace(total=total, unit=unit)
-        elif value.isdecimal():
+        elif value.isdecimal() and len(value) <= _MOST_DIGITS:
             found[name] = found.get(name, Reading(0))._replace(times=int(value))
     return found
 
@@ -64,7 +66,7 @@ def with_metrics(trace: Trace, manifest: Mapping[str, Any] | None, name: str) ->
         return trace
     before, after = parsed(str(reports.get("before") or "")), parsed(str(reports.get("after") or ""))
     steps = entry.get("steps")
-    steps = steps if isinstance(steps, int) and steps > 0 else t.NULL
+    steps = steps if isinstance(steps, int) and 0 < steps < 1 << 31 else t.NULL
     rows = [
         (name, earlier.times, reading.times, earlier.total, reading.total, reading.unit, steps)
         for name, reading in after.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,10 +17,17 @@ from stepscope.trace.trace import SourceFile, Trace
 
 
 def remembering(trace: Trace, source: Source) -> Trace:
-    """The trace with the file it was read from on record, unless it says itself which one it was recorded in."""
-    if trace.info.source is not None:
-        return trace
-    return replace(trace, info=replace(trace.info, source=_state(source)))
+    """The trace with the file it was read from on record.
+
+    A saved form names the file it was made of itself. It may come from anywhere, and so may the name: what is opened
+    for it is a file of that name beside it, and nothing else.
+    """
+    named = trace.info.source
+    if named is None:
+        return replace(trace, info=replace(trace.info, source=_state(source)))
+    beside = os.path.join(os.path.dirname(os.path.abspath(source.path)), os.path.basename(named.path))
+    known = replace(named, path=beside) if _is_file(beside) else None
+    return replace(trace, info=replace(trace.info, source=known))
 
 
 def arguments_of(trace: Trace, offsets: Sequence[int]) -> list[dict[str, Any]]:
@@ -55,11 +63,19 @@ def beyond(trace: Trace, header: bool) -> list[tuple[int, str]]:
 def _source_of(trace: Trace) -> Source:
     recorded = trace.info.source
     if recorded is None:
-        raise InputError("this trace does not say which file it was recorded in; open that file")
+        raise InputError("the file that this was made of does not lie beside it: open that file, or put it there")
     source = find(recorded.path).sources[0]
     if _state(source) != recorded:
         raise InputError(f"{recorded.path}: has changed since it was read; open it again for what it says now")
     return source
+
+
+def _is_file(path: str) -> bool:
+    """Whether a path leads to a file itself, through no link of that name."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _state(source: Source) -> SourceFile:

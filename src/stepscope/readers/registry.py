@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from stepscope import compiled
-from stepscope.errors import InputError
+from stepscope.errors import InputError, StepscopeError
 from stepscope.readers import foreign, nsys, saved, step_stats, xplane
 from stepscope.readers.chrome import read as chrome
 from stepscope.readers.scan import read_arguments
 from stepscope.readers.source import Source
-from stepscope.trace.trace import Trace
+from stepscope.trace.trace import Loss, Trace
 
 Progress = Callable[[int, int], None]
 HEAD_BYTES = 65_536
@@ -92,3 +92,22 @@ def recognise(source: Source) -> Reader:
         if reader.recognise(head):
             return reader
     raise InputError(f"{source.path}: {foreign.describe(head, source.path.name)}")
+
+
+def read(reader: Reader, source: Source, progress: Progress | None = None) -> Trace:
+    """Read a file; of one that was cut off meanwhile, what was there to be read.
+
+    Raises InputError where nothing can be read.
+    """
+    try:
+        trace = reader.read(source, progress)
+    except Exception as error:
+        if isinstance(error, StepscopeError) or source.cut_off is None:
+            raise
+        raise InputError(f"{source.path}: was cut off while it was read; read it again") from error
+    if source.cut_off is None:
+        return trace
+    told = "the file was cut off while it was read; what lay behind the cut is missing"
+    lost = Loss("cut_while_read", 1, told, source.cut_off, 0, max(source.size - source.cut_off, 0), damaged=True)
+    known = trace.completeness
+    return replace(trace, completeness=replace(known, losses=(*known.losses, lost)))

@@ -21,7 +21,7 @@ from stepscope.limits import SHARD_BYTES
 from stepscope.readers.inflate import GZIP_MAGIC
 from stepscope.readers.source import Source
 
-_INSTALL = "pip install 'stepscope[cloud]' here and on every worker"
+_INSTALL = "pip install fsspec s3fs gcsfs here and on every worker"
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(?:::|://)", re.I)
 _DEPTH = 8
 _BLOCK = 8 << 20

@@ -16,7 +16,8 @@ TableT = TypeVar("TableT", bound=t.Table)
 def table_of(
     strings: tuple[str, ...], kind: type[TableT], rows: Sequence[tuple[object, ...]]
 ) -> tuple[tuple[str, ...], TableT]:
-    """The strings with those that are new, and a table of rows: texts as they are, None where one is absent."""
+    """The strings with those that are new, and a table of rows: texts as they are, but for halves of characters, which
+    no encoding can write; None where one is absent."""
     if not rows:
         return strings, kind.empty()
     code = {text: at for at, text in reversed(list(enumerate(strings)))}
@@ -25,9 +26,10 @@ def table_of(
     for declared, column in zip(dataclasses.fields(kind), zip(*rows, strict=True), strict=True):
         values: Sequence[object] = column
         if declared.metadata["text"]:
-            new += [text for text in dict.fromkeys(map(str, filter(None, column))) if text not in code]
+            texts = [None if text is None else str(text).encode("utf-8", "replace").decode() for text in column]
+            new += [text for text in dict.fromkeys(texts) if text is not None and text not in code]
             code |= {text: len(strings) + at for at, text in enumerate(new)}
-            values = [-1 if text is None else code[str(text)] for text in column]
+            values = [-1 if text is None else code[text] for text in texts]
         columns.append(np.array(values, t.dtype_of(declared)))
         columns[-1].setflags(write=False)
     return (*strings, *new), kind(*columns)

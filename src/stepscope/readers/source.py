@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from stepscope.errors import InputError
 from stepscope.readers import archive
+from stepscope.readers import mapped as mapping
 from stepscope.readers.inflate import (
     DEFLATE,
     GZIP_MAGIC,
@@ -38,8 +39,14 @@ CONTAINERS: tuple[Container, ...] = get_args(Container)
 
 MAPPED_FROM = 64 << 20
 """Plain files of this many bytes are mapped, which is several times faster than reading them. Smaller ones are read:
-a job that writes the same name again and again may cut a file at any time, and a page that is gone from a mapped file
-ends the process."""
+a job that writes the same name again and again may cut a file at any time (``mapped``)."""
+
+
+class CutOffError(InputError):
+    """A saved profile was cut off while it was in use: its columns lie one behind the other, so none is whole."""
+
+    def __init__(self) -> None:
+        super().__init__("the profile was cut off or written anew while it was in use; run this again")
 
 
 class Source:
@@ -56,6 +63,7 @@ class Source:
         self.path = Path(path)
         """What to call it: the file, or for a member ARCHIVE/NAME, which is no path that can be opened."""
         self._file = self.path
+        self._map: mapping.Map | None = None
         self.size = _regular_size(self.path)
         """Bytes on disk."""
         with self.open() as file:
@@ -128,12 +136,16 @@ class Source:
     def data(self, *, mapped: bool = False) -> tuple[npt.NDArray[np.uint8], Fault | None]:
         """The whole decompressed content, read-only, and why it ended early if it did.
 
-        A large plain file, or with ``mapped`` any, is mapped and not read: nobody may cut it off while it is in use.
+        A large plain file, or with ``mapped`` any, is mapped and not read. Where somebody cuts it off meanwhile zeros
+        stand for what is gone, which ``cut_off`` tells afterwards; with ``mapped``, :class:`CutOffError` is raised.
         Raises :class:`InputError` for a bomb or a failing disk.
         """
         if self.container == "plain" and (mapped or self.size >= MAPPED_FROM):
             try:
-                return np.memmap(self._file, np.uint8, mode="r"), None
+                with open(self._file, "rb", buffering=0) as file:
+                    data = mapping.mapped(file, CutOffError if mapped else None)
+                self._map = mapping.map_of(data)
+                return data, None
             except OSError as error:
                 raise unreadable(self.path, error) from error
             except ValueError as error:
@@ -147,6 +159,11 @@ class Source:
         array = np.frombuffer(content, np.uint8)
         array.flags.writeable = False
         return array, fault
+
+    @property
+    def cut_off(self) -> int | None:
+        """Where a mapped file ended when bytes behind that were read; None where none were."""
+        return None if self._map is None else self._map.cut
 
     def chunks(self, size: int = 1 << 20) -> Iterator[bytes]:
         """The decompressed bytes in blocks of at most ``size``."""

@@ -24,7 +24,7 @@ from stepscope.remote.messages import (
 )
 from stepscope.report.names import visible
 
-INSTALL = "capturing from a server needs grpcio, which is not installed: pip install 'stepscope[remote]'"
+INSTALL = "capturing from a server needs grpcio, which is not installed: pip install grpcio"
 MONITOR_S = 5.0
 _LOOK_S = 0.2
 """How often a waiting call looks whether it is still wanted."""

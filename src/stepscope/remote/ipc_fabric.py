@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import stat
 import struct
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ _HEADER = struct.Struct("=Q32s")
 _CREDENTIALS = struct.Struct("=iii")
 """Process, user, group (unix(7), SCM_CREDENTIALS)."""
 _LONGEST = 1 << 16
+_NAME = "dynolog"
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class Fabric:
     """
 
     def __init__(self, folder: str) -> None:
-        self._path = f"{folder}/dynolog" if folder else ""
+        self._path = f"{folder}/{_NAME}" if folder else ""
+        self._folder: int | None = None
+        self._made: tuple[int, int] | None = None
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._socket.settimeout(TICK_S)
@@ -49,19 +53,23 @@ class Fabric:
     def __enter__(self) -> Fabric:
         try:
             if self._path:
-                _bind_file(self._socket, self._path)
+                self._folder = _bind_file(self._socket, self._path)
+                status = os.stat(_NAME, dir_fd=self._folder, follow_symlinks=False)
+                self._made = status.st_dev, status.st_ino
             else:
                 self._socket.bind(b"\0dynolog\0")
         except OSError:
-            self._socket.close()
+            self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self._socket.close()
-        if self._path:
-            with suppress(OSError):
-                os.unlink(self._path)
+        if self._folder is not None:
+            if self._made is not None:
+                _unlink(self._folder, self._made)
+            os.close(self._folder)
+            self._folder = None
 
     def receive(self) -> Message | None:
         """The next message; None where none comes for a moment, or what came is none."""
@@ -83,14 +91,34 @@ class Fabric:
             self._socket.sendto(_HEADER.pack(len(body), message.type) + body, message.address)
 
 
-def _bind_file(bound: socket.socket, path: str) -> None:
-    """Bind to a path, over what a daemon that has gone left there."""
+def _bind_file(bound: socket.socket, path: str) -> int:
+    """Bind to a path, over what a daemon that has gone left there; a descriptor of the folder.
+
+    The folder may be another user's, who can rename what lies in it at any moment: after the bind nothing is done by
+    its path. Everyone may write to the socket, as PyTorch has it with its own: jobs of other users ask root's capture.
+    """
     if _is_served(path):
         raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
-    with suppress(FileNotFoundError):
-        os.unlink(path)
-    bound.bind(path)
-    os.chmod(path, 0o666)  # As PyTorch does with its own: jobs of other users ask root's capture.
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _unlink(folder, None)
+        before = os.umask(0o111)
+        try:
+            bound.bind(path)
+        finally:
+            os.umask(before)
+    except OSError:
+        os.close(folder)
+        raise
+    return folder
+
+
+def _unlink(folder: int, made: tuple[int, int] | None) -> None:
+    """Remove a socket of the daemon's name, where it is the one that was made; anything else there is left alone."""
+    with suppress(OSError):
+        status = os.stat(_NAME, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISSOCK(status.st_mode) and made in (None, (status.st_dev, status.st_ino)):
+            os.unlink(_NAME, dir_fd=folder)
 
 
 def _is_served(path: str) -> bool:

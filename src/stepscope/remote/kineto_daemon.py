@@ -15,16 +15,18 @@ import os
 import shutil
 import struct
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from stepscope.capture.place import host
 from stepscope.errors import StepscopeError
+from stepscope.remote.handed import Handed
 from stepscope.remote.ipc_fabric import Fabric, Message
+from stepscope.remote.processes import Process, checked, looked_at
 from stepscope.writers.replacing import replacing
 
 POLL_S = 6.0
@@ -55,18 +57,21 @@ class Request:
 class Job:
     """One process that was found."""
 
-    pid: int
-    folder: Path
-    """Where its profile will lie, as seen from here, also once the process has ended."""
+    process: Process
+    folder: Handed
+    """Where its profile will lie; it stays open, also once the process has ended."""
     inside: Path
     """The same as the process sees it."""
-    parent: int
-    """A descriptor that keeps the way there open."""
     asked: bool = False
     """Whether it was told what to record."""
     busy: bool = False
     """Whether all it said is that it records already."""
     size: int = -1
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self.process.pid
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class Outcome:
 
 @dataclass
 class _Capture:
-    wanted: tuple[int, ...]
+    wanted: Mapping[int, Process]
     request: Request
     starts_ms: int
     jobs: dict[int, Job] = field(default_factory=dict)
@@ -95,16 +100,14 @@ def capture(pids: Sequence[int], out: Path, request: Request) -> list[Outcome]:
     """
     if not sys.platform.startswith("linux"):
         raise StepscopeError("PyTorch speaks to a daemon on Linux only; here use stepscope run")
-    wanted = tuple(dict.fromkeys(pids))
-    for pid in wanted:
-        _check(pid)
+    wanted = {pid: checked(pid) for pid in pids}
     out.mkdir(parents=True, exist_ok=True)
     starts_ms = int((time.time() + POLL_S + WARM_UP_S + 1) * 1000)
     asked = _Capture(wanted, request, starts_ms)
     with ExitStack() as stack:
         stack.callback(_clean_up, asked)
         try:
-            fabric = stack.enter_context(_fabric(wanted))
+            fabric = stack.enter_context(_fabric(tuple(wanted)))
         except OSError as error:
             raise StepscopeError(
                 f"no daemon can be started for PyTorch's processes: {error.strerror}; "
@@ -112,7 +115,7 @@ def capture(pids: Sequence[int], out: Path, request: Request) -> list[Outcome]:
             ) from None
         _find(fabric, asked)
         outcomes = _await(fabric, asked, out)
-    return [Outcome(pid, reason=_silent(pid)) for pid in wanted if pid not in asked.heard] + outcomes
+    return [Outcome(pid, reason=_silent(pid, asked)) for pid in wanted if pid not in asked.heard] + outcomes
 
 
 def _fabric(pids: Sequence[int]) -> Fabric:
@@ -134,20 +137,10 @@ def _is_same(one: Path, other: Path) -> bool:
 
 def _clean_up(asked: _Capture) -> None:
     for job in asked.jobs.values():
-        shutil.rmtree(job.folder, ignore_errors=True)
-        os.close(job.parent)
+        job.folder.remove()
 
 
 # --- finding processes ------------------------------------------------------------------------------------------------
-
-
-def _check(pid: int) -> None:
-    try:
-        owner = os.stat(f"/proc/{pid}").st_uid
-    except OSError:
-        raise StepscopeError(f"process {pid} does not run on this machine") from None
-    if os.geteuid() not in (0, owner):
-        raise StepscopeError(f"process {pid} belongs to another user ({owner}): run stepscope as that user")
 
 
 def _environment(pid: int) -> Mapping[bytes, bytes]:
@@ -159,10 +152,15 @@ def _environment(pid: int) -> Mapping[bytes, bytes]:
     return dict(pair.split(b"=", 1) for pair in text.split(b"\0") if b"=" in pair)
 
 
-def _silent(pid: int) -> str:
+def _silent(pid: int, asked: _Capture) -> str:
     environment = _environment(pid)
+    if not asked.wanted[pid].runs:
+        return "it ended before it was asked"
     if environment and not environment.get(b"KINETO_USE_DAEMON"):
-        return "it was started without KINETO_USE_DAEMON=1 in its environment, which PyTorch reads when it is imported"
+        return (
+            "it was started without KINETO_USE_DAEMON=1 in its environment, which PyTorch reads when it is imported; "
+            "--inject records it all the same, by gdb; or start it with that, or under stepscope run"
+        )
     return (
         f"neither it nor a child of it asked within {HEARD_WITHIN_S:g} s: it has not imported PyTorch, its PyTorch has "
         "no Kineto, or it runs in a container with a network of its own"
@@ -194,13 +192,17 @@ def _configuration(message: Message, asked: _Capture) -> str:
     kinds, count, _ = _REQUEST.unpack_from(message.body)
     claimed = message.body[_REQUEST.size : _REQUEST.size + 4 * max(count, 0)]
     family = {message.pid, *(pid for (pid,) in struct.iter_unpack("=i", claimed[: len(claimed) // 4 * 4]))}
-    ours = {pid for pid in family.intersection(asked.wanted) if _owner(pid) == message.uid}
-    if not ours:
+    named = [asked.wanted[pid] for pid in family.intersection(asked.wanted)]
+    ours = {process.pid for process in named if process.owner == message.uid and process.runs}
+    speaker = looked_at(message.pid)
+    if not ours or speaker is None:
         return ""
     asked.heard |= ours
     if message.pid not in asked.jobs:
-        asked.jobs[message.pid] = _job(message.pid, message.uid)
+        asked.jobs[message.pid] = _job(speaker, message.uid)
     job = asked.jobs[message.pid]
+    if job.process != speaker:
+        return ""
     job.busy = not job.asked and not kinds & _ACTIVITIES
     if job.asked or job.busy:
         return ""
@@ -208,24 +210,17 @@ def _configuration(message: Message, asked: _Capture) -> str:
     return _text(job.inside / "trace.json", asked.request, asked.starts_ms)
 
 
-def _owner(pid: int) -> int | None:
-    with suppress(OSError):
-        return os.stat(f"/proc/{pid}").st_uid
-    return None
-
-
-def _job(pid: int, uid: int) -> Job:
+def _job(process: Process, uid: int) -> Job:
     """With a folder for the profile in the process's own file system; newer PyTorchs write nowhere else."""
+    pid = process.pid
     # Kineto's Config.cpp, isAllowedOnDemandTraceFile.
     allowed = os.fsdecode(_environment(pid).get(b"KINETO_ONDEMAND_TRACE_DIR") or b"/tmp")
     try:
-        parent = os.open(f"/proc/{pid}/root/{allowed.strip('/')}", os.O_RDONLY | os.O_DIRECTORY)
-        made = Path(tempfile.mkdtemp(prefix="stepscope-kineto-", dir=f"/proc/self/fd/{parent}"))
-        if uid != os.geteuid():
-            os.chown(made, uid, -1)
+        folder = Handed(f"/proc/{pid}/root/{allowed.strip('/')}", "stepscope-kineto-")
+        folder.give(uid)
     except OSError as error:
         raise StepscopeError(f"process {pid} can be given no folder in {allowed}: {error.strerror}") from None
-    return Job(pid, made, Path(allowed) / made.name, parent)
+    return Job(process, folder, Path(allowed) / folder.name)
 
 
 def _text(path: Path, request: Request, starts_ms: int) -> str:
@@ -276,39 +271,32 @@ def _await(fabric: Fabric, asked: _Capture, out: Path) -> list[Outcome]:
 def _ended(job: Job, out: Path) -> Outcome | None:
     """The outcome of one process, once it is known."""
     try:
-        finished = [path for path in job.folder.glob("*.json") if _is_whole(job, path)]
-        if finished:
-            return Outcome(job.pid, _moved(finished[0], job.pid, out))
+        for name in job.folder.names():
+            if name.endswith(".json"):
+                with job.folder.open(name) as file:
+                    if _is_whole(job, file):
+                        return Outcome(job.pid, _copied(file, job.pid, out))
     except OSError as error:
         return Outcome(job.pid, reason=f"its profile could not be taken over: {error.strerror}")
-    if not _runs(job.pid):
+    if not job.process.runs:
         return Outcome(job.pid, reason="it ended before its profile was written")
     return None
 
 
-def _runs(pid: int) -> bool:
-    """Whether a process has not ended, taken notice of by its parent or not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in (b"Z", b"X")
-
-
-def _is_whole(job: Job, path: Path) -> bool:
+def _is_whole(job: Job, file: BinaryIO) -> bool:
     """Whether the file has stopped growing and ends as JSON does."""
-    size, job.size = job.size, path.stat().st_size
+    size, job.size = job.size, os.fstat(file.fileno()).st_size
     if not size == job.size > 0:
         return False
-    with path.open("rb") as file:
-        file.seek(max(0, size - 64))
-        return file.read().rstrip().endswith((b"}", b"]"))
+    file.seek(max(0, size - 64))
+    return file.read().rstrip().endswith((b"}", b"]"))
 
 
-def _moved(path: Path, pid: int, out: Path) -> Path:
+def _copied(file: BinaryIO, pid: int, out: Path) -> Path:
     named = out / f"{host()}.{pid}.{time.time_ns()}.pt.trace.json.gz"
-    with replacing(named) as part, path.open("rb") as plain, gzip.open(part, "wb", compresslevel=3) as packed:
-        shutil.copyfileobj(plain, packed, 1 << 20)
+    file.seek(0)
+    with replacing(named) as part, gzip.open(part, "wb", compresslevel=3) as packed:
+        shutil.copyfileobj(file, packed, 1 << 20)
     return named
 
 

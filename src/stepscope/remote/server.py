@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from stepscope.capture.backend import Declined
-from stepscope.capture.hooks import watch_torch
 from stepscope.capture.imports import after_import
 from stepscope.capture.on_demand import Asked, OnDemand
 from stepscope.capture.options import VARIABLE
 from stepscope.capture.state import shared
+from stepscope.capture.torch_hooks import watch_torch
 from stepscope.remote.addresses import is_loopback
 
 START_S = 30.0
@@ -67,11 +67,14 @@ class _Beside:
 
     def begin(self) -> None:
         """Count steps, and answer."""
-        after_import({"torch": lambda torch: watch_torch(self._on_demand, torch)})
+        after_import({"torch": self._watch})
         shared.on_demand = self._on_demand
         threading.Thread(target=self._answer, name="stepscope-server", daemon=True).start()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forked)
+
+    def _watch(self, torch: object) -> None:
+        watch_torch(self._on_demand, torch)
 
     def end(self) -> None:
         """Neither any more; the process ends once it has sent what it has."""
@@ -132,7 +135,7 @@ def start_server(
     Serves until the job ends, or until ``stop`` of what is returned, which need not be kept. ``port`` 0 is any that is
     free (``.port`` says which); ranks on one machine need one each. Listens on this machine alone; ``host`` may be
     another address of it with ``allow_remote=True``. With a ``token`` only who knows it (``stepscope capture
-    --token``) is answered. ``python`` is a Python that has ``stepscope[remote]``, where the job's own has not.
+    --token``) is answered. ``python`` is a Python that has grpcio, where the job's own has not.
 
     Raises ValueError for arguments that make no sense. Nothing else of this ends the job: where the server cannot
     start, that is said on stderr and in ``.declined``.
@@ -191,6 +194,7 @@ def _started(config: Mapping[str, Any], python: str | os.PathLike[str] | None) -
 def _environment(python: str | os.PathLike[str] | None) -> dict[str, str]:
     """The job's, without what ``stepscope run`` put there; its path of modules, where it is the same Python."""
     kept = {key: value for key, value in os.environ.items() if key not in (VARIABLE, "PYTHONPATH", "PYTHONHOME")}
+    kept["PYTHONSAFEPATH"] = "1"  # What it starts finds no modules where the job stands, either.
     if python is not None:
         return kept
     path = [str(Path(__file__).parents[2]), *(entry for entry in sys.path if entry)]

@@ -210,7 +210,7 @@ def serve(config: dict[str, Any], job: Job) -> Any:
         import grpc
     except ImportError:
         raise StepscopeError(
-            f"{sys.executable} has no grpcio: pip install 'stepscope[remote]' there, or name a Python that has it with "
+            f"{sys.executable} has no grpcio: pip install grpcio there, or name a Python that has it with "
             "python="
         ) from None
     service = Service(grpc, job, config["token"])

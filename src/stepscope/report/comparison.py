@@ -74,6 +74,7 @@ def make(comparison: Comparison, paths: Sequence[str], outcomes: Sequence[Outcom
         "achieved": None if comparison.achieved is None else {
             **dataclasses.asdict(comparison.achieved),
             "gone": list(comparison.achieved.gone),
+            "less": list(comparison.achieved.less),
             "measured_step_ns": round(comparison.achieved.measured_step_ns),
             "off_share": comparison.achieved.off_share,
         },
@@ -154,6 +155,8 @@ def sentence(document: Document) -> str:
     if document["changed"] is None:
         return f"Whether the step time changed cannot be told ({times}): {document['not_determined']}."
     if not document["changed"]:
+        if not step["before_ns"]:
+            return f"The step time did not change: {times}."
         most = max(abs(step["low_ns"]), abs(step["high_ns"])) / step["before_ns"]
         return f"The step time did not change by more than {format_share(most)}: {times}."
     faster = step["difference_ns"] < 0
@@ -275,14 +278,20 @@ def finding(change: Document) -> str:
 
 
 def achieved(document: Document) -> str | None:
-    """The step time that was predicted without what is gone, and the measured one."""
+    """The step time that was promised of what is gone or less, and the measured one."""
     made = document["achieved"]
     if made is None:
         return None
+    best, measured = made["best_step_ns"], format_ns(made["measured_step_ns"])
+    promised = format_ns(made["predicted_step_ns"])
+    promised = promised if best is None else f"{format_ns(best)} to {promised}"
     off = format_share(abs(made["off_share"]))
-    predicted, measured = (format_ns(made[f"{which}_step_ns"]) for which in ("predicted", "measured"))
-    gone = ", ".join(made["gone"])
-    return f"Without {gone} a step was predicted to take {predicted}; it takes {measured} ({off} off)."
+    held = "as promised" if best is not None and not made["off_share"] else f"{off} off"
+    pairs = [("Without", made["gone"]), ("With less of", made["less"])]
+    told = [f"{word} {', '.join(ids)}" for word, ids in pairs if ids]
+    what = " and ".join([told[0], *(one[0].lower() + one[1:] for one in told[1:])])
+    recorded = " when not recorded" if made["unrecorded"] else ""
+    return f"{what} a step was predicted to take {promised}{recorded}; it takes {measured} ({held})."
 
 
 def _signed(ns: int) -> str:

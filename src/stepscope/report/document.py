@@ -34,6 +34,7 @@ from stepscope.report.memory import memory
 from stepscope.report.op_tree import op_tree
 from stepscope.report.program_memory import program_memory
 from stepscope.report.schema import REPORT_SCHEMA
+from stepscope.whatif.recording import unrecorded_step_ns
 
 KERNELS_SHOWN = 50
 
@@ -72,6 +73,7 @@ def _profile(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str,
         "ranks": [info.rank],
         "world_size": info.world_size,
         "devices": [{"id": d.id, "name": d.name, "kind": d.kind, "memory_bytes": d.memory_bytes} for d in info.devices],
+        "accelerators": 0 if info.on_cpu else None,
         "host": info.host,
         "epoch_ns": info.origin_epoch_ns,
         "complete": facts.trace.completeness.complete,
@@ -126,6 +128,7 @@ def _summary(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "verdict": diagnosis.verdict,
         "bottleneck": diagnosis.bottleneck,
         "step_time_ns": {"median": median, "mean": mean, "p95": p95},
+        "unrecorded_step_ns": None if facts.is_capture else unrecorded_step_ns(facts),
         "steps_used": len(facts.used),
         "steps_slow": len(facts.slow),
         "step_basis": facts.basis if facts.used else None,
@@ -153,7 +156,7 @@ def _named(parts: dict[Category, Any]) -> dict[str, Any]:
     return {str(category): value for category, value in parts.items()}
 
 
-_INTERNAL = ("change", "next_waits")
+_INTERNAL = ("change", "next_waits", "loading")
 
 
 def _finding(facts: Facts, finding: Finding) -> dict[str, Any]:
@@ -169,6 +172,7 @@ def finding_entry(finding: Finding, rank: int | None) -> dict[str, Any]:
         "rank": rank,
         "where": [_where(place) for place in finding.where],
         "fix_set": [_fix_part(part) for part in finding.fix_set],
+        "options": [dataclasses.asdict(option) for option in finding.options],
         "evidence": [dataclasses.asdict(piece) for piece in finding.evidence],
     }
 

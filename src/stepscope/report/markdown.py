@@ -103,7 +103,7 @@ def _finding(number: int, finding: dict[str, Any], summary: dict[str, Any], *, v
     lines += [f"**{text(phrases.saving(finding, summary))}** ({text(phrases.trust(finding))})", ""]
     if verbose:
         lines += [*map(prose, finding["why"].splitlines()), ""]
-    places = [place for place in map(phrases.where, finding["where"]) if place]
+    places = phrases.places(finding["where"])
     sites = phrases.fix_set(finding)
     if sites:
         lines += ["Fix together:", "", *(f"- {prose(site)}" for site in sites)]

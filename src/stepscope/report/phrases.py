@@ -12,7 +12,7 @@ from typing import Any
 
 from stepscope.limits import FINDING_SHARE, PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.report import labels
-from stepscope.units import format_bytes, format_count, format_ns, format_share
+from stepscope.units import NOT_RECORDED, format_bytes, format_count, format_ns, format_share
 
 Document = dict[str, Any]
 _RANKS_NAMED = 3
@@ -25,7 +25,7 @@ def header(document: Document) -> list[str]:
     pieces = [
         _folder(profile["files"]) if is_job(document) else _files(profile["files"]),
         profile["framework"] or profile["format"],
-        _devices(profile["devices"]),
+        _devices(profile["devices"]) or ("on the CPU" if profile.get("accelerators") == 0 else "no device recorded"),
     ]
     ranks = [rank for rank in profile["ranks"] if rank is not None]
     if len(ranks) == 1:
@@ -59,8 +59,6 @@ _KINDS = {"gpu": "GPU", "tpu": "TPU", "cpu": "CPU device"}
 
 
 def _devices(devices: list[dict[str, Any]]) -> str:
-    if not devices:
-        return "no device recorded"
     names = Counter(device["name"] or _KINDS.get(device["kind"], "device") for device in devices)
     return ", ".join(f"{count} × {name}" if count > 1 else name for name, count in names.items())
 
@@ -86,7 +84,7 @@ def step_time(summary: dict[str, Any]) -> str:
         return f"not timed, {'the whole profile' if _is_whole(summary) else 'a recorded iteration'} takes {took}"
     median, p95 = summary["step_time_ns"]["median"], summary["step_time_ns"]["p95"]
     if median is None:
-        return "not recorded"
+        return NOT_RECORDED
     used, slow = summary["steps_used"], summary["steps_slow"]
     spread = f"95 % of the steps under {format_ns(p95)} (p95)" if p95 is not None else ""
     if not spread and used:
@@ -95,11 +93,16 @@ def step_time(summary: dict[str, Any]) -> str:
     if used > 1 and mean is not None and (slow or format_ns(mean) != format_ns(median)):
         spread += f", mean {f'of the {used} usual ones ' if slow else ''}{format_ns(mean)}"
     where = {"device": "on the device", "host": "on the host"}.get(summary["step_basis"], "")
+    if (unrecorded := summary.get("unrecorded_step_ns")) is not None:
+        spread += f"{', ' if spread else ''}{format_ns(unrecorded)} when not recorded, which savings are told of"
     return ", ".join(piece for piece in (f"{format_ns(median)} {where}".strip(), spread) if piece)
 
 
 def headlines(document: Document) -> list[tuple[str, str]]:
-    """The three numbers people look at first, each as (name, value); of a job the one that its ranks have together."""
+    """The three numbers people look at first, each as (name, value); of a job the one that its ranks have together.
+
+    Of a profile without a device those that are known, if any: the header says that there is none.
+    """
     summary = document["summary"]
     busy, without = summary["device_busy_share"], summary["device_busy_share_without_collectives"]
     busy_text, of = format_share(busy), "of the profile" if is_capture(summary) else "of the step time"
@@ -108,15 +111,15 @@ def headlines(document: Document) -> list[tuple[str, str]]:
         if without is not None and without != busy:
             busy_text += f" ({format_share(without)} without collectives)"
     duty = summary.get("duty_cycle_share")
-    if is_job(document):
-        return [("device busy", busy_text)]
-    return [
-        ("device busy", busy_text),
-        *([("devices", text)] if (text := _devices_apart(document)) else []),
-        *([("duty cycle", f"{format_share(duty)} {of} in compiled modules")] if duty is not None else []),
-        ("ops on device", two_shares(summary["device_ops_share"])),
-        ("16-bit kernels", low_precision(summary["low_precision_share"], summary.get("precision_known_share"))),
-    ]
+    told = [("device busy", busy_text)]
+    if not is_job(document):
+        told += [
+            *([("devices", text)] if (text := _devices_apart(document)) else []),
+            *([("duty cycle", f"{format_share(duty)} {of} in compiled modules")] if duty is not None else []),
+            ("ops on device", two_shares(summary["device_ops_share"])),
+            ("16-bit kernels", low_precision(summary["low_precision_share"], summary.get("precision_known_share"))),
+        ]
+    return told if document["profile"]["devices"] else [(name, text) for name, text in told if text != NOT_RECORDED]
 
 
 def _devices_apart(document: Document) -> str:
@@ -150,7 +153,7 @@ def two_shares(shares: dict[str, Any]) -> str:
         pieces.append(f"{format_share(by_time)} by time")
     if by_count is not None:
         pieces.append(f"{format_share(by_count)} by count")
-    return ", ".join(pieces) or "not recorded"
+    return ", ".join(pieces) or NOT_RECORDED
 
 
 def low_precision(shares: dict[str, Any], known: float | None) -> str:
@@ -166,12 +169,14 @@ def low_precision(shares: dict[str, Any], known: float | None) -> str:
 def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
     """What a fix saves of the step time, and what the step would then take."""
     saved, predicted = finding["saving_ns_per_step"], finding["predicted_step_ns"]
-    mean = summary["step_time_ns"].get("mean", summary["step_time_ns"]["median"])
+    mean = promised_step_ns(summary)
     if saved is None:
         cost, missing = finding["cost_ns_per_step"], finding["not_determined"]
         unknown = "saving not known" if missing is None else f"saving not known: {missing}"
         return unknown if cost is None else f"costs {format_ns(cost)} {_per(finding, summary)}, {unknown}"
-    text, per = f"saves {format_ns(saved)}", _per(finding, summary)
+    best, per = finding.get("best_step_ns"), _per(finding, summary)
+    ranges = best is not None and predicted is not None
+    text = f"saves {format_ns(saved)}" + (f" to {format_ns(saved + predicted - best)}" if ranges else "")
     then = finding.get("saving_after_ns_per_step")
     if then is not None and mean is not None and then >= MUCH_MORE * max(saved, 1):
         alone = f"{text} {per}" if saved else "saves nothing"
@@ -181,7 +186,16 @@ def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
         return f"{text} {average}, leaving the usual {format_ns(predicted)}"
     if mean is not None:
         text += f" of {format_ns(mean)} {per}"
-    return (text if predicted is None else f"{text}, leaving {format_ns(predicted)}") + _in_turn(finding)
+    if predicted is not None:
+        text += f", leaving {f'{format_ns(best)} to ' if ranges else ''}{format_ns(predicted)}"
+    return text + _in_turn(finding)
+
+
+def promised_step_ns(summary: dict[str, Any]) -> int | None:
+    """The mean step that savings are told of: as it is when nobody records, where that is known."""
+    times, unrecorded = summary["step_time_ns"], summary.get("unrecorded_step_ns")
+    found: int | None = times.get("mean", times["median"]) if unrecorded is None else unrecorded
+    return found
 
 
 def _per(finding: dict[str, Any], summary: dict[str, Any]) -> str:
@@ -273,6 +287,8 @@ def where(place: dict[str, Any] | None) -> str:
         at = f"{place['file']}{line}"
         if place.get("defined"):
             pieces.append(f"in {place['function']}, which begins at {at}")
+        elif place["line"] is None and place["function"] is not None:
+            pieces.append(f"in {place['function']} ({at})")
         else:
             pieces.append(at if place["function"] is None else f"{at} in {place['function']}")
     elif place["function"] is not None:
@@ -283,12 +299,24 @@ def where(place: dict[str, Any] | None) -> str:
     return " · ".join(pieces)
 
 
+def places(given: list[dict[str, Any]]) -> list[str]:
+    """The places of a finding, a line each; where there are several, with the time that passes in each."""
+    told = [(line, place.get("ns_per_step")) for place in given if (line := where(place))]
+    return [line if ns is None or len(told) < 2 else f"{line} · {format_ns(ns)}" for line, ns in told]
+
+
+BEGINS = "+"
+"""Behind a line in a table: that of the function's beginning."""
+
+
 def locator(place: dict[str, Any] | None) -> str:
     """The most exact part of a place alone, for a table."""
     if place is None:
         return ""
     if place["file"] is not None:
-        return place["file"] if place["line"] is None else f"{place['file']}:{place['line']}"
+        if place["line"] is None:
+            return place["file"] if place["function"] is None else f"{place['file']} in {place['function']}"
+        return f"{place['file']}:{place['line']}{BEGINS if place.get('defined') else ''}"
     return next(
         (place[key] for key in ("function", "op", "module", "annotation") if place[key] is not None), ""
     )

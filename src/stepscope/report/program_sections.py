@@ -7,6 +7,7 @@ from typing import Any
 from stepscope.report.section import ABSENT, Column, Section, cut, name, number, text
 from stepscope.units import format_count, format_ns, format_rate, format_share
 
+_MFU = "MFU: of the peak, by matrix products alone"
 _PROGRAMS = 5
 """Programs whose ops the long report lists; the JSON report holds more."""
 
@@ -21,12 +22,13 @@ def op_tree(found: list[dict[str, Any]]) -> list[Section]:
         number("time"),
         number("rate"),
         number("bytes"),
-        number("of the peak"),
+        number("MFU"),
         number("computed again"),
         number("on the host"),
         Column("work not known"),
     )
-    rows, note = cut((_program(one) for one in found), len(found))
+    rows, left_out = cut((_program(one) for one in found), len(found))
+    note = "; ".join(filter(None, (_MFU, left_out)))
     return [Section("Compiled programs by time", columns, rows, note), *map(_tree, found[:_PROGRAMS])]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -70,7 +71,19 @@ def sections(document: Document) -> list[Section]:
 
 def _shown(made: list[Section], document: Document) -> list[Section]:
     silent = {"device"} if len(document["profile"]["devices"]) < 2 else set()
-    return [_without_silent_columns(section, silent) for section in made if section.rows]
+    return [_explained(_without_silent_columns(section, silent)) for section in made if section.rows]
+
+
+_BEGINS = re.compile(rf":\d+{re.escape(phrases.BEGINS)}$")
+
+
+def _explained(section: Section) -> Section:
+    """With a word on lines at which functions begin, where it has any."""
+    paths = [at for at, column in enumerate(section.columns) if column.path]
+    if not any(_BEGINS.search(row[at]) for row in section.rows for at in paths):
+        return section
+    meaning = f"{phrases.BEGINS} behind a line: the function begins there"
+    return replace(section, note="; ".join(filter(None, (section.note, meaning))))
 
 
 def _without_silent_columns(section: Section, silent: set[str]) -> Section:
@@ -181,7 +194,7 @@ def _device_title(device: int, document: Document) -> str:
 _OUTSIDE = {
     "before": "before the first step",
     "after": "after the last step",
-    "gap": "between two profiler cycles",
+    "gap": "between steps: the profiler paused, or the loop did something else",
 }
 
 

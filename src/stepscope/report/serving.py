@@ -13,6 +13,7 @@ _PHASES = {
     "prefill": "prefill (prompts)",
     "decode": "decode (answers)",
     "mixed": "prefill and decode",
+    "batch": "a batch of requests",
     "draft": "draft (guessing tokens)",
     "idle": "no request",
     "unknown": "not recorded",
@@ -76,7 +77,8 @@ def tables(given: dict[str, Any] | None) -> list[Section]:
     """The iterations by phase, and what limits how many tokens there are."""
     if given is None:
         return []
-    return [_iterations(given), _tokens(given)]
+    of_tokens = any(use["phase"] != "batch" for use in given["phases"])
+    return [_iterations(given), *([_tokens(given)] if of_tokens else [])]
 
 
 def _iterations(given: dict[str, Any]) -> Section:

@@ -200,7 +200,7 @@ def _finding(number: int, finding: dict[str, Any], document: Document, *, verbos
     if sites:
         body += _sites(sites, None if verbose else 4)
     else:
-        body += _places(finding["where"], None if verbose else 3 - number)
+        body += _places(finding["where"], None if verbose else 4 - number)
     if finding["fix"]:
         body.append(_fix(finding["fix"], None if verbose else _FIX_LINES_SHORT[number - 1]))
     if verbose:
@@ -218,12 +218,8 @@ def _marked(mark: str, body: RenderableType) -> RenderableType:
     return grid
 
 
-def _recorded(places: list[dict[str, Any]]) -> list[str]:
-    return [line for line in map(phrases.where, places) if line]
-
-
 def _places(places: list[dict[str, Any]], most: int | None) -> list[RenderableType]:
-    lines = _recorded(places)
+    lines = phrases.places(places)
     shown = lines[:most]
     if len(lines) > len(shown):
         shown[-1] += f", and {len(lines) - len(shown)} more"
@@ -291,7 +287,9 @@ def _more_findings(findings: list[dict[str, Any]], first: int, summary: dict[str
     for number, finding in enumerate(findings[:5], first):
         line = _prose(finding["title"])
         line.append(f", {phrases.saving(finding, summary)}", style="green")
-        places = [Text.assemble(("at ", "dim"), visible(place)) for place in _recorded(finding["where"])[:1]]
+        lines = phrases.places(finding["where"])
+        others = f", and {len(lines) - 1} more" if len(lines) > 1 else ""
+        places = [Text.assemble(("at ", "dim"), visible(place), others) for place in lines[:1]]
         yield _marked(f"{number}.", Group(line, *places))
     if len(findings) > 5:
         more = len(findings) - 5

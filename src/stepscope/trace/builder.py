@@ -12,6 +12,7 @@ import numpy.typing as npt
 from stepscope.trace import tables as t
 from stepscope.trace.check import check
 from stepscope.trace.forest import innermost_at, nest
+from stepscope.trace.plausible import plausible
 from stepscope.trace.trace import Completeness, Info, Trace
 
 TableT = TypeVar("TableT", bound=t.Table)
@@ -104,6 +105,7 @@ class TraceBuilder:
         made["device_ops"] = _by_device(made["device_ops"], slices)
         made["flows"] = self._bound_flows(made["flows"], slices)
         made["memory"] = _in_time_order(made["memory"])
+        info, completeness = plausible(info, completeness, made)
         for table in made.values():
             for declared in dataclasses.fields(table):
                 getattr(table, declared.name).setflags(write=False)

@@ -88,6 +88,8 @@ def _column_faults(
                 yield f"{where} is out of range"
         elif not meta["nullable"] and t.is_null(values).any():
             yield f"{where} is absent in a row"
+        elif meta["least"] is not None and ((values < meta["least"]) & ~t.is_null(values)).any():
+            yield f"{where} is less than it can be"
 
 
 def _sorted_within(group: t.I32, values: t.I64) -> bool:

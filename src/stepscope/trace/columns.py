@@ -33,15 +33,17 @@ def column(
     labels: type[IntEnum] | None = None,
     text: bool = False,
     table: str = "",
+    least: int | None = None,
 ) -> Any:
     """Declare a column: a sentence, its unit, and whether the value may be absent.
 
     ``labels`` names the enumeration of a small-integer column, ``text`` marks a dictionary code into
-    ``Trace.strings``, and ``table`` names the table whose row ids the column holds.
+    ``Trace.strings``, ``table`` names the table whose row ids the column holds, and ``least`` is the smallest value
+    that can be (of an int64 column that may be absent): what is less counts as absent (``trace/plausible.py``).
     """
-    return field(
-        metadata={"doc": doc, "unit": unit, "nullable": nullable, "labels": labels, "text": text, "table": table}
-    )
+    return field(metadata={
+        "doc": doc, "unit": unit, "nullable": nullable, "labels": labels, "text": text, "table": table, "least": least,
+    })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

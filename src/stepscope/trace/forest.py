@@ -89,6 +89,11 @@ def outermost(chosen: Bools, parent: I32) -> I32:
     return _outermost(chosen, parent)
 
 
+def is_outermost(chosen: Bools, parent: I32) -> Bools:
+    """Which of the chosen slices lie in no other chosen one."""
+    return np.asarray(_outermost(chosen, parent) == np.arange(parent.size))
+
+
 @kernel
 def _outermost(chosen: Bools, parent: I32) -> I32:
     found = np.full(parent.size, -1, np.int32)

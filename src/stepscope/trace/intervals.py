@@ -56,6 +56,8 @@ def clip(a: Intervals, start: int, end: int) -> Intervals:
 
 def intersect(a: Intervals, b: Intervals) -> Intervals:
     """What two sets have in common."""
+    if len(a[0]) < len(b[0]):
+        a, b = b, a  # what is few is looked up in what is many
     # Each member of b meets a contiguous run of a; list all the pairs that meet.
     low = np.searchsorted(a[1], b[0], "right")
     high = np.searchsorted(a[0], b[1], "left")
@@ -69,7 +71,19 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
     """What a set has that another lacks."""
     if len(a[0]) == 0:
         return EMPTY
+    if len(a[0]) < len(b[0]):
+        b = _met(b, a)
     return intersect(a, complement(b, int(a[0][0]), int(a[1][-1])))
+
+
+def _met(a: Intervals, b: Intervals) -> Intervals:
+    """The members of a set that meet some of another, which has few."""
+    low = np.searchsorted(a[1], b[0], "right")
+    high = np.searchsorted(a[0], b[1], "left")
+    low[1:] = np.maximum(low[1:], high[:-1])  # one that meets two counts once
+    count = np.maximum(high - low, 0)
+    rows = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
+    return a[0][rows], a[1][rows]
 
 
 def covered(a: Intervals, points: I64) -> I64:

@@ -32,6 +32,7 @@ from stepscope._version import __version__
 from stepscope.errors import OutputError
 from stepscope.trace import tables as t
 from stepscope.trace.check import fault_of
+from stepscope.trace.plausible import plausible
 from stepscope.trace.trace import Completeness, Info, Trace
 
 MAGIC = b"\x93stepscope\r\n\x1a\n"
@@ -155,7 +156,8 @@ def unpack(data: npt.NDArray[np.uint8]) -> Trace:
     }
     strings = _unpacked_strings(columns, header.strings)
     hlo = _unpacked_blobs(columns, header.hlo) if header.hlo else ()
-    trace = Trace(info=header.info, completeness=header.completeness, strings=strings, hlo=hlo, **made)
+    info, completeness = plausible(header.info, header.completeness, {})
+    trace = Trace(info=info, completeness=completeness, strings=strings, hlo=hlo, **made)
     fault = _miscount(header.completeness) or fault_of(trace)
     if fault:
         raise SavedError(f"is damaged: {fault}; {_AGAIN}")

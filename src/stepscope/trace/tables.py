@@ -32,10 +32,11 @@ from stepscope.trace.columns import (
 )
 
 __all__ = [
-    "DEVICE_BUSY_KINDS", "F64", "I16", "I32", "I64", "NULL", "TABLES", "U8", "Bools", "Counters", "DeviceOps",
-    "DeviceWaits", "Direction", "FlowKind", "Flows", "HostOps", "Instants", "Iterators", "Kind", "LaunchBasis",
-    "Launches", "MarkerSource", "Memory", "MemoryKind", "Metrics", "Nodes", "Placements", "Programs", "Rows", "Slices",
-    "StepMarks", "Table", "Tensors", "TrackKind", "Tracks", "XlaOps", "column", "dtype_of", "is_null",
+    "DEVICE_BUSY_KINDS", "F64", "I16", "I32", "I64", "NULL", "TABLES", "U8", "Begun", "Bools", "Counters", "DeviceOps",
+    "DeviceWaits", "Direction", "FlowKind", "Flows", "Frames", "HostOps", "Instants", "Iterators", "Kind",
+    "LaunchBasis", "Launches", "Looks", "MarkerSource", "Memory", "MemoryKind", "Metrics", "Nodes", "Placements",
+    "Programs", "Rows", "Slices", "StepMarks", "Table", "Tensors", "TrackKind", "Tracks", "XlaOps", "column",
+    "dtype_of", "is_null",
 ]  # fmt: skip
 
 
@@ -134,6 +135,15 @@ class MarkerSource(IntEnum):
     """The XLA Modules line of a device, where its longest module repeats."""
 
 
+class Begun(IntEnum):
+    """Since when a Python frame ran."""
+
+    CALLED = 0
+    """It was called while the profiler recorded: the line in its name is that at which its function begins."""
+    BEFORE = 1
+    """It ran when recording began: the line in its name is the one that it was at then, and says nothing else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tracks(Table):
     """A row per host thread, device stream or other lane."""
@@ -177,6 +187,26 @@ class HostOps(Table):
 
 
 @dataclass(frozen=True, slots=True)
+class Frames(Table):
+    """What is known of the lines of Python frames beside their names."""
+
+    slice: I32 = column("The slice.", table="slices")
+    call_line: I64 = column("Line of the calling function's code that called it.", nullable=True)
+    begun: U8 = column("Whether it was called while the profiler recorded.", labels=Begun)
+
+
+@dataclass(frozen=True, slots=True)
+class Looks(Table):
+    """Lines at which a thread was found by looking at it from inside the job, in time order."""
+
+    time_ns: I64 = column("When, from the trace's origin.", unit="ns")
+    track: I32 = column("The thread.", table="tracks")
+    file: I32 = column("File of the innermost function that is the program's own.", text=True)
+    line: I64 = column("Line that it was at.")
+    function: I32 = column("Name of that function.", text=True)
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceOps(Table):
     """What slices that occupy a device add; sorted by device and start."""
 
@@ -184,21 +214,21 @@ class DeviceOps(Table):
     device: I32 = column("Device index.")
     stream: I64 = column("Stream.", nullable=True)
     launch: I32 = column("Runtime call that launched the op.", table="slices", nullable=True)
-    bytes: I64 = column("Bytes moved or set.", unit="bytes", nullable=True)
+    bytes: I64 = column("Bytes moved or set.", unit="bytes", nullable=True, least=0)
     direction: U8 = column("Which way a copy goes.", labels=Direction)
     source_memory: U8 = column("Memory a copy reads.", labels=MemoryKind)
     target_memory: U8 = column("Memory a copy writes.", labels=MemoryKind)
     grid: I32 = column("Grid of blocks, as recorded.", text=True, nullable=True)
     block: I32 = column("Threads of a block, as recorded.", text=True, nullable=True)
-    registers: I64 = column("Registers per thread.", nullable=True)
-    shared_memory: I64 = column("Shared memory per block.", unit="bytes", nullable=True)
+    registers: I64 = column("Registers per thread.", nullable=True, least=0)
+    shared_memory: I64 = column("Shared memory per block.", unit="bytes", nullable=True, least=0)
     occupancy_pct: F64 = column("Occupancy the profiler estimated.", unit="%", nullable=True)
     graph: I64 = column("Id of the device graph the op ran in.", nullable=True)
     collective: I32 = column("Collective, as recorded.", text=True, nullable=True)
     process_group: I32 = column("Process group of a collective.", text=True, nullable=True)
     dtype: I32 = column("Element type of a collective's message.", text=True, nullable=True)
-    message_elements: I64 = column("Elements a collective takes in.", nullable=True)
-    group_size: I64 = column("Ranks in the process group.", nullable=True)
+    message_elements: I64 = column("Elements a collective takes in.", nullable=True, least=0)
+    group_size: I64 = column("Ranks in the process group.", nullable=True, least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +416,8 @@ TABLES: dict[str, type[Table]] = {
     "tracks": Tracks,
     "slices": Slices,
     "host_ops": HostOps,
+    "frames": Frames,
+    "looks": Looks,
     "device_ops": DeviceOps,
     "device_waits": DeviceWaits,
     "launches": Launches,

@@ -134,6 +134,12 @@ class Info:
     steps: InferredSteps | None = None
     """Of a part of a profile without step markers; a saved form keeps them."""
 
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the process could use no device, as what recorded it says (``capture.torch_backend``)."""
+        told = self.header.get("stepscope")
+        return isinstance(told, Mapping) and told.get("accelerators") == 0 and not self.devices
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -145,6 +151,8 @@ class Trace:
     tracks: t.Tracks
     slices: t.Slices
     host_ops: t.HostOps
+    frames: t.Frames
+    looks: t.Looks
     device_ops: t.DeviceOps
     device_waits: t.DeviceWaits
     launches: t.Launches

@@ -1,4 +1,4 @@
-"""The pages as a WSGI app, the same for our own server and for TensorBoard's, and the server of ``stepscope view``.
+"""The pages as a WSGI app, the same for our own server (``server``) and for TensorBoard's.
 
 Everything answers GET and changes nothing, but for a POST that starts a capture, where the app was made with captures.
 What can be read is the list of profiles the app was made with, by number; no path of a request ever becomes a path of
@@ -10,15 +10,14 @@ from __future__ import annotations
 import gzip
 import hmac
 import json
+import re
 import secrets
-import socketserver
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from stepscope.comparison.side import Side
 from stepscope.errors import StepscopeError, UsageError
@@ -195,7 +194,8 @@ class App:
         if what == "pack":
             return Answer(opened.run.pack or b"", "application/octet-stream")
         if what == "arguments":
-            ids = [int(text) for text in parse_qs(query).get("ids", [""])[0].split(",") if text.isdecimal()]
+            given = parse_qs(query).get("ids", [""])[0].split(",")
+            ids = [int(text) for text in given if re.fullmatch("[0-9]{1,12}", text)]
             found = opened.arguments(ids[:_MOST_SLICES])
             return Answer(json.dumps(found, default=str).encode(), _JSON)
         return _NOTHING
@@ -275,30 +275,3 @@ def _is_loopback(host: str) -> bool:
     if not colon or host.endswith("]"):
         return host.lower() in _LOOPBACK
     return name.lower() in _LOOPBACK and port.isdecimal()
-
-
-class Server(socketserver.ThreadingMixIn, WSGIServer):
-    """Answers on the loopback device; a thread per request."""
-
-    daemon_threads = True
-
-    def __init__(self, app: App, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
-        self._guard = Guard(app)
-        self.set_app(self._guard)
-
-    @property
-    def url(self) -> str:
-        """Where the pages are, with the token."""
-        return f"http://127.0.0.1:{self.server_port}/{self._guard.token}/"
-
-    def server_bind(self) -> None:
-        """Bind without asking the network for this machine's name, which can take long."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
-        self.setup_environ()
-
-
-class _Handler(WSGIRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: the terminal is the reader's."""

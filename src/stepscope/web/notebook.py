@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import sys
 import tempfile
 import webbrowser
@@ -13,6 +14,7 @@ from pathlib import Path
 from stepscope.limits import NOTEBOOK_PACK_BYTES
 from stepscope.units import format_bytes
 from stepscope.web.assemble import Run, html_file
+from stepscope.writers.replacing import write_text
 
 HEIGHT = 760
 """Pixels of the frame below a cell."""
@@ -41,10 +43,14 @@ def show(run: Run, height: int = HEIGHT) -> Path | None:
     if display is not None:
         display({"text/html": frame(run, height), "text/plain": run.document["summary"]["verdict"]}, raw=True)
         return None
-    with tempfile.NamedTemporaryFile("w", prefix="stepscope-", suffix=".html", delete=False, encoding="utf-8",
-                                     errors="backslashreplace") as file:  # fmt: skip
-        file.write(html_file([run]))
-    path = Path(file.name)
+    made, name = tempfile.mkstemp(prefix="stepscope-", suffix=".html")
+    os.close(made)
+    path = Path(name)
+    try:
+        write_text(path, html_file([run]))
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
     webbrowser.open(path.as_uri())
     return path
 

@@ -77,7 +77,7 @@ def words(document: Document) -> dict[str, Any]:
         "capture": _capture(document),
         "input_note": input_pipeline.table(document["analyses"].get("input")).note,
         "missing": {
-            "device": remedy(_DEVICE, workload),
+            "device": "" if document["profile"].get("accelerators") == 0 else remedy(_DEVICE, workload),
             "ops": remedy(_OPS, workload),
             "layers": remedy(_LAYERS, workload),
             "input": remedy(_INPUT, workload),
@@ -99,7 +99,7 @@ def _finding(finding: dict[str, Any], document: Document) -> dict[str, Any]:
     return {
         "saving": phrases.saving(finding, document["summary"]),
         "trust": phrases.trust(finding),
-        "places": [line for line in map(phrases.where, finding["where"]) if line],
+        "places": phrases.places(finding["where"]),
         "sites": phrases.fix_set(finding),
     }
 
@@ -108,7 +108,12 @@ def _capture(document: Document) -> list[tuple[str, str]]:
     """What the manifest beside the profile says of its capture, where `stepscope run` or `profile` wrote one."""
     path = Path(document["profile"]["files"][0]["path"])
     found = [each for each in recordings(path.parent, 0) if path in each.profiles]
-    return _captured(found[0]) if found else [("capture overhead", "not recorded: no capture manifest beside the file")]
+    if not found:
+        return [("capture overhead", "not recorded: no capture manifest beside the file")]
+    try:
+        return _captured(found[0])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return [("capture overhead", "not recorded: the capture manifest beside the file is none of stepscope's")]
 
 
 def _captured(each: Recording) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -64,6 +64,13 @@ class Change:
             beside_ns={**self.beside_ns, **other.beside_ns},
         )
 
+    def within(self, time: iv.Intervals) -> Change:
+        """The change that takes away no more of the host's time than lies in some stretches."""
+        return replace(self, host={track: iv.intersect(spans, time) for track, spans in self.host.items()})
+
+    def outside(self, time: iv.Intervals) -> Change:
+        """The change that leaves the host's time of some stretches where it is."""
+        return replace(self, host={track: iv.subtract(spans, time) for track, spans in self.host.items()})
 
     def holds(self, other: Change) -> bool:
         """Whether nearly all that the other takes out goes with this one already."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
 from stepscope.limits import MATCHED_LAUNCHES_SHARE, REPLAY_ERROR, REPLAY_RESIDUAL_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.units import format_share
 from stepscope.whatif.change import Change
 from stepscope.whatif.graph import Graph, Ops, dependency_graph
+from stepscope.whatif.recording import Overhead, overhead, told_step_ns
 from stepscope.whatif.replay import replay
 
 
@@ -25,6 +28,8 @@ class Predictor:
     """Mean replayed duration of the used steps."""
     residual_share: float
     """Idle time of the used steps that the replay keeps as measured, as a share of them."""
+    recording: Overhead | None = None
+    """What recording took of the steps; what is predicted is about steps without it."""
 
     @property
     def error(self) -> float:
@@ -32,16 +37,30 @@ class Predictor:
         measured = float(self.facts.step_ns[list(self.facts.used)].mean())
         return abs(self.unchanged_ns / measured - 1) if measured else 0.0
 
+    @cached_property
+    def begun_ns(self) -> float:
+        """Mean replayed duration of the used steps with nothing changed, unrecorded where that is known."""
+        return self.unchanged_ns if self.recording is None else self._unrecorded(Change())
+
+    @property
+    def scale(self) -> float:
+        """Of a step that recording makes longer than its calls explain all shrinks alike."""
+        return 1.0 if self.recording is None else self.recording.scale
+
     def saving_ns(self, change: Change) -> int:
         """What a change gains per used step; never negative."""
-        left = max(_mean(self.facts, self.graph, change), change.least_ns)
-        saved = max(round(self.unchanged_ns - left), 0)
+        left = max(self._unrecorded(change), change.least_ns)
+        saved = max(round((self.begun_ns - left) * self.scale), 0)
         return saved if change.most_ns is None else min(saved, change.most_ns)
 
     def step_ns(self, change: Change) -> int:
         """The mean used step under a change, which may be longer than the measured one."""
-        measured = float(self.facts.step_ns[list(self.facts.used)].mean())
-        return max(round(measured + _mean(self.facts, self.graph, change) - self.unchanged_ns), 0)
+        longer = (self._unrecorded(change) - self.begun_ns) * self.scale
+        return max(round((told_step_ns(self.facts) or 0) + longer), 0)
+
+    def _unrecorded(self, change: Change) -> float:
+        both = change if self.recording is None else change | self.recording.change
+        return _mean(self.facts, self.graph, both)
 
     @property
     def why_not(self) -> str | None:
@@ -60,7 +79,9 @@ def predictor(facts: Facts) -> Predictor | str:
         return reason
     graph = dependency_graph(facts)
     made = Predictor(facts, graph, _mean(facts, graph, Change()), _residual_share(facts, graph.ops))
-    return made.why_not or made
+    if made.why_not:
+        return made.why_not
+    return replace(made, recording=overhead(facts, lambda change: _mean(facts, graph, change)))
 
 
 def _cannot(facts: Facts) -> str | None:
@@ -70,6 +91,8 @@ def _cannot(facts: Facts) -> str | None:
         return "part of the file is missing"
     if not facts.activities:
         return "no device was recorded"
+    if contradictions(facts).withholds:
+        return "the profile is not what the job did"
     if facts.sampling.sampled:
         return "events are missing inside the profile"
     late = [(~a.before_profile).sum() for a in facts.activities]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 
 import msgspec
+import polars as pl
 
 from stepscope.errors import OutputError
 from stepscope.trace import tables as t
@@ -29,10 +32,24 @@ def write(trace: Trace, path: Path) -> None:
         part.mkdir()
         for name in t.TABLES:
             if len(getattr(trace, name)):
-                numbered(trace, name).write_parquet(part / f"{name}.parquet")
+                _write(numbered(trace, name), part / f"{name}.parquet")
         known = {"info": trace.info, "completeness": trace.completeness}
         (part / INFO).write_text(json.dumps(msgspec.to_builtins(known), indent=1) + "\n", encoding="utf-8")
         _remove(path)
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    try:
+        frame.write_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        found = _SYSTEMS.search(str(error))  # polars tells the number of the system's error in words
+        if found is None:
+            raise
+        number = int(found[1])
+        raise OSError(number, os.strerror(number), str(path)) from error
+
+
+_SYSTEMS = re.compile(r"\(os error (\d{1,4})\)")
 
 
 def _must_be_ours(path: Path) -> None:

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -15,7 +15,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """A name beside ``path`` to write a file or folder under; it becomes ``path`` once the block is done.
 
     Where the block fails, what it wrote is removed and ``path`` is as it was. Raises OSError, with ``path`` as the
-    file's name, where its folder does not exist or a file would take the place of a folder.
+    file's name, where its folder does not exist, a file would take the place of a folder, or the disk, a quota or a
+    limit lets it not be written.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
@@ -25,11 +26,24 @@ def replacing(path: Path) -> Iterator[Path]:
         if path.is_dir() and not beside.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         os.replace(beside, path)
+    except OSError as error:
+        raise _of(path, beside, error) from error
     finally:
-        if beside.is_dir():
-            shutil.rmtree(beside)
-        else:
-            beside.unlink(missing_ok=True)
+        with suppress(OSError):  # What a disk that has become read-only keeps is under no name that is read.
+            if beside.is_dir():
+                shutil.rmtree(beside)
+            else:
+                beside.unlink(missing_ok=True)
+
+
+def _of(path: Path, beside: Path, error: OSError) -> OSError:
+    """The error, with the file that was asked for as its file: a write that fails names none, and one of what lies
+    beside names a file that is gone by then."""
+    named = error.filename
+    if named is not None and not str(named).startswith(str(beside)):
+        return error
+    number = errno.EIO if error.errno is None else error.errno
+    return OSError(number, error.strerror or os.strerror(number), str(path))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -37,6 +37,8 @@ LACKS = (
          lambda trace: len(trace.device_ops)),
     Lack("slices of no node, without what else is known of them", ("slices", "host_ops", "device_ops", "device_waits"),
          lambda trace: len(trace.slices) - len(np.unique(trace.nodes.slice))),
+    whole("frames", "lines at which functions were called"),
+    whole("looks", "looks at the line that a thread was at"),
     whole("memory", "memory events"),
     whole("instants", "events without a duration"),
     whole("step_marks", "marks of steps"),

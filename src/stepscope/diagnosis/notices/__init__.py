@@ -6,12 +6,27 @@ from collections.abc import Callable
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Notice
-from stepscope.diagnosis.notices import capture, devices, efficiency, memory, misread, recorded, steps, waits, xla
+from stepscope.diagnosis.notices import (
+    capture,
+    contradicted,
+    devices,
+    efficiency,
+    memory,
+    misread,
+    recorded,
+    steps,
+    waits,
+    xla,
+)
 from stepscope.trace.trace import Loss
 
 NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
+    contradicted.contradicted,
+    contradicted.late,
+    contradicted.ends_early,
     steps.inferred,
     steps.left_out,
+    steps.other_phases,
     steps.few_steps,
     steps.little_time,
     steps.warm_up,

@@ -7,6 +7,7 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.barriers import find_barriers, in_steps
 from stepscope.analysis.categories import Category
+from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
@@ -51,8 +52,8 @@ RANKS_ELSEWHERE = "profile_ranks_elsewhere"
 
 
 def missing(facts: Facts) -> Notice | None:
-    """No device activity was recorded."""
-    if facts.activities:
+    """No device activity was recorded, of a process that could have used a device."""
+    if facts.activities or facts.trace.info.on_cpu:
         return None
     slices = facts.trace.slices
     launched = int(((slices.kind == Kind.RUNTIME_CALL) & (slices.correlation >= 0)).sum())
@@ -128,7 +129,7 @@ def busy_unrecorded(facts: Facts) -> Notice | None:
     """A device worked on what the profile does not hold."""
     of_device = [(iv.measure(activity.unrecorded), activity) for activity in facts.activities]
     longest, activity = max(of_device, key=lambda found: found[0], default=(0, None))
-    if activity is None or not longest:
+    if activity is None or not longest or contradictions(facts).late is not None:
         return None
     rows, spans = facts.accounts[facts.activities.index(activity)].rows, activity.unrecorded
     inside = [at for at, step in enumerate(rows.steps) if step is not None]

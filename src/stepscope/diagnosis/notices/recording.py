@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import PurePath
@@ -63,33 +64,25 @@ def switches(facts: Facts, manifest: Manifest) -> Notice | None:
     return Notice("profile_switches", f"Not recorded, and worth knowing here: {'; '.join(off)}.") if off else None
 
 
-def lines(facts: Facts, manifest: Manifest) -> Notice | None:
+def lines(facts: Facts, _: Manifest) -> Notice | None:
     """Lines of the job that its thread was at, where the profile says little of them."""
-    found = _entry(facts, manifest).get("lines")
-    if found is None or found["looks"] < LINE_LOOKS or not (host_unrecorded(facts) or no_lines(facts)):
+    looks, strings = facts.trace.looks, facts.trace.strings
+    count = len(looks)
+    if count < LINE_LOOKS or not (host_unrecorded(facts) or no_lines(facts)):
         return None
-    most = [each for each in found["seen"] if each["looks"] >= LINE_SHARE * found["looks"]][:SHOWN]
+    rows = zip(looks.file.tolist(), looks.line.tolist(), looks.function.tolist(), strict=True)
+    most = [each for each in Counter(rows).most_common(SHOWN) if each[1] >= LINE_SHARE * count]
     if not most:
         return None
     told = ", ".join(
-        f"`{PurePath(each['file']).name}:{each['line']}` in `{each['function']}` "
-        f"{format_share(each['looks'] / found['looks'])}"
-        for each in most
+        f"`{PurePath(strings[file]).name}:{line}` in `{strings[function]}` {format_share(seen / count)}"
+        for (file, line, function), seen in most
     )
     return Notice(
         "profile_lines_sampled",
-        f"Where the thread that runs the steps was while they were recorded, by {found['looks']:,} looks at it: {told}."
+        f"Where the thread that runs the steps was while they were recorded, by {count:,} looks at it: {told}."
         " Lines that wait for the device are among them.",
     )
-
-
-def _entry(facts: Facts, manifest: Manifest) -> Mapping[str, Any]:
-    """What the manifest says of this profile's file."""
-    source = facts.trace.info.source
-    name = PurePath(source.path).name if source is not None else None
-    files = manifest["files"]
-    chosen = [file for file in files if len(files) == 1 or PurePath(file["path"]).name == name]
-    return chosen[0] if chosen else {}
 
 
 def _possible(manifest: Manifest) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from stepscope.analysis.complete import empty_steps
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.once import Once
 from stepscope.analysis.steps import WHOLE
+from stepscope.analysis.where import parse_frame
 from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.one_time import in_words, seen_in
@@ -258,3 +259,27 @@ def launch_queue_full(facts: Facts) -> Notice | None:
         "host, however long the calls look.",
         count,
     )
+
+
+def other_phases(facts: Facts) -> Notice | None:
+    """What the loop does beside training, and where."""
+    aside = facts.markers.aside
+    if not aside:
+        return None
+    told = []
+    for kind in dict.fromkeys(each.kind for each in aside):
+        same = [each for each in aside if each.kind is kind]
+        ns = sum(each.end_ns - each.start_ns for each in same)
+        places = dict.fromkeys(_called(facts, each.slice) for each in same)
+        often = "once" if len(same) == 1 else f"{len(same)} times"
+        told.append(f"{kind.value} {format_ns(ns)} ({often}, in {', '.join(places)})")
+    cut = facts.markers.paused is not None
+    steps = "the steps are those of training, without it" if cut else "it is in the steps that it comes in"
+    return Notice("loop_phases", f"Beside training the loop also spends time on {'; '.join(told)}: {steps}.")
+
+
+def _called(facts: Facts, row: int) -> str:
+    """A function with its file and line, or a range's name."""
+    name = facts.trace.name_of(row)
+    frame = parse_frame(name)
+    return f"`{name}`" if frame is None else frame.told

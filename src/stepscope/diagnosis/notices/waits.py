@@ -23,7 +23,7 @@ def cost_nothing(facts: Facts) -> Notice | None:
     if not free:
         return None
     longest = max(free, key=lambda sync: sync.blocked_ns)
-    at = f" ({longest.where.file}:{longest.where.line})" if longest.where.file else ""
+    at = f" ({longest.where.at})" if longest.where.file else ""
     others = f", and {len(free) - 1} more do," if len(free) > 1 else ""
     share = format_share(longest.blocked_ns / facts.used_ns)
     return Notice(
@@ -74,4 +74,4 @@ def _asking(facts: Facts, wait: int) -> str:
     names = [facts.trace.name_of(at) for at in around if facts.trace.slices.kind[at] == Kind.PYTHON_FRAME]
     name = next(name for name in names if takes_time(name))
     frame = parse_frame(name)
-    return f"`{frame.function}` ({frame.file}:{frame.line})" if frame else f"`{name}`"
+    return frame.told if frame else f"`{name}`"

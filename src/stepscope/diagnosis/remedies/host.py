@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.workload import Feature, Purpose
+from stepscope.analysis.workload import CPU, Feature, Purpose
 from stepscope.diagnosis.remedies.fitting import (
     AMD,
     INFERS,
+    INTEL,
     JAX,
     NVIDIA,
     PYTORCH,
@@ -17,6 +18,8 @@ from stepscope.diagnosis.remedies.fitting import (
     Remedies,
 )
 
+_DEVICES = (*NVIDIA, *AMD, *INTEL, "Google")
+
 HOST_WORK: Remedies = {
     PYTORCH: (
         Part(
@@ -25,6 +28,15 @@ Run it every N steps (`if step % 100 == 0:`), or in a thread while the device wo
 callbacks need not hold up a step. Keep metrics on the device as tensors and turn them into numbers only when they are
 logged.""",
             purposes=(Purpose.TRAINING, Purpose.INFERENCE),
+            vendors=_DEVICES,
+        ),
+        Part(
+            """\
+Run it every N steps (`if step % 100 == 0:`), or in a process of its own: logging, metrics, progress bars and callbacks
+need not hold up a step. Turn tensors into numbers only when they are logged.""",
+            purposes=(Purpose.TRAINING, Purpose.INFERENCE),
+            vendors=(CPU,),
+            certain=True,
         ),
         Part(
             """\

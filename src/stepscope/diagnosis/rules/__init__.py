@@ -13,6 +13,7 @@ from stepscope.diagnosis.rules import (
     amp_partial,
     attention_unfused,
     between_steps,
+    callback_time,
     code_loading,
     collective_copies,
     compiled_prologue,
@@ -39,6 +40,7 @@ from stepscope.diagnosis.rules import (
     loop_sync,
     loss_scaling,
     memory_bound_chain,
+    python_overhead,
     recompilation,
     repeated_copies,
     running_eagerly,
@@ -48,12 +50,15 @@ from stepscope.diagnosis.rules import (
     tf32_off,
     too_little_work,
     transfer,
+    worker_starts,
 )
 
 RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     # Input
+    worker_starts.find,
     input_bound.find,
     # Gaps
+    callback_time.find,
     between_steps.find,
     host_callback.find,
     slow_steps.find,
@@ -67,6 +72,7 @@ RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
     transfer.find,
     # Launches and placement
     hot_python.find,
+    python_overhead.find,
     launch_bound.find,
     long_launch.find,
     graph_copies.find,

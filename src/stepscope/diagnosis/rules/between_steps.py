@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from stepscope.analysis.callbacks import callback_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
@@ -46,6 +48,7 @@ from stepscope.diagnosis.remedies import (
     WORK_AHEAD,
     remedy,
 )
+from stepscope.diagnosis.rules import callback_time as callbacks_on_host
 from stepscope.limits import DISPATCH_GAP_NS, PLACES_SHARE, TOLD_SHARE
 from stepscope.trace import intervals as iv
 
@@ -77,11 +80,12 @@ def _in_callbacks(facts: Facts) -> iv.Intervals:
 
 def _others(facts: Facts) -> iv.Intervals:
     """What is told by itself: those callbacks, and the functions that a program calls (``host_callback``)."""
-    called = [
-        spans_of(facts.trace, callback_slices(facts.trace, facts.host, activity.device))
-        for activity in facts.activities
-    ]
-    return iv.joined([_in_callbacks(facts), *called])
+    trace, waiting = facts.trace, set(np.unique(facts.trace.device_waits.device).tolist())
+    devices = [activity.device for activity in facts.activities if activity.device in waiting]
+    called = [callback_slices(trace, facts.host, device) for device in devices]
+    if len(devices) < len(facts.activities):
+        called.append(facts.host.called_python)
+    return iv.joined([_in_callbacks(facts), *(spans_of(trace, slices) for slices in called)])
 
 
 def _outside_callbacks(facts: Facts) -> iv.Intervals:
@@ -100,6 +104,9 @@ _CAUSES = {
         but=_others,
         least_ns=DISPATCH_GAP_NS,
     ),
+}
+
+_OTHERS = {
     Category.GC: Cause(title="Steps wait for Python's garbage collector", doing="Python collects garbage", fix=GARBAGE),
     Category.CHECKPOINT_IO: Cause(
         title="Steps wait for checkpoints", doing="a checkpoint is read or written", fix=CHECKPOINTS
@@ -168,11 +175,17 @@ def _in_ranges(facts: Facts) -> list[Finding]:
     return found
 
 
+def of_python(facts: Facts) -> list[Finding]:
+    """Of Python code: on a host that computes, what is told of callbacks with all their ops is left out."""
+    calling = () if callbacks_on_host.find(facts) else (_CALLING,)
+    sets = _CAUSES, _SENDING, *calling, _WALKING
+    found = [each for causes in sets for each in cause_findings(facts, causes, rule="between_steps")]
+    return found + _in_ranges(facts)
+
+
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
-    sets = _CAUSES, _SENDING, _CALLING, _WALKING
-    found = [each for causes in sets for each in cause_findings(facts, causes, rule="between_steps")]
-    found += _in_ranges(facts)
+    found = [*cause_findings(facts, _OTHERS, rule="between_steps"), *of_python(facts)]
     slowed = capture_slows_host(facts)
     return found + [
         replace(each, confidence="low", why=f"{each.why} How much of it is the recording of {slowed} is not known.")

@@ -167,7 +167,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: R
             + shares(facts, places, "Their time")
         ),
         fix=paragraphs(remedy(_CURE, facts.workload)),
-        where=placed(places),
+        where=placed(facts, places),
         evidence=slices_as_evidence(facts, activity.slice[ops[longest]].tolist(), device=activity.device),
     )
 

@@ -82,6 +82,6 @@ def _finding(facts: Facts, account: Account) -> Finding | None:
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=Change(host=spans),
-        where=placed(places),
+        where=placed(facts, places),
         evidence=slices_as_evidence(facts, slices[:SHOWN].tolist(), device=account.rows.device),
     )

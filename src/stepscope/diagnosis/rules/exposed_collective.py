@@ -192,7 +192,7 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
         confidence="low" if talk.waits and not talk.small else "medium",
         why=_why(facts, activity, talk) + shares(facts, places, "Their time"),
         fix=paragraphs("\n".join(dict.fromkeys(map(partial(remedy, workload=facts.workload), chosen)))),
-        where=placed(places),
+        where=placed(facts, places),
         evidence=slices_as_evidence(facts, activity.slice[longest].tolist(), device=activity.device),
     )
 

@@ -17,7 +17,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.workload import Workload
-from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
+from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence, timed
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.many_copies import TO_DEVICE, TO_HOST, many_of_one_size
 from stepscope.diagnosis.remedies import (
@@ -89,7 +89,7 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
         fix=paragraphs("\n".join([*joined, _fix(category, bool(pageable), facts.workload)])),
         basis="heuristic" if guessed else "measured",
         confidence="medium" if guessed else "high",
-        where=tuple(dict.fromkeys(c.where for c in copies if c.where))[:SHOWN],
+        where=tuple(dict.fromkeys(timed(facts, c.where, c.exposed_ns) for c in copies if c.where))[:SHOWN],
         evidence=slices_as_evidence(facts, [s for c in copies for s in c.slices], device=account.rows.device),
     )
 

@@ -18,7 +18,7 @@ from stepscope.diagnosis.remedies import Part, Remedies, remedy
 from stepscope.names.compiled_code import compiled_frame, resumed_at
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import outermost
+from stepscope.trace.forest import is_outermost
 from stepscope.trace.tables import Kind
 from stepscope.units import format_times
 
@@ -66,7 +66,7 @@ def find(facts: Facts) -> list[Finding]:
                 cost_ns_per_step=waited.cost_ns_per_step,
                 saving_ns_per_step=waited.cost_ns_per_step,
                 change=waited.change(facts),
-                where=placed(waited.places),
+                where=placed(facts, waited.places),
             )
         )
     return found
@@ -79,7 +79,7 @@ def _between_regions(facts: Facts) -> iv.Intervals:
     region = frame > 0
     if np.unique(frame[region]).size < 2:
         return iv.EMPTY
-    rows = np.flatnonzero(region & (outermost(region, slices.parent) == np.arange(len(slices))))
+    rows = np.flatnonzero(is_outermost(region, slices.parent))
     rows = rows[slices.track[rows] == facts.host.main]
     step = np.searchsorted(facts.markers.start, slices.start_ns[rows], "right") - 1
     begin, end = (slices.start_ns + slices.dur_ns)[rows][:-1], slices.start_ns[rows][1:]

@@ -103,7 +103,7 @@ def _finding(
             cost_ns_per_step=cost,
             saving_ns_per_step=cost,
             change=host | without_ops(facts, activity.device, ops),
-            where=placed(places),
+            where=placed(facts, places),
             evidence=slices_as_evidence(facts, activity.slice[ops].tolist(), device=activity.device),
         )
     ]

@@ -64,7 +64,7 @@ def _found(facts: Facts, account: Account) -> Finding | None:
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=Change(host=dict.fromkeys(facts.launching_tracks, spans)),
-        where=placed(places),
+        where=placed(facts, places),
         evidence=slices_as_evidence(facts, ops[np.argsort(-waited, kind="stable")[:SHOWN]].tolist()),
     )
 

@@ -82,9 +82,9 @@ def _walks(facts: Facts, function: SilentFunction) -> bool:
 
 def _told(facts: Facts, function: SilentFunction) -> str:
     frame = parse_frame(function.name)
-    name = f"`{frame.function}` ({frame.file}:{frame.line})" if frame else f"`{function.name}`"
+    name = frame.told if frame else f"`{function.name}`"
     callers = dict.fromkeys(place for place in (_by(facts, function), _caller(facts, function)) if place)
-    by = " below ".join(f"`{place.function}` ({place.file}:{place.line})" for place in callers)
+    by = " below ".join(f"`{place.function}` ({place.at})" for place in callers)
     often = format_mean(function.calls.size / len(facts.used))
     return f"{name} {format_ns(facts.per_step(function.ns))} in {often} calls" + (f" from {by}" if by else "")
 

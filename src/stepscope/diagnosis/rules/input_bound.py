@@ -16,63 +16,29 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.inputs import WAITING, InputRanges
-from stepscope.analysis.places import find_places
+from stepscope.analysis.loading import MULTI_PROCESS, SINGLE_PROCESS, loader_of, loading
 from stepscope.analysis.summary import feeds_devices
-from stepscope.analysis.where import Where
+from stepscope.analysis.where import parse_frame
 from stepscope.diagnosis import tf_data
-from stepscope.diagnosis.evidence import booked, has_python, placed, slices_as_evidence
+from stepscope.diagnosis.evidence import booked, has_python, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.remedies import INFERS, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.host_stretches import booked_in
+from stepscope.diagnosis.input_places import input_places
+from stepscope.diagnosis.remedies import Remedies, remedy
+from stepscope.diagnosis.remedies.input import (
+    EITHER,
+    EITHER_WITH_STACKS,
+    LATE_WORKERS,
+    MADE_IN_LOOP,
+    NO_WORKERS,
+    OTHER,
+    TAKING_OVER,
+)
 from stepscope.limits import PRODUCERS_BUSY_SHARE, PRODUCERS_IDLE_SHARE
 from stepscope.readers.summaries import QUEUE_TAG
+from stepscope.trace import intervals as iv
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.changes import without_host_time
-
-SINGLE_PROCESS = "_SingleProcessDataLoaderIter"
-MULTI_PROCESS = "_MultiProcessingDataLoaderIter"
-
-_VERIFY = """\
-Verify with a synthetic batch that is reused in every step: if the step time does not fall, the cause lies elsewhere."""
-
-_FIX_NO_WORKERS: Remedies = {
-    None: f"""\
-The loader prepares batches in the process that launches (num_workers=0). Let worker processes do it ahead of time:
-    DataLoader(dataset, num_workers=4, pin_memory=True, persistent_workers=True)
-{_VERIFY}"""
-}
-
-_FIX_WORKERS: Remedies = {
-    None: """\
-The worker processes do not keep up. Give them less to do or add some (they are not part of this profile):
-    DataLoader(dataset, num_workers=os.cpu_count(), prefetch_factor=4,
-               persistent_workers=True, pin_memory=True)
-Decode and transform ahead of time or on the device if the cores are already busy."""
-}
-
-_FIX_TAKING_OVER: Remedies = {
-    None: """\
-The workers deliver in time; the main thread spends the time taking the batch over. Send it less: stack samples to
-one tensor per field in `collate_fn` (the workers run it), no Python objects or numpy arrays in the batch, the narrowest
-dtype, and convert on the device. `pin_memory=True` moves the copy to pinned memory to a thread of its own."""
-}
-
-_FIX_EITHER: Remedies = {
-    None: """\
-Worker processes load the data, and the profile does not say whether they are late or whether taking their batch over
-takes the time: record with `with_stack=True` to tell. If they are late, give them company or less to do:
-    DataLoader(dataset, num_workers=os.cpu_count(), prefetch_factor=4,
-               persistent_workers=True, pin_memory=True)
-If not, send fewer and larger tensors: stack samples in `collate_fn`."""
-}
-
-_FIX_EITHER_WITH_STACKS: Remedies = {
-    None: """\
-Worker processes load the data, and though stacks were recorded they do not say whether the workers are late or whether
-taking their batch over takes the time. If they are late, give them company or less to do:
-    DataLoader(dataset, num_workers=os.cpu_count(), prefetch_factor=4,
-               persistent_workers=True, pin_memory=True)
-If not, send fewer and larger tensors: stack samples in `collate_fn`."""
-}
 
 _FIX_QUEUE: Remedies = {
     None: """\
@@ -95,30 +61,11 @@ Read files with `interleave(..., num_parallel_calls=AUTO)`, and `cache()` what d
     )
 }
 
-_FIX_OTHER: Remedies = {
-    None: (
-        Part(
-            """\
-Prepare the next batch while the device works on this one: a background thread or process that stays a few batches
-ahead, such as a loader's workers.""",
-            purposes=TRAINS,
-        ),
-        Part(
-            """\
-Prepare the next inputs (decoding, tokenising, resizing) while the device works on these: a background thread or process
-that stays a little ahead.""",
-            purposes=INFERS,
-            certain=True,
-        ),
-        "Verify with a synthetic batch that is reused in every step.",
-    )
-}
-
-
-_PRODUCED = (
+_SENT = (
     " Nothing is launched from its beginning until a copy to the device follows: it is taken for the making of what "
     "that sends."
 )
+_MADE = " It makes tensors of other data ahead of the model's call, or is called after a batch, and is no loader's."
 _NAMED = 0.02
 """Share of the time from which a loader or a stage is named."""
 _STAGES = {"not recorded": "nothing recorded inside"}
@@ -135,30 +82,47 @@ def find(facts: Facts) -> list[Finding]:
     ranges, found = facts.inputs, []
     for account in facts.accounts:
         cost = booked(facts, account, Category.INPUT)
-        if cost and ranges is not None:
+        cost -= booked_in(facts, account, Category.INPUT, _starting(facts))
+        if cost > 0 and ranges is not None:
             found.append(_finding(facts, account.rows.device, cost, ranges))
     return found
+
+
+def _starting(facts: Facts) -> iv.Intervals:
+    """What ``worker_starts`` tells of."""
+    starts = facts.worker_starts
+    return starts.time if starts is not None and starts.again else iv.EMPTY
 
 
 def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -> Finding:
     host = "The session waits" if facts.host.pool else "The main thread waits"
     subject = "The device waits" if device is not None else host
-    slices = np.array(ranges.slices, np.int32)
-    places = find_places(facts.locator, slices, facts.trace.slices.dur_ns[slices])
-    hot = ranges.hot
-    first = [] if hot is None else [Where(hot.file, hot.line, hot.function)]
+    fix = _fix(facts, ranges)
+    change = without_host_time(facts, Category.INPUT)
     return Finding(
         rule="input_bound",
         device=device,
-        title=f"{subject} for input data",
+        title=f"{subject} for input data{_made_by(facts, ranges)}",
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
-        change=without_host_time(facts, Category.INPUT) if device is not None else None,
+        change=change.outside(_starting(facts)),
+        loading=loading(facts) if fix in (NO_WORKERS, LATE_WORKERS) else None,
         why=_why(facts, cost, ranges),
-        fix=paragraphs(remedy(_fix(facts, ranges), facts.workload)),
-        where=tuple(dict.fromkeys((*first, *placed(places)))),
+        fix=paragraphs(remedy(fix, facts.workload)),
+        where=input_places(facts, ranges),
         evidence=slices_as_evidence(facts, list(ranges.slices), device=device),
     )
+
+
+def _made_by(facts: Facts, ranges: InputRanges) -> str:
+    """That the loop's own code makes most of it, and which."""
+    made = np.intersect1d(facts.host.produced, np.array(ranges.slices, np.int32))
+    slices = facts.trace.slices
+    if 2 * int(slices.dur_ns[made].sum()) < ranges.total_ns:
+        return ""
+    frames = ((parse_frame(name), ns) for name, ns in ranges.loaders)
+    named = [frame.function for frame, _ in frames if frame is not None and not frame.function.startswith("<")]
+    return ", which the loop makes itself" + (f" in `{named[0]}`" if named else "")
 
 
 def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
@@ -181,7 +145,7 @@ def _why(facts: Facts, cost: int, ranges: InputRanges) -> str:
         ahead = (f"{name} {format_ns(facts.per_step(ns))}" for name, ns in ranges.ahead if ns >= least)
         text += f" Threads that prepare batches spend, all together, per step: {', '.join(ahead)}."
     if np.isin(facts.host.produced, ranges.slices).any():
-        text += _PRODUCED
+        text += _SENT if facts.activities else _MADE
     return text + _producers(facts) + tf_data.bottleneck(facts) + _fed(facts)
 
 
@@ -249,16 +213,17 @@ def _node(facts: Facts, ranges: InputRanges) -> str | None:
 
 
 def _fix(facts: Facts, ranges: InputRanges) -> Remedies:
-    if SINGLE_PROCESS in ranges.loader:
-        return _FIX_NO_WORKERS
+    loader = loader_of(ranges)
+    if SINGLE_PROCESS in loader:
+        return NO_WORKERS
     for part, (_, fix) in _TENSORFLOW.items():
         if part in ranges.loader:
             return tf_data.remedy_for(facts, fix) if fix is _FIX_TF_DATA else fix
-    if MULTI_PROCESS not in ranges.loader:
-        return _FIX_OTHER
+    if MULTI_PROCESS not in loader:
+        return MADE_IN_LOOP if _made_by(facts, ranges) else OTHER
     stages = dict(ranges.stages)
     busy = sum(ns for name, ns in stages.items() if name not in (WAITING, "not recorded"))
     waiting, unseen = stages.get(WAITING, 0), stages.get("not recorded", 0)
     if unseen >= max(busy, waiting):
-        return _FIX_EITHER_WITH_STACKS if has_python(facts) else _FIX_EITHER
-    return _FIX_TAKING_OVER if busy > waiting else _FIX_WORKERS
+        return EITHER_WITH_STACKS if has_python(facts) else EITHER
+    return TAKING_OVER if busy > waiting else LATE_WORKERS

@@ -73,8 +73,8 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
             f"of its ops take under {format_ns(median)}, and half of these waits take over {format_ns(pause)}."
             + shares(facts, places, "The waiting")
         ),
-        fix=paragraphs(remedy(LAUNCH, facts.workload).format(optimizer=_optimizer_lines(facts, placed(places)))),
-        where=placed(places),
+        fix=paragraphs(remedy(LAUNCH, facts.workload).format(optimizer=_optimizer_lines(facts, placed(facts, places)))),
+        where=placed(facts, places),
         evidence=tuple(
             Evidence(
                 facts.trace.name_of(int(activity.slice[gaps.op[g]])),

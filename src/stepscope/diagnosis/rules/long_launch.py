@@ -25,13 +25,14 @@ from stepscope.diagnosis.dispatch import not_dispatching, prologue_time, waiting
 from stepscope.diagnosis.eager import eager_dispatch
 from stepscope.diagnosis.evidence import placed
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.host_work import Stretches, covering, in_words, work_in
+from stepscope.diagnosis.host_stretches import Stretches
+from stepscope.diagnosis.host_work import covering, in_words, work_in
 from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Part, Remedies, remedy
 from stepscope.limits import LAUNCH_GAP_NS, MANY_INNER_OPS
 from stepscope.names.hosts import runs_others
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
-from stepscope.trace.forest import outermost, summed
+from stepscope.trace.forest import is_outermost, outermost, summed
 from stepscope.trace.tables import Bools, Kind
 from stepscope.units import format_mean
 from stepscope.whatif.change import Change
@@ -107,7 +108,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account) -> Findin
         cost_ns_per_step=work.cost_ns_per_step,
         saving_ns_per_step=work.cost_ns_per_step,
         change=Change(host=dict.fromkeys(facts.launching_tracks, spans)),
-        where=placed(work.places),
+        where=placed(facts, work.places),
         evidence=work.evidence,
     )
 
@@ -128,7 +129,7 @@ def _fix(facts: Facts, found: Stretches) -> str:
 def _views(facts: Facts, found: Stretches) -> str | None:
     """What is said of ops that only describe tensors, where they are many and most of what the host does."""
     slices = facts.trace.slices
-    ops = np.flatnonzero(outermost(slices.kind == Kind.HOST_OP, slices.parent) == np.arange(len(slices)))
+    ops = np.flatnonzero(is_outermost(slices.kind == Kind.HOST_OP, slices.parent))
     at = np.searchsorted(found.start, slices.start_ns[ops], "right") - 1
     inside = (at >= 0) & (slices.start_ns[ops] < found.end[at]) & (slices.track[ops] == found.track[at])
     ops = ops[inside]

@@ -14,7 +14,7 @@ from operator import or_
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.syncs import Owner, Sync
-from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
+from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence, timed
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import LOOP_SYNC, remedy
 from stepscope.units import format_ns
@@ -48,6 +48,6 @@ def _finding(facts: Facts, device: int, syncs: list[Sync]) -> Finding:
             "arrives. If it is there to time the steps, this is what timing them costs."
         ),
         fix=paragraphs(remedy(LOOP_SYNC, facts.workload)),
-        where=tuple(sync.where for sync in syncs[:SHOWN] if sync.where),
+        where=tuple(timed(facts, sync.where, sync.cost_ns) for sync in syncs[:SHOWN] if sync.where),
         evidence=slices_as_evidence(facts, [s for sync in syncs for s in sync.slices[:SHOWN]], device=device),
     )

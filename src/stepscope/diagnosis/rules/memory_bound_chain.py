@@ -131,7 +131,7 @@ def _in_a_row(facts: Facts, activity: DeviceActivity, runs: Runs, cost: int) -> 
         fix=paragraphs(remedy(_FUSE, facts.workload)),
         basis="heuristic",
         confidence="low",
-        where=placed(places),
+        where=placed(facts, places),
         evidence=slices_as_evidence(facts, activity.slice[longest].tolist(), device=activity.device),
         cost_ns_per_step=cost,
         saving_ns_per_step=None,

@@ -50,7 +50,7 @@ def find(facts: Facts) -> list[Finding]:
                 cost_ns_per_step=waited.cost_ns_per_step,
                 saving_ns_per_step=waited.cost_ns_per_step,
                 change=waited.change(facts),
-                where=placed(waited.places),
+                where=placed(facts, waited.places),
             )
         )
     return found

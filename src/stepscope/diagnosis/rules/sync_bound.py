@@ -21,7 +21,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.peaks import device_of, device_peaks, takes
 from stepscope.analysis.syncs import Owner, Sync
 from stepscope.analysis.where import Where
-from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
+from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence, timed
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
 from stepscope.diagnosis.remedies import CHECKPOINTS, PYTORCH, SYNC_CALL, SYNC_DEBUG, TENSORFLOW, Part, Remedies, remedy
 from stepscope.limits import NEXT_WAITS, WAIT_COST_NS, WAIT_SHARE
@@ -69,7 +69,7 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
         next_waits=tuple(_part(facts, sync, sites, device) for sync in rest[:NEXT_WAITS]),
         why=_why(facts, syncs, device),
         fix=paragraphs(_fix(facts, syncs)),
-        where=tuple(sync.where for sync in syncs[:SHOWN] if sync.where),
+        where=tuple(timed(facts, sync.where, sync.cost_ns) for sync in syncs[:SHOWN] if sync.where),
         evidence=slices_as_evidence(facts, shown, device=device),
     )
 

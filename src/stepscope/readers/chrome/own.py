@@ -7,7 +7,7 @@ together is left aside, and the file is read like any other.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -16,7 +16,9 @@ from stepscope.readers.chrome.conversion import Conversion, Lane
 from stepscope.readers.events import RawEvents
 from stepscope.readers.restated import OwnRun
 from stepscope.trace import tables as t
+from stepscope.trace.check import LONGEST_NS
 from stepscope.trace.codes import mapped
+from stepscope.trace.trace import Trace
 
 ROOT = "stepscope"
 KIND = "stepscope kind"
@@ -27,6 +29,9 @@ MARKER = "stepscope marker"
 """What says that the slice is a step, beside its name."""
 MEMORY = "stepscope memory"
 """Memory at both ends of a copy whose name does not tell."""
+CALL_LINE = "stepscope call line"
+BEGUN = "stepscope begun"
+"""Line at which a Python frame was called, and whether it ran when recording began."""
 NODE_TIMES = (
     ("scheduled_ns", "stepscope scheduled ns"),
     ("op_start_ns", "stepscope op start ns"),
@@ -51,11 +56,22 @@ class OwnTrack(msgspec.Struct, omit_defaults=True):
     stream: int | None = None
 
 
+class OwnLooks(msgspec.Struct):
+    """Looks at threads, in columns; times are the file's."""
+
+    time_ns: list[Annotated[int, msgspec.Meta(ge=-LONGEST_NS, le=LONGEST_NS)]]
+    track: list[Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]]
+    place: list[Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]]
+    places: list[tuple[str, Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)], str]]
+    """File, line and function."""
+
+
 class OwnRoot(OwnRun, omit_defaults=True, kw_only=True):
     """The root key."""
 
     tracks: list[OwnTrack]
     device_kinds: dict[str, str] = msgspec.field(default_factory=dict)
+    looks: OwnLooks | None = None
 
 
 def root_of(header: dict[str, Any]) -> OwnRoot | None:
@@ -69,6 +85,11 @@ def root_of(header: dict[str, Any]) -> OwnRoot | None:
         track.kind in kinds and -1 < (track.device or 0) < 1 << 31 and -1 << 63 < (track.stream or 0) < 1 << 63
         for track in root.tracks
     )
+    looks = root.looks
+    if looks is not None:
+        sound = sound and len(looks.time_ns) == len(looks.track) == len(looks.place)
+        sound = sound and max(looks.track, default=-1) < len(root.tracks)
+        sound = sound and max(looks.place, default=-1) < len(looks.places)
     return root if sound else None
 
 
@@ -87,6 +108,28 @@ def restored_tracks(conversion: Conversion, root: OwnRoot) -> t.I32:
             pid, tid = (None if part is None else str(part) for part in lane)
             of_lane[lane] = builder.track(t.TrackKind.OTHER, pid, tid)
     return np.array([of_lane[lane] for lane in conversion.events.lanes], np.int32)
+
+
+def looks_root(trace: Trace) -> OwnLooks | None:
+    """The looks of a trace as the root key holds them; None for none."""
+    looks, strings = trace.looks, trace.strings
+    if not len(looks):
+        return None
+    numbers: dict[tuple[int, int, int], int] = {}
+    rows = zip(looks.file.tolist(), looks.line.tolist(), looks.function.tolist(), strict=True)
+    place = [numbers.setdefault(row, len(numbers)) for row in rows]
+    places = [(strings[file], line, strings[function]) for file, line, function in numbers]
+    return OwnLooks(looks.time_ns.tolist(), looks.track.tolist(), place, places)
+
+
+def stated_looks(conversion: Conversion, looks: OwnLooks) -> t.Looks:
+    """The looks again."""
+    text, place = conversion.builder.text, np.array(looks.place, np.int64)
+    files = np.array([text(file) for file, _, _ in looks.places], np.int32)
+    lines = np.array([line for _, line, _ in looks.places], np.int64)
+    functions = np.array([text(function) for _, _, function in looks.places], np.int32)
+    times = np.array(looks.time_ns, np.int64) - conversion.origin
+    return t.Looks(times, np.array(looks.track, np.int32), files[place], lines[place], functions[place])
 
 
 def restate_kinds(events: RawEvents, kinds: t.U8) -> None:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 import msgspec
 
 from stepscope.errors import OutputError
-from stepscope.readers.chrome.own import ROOT, OwnRoot
+from stepscope.readers.chrome.own import ROOT, OwnRoot, looks_root
 from stepscope.readers.kineto_schema import OPTIONS
 from stepscope.readers.restated import programs_of
 from stepscope.trace.trace import Device, Trace
@@ -76,6 +76,7 @@ def _root(trace: Trace, places: Places) -> dict[str, Any]:
         device_kinds=kinds,
         programs=programs_of(trace),
         steps=info.steps,
+        looks=looks_root(trace),
     )
     root[ROOT] = msgspec.to_builtins(own)
     return root

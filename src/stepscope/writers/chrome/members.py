@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from stepscope.readers.chrome.own import BASES, LAUNCH, MARKER, MEMORY, NODE_TIMES
+from stepscope.readers.chrome.own import BASES, BEGUN, CALL_LINE, LAUNCH, MARKER, MEMORY, NODE_TIMES
 from stepscope.readers.kineto_schema import copy_memory
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
@@ -26,6 +26,7 @@ COLUMNS: dict[str, tuple[tuple[str, str, Text], ...]] = {
         ("concrete_inputs", "Concrete Inputs", recorded),
         ("call_stack", "Call stack", quoted),
     ),
+    "frames": (("call_line", CALL_LINE, quoted), ("begun", BEGUN, quoted)),
     "device_ops": (
         ("device", "device", quoted),
         ("stream", "stream", quoted),

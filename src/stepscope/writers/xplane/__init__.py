@@ -20,6 +20,8 @@ _WARNINGS = 3
 """Field of ``XSpace``."""
 
 LACKS = (
+    whole("frames", "lines at which functions were called"),
+    whole("looks", "looks at the line that a thread was at"),
     whole("memory", "memory events"),
     whole("counters", "counter values"),
     whole("instants", "events without a duration"),

@@ -78,7 +78,10 @@ function sides({ document: found }) {
 /** @param {Row} found */
 function figures({ achieved, scaling }) {
   return tiles([
-    achieved && ['predicted step', formatNs(achieved.predicted_step_ns), `without ${achieved.gone.join(', ')}`],
+    achieved && [
+      'predicted step', formatNs(achieved.predicted_step_ns),
+      `without ${[...achieved.gone, ...achieved.less].join(', ')}`,
+    ],
     achieved && ['measured step', formatNs(achieved.measured_step_ns),
       `the prediction is ${formatShare(Math.abs(achieved.off_share))} off`],
     scaling && [scaling.unit, `${scaling.devices_before} → ${scaling.devices_after}`],

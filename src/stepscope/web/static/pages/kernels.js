@@ -24,7 +24,10 @@ export const kernels = { id: 'kernels', key: 'k', title: 'Kernels', render, ofOn
 function render(context) {
   const { analyses } = context.report;
   if (!analyses.kernels) {
-    const text = 'No device activity was recorded: there are no kernels to look at.';
+    const onCpu = context.report.profile.accelerators === 0;
+    const text = onCpu
+      ? 'This ran on the CPU: there are no kernels of a device to look at. Ops has what it computed.'
+      : 'No device activity was recorded: there are no kernels to look at.';
     return h('div', { class: 'page' }, panel('Kernels', null, missing(text, prose(context.words.missing.device))));
   }
   return h(

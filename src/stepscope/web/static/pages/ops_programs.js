@@ -36,7 +36,7 @@ function tree({ place }, one, at) {
   if (chosen) show(chosen);
   const shown = one.nodes.length;
   const listed = shown < one.count_of_nodes ? `; the first ${shown} of ${one.count_of_nodes}` : '';
-  const peak = one.utilisation === null ? '' : `; ${formatShare(one.utilisation)} of the peak`;
+  const peak = one.utilisation === null ? '' : `; MFU (its matrix products) ${formatShare(one.utilisation)}`;
   const again = one.rematerialised_ns ? `; ${formatNs(one.rematerialised_ns)} computed again` : '';
   const id = one.program === null ? '' : `(${one.program})`;
   return panel(`Ops of ${one.module}${id} by scope, device ${one.device}`,

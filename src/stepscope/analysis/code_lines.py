@@ -1,0 +1,263 @@
+"""Which line of a function a thread was at.
+
+A function's time is in the functions that it calls and between them. In a call it is at the line that called, which
+profiles of ``stepscope run`` hold. Everywhere else looks tell: one at the thread in that very stretch, else those in
+stretches between the same two neighbours, where they agree. What nothing tells stays unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stepscope.compiled import kernel
+from stepscope.limits import LINE_AGREED
+from stepscope.names.frames import names_function
+from stepscope.trace.forest import inherit, innermost_at, rows_of_track
+from stepscope.trace.tables import I32, I64, NULL, Begun, Bools, Kind, Rows
+from stepscope.trace.trace import Trace
+
+_PYTHON = (Kind.PYTHON_FRAME, Kind.MODULE)
+_UNSEEN = (Kind.STEP, Kind.ANNOTATION)
+"""Ranges that are drawn around what a function does and are no part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """What functions hold, directly: stretches of each, the calls and ops in it and the time between them."""
+
+    holder: I32
+    """Per member the function's slice; behind all slices, one per track, what is in no function."""
+    member: I32
+    """Slices, sorted by holder and start."""
+
+    @property
+    def keys(self) -> I64:
+        return self.holder.astype(np.int64) << 32 | self.member
+
+
+class CodeLines:
+    """Answers at which line of a function something happened."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.knows = bool(len(trace.looks) or (trace.frames.call_line != NULL).any())
+        """Whether the profile says anything of lines but where functions begin."""
+
+    @cached_property
+    def before(self) -> Bools:
+        """Which slices are functions that ran when recording began: the line in their name says nothing."""
+        found = np.zeros(len(self._trace.slices), np.bool_)
+        frames = self._trace.frames
+        found[frames.slice[frames.begun == Begun.BEFORE]] = True
+        return found
+
+    def lines(self, functions: I32, slices: I32, times: I64) -> I64:
+        """Per slice and instant, the line of the function (a slice around it, or itself) that it was at; NULL where
+        nothing tells."""
+        if not self.knows:
+            return np.full(functions.size, NULL, np.int64)
+        called = _called(slices, functions, self._is_python, self._trace.slices.parent)
+        line = np.where(called >= 0, self._call_line[called], NULL)
+        open_ = np.flatnonzero((line == NULL) & (functions >= 0))
+        line[open_] = self._at(functions[open_], times[open_])
+        return np.asarray(line, np.int64)
+
+    def places(self, slices: I32, times: I64) -> I32:
+        """Per slice in no function, the look (a row of the table) that tells where its thread was; -1 for none."""
+        table = self._trace.looks
+        if not len(table):
+            return np.full(slices.size, -1, np.int32)
+        holder = (len(self._trace.slices) + self._trace.slices.track[slices]).astype(np.int32)
+        return self._look_for(holder, times)
+
+    @cached_property
+    def same_place(self) -> I32:
+        """Per look the first one at the same line, and at the end -1 for none."""
+        looks = self._trace.looks
+        if not len(looks):
+            return np.full(1, -1, np.int32)
+        places = _numbered(looks.file.astype(np.int64), looks.line, looks.function.astype(np.int64))
+        first = np.unique(places, return_index=True)[1]
+        return np.append(first[places], -1).astype(np.int32)
+
+    # --- calls ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _is_python(self) -> Bools:
+        return np.isin(self._trace.slices.kind, _PYTHON)
+
+    @cached_property
+    def _call_line(self) -> I64:
+        """Per slice, and at the end for none."""
+        found = np.full(len(self._trace.slices) + 1, NULL, np.int64)
+        found[self._trace.frames.slice] = self._trace.frames.call_line
+        return found
+
+    def _at(self, functions: I32, times: I64) -> I64:
+        """The line that a function was at at an instant, by the call that it was in, else by looks."""
+        cells = self._cells
+        at, inside = self._cell(functions, times)
+        member = cells.member[at]
+        line = np.where(inside & self._is_python[member], self._call_line[member], NULL)
+        rest = np.flatnonzero(line == NULL)
+        look = self._look_for(functions[rest], times[rest])
+        line[rest] = np.where(look >= 0, self._trace.looks.line[look] if len(self._trace.looks) else NULL, NULL)
+        return np.asarray(line, np.int64)
+
+    # --- stretches ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _cells(self) -> _Cells:
+        slices = self._trace.slices
+        rows = np.arange(len(slices), dtype=np.int32)
+        seen = ~np.isin(slices.kind, _UNSEEN)
+        around = np.append(inherit(np.where(seen, rows, np.int32(-1)), slices.parent), np.int32(-1))[slices.parent]
+        around[slices.parent < 0] = -1
+        top = seen & (around < 0)
+        member = np.flatnonzero(top | (seen & (around >= 0) & self._is_python[around])).astype(np.int32)
+        holder = np.where(top[member], len(slices) + slices.track[member], around[member]).astype(np.int32)
+        order = np.argsort(holder, kind="stable")
+        return _Cells(holder[order], member[order])
+
+    def _cell(self, holders: I32, times: I64) -> tuple[Rows, Bools]:
+        """The last member of each holder that began by a time (a place in the cells; the first one where none did), and
+        whether the time lies in it."""
+        slices, cells = self._trace.slices, self._cells
+        count = len(slices)
+        tracks = np.where(holders < count, slices.track[np.minimum(holders, count - 1)], holders - count)
+        last = np.full(holders.size, -1, np.int64)
+        for track in np.unique(tracks).tolist():
+            low, high = rows_of_track(slices, track)
+            mine = np.flatnonzero(tracks == track)
+            last[mine] = low + np.searchsorted(slices.start_ns[low:high], times[mine], "right") - 1
+        at = np.searchsorted(cells.keys, (holders.astype(np.int64) << 32) | np.maximum(last, 0), "right") - 1
+        at = np.clip(at, 0, cells.member.size - 1)
+        member = cells.member[at]
+        inside = (cells.holder[at] == holders) & (slices.start_ns[member] <= times)
+        inside &= slices.start_ns[member] + slices.dur_ns[member] > times
+        return at, np.asarray(inside)
+
+    def _signature(self, holders: I32, at: Rows, inside: Bools) -> tuple[I64, ...]:
+        """Columns that are equal for stretches of one function between the same neighbours."""
+        slices, cells = self._trace.slices, self._cells
+        count = len(slices)
+        name = np.where(holders < count, slices.name[np.minimum(holders, count - 1)], -1 - (holders - count))
+        parts = [name, np.where(inside, slices.name[cells.member[at]], -1)]
+        for near in (np.where(inside, at - 1, at), at + 1):
+            place = np.clip(near, 0, cells.member.size - 1)
+            its = (cells.holder[place] == holders) & (near == place)
+            member = cells.member[place]
+            parts += [np.where(its, slices.name[member], -1), np.where(its, self._call_line[member], NULL)]
+        return tuple(part.astype(np.int64) for part in parts)
+
+    # --- looks ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _looked(self) -> tuple[I32, Rows, Bools]:
+        """Per look the function that it met (a slice; behind all slices what is in none), and its stretch there."""
+        holders = _holders(self._trace)
+        at, inside = self._cell(holders, self._trace.looks.time_ns)
+        return holders, at, inside
+
+    def _look_for(self, holders: I32, times: I64) -> I32:
+        """The look that tells of an instant in a function, -1 for none."""
+        found = np.full(holders.size, -1, np.int32)
+        if not len(self._trace.looks) or not holders.size:
+            return found
+        at, inside = self._cell(holders, times)
+        seen, count = self._looked, len(self._trace.looks)
+        stretches = _numbered(np.concatenate((_stretch(*seen), _stretch(holders, at, inside))))
+        found = _nearest(stretches[:count], self._trace.looks.time_ns, stretches[count:], times)
+        rest = np.flatnonzero(found < 0)
+        if rest.size:
+            columns = zip(self._signature(*seen), self._signature(holders[rest], at[rest], inside[rest]), strict=True)
+            groups = _numbered(*(np.concatenate(both) for both in columns))
+            found[rest] = self._agreed(groups[:count], int(groups.max()) + 1)[groups[count:]]
+        return found
+
+    def _agreed(self, groups: I64, size: int) -> I32:
+        """Per group of looks the one that stands for it where nearly all were at one line, else -1."""
+        looks = self._trace.looks
+        lines = _numbered(groups, looks.file.astype(np.int64), looks.line, looks.function.astype(np.int64))
+        _, first, counts = np.unique(lines, return_index=True, return_counts=True)
+        most = counts >= LINE_AGREED * np.bincount(groups, minlength=size)[groups[first]]
+        agreed = np.full(size, -1, np.int32)
+        agreed[groups[first[most]]] = first[most]
+        return agreed
+
+
+def _stretch(holders: I32, at: Rows, inside: Bools) -> I64:
+    return (holders.astype(np.int64) << 32) | (at.astype(np.int64) << 1) | inside
+
+
+def _numbered(*columns: I64) -> I64:
+    """Per row a number that is equal for rows of equal values."""
+    number = np.zeros(columns[0].size, np.int64)
+    for column in columns:
+        values, dense = np.unique(column, return_inverse=True)
+        number = np.unique(number * values.size + dense.reshape(-1), return_inverse=True)[1].reshape(-1)
+    return number
+
+
+def _nearest(groups: I64, times: I64, wanted: I64, instants: I64) -> I32:
+    """Per instant the member of its group that is nearest in time, -1 for none."""
+    rank = np.unique(np.concatenate((times, instants)), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    keys = (groups << 32) | rank[: times.size]
+    order = np.argsort(keys, kind="stable")
+    at = np.searchsorted(keys[order], (wanted << 32) | rank[times.size :])
+    near = [order[np.clip(at + step, 0, order.size - 1)] for step in (-1, 0)]
+    far = np.iinfo(np.int64).max
+    away = [np.where(groups[each] == wanted, np.abs(times[each] - instants), far) for each in near]
+    best = np.where(away[0] <= away[1], near[0], near[1])
+    return np.where(np.minimum(*away) < far, best, -1).astype(np.int32)
+
+
+def _holders(trace: Trace) -> I32:
+    """Per look the innermost slice around it that is the function it names, else a number behind all slices that
+    stands for its track."""
+    slices, looks = trace.slices, trace.looks
+    inner = innermost_at(slices, looks.track, looks.time_ns)
+    places = np.unique(np.stack((looks.file, looks.function), axis=1), axis=0, return_inverse=True)
+    found = (len(slices) + looks.track).astype(np.int32)
+    is_frame = slices.kind == Kind.PYTHON_FRAME
+    used = np.unique(slices.name[is_frame]).tolist()
+    of = places[1].reshape(-1)
+    for number, (file, function) in enumerate(places[0].tolist()):
+        path, name = trace.strings[file], trace.strings[function]
+        codes = [code for code in used if names_function(trace.strings[code], path, name)]
+        if not codes:
+            continue
+        mine = np.flatnonzero(of == number)
+        around = _climbed(inner[mine], is_frame & np.isin(slices.name, codes), slices.parent)
+        found[mine] = np.where(around >= 0, around, found[mine])
+    return found
+
+
+@kernel
+def _climbed(found: I32, chosen: Bools, parent: I32) -> I32:
+    """The nearest chosen slice around each, or itself; -1 for none."""
+    made = np.full(found.size, -1, np.int32)
+    for i in range(found.size):
+        j = found[i]
+        while j >= 0 and not chosen[j]:
+            j = parent[j]
+        made[i] = j
+    return made
+
+
+@kernel
+def _called(slices: I32, functions: I32, is_python: Bools, parent: I32) -> I32:
+    """Per slice, the outermost call around it (or itself) inside of a function; -1 for none."""
+    made = np.full(slices.size, -1, np.int32)
+    for i in range(slices.size):
+        j = slices[i]
+        while j >= 0 and j != functions[i]:
+            if is_python[j]:
+                made[i] = j
+            j = parent[j]
+        if j < 0:
+            made[i] = -1
+    return made

@@ -1,0 +1,26 @@
+"""Which Python frames and ranges are of the program that was profiled, and which of what it uses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.analysis.where import parse_frame
+from stepscope.trace.codes import mapped
+from stepscope.trace.forest import inherit
+from stepscope.trace.tables import Bools, Kind, Rows
+from stepscope.trace.trace import Trace
+
+
+def is_programs(trace: Trace, rows: Rows) -> Bools:
+    """Which of some slices are ranges, functions of the program's own, or called by one."""
+    slices = trace.slices
+    frame = np.where(slices.kind == Kind.PYTHON_FRAME, slices.name, np.int32(-1))
+    caller = np.append(inherit(frame, slices.parent), np.int32(-1))[slices.parent[rows]]
+    own, called = (mapped(names, trace.strings, is_users, np.bool_) for names in (slices.name[rows], caller))
+    return np.asarray(own | called | (slices.kind[rows] == Kind.ANNOTATION))
+
+
+def is_users(name: str) -> bool:
+    """Whether a frame is of the program's own code."""
+    frame = parse_frame(name)
+    return frame is not None and frame.is_users

@@ -1,0 +1,126 @@
+"""What workers can save of a loader's time on the machine at hand, and what a cheaper function would."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.loading import LoaderFunction, Loading
+from stepscope.diagnosis.finding import Finding, Option
+from stepscope.diagnosis.input_places import loader_lines
+from stepscope.limits import FINDING_NS, FINDING_SHARE, HIDDEN_SHARE, TOLD_SHARE
+from stepscope.trace import intervals as iv
+from stepscope.units import format_count, format_mean, format_ns, format_share
+from stepscope.whatif.loader import Batches, WithWorkers
+from stepscope.whatif.predictor import Predictor
+from stepscope.whatif.recording import Overhead, told_step_ns
+
+_NUMBER = re.compile(r"(num_workers=)[1-9]\d*")
+_MOST = 0.8
+"""Workers are the first cure where they save this share of what a loader that takes no time would."""
+
+
+def by_workers(facts: Facts, replayed: Predictor | str, recorded: Overhead | None, finding: Finding) -> Finding:
+    """A finding on a loader, of which nothing is promised that its workers cannot do on this machine; others as they
+    are. Where they gain nothing nothing is saved, and a cheaper function is the cure where that is much of the step."""
+    known, step = finding.loading, told_step_ns(facts)
+    if known is None or step is None or finding.saving_ns_per_step is None or not facts.used:
+        return finding
+    rest = max(step - finding.saving_ns_per_step, 0)
+    making = _making_ns(facts, known, recorded, step)
+    batches = Batches(making, min(known.waiting_ns, making), rest, facts.run.cores_of_rank, known.workers > 0)
+    found = batches.best()
+    options = {"workers": Option(f"{_workers(found.workers)} make the batches", found.step_ns, found.best_ns)}
+    if known.function is not None:
+        name = known.function.frame.function
+        options = {"make": Option(f"make `{name}` cheaper: all of it", rest)} | options
+    least = max(FINDING_SHARE * step, FINDING_NS)
+    if step - found.step_ns < least or found.workers <= known.workers:
+        return _without_workers(finding, options.get("make"), step, _cheaper(facts, known, recorded, step))
+    mostly = step - found.step_ns >= _MOST * (step - rest)
+    fix = _NUMBER.sub(rf"\g<1>{found.workers}", finding.fix)
+    cheaper, by = _cheaper(facts, known, recorded, step), _said(facts, found, batches)
+    parts = [fix, by, f"Or m{cheaper[1:]}" if cheaper else ""] if mostly or not cheaper else [cheaper, by, fix]
+    ordered = [options[key] for key in ("workers", "make") if key in options]
+    floor = None if finding.change is None else replace(finding.change, floor_ns=found.step_ns)
+    return replace(
+        finding,
+        fix="\n".join(filter(None, parts)),
+        saving_ns_per_step=step - found.step_ns,
+        predicted_step_ns=found.step_ns,
+        best_step_ns=found.best_ns if found.best_ns < found.step_ns else None,
+        options=tuple(ordered),
+        change=floor,
+    )
+
+
+def _without_workers(finding: Finding, make: Option | None, step: int, cheaper: str) -> Finding:
+    saving = finding.saving_ns_per_step or 0
+    if make is not None and saving >= HIDDEN_SHARE * step:
+        more = "More workers would gain nothing on this machine."
+        return replace(finding, fix=f"{cheaper}\n{more}", options=(make,))
+    change = None if finding.change is None else replace(finding.change, floor_ns=step)
+    return replace(finding, saving_ns_per_step=0, predicted_step_ns=step, change=change)
+
+
+def _making_ns(facts: Facts, known: Loading, recorded: Overhead | None, step: int) -> int:
+    """What making a batch takes, unrecorded where that is known. Workers that are waited for in each step make one in
+    as many steps as there are of them, or as there are cores for them."""
+    if known.workers:
+        return step * min(known.workers, facts.run.cores_of_rank or known.workers)
+    return _unrecorded_ns(facts, known.time, recorded)
+
+
+def _unrecorded_ns(facts: Facts, time: iv.Intervals, recorded: Overhead | None) -> int:
+    steps = list(facts.used)
+    windows = iv.union(*(bounds[steps] for bounds in facts.step_bounds))
+    whole = facts.per_step(iv.measure(iv.intersect(time, windows)))
+    return whole if recorded is None else recorded.left(facts, whole, {facts.host.main: time})
+
+
+def _cheaper(facts: Facts, known: Loading, recorded: Overhead | None, step: int) -> str:
+    """The function that takes most of the loading, with what it takes."""
+    function = known.function
+    if function is None or not function.calls:
+        return ""
+    whole = _unrecorded_ns(facts, function.time, recorded)
+    each, calls = format_ns(round(whole / function.calls)), format_mean(function.calls)
+    times = "once" if calls == "1" else f"each of the {calls} times that it is called"
+    return (
+        f"Make `{function.frame.function}` ({_place(function)}) cheaper, or do its work ahead of time: it takes {each} "
+        f"{times} per step, {format_ns(whole)} of {format_ns(step)}.{_line(facts, function)}"
+    )
+
+
+def _line(facts: Facts, function: LoaderFunction) -> str:
+    """The line of it in which most of its time passes, where that is known."""
+    found = loader_lines(facts, facts.inputs, function.frame) if facts.inputs else ()
+    longest = found[0] if found else None
+    if longest is None or longest.where.line is None or longest.where.defined or longest.share < TOLD_SHARE:
+        return ""
+    if longest.where.function != function.frame.function:
+        return ""
+    return f" Line {longest.where.line} takes {format_share(longest.share)} of that."
+
+
+def _place(function: LoaderFunction) -> str:
+    name, line = function.frame.file.replace("\\", "/").split("/")[-1], function.frame.line
+    return name if line is None else f"{name}:{line}"
+
+
+def _said(facts: Facts, found: WithWorkers, batches: Batches) -> str:
+    cores = facts.run.cores_of_rank
+    of = (
+        f"on the {format_count(cores)} {'core' if cores == 1 else 'cores'} that this process may use"
+        if cores is not None
+        else "where there are as many cores for them (how many there are was not recorded)"
+    )
+    least, most = format_ns(found.best_ns), format_ns(found.step_ns)
+    leave = most if least == most else f"{least} to {most}"
+    making, who = format_ns(round(batches.making_ns)), _workers(found.workers)
+    return f"A batch takes {making} to make: {who} {of} leave {leave} per step."
+
+
+def _workers(count: int) -> str:
+    return "1 worker" if count == 1 else f"{count} workers"

@@ -1,0 +1,84 @@
+"""What to write instead where Python around the ops takes the time of a host that computes."""
+
+from __future__ import annotations
+
+from stepscope.analysis.workload import Feature
+from stepscope.diagnosis.remedies.fitting import INFERS, PYTORCH, TRAINS, Part, Remedies
+
+_TRAINER, _LIGHTNING = Feature.TRAINER, Feature.LIGHTNING
+
+AROUND_OPS: Remedies = {
+    PYTORCH: (
+        Part(
+            """\
+Give each step more to compute, so that the same Python serves more samples: a larger batch, where the model learns from
+it as well.""",
+            purposes=TRAINS,
+        ),
+        Part(
+            "    TrainingArguments(..., per_device_train_batch_size=32)",
+            purposes=TRAINS,
+            given=(_TRAINER,),
+        ),
+        Part("Compute more inputs in one call.", purposes=INFERS, certain=True),
+        Part(
+            """\
+Compile the model, which then runs without Python between its ops (measure it: compiling takes a while, and changing
+shapes compile anew):
+    model = torch.compile(model)""",
+            since=(2, 0),
+            unless=(Feature.COMPILED, _TRAINER),
+        ),
+        Part(
+            """\
+Compile the model, which then runs without Python between its ops (measure it: compiling takes a while, and changing
+shapes compile anew):
+    TrainingArguments(..., torch_compile=True)""",
+            given=(_TRAINER,),
+            unless=(Feature.COMPILED,),
+        ),
+        Part(
+            """\
+Log and show less often:
+    TrainingArguments(..., logging_steps=100, disable_tqdm=True)""",
+            purposes=TRAINS,
+            given=(_TRAINER,),
+        ),
+        Part(
+            """\
+Log and show less often:
+    Trainer(..., log_every_n_steps=100, enable_progress_bar=False)""",
+            purposes=TRAINS,
+            given=(_LIGHTNING,),
+        ),
+        """\
+Of functions of your own that are named above: what gives the same answer in each step is asked once, and loops over
+numbers or small tensors become one op on a larger tensor.""",
+    ),
+    None: """\
+Of functions of your own that are named above: what gives the same answer in each step is asked once, and loops over
+numbers or small arrays become one op on a larger one. Compute more in each call.""",
+}
+
+IN_CALLBACKS: Remedies = {
+    PYTORCH: (
+        """\
+Do the work of the callback every N steps (`if step % 100 == 0:`), and compute on whole tensors before one number is
+read: each `.item()` of many waits and costs by itself.
+    values = torch.stack([value.detach().norm() for value in values]).tolist()  # one read in place of many""",
+        Part(
+            """\
+Lightning's own callbacks are left out by arguments of its Trainer:
+    Trainer(..., enable_progress_bar=False, log_every_n_steps=100)""",
+            given=(_LIGHTNING,),
+        ),
+        Part(
+            """\
+Logging and the progress bar are set by arguments of the Trainer:
+    TrainingArguments(..., logging_steps=100, disable_tqdm=True)""",
+            given=(_TRAINER,),
+        ),
+    ),
+    None: """\
+Do the work of the callback every N steps (`if step % 100 == 0:`), and read one number in place of many.""",
+}

@@ -1,0 +1,104 @@
+"""python_overhead: Python around the ops takes much of a step whose host computes.
+
+Statement: in a profile without a device, the accounting books time to ``python`` of which neither ``between_steps``
+tells (stretches of ``DISPATCH_GAP_NS`` and more in code that gives no ops) nor ``callback_time``: together at least
+``PYTHON_OVERHEAD_SHARE`` of the used steps. Functions are named by the time in their own code, the program's own
+first, and must hold ``TOLD_SHARE`` of it. What of it a cure takes away is not known: recording makes this time longer,
+too. Needs recorded Python frames.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from stepscope.analysis.accounting import Account, host_time
+from stepscope.analysis.categories import Category
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.hot_functions import HotFunction, hot_functions
+from stepscope.analysis.where import Where
+from stepscope.diagnosis.evidence import slices_as_evidence
+from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.function_lines import lines_of
+from stepscope.diagnosis.remedies import remedy
+from stepscope.diagnosis.remedies.overhead import AROUND_OPS
+from stepscope.diagnosis.rules import between_steps
+from stepscope.diagnosis.rules.callback_time import in_callbacks
+from stepscope.limits import PLACES_SHARE, PLACES_SHOWN, PYTHON_OVERHEAD_SHARE, TOLD_SHARE
+from stepscope.trace import intervals as iv
+from stepscope.units import format_ns, format_share
+
+
+def find(facts: Facts) -> list[Finding]:
+    """One finding, of the host's account."""
+    if facts.activities or not facts.used_ns:
+        return []
+    cost = facts.per_step(sum(_outside_callbacks(facts, account) for account in facts.working))
+    cost -= sum(each.cost_ns_per_step or 0 for each in between_steps.of_python(facts))
+    if cost * len(facts.used) < PYTHON_OVERHEAD_SHARE * facts.used_ns:
+        return []
+    functions = hot_functions(facts.host, facts.locator, facts.markers, facts.used, in_callbacks(facts))
+    known = facts.per_step(sum(each.ns for each in functions))
+    return [_finding(facts, cost, _told(functions))] if known >= TOLD_SHARE * cost else []
+
+
+def _outside_callbacks(facts: Facts, account: Account) -> int:
+    """What is booked to Python in the used steps, in no callback."""
+    rows = np.array(facts.used_rows(account), np.intp)
+    windows = account.rows.bounds[rows], account.rows.bounds[rows + 1]
+    slices, called = facts.trace.slices, in_callbacks(facts)
+    start = slices.start_ns[called]
+    spans = iv.union(start, start + slices.dur_ns[called])
+    return iv.measure(iv.subtract(host_time(facts.trace, facts.host, Category.PYTHON, windows), spans))
+
+
+def _told(functions: tuple[HotFunction, ...]) -> tuple[HotFunction, ...]:
+    """Those that hold most of the time, the program's own first."""
+    total, held, told = sum(each.ns for each in functions), 0, []
+    for each in functions[:PLACES_SHOWN]:
+        if held >= PLACES_SHARE * total:
+            break
+        held += each.ns
+        told.append(each)
+    return tuple(sorted(told, key=lambda each: not each.frame.is_users))
+
+
+def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Finding:
+    share = format_share(cost * len(facts.used) / facts.used_ns)
+    listed = ", ".join(f"{_called(facts, each)} {format_ns(facts.per_step(each.ns))}" for each in functions)
+    return Finding(
+        rule="python_overhead",
+        title=f"Python around the ops takes {share} of each step",
+        why=(
+            f"For {format_ns(cost)} per step the main thread runs Python between ops, and the ops are "
+            f"small, or much is called around them. By function, without the ops: {listed}."
+        ),
+        fix=paragraphs(remedy(AROUND_OPS, facts.workload)),
+        cost_ns_per_step=cost,
+        saving_ns_per_step=None,
+        prediction_basis=None,
+        not_determined="how much of this Python a cure takes away: time the job with it",
+        confidence="low",
+        where=tuple(_place(facts, each) for each in functions),
+        evidence=slices_as_evidence(facts, [each.slice for each in functions]),
+    )
+
+
+def _place(facts: Facts, each: HotFunction) -> Where:
+    """A function's line that takes most of its time, where lines are known, with all that passes in its own code."""
+    frame, ns = each.frame, facts.per_step(each.ns)
+    within = np.isin(np.searchsorted(facts.markers.start, facts.trace.slices.start_ns, "right") - 1, facts.used)
+    lines = (place.where for place in lines_of(facts, within, frame)) if frame.is_users else ()
+    known = (line for line in lines if line.function == frame.function and line.file == frame.file)
+    longest = next(known, Where(frame.file, frame.line, frame.function, defined=frame.is_definition))
+    return replace(longest, ns_per_step=ns)
+
+
+def _called(facts: Facts, each: HotFunction) -> str:
+    """A function, and of a library's the program's own function that calls into it."""
+    frame = each.frame
+    caller = facts.locator.where(each.slice)
+    if frame.is_users or caller.function is None or caller.function == frame.function:
+        return frame.told
+    return f"{frame.told}, called from `{caller.function}`"

@@ -1,0 +1,88 @@
+"""What a profile, its findings and its frames look like where Python shows them: a shell, a debugger, a notebook."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from collections.abc import Sequence
+from typing import TypeVar
+
+import polars as pl
+
+from stepscope.cluster.findings import RankFinding
+from stepscope.diagnosis.finding import Finding
+from stepscope.report import phrases
+from stepscope.report.labels import CATEGORIES
+from stepscope.units import NS_PER_MS, format_ns
+
+_Finding = TypeVar("_Finding", Finding, RankFinding)
+_NONE = "no findings"
+_HEADINGS = ("id", "saves per step", "what", "where")
+
+
+class Findings(tuple[_Finding, ...]):
+    """Findings, largest saving first, that are shown as a small table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self:
+            return _NONE
+        rows = [_HEADINGS, *map(_row, self)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        )
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return f"<p>{_NONE}</p>"
+        head, *rows = (
+            "<tr>" + "".join(f'<{cell} style="text-align:left">{html.escape(text)}</{cell}>' for text in row) + "</tr>"
+            for cell, row in (("th", _HEADINGS), *(("td", _row(finding)) for finding in self))
+        )
+        return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _row(finding: Finding | RankFinding) -> tuple[str, str, str, str]:
+    of = finding.finding if isinstance(finding, RankFinding) else finding
+    saved = of.saving_ns_per_step
+    place = phrases.locator(dataclasses.asdict(of.where[0])) if of.where else ""
+    return of.id, "not known" if saved is None else format_ns(saved), of.title, place
+
+
+def in_ms(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame for eyes: its times in ms, rounded to a thousandth, without columns that are empty or 0 throughout.
+
+    Columns named ``*_ns`` are then ``*_ms``; those of the accounting's categories keep their names.
+    """
+    return frame.select(
+        _in_ms(name) if _is_time(name) else pl.col(name)
+        for name in frame.columns
+        if not (frame[name].is_null().all() or (_is_time(name) and (frame[name] == 0).all()))
+    )
+
+
+def _is_time(name: str) -> bool:
+    return name.endswith("_ns") or name in CATEGORIES
+
+
+def _in_ms(name: str) -> pl.Expr:
+    told = f"{name.removesuffix('_ns')}_ms" if name.endswith("_ns") else name
+    return (pl.col(name) / NS_PER_MS).round(3).alias(told)
+
+
+def profile_line(file: str, events: int, verdict: str | None, findings: Sequence[object]) -> str:
+    """A profile in one line; its verdict is None where it is not known yet."""
+    return _line(f"Profile {file}, {events:,} events", verdict, findings)
+
+
+def job_line(ranks: Sequence[int], verdict: str | None, findings: Sequence[object]) -> str:
+    """A job in one line; likewise."""
+    return _line(f"Job of {len(ranks):,} ranks", verdict, findings)
+
+
+def _line(what: str, verdict: str | None, findings: Sequence[object]) -> str:
+    if verdict is None:
+        return f"<{what}; .verdict says where its time goes>"
+    return f"<{what}: {verdict} ({len(findings)} finding{'' if len(findings) == 1 else 's'} in .findings)>"

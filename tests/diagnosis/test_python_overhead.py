@@ -1,0 +1,83 @@
+"""Where the host computes, Python around small ops, and callbacks of the loop, are findings with their functions."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.diagnosis.finding import Finding
+from tests.diagnosis.loops import diagnosed, loop
+from tests.kit.builder import TraceDrawing
+from tests.kit.events import Event
+
+STEP, CALLS = 10_000, 20
+TRAINER = "transformers/trainer.py(2100): training_step"
+
+
+def around_ops(python_us: int, *frames: str) -> list[Event]:
+    """Steps of twenty ops of 500 µs less so much Python in nested frames ahead of each."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(5): main", start, STEP - 10)
+        for call in range(CALLS):
+            at = start + 10 + 499 * call
+            for depth, frame in enumerate(frames):
+                drawing.python(frame, at + depth, 499 - 2 * depth)
+            drawing.host("aten::linear", at + python_us, 490 - python_us)
+
+    return loop(STEP, step)
+
+
+def told(events: list[Event], rule: str = "python_overhead") -> list[Finding]:
+    return [found for found in diagnosed(events).findings if found.rule == rule]
+
+
+def test_python_around_small_ops_is_told_with_its_functions():
+    (found,) = told(around_ops(200, TRAINER, "train.py(40): tweak"))
+    assert found.cost_ns_per_step == pytest.approx(CALLS * 209_000, rel=0.05)
+    assert found.saving_ns_per_step is None
+    assert (found.where[0].file, found.where[0].function) == ("train.py", "tweak")
+    assert found.where[0].defined
+    assert "torch_compile=True" in found.fix
+    assert "logging_steps=100" in found.fix
+
+
+def test_a_librarys_function_is_told_with_the_call_into_it():
+    (found,) = told(around_ops(200, "lightning/pytorch/loops/training_epoch_loop.py(274): advance"))
+    assert found.where[0].file == "lightning/pytorch/loops/training_epoch_loop.py"
+    assert "called from `main`" in found.why
+    assert "enable_progress_bar=False" in found.fix
+    assert "TrainingArguments" not in found.fix
+
+
+def test_a_loop_that_computes_is_healthy():
+    assert told(around_ops(20, TRAINER)) == []
+
+
+LIST = "lightning/pytorch/trainer/call.py(203): _call_callback_hooks"
+
+
+def with_callback(reads: int, *, behind: str = LIST) -> list[Event]:
+    """Each step ends with 2 ms in a callback, which reads so many numbers."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(5): main", start, STEP - 10)
+        drawing.host("aten::linear", start + 10, 7_900)
+        drawing.python(behind, start + 7_950, 2_000)
+        drawing.python("train.py(60): on_train_batch_end", start + 7_960, 1_980)
+        for number_read in range(reads):
+            drawing.host("aten::item", start + 7_970 + number_read * 45, 40)
+
+    return loop(STEP, step)
+
+
+def test_a_callback_is_told_with_all_that_it_calls():
+    (found,) = told(with_callback(40), "callback_time")
+    assert found.cost_ns_per_step == pytest.approx(1_980_000, rel=0.01)
+    assert (found.where[0].file, found.where[0].function) == ("train.py", "on_train_batch_end")
+    assert found.where[0].defined
+    assert "reads 40 numbers" in found.why
+    assert "between_steps" not in {each.rule for each in diagnosed(with_callback(40)).findings}
+
+
+def test_the_same_function_called_by_no_list_of_callbacks_is_none():
+    assert told(with_callback(40, behind="train.py(50): finish"), "callback_time") == []

@@ -1,0 +1,165 @@
+"""Jobs with known truth: what costs their time, on which line, and the cures that can be followed.
+
+A script in ``scripts/`` is what a user would write, imports nothing of ours, and prints ``step_ms 12.3`` once per epoch
+(or at its end): the mean time of a step, of which the last counts. An argument turns it into the same job cured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+@dataclass(frozen=True)
+class Cure:
+    """What a finding asks for, done: the same script with other arguments."""
+
+    what: str
+    arguments: tuple[str, ...]
+    """``{workers}`` stands for the number that the finding's remedy names."""
+    rule: str | None = None
+    """Whose promise is followed; None: that of the job's cause."""
+    option: str | None = None
+    """Of a finding that promises several things the one that is followed, by a part of its title."""
+    share: float = 1.0
+    """How much of what the finding counts is taken away."""
+    why_missed: str = ""
+    """Why the promise does not hold, where it is known not to."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A script, and what is to be said of it."""
+
+    script: str
+    cause: str | None
+    """The rule that must be the first of the plan; None where that is left open."""
+    lines: tuple[str, ...] = ()
+    """Texts of which each is in one line of the script: the cause's place must name one of these lines."""
+    environment: str = "torch"
+    """A name of ``tests/captures/environments.py``."""
+    arguments: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    """Of ``stepscope run``."""
+    launcher: tuple[str, ...] = ()
+    """What runs the script, as arguments of Python (``-m torch.distributed.run``)."""
+    status: int = 0
+    """The exit status of the job, and so of ``stepscope run``."""
+    without: tuple[str, ...] = ()
+    """Rules that must have no finding: following them would cost more than it gains."""
+    cost_share: tuple[float, float] = (0.0, 1.0)
+    """Between which shares of the step the cause's cost lies."""
+    cures: tuple[Cure, ...] = ()
+    not_yet: tuple[Literal["cause", "line", "cost", "cures"], ...] = ()
+    """What is known not to hold."""
+
+
+_AT_ONCE = "a batch made at once"
+_COMPILING = (
+    "ops of the made-up tensors with which a graph is traced are booked to computing, so that a little less is "
+    "promised than comes"
+)
+
+_LITTLE_LEFT = (
+    "what is left is small, and slower beside the recording and behind a long wait than its calls explain: less is "
+    "promised than comes"
+)
+
+JOBS = {
+    "slow_dataset": Job(
+        "slow_dataset.py",
+        "input_bound",
+        ("# the cause",),
+        cost_share=(0.85, 1.0),
+        cures=(
+            Cure("as many workers as the finding says", ("--workers", "{workers}")),
+            Cure("an augment that does an eighth", ("--cheaper",), option="cheaper", share=7 / 8),
+        ),
+    ),
+    "workers_every_epoch": Job(
+        "workers_every_epoch.py",
+        "worker_starts",
+        ("# the cause",),
+        cost_share=(0.4, 1.0),
+        cures=(Cure("workers that stay", ("--persistent",)),),
+        not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
+    ),
+    "generator_input": Job(
+        "generator_input.py",
+        "input_bound",
+        ("# the cause", "# and what calls it"),
+        cost_share=(0.15, 0.7),
+        cures=(Cure("a worker that makes them ahead", ("--ahead",)),),
+        not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
+    ),
+    "iterator_input": Job(
+        "iterator_input.py",
+        "input_bound",
+        cost_share=(0.4, 1.0),
+        cures=(Cure(_AT_ONCE, ("--whole",), why_missed=_LITTLE_LEFT),),
+        not_yet=("cures",),
+    ),
+    "get_batch": Job(
+        "get_batch.py",
+        "input_bound",
+        cost_share=(0.15, 0.7),
+        cures=(Cure(_AT_ONCE, ("--whole",)),),
+        not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
+    ),
+    "stacked_input": Job("stacked_input.py", "input_bound", cost_share=(0.3, 1.0)),
+    "lightning_callback": Job(
+        "lightning_callback.py",
+        "callback_time",
+        environment="integrations",
+        cost_share=(0.03, 0.4),
+        cures=(Cure("the numbers read every hundredth step", ("--seldom",), share=0.99),),
+        not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
+    ),
+    "generate": Job("generate.py", "python_overhead", environment="integrations", cost_share=(0.2, 0.9)),
+    "varying_shapes": Job(
+        "varying_shapes.py",
+        "recompilation",
+        ("# the cause",),
+        cost_share=(0.7, 1.0),
+        cures=(Cure("all padded to one length", ("--padded",), why_missed=_COMPILING),),
+        not_yet=("cause", "cures"),  # One step is slower still, and slow steps come before what each step pays.
+    ),
+    "slow_rank": Job(
+        "slow_rank.py",
+        "straggler",
+        ("# the cause", "parameter.detach()"),
+        launcher=("-m", "torch.distributed.run", "--nproc-per-node", "2"),
+        cost_share=(0.4, 1.0),
+        cures=(Cure("metrics written every hundredth step", ("--seldom",), share=0.99, why_missed=_LITTLE_LEFT),),
+        not_yet=("cures",),
+    ),
+    "own_profiler": Job(
+        "own_profiler.py",
+        "input_bound",
+        ("# the cause",),
+        cost_share=(0.3, 0.9),
+        cures=(Cure(_AT_ONCE, ("--whole",), why_missed=_LITTLE_LEFT),),
+        not_yet=("cures",),
+    ),
+    "crash": Job(
+        "crash.py",
+        "input_bound",
+        ("# the cause",),
+        status=1,
+        cost_share=(0.3, 0.9),
+        cures=(Cure(_AT_ONCE, ("--whole",), why_missed=_LITTLE_LEFT),),
+        not_yet=("cures",),
+    ),
+    "forks": Job(
+        "forks.py",
+        "between_steps",
+        ("# the cause",),
+        cost_share=(0.7, 1.0),
+        cures=(Cure("a helper every hundredth step", ("--seldom",), share=0.99, why_missed=_LITTLE_LEFT),),
+        not_yet=("cures",),
+    ),
+    "hf_trainer": Job("hf_trainer.py", None, environment="integrations", without=("input_bound",)),
+}

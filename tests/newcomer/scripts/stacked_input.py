@@ -1,0 +1,23 @@
+"""Batches cut from a list in the loop itself: slices, transforms and torch.stack."""
+
+import torch
+
+
+def main():
+    torch.set_num_threads(1)
+    examples = [torch.randn(3, 32, 32) for _ in range(512)]
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(60):
+        first = step % 8 * 64
+        chosen = examples[first : first + 64]
+        images = torch.stack([(image - image.mean()) / image.std() for image in chosen])
+        labels = torch.tensor([i % 10 for i in range(64)])
+        loss = torch.nn.functional.cross_entropy(model(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    main()
