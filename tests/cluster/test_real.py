@@ -24,14 +24,14 @@ TIMEOUT_S = 90
 
 
 def torchrun(folder: Path, ranks: int, late: int, ms: float) -> Path:
-    """Run a job; one that hangs (a rendezvous on a busy machine may) is ended and tried once more."""
+    """Run a job; one that hangs or is aborted by gloo's own rendezvous (on a busy machine) is tried once more."""
     folder.mkdir(exist_ok=True)
     command = [
         *(str(framework_python("torch")), "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"),
         *(str(SCRIPT), str(folder), str(late), str(ms)),
     ]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    for _ in range(2):
+    for last in (False, True):
         job = subprocess.Popen(
             command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
         )
@@ -41,8 +41,11 @@ def torchrun(folder: Path, ranks: int, late: int, ms: float) -> Path:
             os.killpg(job.pid, signal.SIGKILL)
             job.communicate()
             continue
-        assert job.returncode == 0, errors.decode()[-2000:]
-        return folder
+        if job.returncode == 0:
+            return folder
+        # Nothing of stepscope is in these jobs: an abort is PyTorch's own.
+        assert "SIGABRT" in errors.decode(), errors.decode()[-4000:]
+        assert not last, errors.decode()[-4000:]
     pytest.skip("torchrun hung twice on this machine")
 
 

@@ -1,0 +1,62 @@
+"""What is left of a step without a device, once most of it goes, is a range."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.left_on_host import as_range
+from tests.diagnosis.loops import facts_with, loop, waiting_for_input
+from tests.kit.builder import TraceDrawing
+
+MS = 1_000_000
+
+
+def on_host(input_us: int) -> Facts:
+    """Steps of ten milliseconds on the host alone, that much of them input."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.input_wait(start, input_us)
+        drawing.host("aten::linear", start + input_us, 10_000 - input_us)
+
+    return facts_with(loop(10_000, step))
+
+
+def promised(left_ns: int | None, best_ns: int | None = None) -> Finding:
+    return Finding(
+        rule="input_bound",
+        title="",
+        why="",
+        fix="",
+        cost_ns_per_step=MS,
+        saving_ns_per_step=MS,
+        predicted_step_ns=left_ns,
+        best_step_ns=best_ns,
+    )
+
+
+def input_of(facts: Facts) -> Finding:
+    return next(found for found in diagnose(facts).findings if found.rule == "input_bound")
+
+
+def test_most_of_a_hosts_step_gone_leaves_a_range():
+    facts = on_host(8_000)
+    found = input_of(facts)
+    assert found.predicted_step_ns == pytest.approx(2 * MS, rel=0.01)
+    assert found.best_step_ns == found.predicted_step_ns // 2
+
+
+@pytest.mark.parametrize("left_ns", [None, 0, 5 * MS + 1_000, 9 * MS])
+def test_less_gone_or_nothing_left_is_one_figure(left_ns: int | None):
+    found = promised(left_ns)
+    assert as_range(on_host(8_000), found) == found
+
+
+def test_a_range_that_is_known_better_stays():
+    assert as_range(on_host(8_000), promised(2 * MS, 2 * MS - 1)).best_step_ns == 2 * MS - 1
+
+
+def test_where_a_device_bounds_the_step_it_is_one_figure():
+    assert input_of(facts_with(waiting_for_input(10_000, 8_000))).best_step_ns is None
