@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.left_on_host import as_range
+from stepscope.diagnosis.left_on_host import as_range, left_by_job
 from tests.diagnosis.loops import facts_with, loop, waiting_for_input
 from tests.kit.builder import TraceDrawing
 
@@ -60,3 +62,31 @@ def test_a_range_that_is_known_better_stays():
 
 def test_where_a_device_bounds_the_step_it_is_one_figure():
     assert input_of(facts_with(waiting_for_input(10_000, 8_000))).best_step_ns is None
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "share", "on_host", "leaves_ms"),
+    [
+        (4, 1.0, False, (4, None)),
+        (4, 1.0, True, (4, 2)),
+        (4, 0.75, False, (4, 3)),
+        (4, 0.75, True, (4, 2)),
+        (4, 0.25, True, (4, 1)),
+        # Less than half goes: as large a share of it is the recording's as of all.
+        (40, 0.75, True, (30, None)),
+    ],
+)
+def test_what_a_job_has_left_was_recorded_too(
+    left_ms: int, share: float, on_host: bool, leaves_ms: tuple[int, int | None]
+):
+    recorded = replace(promised(left_ms * MS), saving_ns_per_step=(60 - left_ms) * MS)
+    told = left_by_job(recorded, round(60 * share) * MS, share, on_host=on_host)
+    best = None if told.best_step_ns is None else told.best_step_ns // MS
+    assert told.predicted_step_ns is not None
+    assert (told.predicted_step_ns // MS, best) == leaves_ms
+    assert told.saving_ns_per_step == round(60 * share) * MS - told.predicted_step_ns
+
+
+def test_what_a_job_does_not_determine_stays_so():
+    found = replace(promised(4 * MS), saving_ns_per_step=None)
+    assert left_by_job(found, 60 * MS, 0.5, on_host=True) == found

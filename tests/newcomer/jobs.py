@@ -63,9 +63,8 @@ _COMPILING = (
     "promised than comes"
 )
 
-_LITTLE_LEFT = (
-    "what is left is small, and slower beside the recording and behind a long wait than its calls explain: less is "
-    "promised than comes"
+_FORKED = (
+    "behind a process that each step starts, what is left was slower by more than half: less is promised than comes"
 )
 
 JOBS = {
@@ -99,7 +98,7 @@ JOBS = {
         "iterator_input.py",
         "input_bound",
         cost_share=(0.4, 1.0),
-        cures=(Cure(_AT_ONCE, ("--whole",), why_missed=_LITTLE_LEFT),),
+        cures=(Cure(_AT_ONCE, ("--whole",)),),
         not_yet=("cures",),
     ),
     "get_batch": Job(
@@ -133,7 +132,7 @@ JOBS = {
         ("# the cause", "parameter.detach()"),
         launcher=("-m", "torch.distributed.run", "--nproc-per-node", "2"),
         cost_share=(0.4, 1.0),
-        cures=(Cure("metrics written every hundredth step", ("--seldom",), share=0.99, why_missed=_LITTLE_LEFT),),
+        cures=(Cure("metrics written every hundredth step", ("--seldom",), share=0.99),),
         not_yet=("cures",),
     ),
     "own_profiler": Job(
@@ -141,7 +140,7 @@ JOBS = {
         "input_bound",
         ("# the cause",),
         cost_share=(0.3, 0.9),
-        cures=(Cure(_AT_ONCE, ("--whole",), why_missed=_LITTLE_LEFT),),
+        cures=(Cure(_AT_ONCE, ("--whole",)),),
         not_yet=("cures",),
     ),
     "crash": Job(
@@ -150,7 +149,7 @@ JOBS = {
         ("# the cause",),
         status=1,
         cost_share=(0.3, 0.9),
-        cures=(Cure(_AT_ONCE, ("--whole",), why_missed=_LITTLE_LEFT),),
+        cures=(Cure(_AT_ONCE, ("--whole",)),),
         not_yet=("cures",),
     ),
     "forks": Job(
@@ -158,7 +157,7 @@ JOBS = {
         "between_steps",
         ("# the cause",),
         cost_share=(0.7, 1.0),
-        cures=(Cure("a helper every hundredth step", ("--seldom",), share=0.99, why_missed=_LITTLE_LEFT),),
+        cures=(Cure("a helper every hundredth step", ("--seldom",), share=0.99, why_missed=_FORKED),),
         not_yet=("cures",),
     ),
     "hf_trainer": Job("hf_trainer.py", None, environment="integrations", without=("input_bound",)),

@@ -15,6 +15,7 @@ from stepscope.cluster.rules import JOB_RULES
 from stepscope.cluster.rules.straggler import TITLES, who_waits
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, Notice, ranked_ns
+from stepscope.diagnosis.left_on_host import left_by_job
 from stepscope.diagnosis.verdict import GROUPS, HOST_WORDS
 from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE
 from stepscope.units import format_ns, format_share
@@ -55,12 +56,11 @@ def diagnose(facts: JobFacts) -> JobDiagnosis:
 
 
 def _unrecorded(facts: JobFacts, one: RankFinding) -> RankFinding:
-    """A finding on the job, saving its share of the step as it is when nobody records; those of ranks do so already."""
-    share, saving, then = facts.unrecorded_share, one.finding.saving_ns_per_step, one.finding.predicted_step_ns
-    if share == 1 or saving is None:
+    """A finding on the job, of the step as it is when nobody records; those of ranks are so already."""
+    if facts.told_step_ns is None:
         return one
-    saving, then = round(share * saving), None if then is None else round(share * then)
-    return replace(one, finding=replace(one.finding, saving_ns_per_step=saving, predicted_step_ns=then))
+    finding = left_by_job(one.finding, facts.told_step_ns, facts.unrecorded_share, on_host=facts.on_host)
+    return replace(one, finding=finding)
 
 
 def _order(finding: Finding) -> tuple[bool, int]:

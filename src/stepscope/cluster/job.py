@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from stepscope.analysis.categories import CATEGORIES, Category
-from stepscope.analysis.exchange.collectives import KINDS
+from stepscope.analysis.exchange.collectives import HOST, KINDS
 from stepscope.cluster.blame import Blame, blame
 from stepscope.cluster.cause import OwnCause, mean_parts, own_cause, step_numbers
 from stepscope.cluster.clocks import Clock, clocks_of, largest
@@ -108,6 +108,11 @@ class JobFacts:
         """What a step takes when nobody records, as a share of a recorded one: the mean over ranks."""
         shares = [partial.unrecorded_share for partial in self.partials]
         return sum(shares) / len(shares) if shares else 1.0
+
+    @cached_property
+    def on_host(self) -> bool:
+        """Whether no device worked on any rank."""
+        return all((partial.rows.device == HOST).all() for partial in self.partials)
 
     @cached_property
     def told_step_ns(self) -> int | None:
