@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -13,10 +12,11 @@ from generator import source
 from generator.markdown import section, sentence, table
 from stepscope import jobs
 from stepscope.cluster import notices as job_notices
-from stepscope.cluster.rules import JOB_RULES
+from stepscope.cluster.rules import DECLARED, JOB_RULES, JobRuleFile
 from stepscope.diagnosis import untold, verdict
 from stepscope.diagnosis.notices import NOTICES, recording
-from stepscope.diagnosis.rules import RULES
+from stepscope.diagnosis.rule import SCOPES, Rule, flowing, with_unit
+from stepscope.diagnosis.rules import RULES, RuleFile
 from stepscope.names import sync_hints
 from stepscope.readers import kineto, sorting, step_stats, tf_devices, tf_graph, timeline
 from stepscope.readers.chrome import xla
@@ -29,8 +29,8 @@ INTRO = """\
 # The rules
 
 When each finding is given. What to do about one is in the report itself, as it depends on the framework, its version,
-the devices and the job. Made from the rule files in `src/stepscope/diagnosis/rules/` by `make docs`; names in capitals
-are [thresholds](limits.md).
+the devices and the job. Made from what the rules in `src/stepscope/diagnosis/rules/` and `src/stepscope/cluster/rules/`
+declare by `make docs`; names in capitals are [thresholds](limits.md). `stepscope rules` says the same.
 
 A rule reads the facts of one profile and either says nothing or makes a *finding*: what costs time, where, how much a
 fix saves, and the fix. Findings are ranked by what they save.
@@ -48,8 +48,8 @@ Below, … and ‹name› stand for what the profile fills in.
 LIMITS_INTRO = """\
 # Thresholds
 
-From which size on something is said: by [rules](rules.md), notices and analyses. Made from `src/stepscope/limits.py` by
-`make docs`.
+From which size on something is said: by [rules](rules.md), notices and analyses. Made by `make docs` from
+`src/stepscope/limits.py` and the rules' declarations.
 """
 
 JOBS_INTRO = """\
@@ -85,8 +85,6 @@ HOW_READ = ("How the file had to be read, where that is slower: without numba, o
 
 def page() -> str:
     """The rules in their order, hints for synchronisations, then the notices."""
-    modules = [sys.modules[rule.__module__] for rule in RULES]
-    of_jobs = [sys.modules[rule.__module__] for rule in JOB_RULES]
     texts = source.limit_texts()
     general = texts["FINDING_NS"].replace(
         "at least both of these",
@@ -95,10 +93,10 @@ def page() -> str:
     return "\n".join(
         [
             INTRO.format(general=general),
-            table(("rule", "what it finds"), map(summary, [*modules, *of_jobs])),
-            *(rule_section(module) for module in modules),
+            table(("rule", "what it finds"), map(summary, DECLARED.values())),
+            *map(rule_section, RULES),
             JOBS_INTRO,
-            *(rule_section(module) for module in of_jobs),
+            *map(rule_section, JOB_RULES),
             section("What to write instead of a synchronising op", table(("op", "why it waits", "instead"), hints())),
             section("What no rule says, and why", NOT_TOLD),
             section("Notices", NOTICES_INTRO, table(("code", "exit status", "text"), notices())),
@@ -115,27 +113,27 @@ def limits_page() -> str:
         (f"`{name}`", source.limit_value(name), text if told_at[text] == name else f"With `{told_at[text]}`.")
         for name, text in texts.items()
     )
-    return "\n".join([LIMITS_INTRO, table(("limit", "value", "what it is"), rows), ""])
+    own = (
+        (f"`{limit.name}`", with_unit(limit.name, limit.value), f"[{rule.id}](rules.md#{rule.id}): {limit.source}")
+        for rule in DECLARED.values()
+        for limit in rule.limits
+    )
+    titles = ("limit", "value", "what it is")
+    return "\n".join([LIMITS_INTRO, table(titles, rows), section("Of one rule alone", table(titles, own))])
 
 
-def _parts(module: ModuleType) -> tuple[str, str, str]:
-    """The rule's name, what it finds, and its statement."""
-    heading, _, rest = (inspect.getdoc(module) or "").partition(": ")
-    first, _, statement = rest.partition("\n\n")
-    return heading, sentence(first), " ".join(statement.replace("``", "`").split()).removeprefix("Statement: ")
-
-
-def summary(module: ModuleType) -> tuple[str, str]:
+def summary(rule: Rule) -> tuple[str, str]:
     """A rule in a line."""
-    heading, first, _ = _parts(module)
-    return f"[{heading}](#{heading.replace(' ', '-')})", first
+    return f"[{rule.id}](#{rule.id})", rule.finds
 
 
-def rule_section(module: ModuleType) -> str:
-    """One rule: its titles and its statement; what it finds, in a sentence, is in the table on top of the page."""
-    heading, _, statement = _parts(module)
-    titles = "\n".join(f"* {title}" for title in dict.fromkeys(titles_of(module)))
-    return section(heading, titles, sentence(statement))
+def rule_section(module: RuleFile | JobRuleFile) -> str:
+    """One rule: its titles and what it declares; what it finds, in a sentence, is in the table on top of the page."""
+    rule = module.RULE
+    titles = "\n".join(f"* {title}" for title in dict.fromkeys(titles_of(sys.modules[module.find.__module__])))
+    facts = {"Looks at": SCOPES[rule.scope], "Needs": rule.needs, "Predicted": rule.cure, "Example": rule.example}
+    told = "\n".join(f"* *{name}:* {flowing(text)}" for name, text in facts.items())
+    return section(rule.id, titles, flowing(rule.statement), told)
 
 
 def titles_of(module: ModuleType) -> Iterator[str]:

@@ -6,10 +6,9 @@ import ast
 import inspect
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
 
 from stepscope import limits
-from stepscope.units import format_ns, format_share
+from stepscope.diagnosis.rule import with_unit
 
 _TEXTS = (ast.Constant, ast.JoinedStr)
 
@@ -86,8 +85,5 @@ def limit_texts() -> dict[str, str]:
 
 
 def limit_value(name: str) -> str:
-    """A limit with its unit."""
-    value: Any = getattr(limits, name)
-    if name.endswith("_NS"):
-        return format_ns(value)
-    return format_share(value) if "SHARE" in name else f"{value:g}"
+    """A limit of ``limits.py`` with its unit."""
+    return with_unit(name, getattr(limits, name))

@@ -103,9 +103,6 @@ SHORT_WAIT_NS: Final = 20_000
 WAIT_COST_NS: Final = 1_000
 """What costs less than this per step cost nothing: the clock's own reading takes some 100 ns."""
 
-NEXT_WAITS: Final = 16
-"""So many places that wait for nothing yet are tried as the next ones of a chain: each is a replay."""
-
 CHAINED_SHARE: Final = 0.9
 """Waits hide behind each other where what each saves alone adds up to less than this share of what all save."""
 
@@ -237,10 +234,6 @@ SEEN_ONCE_SHARE: Final = 0.05
 """A stall seen in one step, or in few, is a finding from this share of the steps it is in: smaller ones come and go,
 and nothing shows that this one comes back."""
 
-LITTLE_WORK_NS: Final = 1_000_000
-"""A device that computes less than this per step has little to do: the forward pass of a small network on one sample
-takes a CPU a few ms."""
-
 HOT_PYTHON_SHARE: Final = 0.02
 """A Python function that launches nothing, called between launches, is worth naming from this share of the step: twice
 ``FINDING_SHARE``, since recording frames makes the host's steps 1.6 to 2.3 times as long."""
@@ -261,11 +254,6 @@ many cores there are; two threads beside the launching one already hold up a mac
 EAGER_PROGRAMS: Final = 10
 """A step of JAX that starts at least so many programs of one or two ops runs op by op: a jitted step starts one to
 three, and a few more for keys and metrics."""
-
-PRODUCERS_BUSY_SHARE: Final = 0.8
-PRODUCERS_IDLE_SHARE: Final = 0.5
-"""Threads that prepare batches keep busy, or wait themselves, from and up to this share of the time in which a batch is
-waited for: one that works without a pause shows 0.9 or more, less what passes between two batches."""
 
 LOADER_SLOWER: Final = 0.5
 """A worker takes up to this much longer for what the loop's process did: caches, memory and the machine's clock are
@@ -292,10 +280,6 @@ MOST_WORKERS: Final = 16
 UNKNOWN_CORES: Final = 8
 """Nor more than this where nothing says how many cores there are: machines with GPUs have so many for each."""
 
-PYTHON_OVERHEAD_SHARE: Final = 0.15
-"""Python between the ops of a host that computes is a finding from this share of the step: recording makes it 1.5 to 2
-times as long, and models of a usual size have 1 to 5 %."""
-
 UNTOLD_SHARE: Final = 0.05
 """Idle time of one kind that no finding tells of is a notice from this share of the step: ``LAUNCH_SHARE``."""
 
@@ -313,28 +297,12 @@ WITHIN_SHARE: Final = 0.9
 LAUNCH_SHARE: Final = 0.05
 """Waiting for launches is a finding from this share of the step. XProf says moderate from 3 %, high from 15 %."""
 
-LAUNCH_SHARE_RECORDED: Final = 0.10
-"""The same where stacks, shapes or memory were recorded: recording them makes the host's steps 1.6 to 2.3 times as long
-(measured with PyTorch 2.13 on a CPU), so half of what is seen may be the capture's own."""
-
 LAUNCH_GAP_NS: Final = 1_000_000
 """A gap longer than this is not launch-bound work but one long call (initialisation, a host op)."""
-
-MANY_INNER_OPS: Final = 20
-"""An op that runs so many others inside of it takes its time by their number: at a few µs for each that is a long part
-of a gap of a millisecond, where the composite ops of a framework run a handful."""
 
 GRAPH_PAUSE_NS: Final = 1_000
 """Pause between the kernels of one graph where the profile shows no queued kernels: 1.0-2.0 µs in the real NVIDIA
 traces; on AMD the stamps of queued kernels touch."""
-
-SMALL_COLLECTIVES: Final = 50
-SMALL_COLLECTIVE_NS: Final = 200_000
-"""This many collectives per step, half of them shorter than this, are too many: PyTorch's DDP makes one per 25 MB, and
-one of 25 MB takes 0.2 ms at 125 GB/s."""
-
-LOW_PRECISION_SHARE: Final = 0.10
-"""Below this share of kernel time in 16 bits or fewer, precision is worth a finding (XProf uses the same 10 %)."""
 
 ROOF_NEAR_SHARE: Final = 0.5
 """Work within this share of a roof is bounded by it; below both, by overhead (XProf: latency-bound under 50 %)."""
@@ -346,10 +314,6 @@ in the real traces of V100 and H100."""
 LEAST_RUN: Final = 3
 """Memory-bound kernels in a row that are worth one, where their sizes are not known: two (a bias and its activation)
 are in any network, and the kernel before often takes them in."""
-
-RUN_SHARE: Final = 0.1
-"""Of the step, from which on such runs are told though nothing says what fusing saves: of three kernels that hand on
-one tensor at least two passes over it in six go, so that a tenth of the step is 3 % of it."""
 
 FULL_RATE_SHARE: Final = 0.8
 """A product of odd sizes runs at full rate from this share of what products that fit reach: kernels of one library and
@@ -589,9 +553,6 @@ SLOW_LINK_TIMES: Final = 1.25
 """A group's links are slow where it takes so many times as long as groups like it: below, placement within a switch and
 other jobs' traffic do as much. Our judgement."""
 
-BUBBLE_SHARE: Final = 0.05
-"""Bubbles of a pipeline are told from this share of the step: four stages have 3 % with 100 micro-batches."""
-
 UNDIVIDED_SHARE: Final = 0.05
 """That clocks are too uncertain to divide collectives is said where undivided ones take this share of the step."""
 
@@ -653,29 +614,12 @@ multiprocessors and memory differ by 5 % at least (an A100 of 80 GB: 1,935 and 2
 TOGETHER_SHARE: Final = 0.10
 """Devices compute one after another where at most this share of the least busy one's compute lies beside another's."""
 
-SERIAL_SHARE: Final = 0.50
-"""And together they compute this share of the step: else it is something else that keeps them idle."""
-
 HALVED_SHARE: Final = 0.5
 """Sending in 16 bits is advised where so much of what is sent has 32: of less it halves a small part."""
-
-LINK_USED_SHARE: Final = 0.1
-"""Below this share of their link's peak collectives mostly wait, for late ranks or because each is too small: a choice,
-under the 11 % that one link of 400 Gbit/s between machines is of 450 GB/s."""
-
-MOSTLY_LATE: Final = 0.5
-"""From this share of its collectives' time on that a device waits for another of its profile, that one is what to look
-at: half of that time is no exchange."""
 
 FEW_GRADIENT_BYTES: Final = 50 * 1024 * 1024
 """Gradients of at most so many bytes fill a bucket or two of DistributedDataParallel's default of 25 MB: larger buckets
 would only start later."""
-
-TURNS: Final = 1.5
-"""Runs of launches per step and device up to which devices are launched in turn: 1 and a straggling kernel or two."""
-
-OVERLOADED_TIMES: Final = 1.25
-"""A device is overloaded where it computes this many times what the others do: less is the noise of clocks."""
 
 # --- memory of compiled programs ----------------------------------------------------------------------------------
 

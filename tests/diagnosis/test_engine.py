@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,9 @@ from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import busy_share, mean_parts
 from stepscope.diagnosis import engine
 from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding, ranked_ns
+from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.ranking import order, ranked_ns
+from stepscope.diagnosis.rules import DECLARED, loop_sync, repeated_copies
 from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
@@ -90,28 +93,28 @@ def test_what_costs_too_little_is_minor_and_numbered_all_the_same():
 def sized(*sizes: tuple[int, int | None]) -> Diagnosis:
     """A diagnosis in which rules found so many (cost, saving) in µs per step of 10 ms, none of them replayed."""
     found = [
-        Finding(rule=f"rule{at}", title=f"t{at}", why="", fix="", cost_ns_per_step=cost * US,
+        Finding(rule=repeated_copies.RULE.id, title=f"t{at}", why="", fix="", cost_ns_per_step=cost * US,
                 saving_ns_per_step=None if saving is None else saving * US)
         for at, (cost, saving) in enumerate(sizes)
     ]  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "RULES", [lambda facts, one=one: [one] for one in found])
+        patch.setattr(engine, "RULES", [SimpleNamespace(find=lambda facts, one=one: [one]) for one in found])
         return diagnose(facts_with(running(("k", 9_995))))
 
 
 def test_findings_are_told_and_ranked_by_what_their_fix_gains_not_by_what_they_cost():
     found = sized((2, 3_010), (5_000, 99), (99, None), (100, None), (100, 100))
-    assert [f.rule for f in found.findings] == ["rule0", "rule4", "rule3"]  # without a saving last, by their cost
-    assert [f.rule for f in found.minor] == ["rule1", "rule2"]
+    assert [f.title for f in found.findings] == ["t0", "t4", "t3"]  # without a saving last, by their cost
+    assert [f.title for f in found.minor] == ["t1", "t2"]
 
 
 def test_a_wait_around_the_steps_ranks_by_what_it_costs():
     """It may be there to time them; what else it gains is that other causes would be hidden, which have their cures."""
     (other,) = sized((500, 500)).findings
-    waits = dataclasses.replace(other, rule="loop_sync", cost_ns_per_step=9 * US, saving_ns_per_step=500 * US)
-    assert ranked_ns(waits) == 9 * US
-    assert ranked_ns(other) == other.saving_ns_per_step
-    assert [one.rule for one in engine._ranked([waits, other])] == [other.rule, "loop_sync"]
+    waits = dataclasses.replace(other, rule=loop_sync.RULE.id, cost_ns_per_step=9 * US, saving_ns_per_step=500 * US)
+    assert ranked_ns(waits, loop_sync.RULE) == 9 * US
+    assert ranked_ns(other, DECLARED[other.rule]) == other.saving_ns_per_step
+    assert order([waits, other], DECLARED) == [1, 0]
 
 
 def test_what_gains_nothing_once_those_above_are_fixed_is_minor_and_says_so():

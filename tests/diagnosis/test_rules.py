@@ -11,7 +11,8 @@ from stepscope.analysis.where import Where
 from stepscope.diagnosis.chains import together
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding, FixPart
-from stepscope.limits import FINDING_NS, FINDING_SHARE, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
+from stepscope.diagnosis.rules.launch_bound import LAUNCH_SHARE_RECORDED
+from stepscope.limits import FINDING_NS, FINDING_SHARE, LAUNCH_GAP_NS, LAUNCH_SHARE
 from stepscope.whatif.change import Change
 from tests.diagnosis.loops import (
     CALL,

@@ -20,12 +20,12 @@ from stepscope.analysis.summary import mean_parts, total_parts
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.rules.launch_bound import LAUNCH_SHARE_RECORDED
 from stepscope.limits import (
     DISPATCH_GAP_NS,
     FINDING_NS,
     FINDING_SHARE,
     LAUNCH_SHARE,
-    LAUNCH_SHARE_RECORDED,
     SEEN_ONCE_SHARE,
 )
 from stepscope.whatif import changes

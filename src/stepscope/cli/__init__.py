@@ -18,6 +18,7 @@ from stepscope.cli.diagnose import diagnose
 from stepscope.cli.doctor import doctor
 from stepscope.cli.formats import formats
 from stepscope.cli.query import query
+from stepscope.cli.rules import rules
 from stepscope.cli.run import run
 from stepscope.cli.slice import slice_
 from stepscope.cli.streams import prepare_streams, say, silence, stdout_lost, to_stderr
@@ -26,7 +27,7 @@ from stepscope.cli.what_if import what_if
 from stepscope.errors import Exit, StepscopeError
 
 COMMANDS: tuple[click.Command, ...] = (
-    diagnose, view, run, capture, compare, what_if, convert, slice_, query, formats, doctor,
+    diagnose, view, run, capture, compare, what_if, convert, slice_, query, formats, rules, doctor,
 )  # fmt: skip
 
 _INTERRUPTED = 130

@@ -11,13 +11,14 @@ from stepscope.cluster.intake import kind_of, weight
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.notices import notices
 from stepscope.cluster.one_cause import folded
-from stepscope.cluster.rules import JOB_RULES
+from stepscope.cluster.rules import DECLARED, JOB_RULES
 from stepscope.cluster.rules.straggler import TITLES, who_waits
 from stepscope.cluster.rules.told import RankFinding
-from stepscope.diagnosis.finding import Finding, Notice, ranked_ns
+from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.left_on_host import left_by_job
+from stepscope.diagnosis.ranking import ids, least_told, order, size, tells
 from stepscope.diagnosis.verdict import GROUPS, HOST_WORDS
-from stepscope.limits import BOTTLENECK_SHARE, FINDING_NS, FINDING_SHARE
+from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.units import format_ns, format_share
 
 __all__ = ["JobDiagnosis", "RankFinding", "diagnose"]
@@ -42,14 +43,14 @@ class JobDiagnosis:
 
 def diagnose(facts: JobFacts) -> JobDiagnosis:
     """Put what is known of a job into words."""
-    of_job = [_unrecorded(facts, one) for rule in JOB_RULES for one in rule(facts)]
+    of_job = [_unrecorded(facts, one) for rule in JOB_RULES for one in rule.find(facts)]
     found = folded(facts, of_job, _of_ranks(facts))
-    found.sort(key=lambda one: _order(one.finding))
-    found = _numbered(found)
-    least = max(FINDING_SHARE * (facts.mean_step_ns or 0), FINDING_NS)
-    telling = [_tells(one.finding, least) for one in found]
-    worth = tuple(one for one, tells in zip(found, telling, strict=True) if tells)
-    minor = tuple(one for one, tells in zip(found, telling, strict=True) if not tells)
+    found = [found[at] for at in order([one.finding for one in found], DECLARED)]
+    names = ids([one.finding for one in found])
+    found = [replace(one, finding=replace(one.finding, id=id_)) for one, id_ in zip(found, names, strict=True)]
+    least = least_told(facts.mean_step_ns)
+    worth = tuple(one for one in found if tells(one.finding, least))
+    minor = tuple(one for one in found if not tells(one.finding, least))
     sentence, bottleneck = _verdict(facts)
     plan = tuple(one.finding.id for one in worth if one.finding.saving_ns_per_step is not None)
     return JobDiagnosis(worth, minor, tuple(notices(facts)), sentence, bottleneck, plan)
@@ -61,26 +62,6 @@ def _unrecorded(facts: JobFacts, one: RankFinding) -> RankFinding:
         return one
     finding = left_by_job(one.finding, facts.told_step_ns, facts.unrecorded_share, on_host=facts.on_host)
     return replace(one, finding=finding)
-
-
-def _order(finding: Finding) -> tuple[bool, int]:
-    saving = ranked_ns(finding)
-    return saving is None, -(saving if saving is not None else finding.cost_ns_per_step or 0)
-
-
-def _tells(finding: Finding, least: float) -> bool:
-    if finding.not_determined is not None and finding.cost_ns_per_step is None:
-        return True
-    return _size(finding) >= least
-
-
-def _numbered(found: list[RankFinding]) -> list[RankFinding]:
-    seen: dict[str, int] = defaultdict(int)
-    made = []
-    for one in found:
-        seen[one.finding.rule] += 1
-        made.append(replace(one, finding=replace(one.finding, id=f"{one.finding.rule}.{seen[one.finding.rule]}")))
-    return made
 
 
 # --- what ranks have each for themselves ----------------------------------------------------------------------------
@@ -98,7 +79,7 @@ def _of_ranks(facts: JobFacts) -> list[RankFinding]:
 def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
     worst = max(group, key=lambda one: weight(one.finding))
     # Ranks that have much less of it are no reason to call it small where it is not.
-    group = [one for one in group if 2 * _size(one.finding) >= _size(worst.finding)]
+    group = [one for one in group if 2 * size(one.finding) >= size(worst.finding)]
     having = {one.rank for one in group}
     finding, count, all_ = worst.finding, len(having), len(facts.partials)
     step = facts.told_step_ns
@@ -148,10 +129,6 @@ def _saving(facts: JobFacts, group: list[RankFinding], worst: RankFinding) -> in
         return min(savings[rank] for other in together if (rank := facts.ranks[other.partial]) in savings)
     waited = facts.blame.waited_by(others)
     return None if waited is None else min(savings[worst.rank], waited)
-
-
-def _size(finding: Finding) -> int:
-    return finding.saving_ns_per_step if finding.saving_ns_per_step is not None else finding.cost_ns_per_step or 0
 
 
 def _share_of_rule(facts: JobFacts, one: RankFinding) -> float:

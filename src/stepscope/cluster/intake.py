@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from stepscope.cluster.partial import Partial
+from stepscope.cluster.rules import DECLARED
 from stepscope.diagnosis.finding import Finding, Notice
 
 
 def kind_of(finding: Finding) -> tuple[str, str]:
     """What findings of several ranks have in common that are told as one."""
-    return finding.rule, "" if finding.rule == "sync_bound" else finding.title
+    return finding.rule, "" if DECLARED[finding.rule].is_one else finding.title
 
 
 def weight(finding: Finding) -> tuple[int, int]:

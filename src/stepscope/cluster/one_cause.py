@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from stepscope.cluster.cause import Cause
 from stepscope.cluster.job import JobFacts
+from stepscope.cluster.rules import DECLARED
+from stepscope.cluster.rules.straggler import RULE as STRAGGLER
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.limits import CAUSE_SHARE
-
-_RULES: dict[Cause, frozenset[str]] = {
-    "input": frozenset({"input_bound", "transfer_bound", "exposed_copy"}),
-    "host": frozenset(
-        {
-            *("between_steps", "launch_bound", "ops_on_host", "graph_building", "recompilation"),
-            *("allocator_bound", "allocator_retries", "running_eagerly", "host_contention"),
-        }
-    ),
-}
-"""The rules that tell of a late rank's own cause."""
 
 
 def folded(facts: JobFacts, of_job: Sequence[RankFinding], of_ranks: Sequence[RankFinding]) -> list[RankFinding]:
@@ -29,17 +19,17 @@ def folded(facts: JobFacts, of_job: Sequence[RankFinding], of_ranks: Sequence[Ra
         return [*found, *left]
     for straggler in facts.blame.stragglers:
         lane = facts.blame.lanes[straggler.lane]
-        rules = _RULES.get(facts.cause_of(lane, straggler.waited_ns).cause, frozenset())
+        cause = facts.cause_of(lane, straggler.waited_ns).cause
         rank, device = facts.ranks[lane.partial], lane.device if lane.device >= 0 else None
         own = [
             one
             for one in left
             if (one.rank, one.ranks) == (rank, 1)
-            and one.finding.rule in rules
+            and DECLARED[one.finding.rule].makes_late == cause
             and (one.finding.cost_ns_per_step or 0) >= CAUSE_SHARE * straggler.waited_ns
         ]
         for at, late in enumerate(found):
-            if own and (late.finding.rule, late.rank, late.finding.device) == ("straggler", rank, device):
+            if own and (late.finding.rule, late.rank, late.finding.device) == (STRAGGLER.id, rank, device):
                 dearest = max(own, key=lambda one: one.finding.cost_ns_per_step or 0)
                 found[at] = _with(late, dearest)
                 left.remove(dearest)

@@ -11,34 +11,21 @@ from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.chains import completed, together
 from stepscope.diagnosis.evidence import capture_slows_host
-from stepscope.diagnosis.finding import Finding, Notice, ranked_ns
+from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.left_on_host import as_range
 from stepscope.diagnosis.loader import by_workers
 from stepscope.diagnosis.notices import notices, recording
 from stepscope.diagnosis.notices.recording import Manifest
 from stepscope.diagnosis.notices.steps import takes_little
-from stepscope.diagnosis.rules import RULES
+from stepscope.diagnosis.ranking import ids, least_told, order, tells
+from stepscope.diagnosis.rules import DECLARED, RULES
 from stepscope.diagnosis.unrecorded import places_unrecorded, unrecorded
 from stepscope.diagnosis.untold import untold
 from stepscope.diagnosis.verdict import verdict
-from stepscope.limits import FINDING_NS, FINDING_SHARE, HIDDEN_SHARE
+from stepscope.limits import HIDDEN_SHARE
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor
 from stepscope.whatif.recording import Overhead, overhead, told_step_ns
-
-HOST_BOUND_RULES = (
-    *("input_bound", "sync_bound", "loop_sync", "launch_bound", "long_launch", "between_steps", "hot_python"),
-    *("graph_building", "host_callback"),
-)
-
-PARTS = {
-    "loss_scaling": ("sync_bound", "launch_bound", "long_launch"),
-    "alignment": ("tensor_cores_unused",),
-    "graph_copies": ("launch_bound",),
-}
-"""Rules that know the cure of a part of what a more general rule finds: what they find is told beside that."""
-_ALIKE = 0.1
-"""And before it, where the general finding gains no more than this share beyond."""
 
 _SAMPLED = "The profile was sampled: record whole steps (no sampling, no event filter) to have costs per step."
 
@@ -78,12 +65,13 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     """Apply every rule; ``manifest`` is what ``stepscope run`` says of how the profile came about."""
     replayed = predictor(facts)
     rules = () if facts.device_lost or facts.is_capture else RULES
-    by_rule = [_over_devices(facts, rule(facts)) for rule in rules]
+    by_rule = [_over_devices(facts, rule.find(facts)) for rule in rules]
     place = {finding.rule: at for at, findings in enumerate(by_rule) for finding in findings}
     found = [finding for findings in by_rule for finding in findings]
     recorded = replayed.recording if isinstance(replayed, Predictor) else overhead(facts, None)
     found = [_qualified(facts, _predicted(facts, replayed, recorded, finding)) for finding in found]
-    found = _numbered(_ranked(found))
+    found = [found[at] for at in order(found, DECLARED)]
+    found = [replace(finding, id=id_) for finding, id_ in zip(found, ids(found), strict=True)]
     worth, minor = _divided(facts, replayed, found)
     sentence, bottleneck = verdict(facts)
     planned = [finding for finding in worth if finding.saving_ns_per_step is not None]
@@ -129,7 +117,7 @@ def _divided(
 def _stands(facts: Facts, finding: Finding, above: Change, rules: set[str]) -> bool:
     """Whether it is told though its fix gains nothing once those above are made: it knows the cure of a part of theirs,
     or it is a large cause of its own, which they only hide."""
-    if not rules.isdisjoint(PARTS.get(finding.rule, ())):
+    if not rules.isdisjoint(DECLARED[finding.rule].cures_part_of):
         return True
     large = (finding.saving_ns_per_step or 0) >= HIDDEN_SHARE * (facts.median_step_ns or 0)
     return large and finding.change is not None and not above.holds(finding.change)
@@ -141,21 +129,11 @@ def _uncovered(facts: Facts, replayed: Predictor, then_ns: int) -> bool:
     return not takes_little(facts) and then_ns >= max(HIDDEN_SHARE, replayed.error) * (facts.median_step_ns or 0)
 
 
-def least_told(step_ns: int | None) -> float:
-    """What a fix must gain per step to be a finding; where that is not known, what its cause must cost."""
-    return max(FINDING_SHARE * (step_ns or 0), FINDING_NS)
-
-
 def _is_worth_telling(facts: Facts, replayed: Predictor | str, finding: Finding) -> bool:
     """Whether its fix gains enough, and more than the replay is off, in steps long enough to be judged."""
-    if takes_little(facts):
-        return False
-    if finding.not_determined is not None and finding.cost_ns_per_step is None:
-        return True
-    step, saving = facts.median_step_ns or 0, finding.saving_ns_per_step
+    step = facts.median_step_ns or 0
     off = replayed.error if isinstance(replayed, Predictor) and finding.prediction_basis == "replay" else 0.0
-    size = saving if saving is not None else finding.cost_ns_per_step or 0
-    return size >= max(least_told(step), off * step)
+    return not takes_little(facts) and tells(finding, max(least_told(step), off * step))
 
 
 def _predicted(facts: Facts, replayed: Predictor | str, recorded: Overhead | None, finding: Finding) -> Finding:
@@ -194,33 +172,6 @@ def _whatif(facts: Facts, replayed: Predictor | str, findings: tuple[Finding, ..
     return WhatIf(replayed.error, replayed.residual_share, None, combined)
 
 
-def _ranked(found: list[Finding]) -> list[Finding]:
-    """By what the fix gains, what says no gain last; a part that is nearly all of a general finding before that."""
-    most: dict[str, int] = {}
-    for finding in found:
-        saving = finding.saving_ns_per_step
-        for general in PARTS.get(finding.rule, ()) if saving is not None else ():
-            most[general] = max(most.get(general, 0), saving or 0)
-
-    def rank(finding: Finding) -> tuple[bool, int, bool]:
-        saving, part = ranked_ns(finding), most.get(finding.rule, 0)
-        if saving is None:
-            return True, -(finding.cost_ns_per_step or 0), False
-        within = part < saving <= (1 + _ALIKE) * part
-        return False, -(part if within else saving), finding.rule in most
-
-    return sorted(found, key=rank)
-
-
-def _numbered(found: list[Finding]) -> list[Finding]:
-    seen: dict[str, int] = {}
-    numbered = []
-    for finding in found:
-        seen[finding.rule] = seen.get(finding.rule, 0) + 1
-        numbered.append(replace(finding, id=f"{finding.rule}.{seen[finding.rule]}"))
-    return numbered
-
-
 def _over_devices(facts: Facts, found: list[Finding]) -> list[Finding]:
     """One finding per rule and title: the device where it costs most speaks for all that have it.
 
@@ -230,7 +181,7 @@ def _over_devices(facts: Facts, found: list[Finding]) -> list[Finding]:
     """
     merged = []
     found = [finding for finding in found if finding.device not in facts.unused]
-    keys = [(f.rule, "" if f.rule == "sync_bound" else f.title) for f in found]
+    keys = [(f.rule, "" if DECLARED[f.rule].is_one else f.title) for f in found]
     alike: dict[tuple[str, str], list[Finding]] = {key: [] for key in keys}
     for finding, key in zip(found, keys, strict=True):
         alike[key].append(finding)
@@ -267,7 +218,7 @@ def _qualified(facts: Facts, finding: Finding) -> Finding:
             not_determined=_CONTRADICTED if contradictions(facts).withholds else _SAMPLED,
         )
     recorded = capture_slows_host(facts)
-    if finding.rule in HOST_BOUND_RULES and recorded is not None:
+    if DECLARED[finding.rule].host_bound and recorded is not None:
         finding = replace(
             finding,
             confidence="low" if finding.confidence == "low" else "medium",

@@ -113,13 +113,3 @@ class Notice:
     code: str
     text: str
     count: int | None = None
-
-
-def ranked_ns(finding: Finding) -> int | None:
-    """What a finding is ranked by, in ns per step; None where its gain is not known.
-
-    A wait of the loop around its steps counts no more than it costs: it may be there to time them, and what it gains
-    beyond is that other causes, whose own cures come first, would be hidden.
-    """
-    saving = finding.saving_ns_per_step
-    return min(saving, finding.cost_ns_per_step or 0) if saving and finding.rule == "loop_sync" else saving

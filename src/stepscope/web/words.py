@@ -7,6 +7,7 @@ from typing import Any
 
 from stepscope.analysis.workload import Workload
 from stepscope.capture.results import Recording, recordings
+from stepscope.cluster.rules import DECLARED
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
 from stepscope.report import comparison, gradients, input_pipeline, labels, phrases
 from stepscope.report.memory_sections import CATEGORIES as MEMORY
@@ -101,6 +102,7 @@ def _finding(finding: dict[str, Any], document: Document) -> dict[str, Any]:
         "trust": phrases.trust(finding),
         "places": phrases.places(finding["where"]),
         "sites": phrases.fix_set(finding),
+        "pages": DECLARED[finding["rule"]].pages,
     }
 
 

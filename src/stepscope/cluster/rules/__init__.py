@@ -1,17 +1,33 @@
-"""The one list of what is said of a job as a whole. Each lives in a file of its own; what its ranks have each for
-themselves comes from the rules of ``stepscope.diagnosis``."""
+"""The rules that need all ranks of a job, files like those of ``stepscope.diagnosis.rules``, and the list of all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.rules import pipeline_bubbles, rank_skew, slow_link, straggler
 from stepscope.cluster.rules.told import RankFinding
+from stepscope.diagnosis.rule import Rule
+from stepscope.diagnosis.rules import DECLARED as of_profiles
 
-JOB_RULES: tuple[Callable[[JobFacts], list[RankFinding]], ...] = (
-    straggler.find,
-    slow_link.find,
-    pipeline_bubbles.find,
-    rank_skew.find,
+
+class JobRuleFile(Protocol):
+    """What the file of such a rule holds."""
+
+    @property
+    def RULE(self) -> Rule:
+        """Its declaration."""
+
+    def find(self, facts: JobFacts, /) -> list[RankFinding]:
+        """What the rule says of a job."""
+
+
+JOB_RULES: tuple[JobRuleFile, ...] = (
+    straggler,
+    slow_link,
+    pipeline_bubbles,
+    rank_skew,
 )
+
+DECLARED: dict[str, Rule] = {**of_profiles, **{file.RULE.id: file.RULE for file in JOB_RULES}}
+"""Every rule by its id: in the order in which one should work, those of a job behind those of a profile."""

@@ -1,19 +1,34 @@
-"""pipeline_bubbles: stages of a pipeline wait for each other's micro-batches.
-
-Statement: ranks that send to, or receive from, one other rank wait in it with nothing else to do, on average for
-``BUBBLE_SHARE`` of the step. Of p stages and m micro-batches (p - 1) / (m + p - 1) of a step is bubble whatever the
-stages take (GPipe, Huang et al. 2019); stages that are not equally long make more. Predicted is a step without it,
-which many micro-batches approach.
-"""
-
 from __future__ import annotations
+
+from typing import Final
 
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Part, Remedies, remedy
-from stepscope.limits import BUBBLE_SHARE
+from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.units import format_ns, format_share
+
+BUBBLE_SHARE: Final = 0.05
+
+RULE = Rule(
+    id="pipeline_bubbles",
+    scope="job",
+    pages=("ranks",),
+    finds="Stages of a pipeline wait for each other's micro-batches.",
+    statement="""\
+Ranks that send to, or receive from, one other rank wait in it with nothing else to do, on average for `BUBBLE_SHARE` of
+the step. Of p stages and m micro-batches (p - 1) / (m + p - 1) of a step is bubble whatever the stages take (GPipe,
+Huang et al. 2019); stages that are not equally long make more. Predicted is a step without it, which many micro-batches
+approach.""",
+    limits=(
+        Limit("BUBBLE_SHARE", BUBBLE_SHARE, """\
+Bubbles of a pipeline are told from this share of the step: four stages have 3 % with 100 micro-batches."""),
+    ),
+    needs="Profiles of all stages over the same steps.",
+    cure="A step without the bubbles, which many micro-batches approach.",
+    example="Four stages with four micro-batches.",
+)
 
 _FIX: Remedies = {
     PYTORCH: (
@@ -43,7 +58,7 @@ def find(facts: JobFacts) -> list[RankFinding]:
         return []
     least, most = min(waits, key=lambda lane: waits[lane]), max(waits, key=lambda lane: waits[lane])
     finding = Finding(
-        rule="pipeline_bubbles",
+        rule=RULE.id,
         title="Stages of the pipeline wait for each other",
         why=(
             f"{len(waits)} stages wait {format_ns(mean)} per step on average ({format_share(mean / step)}) for what "

@@ -1,11 +1,3 @@
-"""rank_skew: ranks wait for each other, now for one and now for another.
-
-Statement: what ranks, but the one that waits least, wait in collectives with nothing else to do for whoever comes last,
-beyond what they wait for stragglers and for ranks behind a slow link. Nobody is to blame more often than chance
-explains; who may be (``SUSPECT_SIGNIFICANCE``) is named. Predicted is a step without that waiting, which no real job
-reaches: batches and hosts always differ a little.
-"""
-
 from __future__ import annotations
 
 from stepscope.cluster.job import JobFacts
@@ -13,7 +5,24 @@ from stepscope.cluster.links import slow_links
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_ns
+
+RULE = Rule(
+    id="rank_skew",
+    scope="job",
+    pages=("ranks",),
+    finds="Ranks wait for each other, now for one and now for another.",
+    statement="""\
+What ranks, but the one that waits least, wait in collectives with nothing else to do for whoever comes last, beyond
+what they wait for stragglers and for ranks behind a slow link. Nobody is to blame more often than chance explains; who
+may be (`SUSPECT_SIGNIFICANCE`) is named. Predicted is a step without that waiting, which no real job reaches: batches
+and hosts always differ a little.""",
+    shared_limits=("SUSPECT_SIGNIFICANCE",),
+    needs="Profiles of several ranks over the same steps.",
+    cure="A step without that waiting, which no real job reaches.",
+    example="Batches of differing lengths on every rank.",
+)
 
 _EVEN = """\
 Even out the work of a step: batches of equal length (bucket by length, pack sequences), fixed shapes instead of padding
@@ -67,7 +76,7 @@ def find(facts: JobFacts) -> list[RankFinding]:
     leads = None if blame.suspect is None else facts.name(blame.lanes[blame.suspect])
     often = f"for {leads} more often than others" if leads is not None else "now for one and now for another"
     finding = Finding(
-        rule="rank_skew",
+        rule=RULE.id,
         title=f"{apart} wait for each other, {often}",
         why=(
             f"They wait {format_ns(round(rest))} per step on average for whoever comes last to a collective; "

@@ -1,12 +1,3 @@
-"""slow_link: a group of ranks exchanges the same data more slowly than the other groups like it.
-
-Statement: groups are alike where they have the same number of ranks on as many hosts, and exchange the same sizes by
-the same collectives. Held against the others' median in the same step, from the moment the last rank has come, a group
-takes ``SLOW_LINK_TIMES`` as long, in more steps than chance explains (``STRAGGLER_SIGNIFICANCE``, with the number of
-groups taken into account), and by more than its clocks are uncertain. Only groups of which every rank was read can be
-compared. A single group of all ranks has none to be compared with: a ring is as slow as its slowest link.
-"""
-
 from __future__ import annotations
 
 from stepscope.cluster.job import JobFacts
@@ -14,7 +5,25 @@ from stepscope.cluster.links import SlowLink, slow_links
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import AMD, NVIDIA, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_count, format_ns, format_rate
+
+RULE = Rule(
+    id="slow_link",
+    scope="job",
+    pages=("ranks",),
+    finds="A group of ranks exchanges the same data more slowly than the other groups like it.",
+    statement="""\
+Groups are alike where they have the same number of ranks on as many hosts, and exchange the same sizes by the same
+collectives. Held against the others' median in the same step, from the moment the last rank has come, a group takes
+`SLOW_LINK_TIMES` as long, in more steps than chance explains (`STRAGGLER_SIGNIFICANCE`, with the number of groups taken
+into account), and by more than its clocks are uncertain. Only groups of which every rank was read can be compared. A
+single group of all ranks has none to be compared with: a ring is as slow as its slowest link.""",
+    shared_limits=("SLOW_LINK_TIMES", "STRAGGLER_SIGNIFICANCE"),
+    needs="Profiles of all ranks of several groups alike.",
+    cure="A step in which the group exchanges as fast as the others.",
+    example="Four ranks whose traffic goes over one network card.",
+)
 
 _FIX: Remedies = {
     None: (
@@ -58,7 +67,7 @@ def _finding(facts: JobFacts, one: SlowLink) -> Finding:
         speeds = [format_rate(rate, "B/s") for rate in (one.bandwidth, one.usual_bandwidth)]
         speed = f": {speeds[0]}, the others {speeds[1]}"
     return Finding(
-        rule="slow_link",
+        rule=RULE.id,
         title=f"Ranks {ranks} exchange data more slowly than the other groups like theirs",
         why=(
             f"Once all have come, their {one.kind.replace('_', '-')}s take {one.times:.2f} times as long as those of "

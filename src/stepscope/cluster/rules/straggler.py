@@ -1,13 +1,3 @@
-"""straggler: one rank is late step after step, and the others wait for it.
-
-Statement: over the steps, what the others wait for a rank exceeds what they wait for anyone else by more than chance
-makes of ranks that are alike (one-sided t with the number of ranks taken into account, ``STRAGGLER_SIGNIFICANCE``), and
-it is the late one in at least ``STRAGGLER_STEPS`` of them. The others are those it exchanges data with, directly or
-through others. A delay that was handed on is followed to where it began. Its own cause is what it spends more on than
-the median of the others, where that explains ``CAUSE_SHARE`` of the delay. Predicted is a step in which it comes with
-the latest other.
-"""
-
 from __future__ import annotations
 
 from stepscope.analysis.workload import Workload
@@ -17,7 +7,25 @@ from stepscope.cluster.job import JobFacts
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import AMD, INFERS, NVIDIA, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_count, format_ns
+
+RULE = Rule(
+    id="straggler",
+    scope="job",
+    pages=("ranks",),
+    finds="One rank is late step after step, and the others wait for it.",
+    statement="""\
+Over the steps, what the others wait for a rank exceeds what they wait for anyone else by more than chance makes of
+ranks that are alike (one-sided t with the number of ranks taken into account, `STRAGGLER_SIGNIFICANCE`), and it is the
+late one in at least `STRAGGLER_STEPS` of them. The others are those it exchanges data with, directly or through others.
+A delay that was handed on is followed to where it began. Its own cause is what it spends more on than the median of the
+others, where that explains `CAUSE_SHARE` of the delay. Predicted is a step in which it comes with the latest other.""",
+    shared_limits=("STRAGGLER_SIGNIFICANCE", "STRAGGLER_STEPS", "CAUSE_SHARE"),
+    needs="Profiles of several ranks over the same steps.",
+    cure="A step in which the rank comes with the latest other.",
+    example="One rank whose shard holds longer sequences.",
+)
 
 _TOLD = 4
 TITLES: dict[Cause, str] = {
@@ -109,7 +117,7 @@ def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
     saving = max(min(one.saving_ns, step), 0)
     return RankFinding(
         Finding(
-            rule="straggler",
+            rule=RULE.id,
             title=f"{waiting} for {name}: {TITLES[cause]}",
             why=why + _also(facts, one, len(counted)),
             fix=paragraphs(_fix(cause, partial.workload)),

@@ -1,14 +1,15 @@
-"""The one list of rules. A rule is a function from facts to findings; each lives in a file of its own."""
+"""The rules that read one profile, in one list. Each is a file: its declaration ``RULE``, and below it ``find``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.rule import Rule
 from stepscope.diagnosis.rules import (
     alignment,
-    allocating,
+    allocator_bound,
     allocator_retries,
     amp_partial,
     attention_unfused,
@@ -29,80 +30,97 @@ from stepscope.diagnosis.rules import (
     host_callback,
     host_contention,
     host_offload,
-    host_ops,
     hot_python,
     input_bound,
     late_core,
     launch_bound,
     launched_in_turn,
-    lazy_fallbacks,
     long_launch,
     loop_sync,
     loss_scaling,
+    low_precision_share,
     memory_bound_chain,
+    ops_fall_back,
+    ops_on_host,
     python_overhead,
     recompilation,
     repeated_copies,
     running_eagerly,
     slow_steps,
     sync_bound,
-    tensor_cores,
+    tensor_cores_unused,
     tf32_off,
     too_little_work,
-    transfer,
+    transfer_bound,
     worker_starts,
 )
 
-RULES: tuple[Callable[[Facts], list[Finding]], ...] = (
+
+class RuleFile(Protocol):
+    """What a rule's file holds."""
+
+    @property
+    def RULE(self) -> Rule:
+        """Its declaration."""
+
+    def find(self, facts: Facts, /) -> list[Finding]:
+        """What the rule says of a profile."""
+
+
+RULES: tuple[RuleFile, ...] = (
     # Input
-    worker_starts.find,
-    input_bound.find,
+    worker_starts,
+    input_bound,
     # Gaps
-    callback_time.find,
-    between_steps.find,
-    host_callback.find,
-    slow_steps.find,
-    code_loading.find,
-    sync_bound.find,
-    loop_sync.find,
-    loss_scaling.find,
-    allocator_retries.find,
-    allocating.find,
-    graph_building.find,
-    transfer.find,
+    callback_time,
+    between_steps,
+    host_callback,
+    slow_steps,
+    code_loading,
+    sync_bound,
+    loop_sync,
+    loss_scaling,
+    allocator_retries,
+    allocator_bound,
+    graph_building,
+    transfer_bound,
     # Launches and placement
-    hot_python.find,
-    python_overhead.find,
-    launch_bound.find,
-    long_launch.find,
-    graph_copies.find,
-    host_contention.find,
-    host_ops.find,
-    lazy_fallbacks.find,
-    exposed_copy.find,
-    host_offload.find,
-    repeated_copies.find,
-    too_little_work.find,
+    hot_python,
+    python_overhead,
+    launch_bound,
+    long_launch,
+    graph_copies,
+    host_contention,
+    ops_on_host,
+    ops_fall_back,
+    exposed_copy,
+    host_offload,
+    repeated_copies,
+    too_little_work,
     # Kernels and precision
-    tensor_cores.find,
-    tf32_off.find,
-    amp_partial.find,
-    alignment.find,
-    attention_unfused.find,
+    tensor_cores_unused,
+    low_precision_share,
+    tf32_off,
+    amp_partial,
+    alignment,
+    attention_unfused,
     # Compilation
-    memory_bound_chain.find,
-    recompilation.find,
-    graph_breaks.find,
-    graph_cut_early.find,
-    running_eagerly.find,
-    compiled_prologue.find,
+    memory_bound_chain,
+    recompilation,
+    graph_breaks,
+    graph_cut_early,
+    running_eagerly,
+    compiled_prologue,
     # Many devices
-    data_parallel.find,
-    launched_in_turn.find,
-    device_overloaded.find,
-    devices_serialised.find,
-    late_core.find,
-    collective_copies.find,
-    exposed_collective.find,
+    data_parallel,
+    launched_in_turn,
+    device_overloaded,
+    devices_serialised,
+    late_core,
+    collective_copies,
+    exposed_collective,
 )
 """In the order in which one should work, a change at a time: no kernel is worth tuning while the device waits."""
+
+DECLARED: dict[str, Rule] = {file.RULE.id: file.RULE for file in RULES}
+"""By their ids, in the same order."""

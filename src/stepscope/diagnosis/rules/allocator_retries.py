@@ -1,10 +1,3 @@
-"""allocator_retries: the device's memory is so full that the allocator gives back its cache and asks again.
-
-Statement: in more than one used step a request to the driver (``cudaMalloc`` and its like) is followed, in the same op,
-by frees and another request: the first one failed (inferred: no profile records what a call returns). The cost is what
-the accounting books to ``allocator``; waits that the frees bring about are those of ``sync_bound``.
-"""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -15,7 +8,23 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import HostWork, host_finding, host_work, in_words
 from stepscope.diagnosis.remedies import JAX, PYTORCH, SEGMENTS, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_bytes, format_count, format_share
+
+RULE = Rule(
+    id="allocator_retries",
+    scope="device",
+    pages=("memory",),
+    finds="The device's memory is so full that the allocator gives back its cache and asks again.",
+    statement="""\
+In more than one used step a request to the driver (`cudaMalloc` and its like) is followed, in the same op, by frees and
+another request: the first one failed (inferred: no profile records what a call returns). The cost is what the
+accounting books to `allocator`; waits that the frees bring about are those of `sync_bound`.""",
+    needs="Calls of the device's runtime.",
+    cure="A step without asking, freeing and asking again.",
+    example="A batch so large that `cudaMalloc` fails, and the cache is given back in every step.",
+    makes_late="host",
+)
 
 SHORT_OF_MEMORY: Remedies = {
     PYTORCH: (
@@ -62,7 +71,7 @@ def _finding(facts: Facts, calls: AllocatorCalls, work: HostWork, device: int | 
     finding = host_finding(
         facts,
         {Category.ALLOCATOR: work},
-        rule="allocator_retries",
+        rule=RULE.id,
         title="Memory runs out, and the allocator frees and asks again",
         why=text + told + _held(facts, device),
         fix=remedy(SHORT_OF_MEMORY, facts.workload),

@@ -1,19 +1,27 @@
-"""amp_partial: mixed precision is on, but some matrix work still runs in 32 bits.
-
-Statement: at least ``MIXED_SHARE`` of the time of matrix kernels of known precision is in 16 bits or fewer, and others
-take fp32 or TF32 operands. Where none is in 16 bits mixed precision is off, which is ``tensor_cores_unused`` or
-``low_precision_share``. The saving is the ratio of the device's peaks, and where bytes are known no more than memory
-allows.
-"""
-
 from __future__ import annotations
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.matrix_work import MatrixWork, is_wide, matrix_finding, matrix_works, named
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.limits import MIXED_SHARE
 from stepscope.units import format_ns, format_share
+
+RULE = Rule(
+    id="amp_partial",
+    scope="device",
+    pages=("kernels",),
+    finds="Mixed precision is on, but some matrix work still runs in 32 bits.",
+    statement="""\
+At least `MIXED_SHARE` of the time of matrix kernels of known precision is in 16 bits or fewer, and others take fp32 or
+TF32 operands. Where none is in 16 bits mixed precision is off, which is `tensor_cores_unused` or `low_precision_share`.
+The saving is the ratio of the device's peaks, and where bytes are known no more than memory allows.""",
+    shared_limits=("MIXED_SHARE",),
+    needs="Kernels by name; shapes, for what memory allows.",
+    cure="A step whose remaining matrix kernels run in 16 bits.",
+    example="A custom layer that casts to fp32 inside `torch.autocast`.",
+)
 
 _LEFT_OUT: Remedies = {
     PYTORCH: (
@@ -55,7 +63,7 @@ def _finding(work: MatrixWork) -> Finding:
     return matrix_finding(
         work,
         is_wide,
-        rule="amp_partial",
+        rule=RULE.id,
         title="Some matrix work stays outside of mixed precision",
         why=(
             f"{format_share(1 - work.cost(uses) / low)} of matrix work is in 16 bits or fewer, at least "

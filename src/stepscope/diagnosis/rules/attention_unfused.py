@@ -1,13 +1,3 @@
-"""attention_unfused: attention computed op by op, with its scores written and read in between.
-
-Statement: a softmax over scores stands between the batched matrix products that make these scores and use them, with
-scaling, masks and dropout as ops of their own, forward or backward, and a fused kernel exists for the number format
-and head size. ``analysis/unfused_attention.py`` has the model of what one would take: the bytes that remain at
-``FUSED_BANDWIDTH_SHARE`` of the memory's bandwidth, the products at the rate of this profile's fastest, no less than
-bandwidth and peak allow. Products are looked for within ``ATTENTION_REACH`` ops. Without recorded shapes or known
-peaks the saving is not determined.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -19,8 +9,27 @@ from stepscope.diagnosis.attention import unfused_sites
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.matrix_work import NO_PEAKS
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.changes import faster_kernels
+
+RULE = Rule(
+    id="attention_unfused",
+    scope="device",
+    pages=("kernels",),
+    finds="Attention computed op by op, with its scores written and read in between.",
+    statement="""\
+A softmax over scores stands between the batched matrix products that make these scores and use them, with scaling,
+masks and dropout as ops of their own, forward or backward, and a fused kernel exists for the number format and head
+size. `analysis/unfused_attention.py` has the model of what one would take: the bytes that remain at
+`FUSED_BANDWIDTH_SHARE` of the memory's bandwidth, the products at the rate of this profile's fastest, no less than
+bandwidth and peak allow. Products are looked for within `ATTENTION_REACH` ops. Without recorded shapes or known peaks
+the saving is not determined.""",
+    shared_limits=("FUSED_BANDWIDTH_SHARE", "ATTENTION_REACH"),
+    needs="Ops in order; shapes and the device's peaks, for the saving.",
+    cure="A step in which one kernel computes each attention.",
+    example="`softmax(q @ k.transpose(-2, -1) / scale) @ v`.",
+)
 
 SHOWN = 3
 _ALSO = " Findings on number formats and matrix units speak of the same products: the savings do not add up."
@@ -95,7 +104,7 @@ def _finding(facts: Facts, sites: Sites) -> Finding:
     longest = sorted(used.tolist(), key=lambda at: -int(now[at]))[:SHOWN]
     slices = sites.softmax[longest].tolist()
     return Finding(
-        rule="attention_unfused",
+        rule=RULE.id,
         device=sites.work.activity.device,
         title="Attention is computed op by op, not by a fused kernel",
         why=f"{_shown(facts, sites)}. {_model(facts, known)}".rstrip(),

@@ -1,19 +1,3 @@
-"""between_steps: in every step the device waits for host work that is no part of it.
-
-Statement: the accounting books idle time of the usual steps to ``python`` (callbacks, metrics, logging: a millisecond
-or more of Python that launches nothing), ``gc`` or ``checkpoint_io``. One finding per cause, with the functions or
-annotations in which the time passes, and whether it passes before a step's first launch or between its launches. What
-one step alone has is a finding from ``SEEN_ONCE_SHARE`` of it, and says that it was seen once. Of Python at least
-``TOLD_SHARE`` must lie in recorded frames, or in annotations (whatever they are called: the finding is named after
-them) in which nothing is launched that computes; time in which the host shows nothing is no finding. Where a copy to
-the device comes next, it may make what that sends, and the advice says so. What passes in
-callbacks of a training loop (called by the lists of callbacks of Keras, Hugging Face or Lightning, by their frames, or
-in the ranges that ``stepscope run`` puts around Keras's) is a finding of its own, which names each with file and line.
-Frames of PyTorch's own that give ops (modules, autograd, optimizers) do not count to it: where a device waits for them
-they are a finding of their own. Walks over the modules of a model give none, and have advice of their own from
-``TOLD_SHARE`` on. Without a device all is the main thread's own time, and theirs is what computing takes.
-"""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -48,9 +32,36 @@ from stepscope.diagnosis.remedies import (
     WORK_AHEAD,
     remedy,
 )
+from stepscope.diagnosis.rule import Rule
 from stepscope.diagnosis.rules import callback_time as callbacks_on_host
 from stepscope.limits import DISPATCH_GAP_NS, PLACES_SHARE, TOLD_SHARE
 from stepscope.trace import intervals as iv
+
+RULE = Rule(
+    id="between_steps",
+    scope="device",
+    pages=("ops",),
+    finds="In every step the device waits for host work that is no part of it.",
+    statement="""\
+The accounting books idle time of the usual steps to `python` (callbacks, metrics, logging: a millisecond or more of
+Python that launches nothing), `gc` or `checkpoint_io`. One finding per cause, with the functions or annotations in
+which the time passes, and whether it passes before a step's first launch or between its launches. What one step alone
+has is a finding from `SEEN_ONCE_SHARE` of it, and says that it was seen once. Of Python at least `TOLD_SHARE` must lie
+in recorded frames, or in annotations (whatever they are called: the finding is named after them) in which nothing is
+launched that computes; time in which the host shows nothing is no finding. Where a copy to the device comes next, it
+may make what that sends, and the advice says so. What passes in callbacks of a training loop (called by the lists of
+callbacks of Keras, Hugging Face or Lightning, by their frames, or in the ranges that `stepscope run` puts around
+Keras's) is a finding of its own, which names each with file and line. Frames of PyTorch's own that give ops (modules,
+autograd, optimizers) do not count to it: where a device waits for them they are a finding of their own. Walks over the
+modules of a model give none, and have advice of their own from `TOLD_SHARE` on. Without a device all is the main
+thread's own time, and theirs is what computing takes.""",
+    shared_limits=("SEEN_ONCE_SHARE", "TOLD_SHARE"),
+    needs="Python frames, or ranges around the work.",
+    cure="A step in which the host does not do this.",
+    example="`if step % 1 == 0: save(figure)` between two steps, or Python's garbage collector in each.",
+    host_bound=True,
+    makes_late="host",
+)
 
 
 def _is_told(facts: Facts, work: HostWork) -> bool:
@@ -169,7 +180,7 @@ def _in_ranges(facts: Facts) -> list[Finding]:
         advice = (BEFORE_COPY,) if _before_copies(work) else (WORK_AHEAD, HOST_WORK)
         fix = "\n".join(remedy(each, facts.workload) for each in advice).strip()
         finding = host_finding(
-            facts, {work.cause: work}, rule="between_steps", title=f"Steps wait in {name}", why=why, fix=fix
+            facts, {work.cause: work}, rule=RULE.id, title=f"Steps wait in {name}", why=why, fix=fix
         )
         found.append(keeping(doubted(facts, finding, work, 0.0), but))
     return found
@@ -179,15 +190,15 @@ def of_python(facts: Facts) -> list[Finding]:
     """Of Python code: on a host that computes, what is told of callbacks with all their ops is left out."""
     calling = () if callbacks_on_host.find(facts) else (_CALLING,)
     sets = _CAUSES, _SENDING, *calling, _WALKING
-    found = [each for causes in sets for each in cause_findings(facts, causes, rule="between_steps")]
+    found = [each for causes in sets for each in cause_findings(facts, causes, rule=RULE.id)]
     return found + _in_ranges(facts)
 
 
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
-    found = [*cause_findings(facts, _OTHERS, rule="between_steps"), *of_python(facts)]
+    found = [*cause_findings(facts, _OTHERS, rule=RULE.id), *of_python(facts)]
     slowed = capture_slows_host(facts)
     return found + [
         replace(each, confidence="low", why=f"{each.why} How much of it is the recording of {slowed} is not known.")
-        for each in cause_findings(facts, _PYTORCHS, rule="between_steps")
+        for each in cause_findings(facts, _PYTORCHS, rule=RULE.id)
     ]

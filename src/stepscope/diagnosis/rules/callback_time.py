@@ -1,11 +1,3 @@
-"""callback_time: callbacks of a training loop hold up the steps of a host that computes.
-
-Statement: in PyTorch's profile of a job without a device, the main thread is in callbacks of the loop (Lightning,
-transformers, Keras) in the used steps: with all that they call, ops included, since nothing else runs meanwhile. Those
-that read numbers of tensors say how many. Elsewhere waits and ``between_steps`` tell of callbacks. Needs recorded
-Python frames.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -16,11 +8,26 @@ from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import PYTORCH, remedy
 from stepscope.diagnosis.remedies.overhead import IN_CALLBACKS
+from stepscope.diagnosis.rule import Rule
 from stepscope.limits import FINDING_SHARE
 from stepscope.names.producing import reads_numbers
 from stepscope.trace.codes import mapped
 from stepscope.trace.tables import Bools, Kind, Rows
 from stepscope.units import format_count, format_ns, format_share
+
+RULE = Rule(
+    id="callback_time",
+    scope="host",
+    pages=("ops",),
+    finds="Callbacks of a training loop hold up the steps of a host that computes.",
+    statement="""\
+In PyTorch's profile of a job without a device, the main thread is in callbacks of the loop (Lightning, transformers,
+Keras) in the used steps: with all that they call, ops included, since nothing else runs meanwhile. Those that read
+numbers of tensors say how many. Elsewhere waits and `between_steps` tell of callbacks.""",
+    needs="Python frames, of a job without a device.",
+    cure="A step without the callbacks; to first order.",
+    example="A callback of Lightning that calls `.item()` on twenty tensors in every batch.",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -51,7 +58,7 @@ def _finding(facts: Facts, named: list[tuple[Frame, Rows, int]]) -> Finding:
     share = format_share(cost * len(facts.used) / facts.used_ns)
     listed = "; ".join(_told(facts, *each) for each in named)
     return Finding(
-        rule="callback_time",
+        rule=RULE.id,
         title="Steps wait for callbacks",
         why=f"Callbacks take {format_ns(cost)} of each step ({share}), with all that they call: {listed}.",
         fix=paragraphs(remedy(IN_CALLBACKS, facts.workload)),

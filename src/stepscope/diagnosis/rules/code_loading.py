@@ -1,14 +1,3 @@
-"""code_loading: the device waits for what is done once: code that is loaded, libraries that are set up, graphs that are
-captured.
-
-Statement: the accounting books idle time of the used steps to ``compile`` while one of these is going on
-(``analysis.once``): a call that loads code, the first launch of a kernel that takes ``FIRST_LAUNCH_NS`` and
-``FIRST_LAUNCH_TIMES`` times as long as later launches, another call of the runtime of ``SET_UP_NS``, or the capture of
-a graph. Code that calls of their own load in step after step is that of ``recompilation``. Steps after warm-up do not
-have it, so the saving is that of the recorded steps alone. Where it fills a step beside usual ones, that step is set
-apart and a notice says so.
-"""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -20,7 +9,26 @@ from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.one_time import in_words, seen_in
 from stepscope.diagnosis.remedies import CAPTURES, CODE_LOADING, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.whatif.changes import without_one_time_work
+
+RULE = Rule(
+    id="code_loading",
+    scope="device",
+    pages=("ops",),
+    finds="""\
+The device waits for what is done once: code that is loaded, libraries that are set up, graphs that are captured.""",
+    statement="""\
+The accounting books idle time of the used steps to `compile` while one of these is going on (`analysis.once`): a call
+that loads code, the first launch of a kernel that takes `FIRST_LAUNCH_NS` and `FIRST_LAUNCH_TIMES` times as long as
+later launches, another call of the runtime of `SET_UP_NS`, or the capture of a graph. Code that calls of their own load
+in step after step is that of `recompilation`. Steps after warm-up do not have it, so the saving is that of the recorded
+steps alone. Where it fills a step beside usual ones, that step is set apart and a notice says so.""",
+    shared_limits=("FIRST_LAUNCH_NS", "FIRST_LAUNCH_TIMES", "SET_UP_NS"),
+    needs="Calls of the device's runtime.",
+    cure="The recorded steps with this work done before them.",
+    example="A profile of the first steps, in which each kernel's code is loaded by its first launch.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +89,7 @@ def _finding(facts: Facts, account: Account, sort: _Sort) -> Finding | None:
     told = in_words(facts, rows)
     often = _AGAIN.format(steps=steps, used=len(used)) if steps > 1 else _ONCE
     return Finding(
-        rule="code_loading",
+        rule=RULE.id,
         device=account.rows.device,
         title=sort.title if steps > 1 else f"{sort.title} (seen once)",
         why=f"{told[:1].upper()}{told[1:]}. {sort.why} {often}",

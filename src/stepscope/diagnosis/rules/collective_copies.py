@@ -1,13 +1,3 @@
-"""collective_copies: copies into and out of the buffers that devices exchange, apart from the exchange itself.
-
-Statement: device ops other than collectives that are launched inside what fills or empties a collective's buffers
-(DDP's reducer, FSDP's gathering and scattering, coalesced tensors, Horovod's and TensorFlow's fusion buffers, the
-making of the collective itself), or that XLA made for a collective (their name scope ends in it). Of TensorFlow also
-concatenations outside of the model's layers, where the next op of the device is a collective, and splits right behind
-one. The cost is the time in which the device does nothing else. What other programs concatenate by themselves before
-they call a collective is not told from their other work.
-"""
-
 from __future__ import annotations
 
 import re
@@ -24,6 +14,7 @@ from stepscope.analysis.workload import Feature
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.names.staging import is_staging_kernel, is_staging_range, is_staging_scope, packs_tensors
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
@@ -32,6 +23,23 @@ from stepscope.trace.tables import I32, Bools, Rows, TrackKind
 from stepscope.trace.trace import Trace
 from stepscope.units import format_mean, format_ns
 from stepscope.whatif.changes import without_ops
+
+RULE = Rule(
+    id="collective_copies",
+    scope="device",
+    pages=("ranks", "kernels"),
+    finds="Copies into and out of the buffers that devices exchange, apart from the exchange itself.",
+    statement="""\
+Device ops other than collectives that are launched inside what fills or empties a collective's buffers (DDP's reducer,
+FSDP's gathering and scattering, coalesced tensors, Horovod's and TensorFlow's fusion buffers, the making of the
+collective itself), or that XLA made for a collective (their name scope ends in it). Of TensorFlow also concatenations
+outside of the model's layers, where the next op of the device is a collective, and splits right behind one. The cost is
+the time in which the device does nothing else. What other programs concatenate by themselves before they call a
+collective is not told from their other work.""",
+    needs="Ops or name scopes around the device's ops.",
+    cure="A step without these copies.",
+    example="DistributedDataParallel without `gradient_as_bucket_view=True`.",
+)
 
 _CURE: Remedies = {
     PYTORCH: (
@@ -152,7 +160,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, staged: R
     longest = np.argsort(-length, kind="stable")[:SHOWN]
     places = find_places(facts.locator, calls.astype(np.int32), length)
     return Finding(
-        rule="collective_copies",
+        rule=RULE.id,
         device=activity.device,
         title="Copies into and out of the buffers that devices exchange",
         cost_ns_per_step=cost,

@@ -1,11 +1,3 @@
-"""compiled_prologue: compiled code takes long until its first launch, and the device waits for it.
-
-Statement: idle time that the accounting books to ``launch`` while a thread is in a region of compiled code (PyTorch's
-marks of ``torch.compile``: looking up what was compiled, checking guards, the wrappers around the graph) and has
-launched nothing in it yet, in at least ``LAUNCH_SHARE`` of the step. Compiling itself is not part of it, nor are ops
-that compute on the host.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -17,9 +9,26 @@ from stepscope.diagnosis.dispatch import prologue_time
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, PYTORCH, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
 from stepscope.units import format_ns, format_times
 from stepscope.whatif.change import Change
+
+RULE = Rule(
+    id="compiled_prologue",
+    scope="device",
+    pages=("ops",),
+    finds="Compiled code takes long until its first launch, and the device waits for it.",
+    statement="""\
+Idle time that the accounting books to `launch` while a thread is in a region of compiled code (PyTorch's marks of
+`torch.compile`: looking up what was compiled, checking guards, the wrappers around the graph) and has launched nothing
+in it yet, in at least `LAUNCH_SHARE` of the step. Compiling itself is not part of it, nor are ops that compute on the
+host.""",
+    shared_limits=("LAUNCH_SHARE",),
+    needs="PyTorch's marks of compiled code, and launches.",
+    cure="A step in which compiled code launches at once.",
+    example="A compiled model with thousands of guarded parameters.",
+)
 
 _CURE: Remedies = {
     PYTORCH: (
@@ -67,7 +76,7 @@ def _finding(facts: Facts, account: Account) -> Finding | None:
     slices = found.slice[held[np.argsort(-waited[held], kind="stable")]]
     places = find_places(facts.locator, found.slice[held].astype(np.int32), waited[held], own_names=True)
     return Finding(
-        rule="compiled_prologue",
+        rule=RULE.id,
         device=account.rows.device,
         title="Compiled code takes long until its first launch",
         why=(

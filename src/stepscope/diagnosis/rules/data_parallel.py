@@ -1,12 +1,3 @@
-"""data_parallel: torch.nn.DataParallel copies the model to every device in every step.
-
-Statement: a module or function of ``torch.nn.DataParallel`` was recorded in the used steps, and more than one device
-computes. What it costs is what devices spend on copies between them and on collectives that nothing hides, and on
-waiting for a thread that launches for others: with a process per device the first shrink to one all-reduce and the last
-goes. Each process still launches its own kernels, so that waiting for launches stays, but for what threads take from
-each other by sharing Python's lock, which no profile says: where that is all there may be, no saving is told.
-"""
-
 from __future__ import annotations
 
 import re
@@ -20,8 +11,25 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.trace.codes import mapped
 from stepscope.units import format_ns
+
+RULE = Rule(
+    id="data_parallel",
+    scope="process",
+    pages=("ranks",),
+    finds="Torch.nn.DataParallel copies the model to every device in every step.",
+    statement="""\
+A module or function of `torch.nn.DataParallel` was recorded in the used steps, and more than one device computes. What
+it costs is what devices spend on copies between them and on collectives that nothing hides, and on waiting for a thread
+that launches for others: with a process per device the first shrink to one all-reduce and the last goes. Each process
+still launches its own kernels, so that waiting for launches stays, but for what threads take from each other by sharing
+Python's lock, which no profile says: where that is all there may be, no saving is told.""",
+    needs="Python frames or modules, of a process with several devices.",
+    cure="A process per device: to first order.",
+    example="`torch.nn.DataParallel(model)`.",
+)
 
 _NAMES = re.compile(
     r"^(?:nn\.Module: )?DataParallel(?:_\d+|\.forward)?$|nn/parallel/(?:data_parallel|parallel_apply)\.py"
@@ -64,7 +72,7 @@ def find(facts: Facts) -> list[Finding]:
     lost = [sent + turns for sent, turns in zip(exchange, found.others_ns, strict=True)]
     inside = named[np.isin(np.searchsorted(facts.markers.start, slices.start_ns[named], "right") - 1, facts.used)]
     told = Finding(
-        rule="data_parallel",
+        rule=RULE.id,
         title=f"DataParallel drives {len(found.devices)} devices from one process",
         why="",
         fix=paragraphs(remedy(_FIX, facts.workload)),

@@ -1,21 +1,35 @@
-"""device_overloaded: one device of a process computes more than the others, which wait for it.
-
-Statement: the device that computes most does so ``OVERLOADED_TIMES`` as long as the median of the others, and the
-devices work at the same time (else they are serialised, which is another finding), and the host does not hold up the
-others with something else (input, Python) for half of the difference. Predicted is a step in which the
-work is shared evenly.
-"""
-
 from __future__ import annotations
 
 import statistics
+from typing import Final
 
 from stepscope.analysis.balance import balance, worth_telling
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
-from stepscope.limits import OVERLOADED_TIMES, TOGETHER_SHARE
+from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.limits import TOGETHER_SHARE
 from stepscope.units import format_ns
+
+OVERLOADED_TIMES: Final = 1.25
+
+RULE = Rule(
+    id="device_overloaded",
+    scope="process",
+    pages=("ranks",),
+    finds="One device of a process computes more than the others, which wait for it.",
+    statement="""\
+The device that computes most does so `OVERLOADED_TIMES` as long as the median of the others, and the devices work at
+the same time (else they are serialised, which is another finding), and the host does not hold up the others with
+something else (input, Python) for half of the difference. Predicted is a step in which the work is shared evenly.""",
+    limits=(
+        Limit("OVERLOADED_TIMES", OVERLOADED_TIMES, """\
+A device is overloaded where it computes this many times what the others do: less is the noise of clocks."""),
+    ),
+    needs="Kernels of several devices of one process.",
+    cure="A step in which the work is shared evenly: to first order.",
+    example="Losses of all devices that are computed on the first.",
+)
 
 _CURE: Remedies = {
     PYTORCH: (
@@ -54,7 +68,7 @@ def find(facts: Facts) -> list[Finding]:
     device = found.devices[at]
     return [
         Finding(
-            rule="device_overloaded",
+            rule=RULE.id,
             title=f"Device {device} computes more than the others, which wait for it",
             why=(
                 f"It computes {format_ns(most)} per step, the others {format_ns(round(usual))} (median): a step ends "

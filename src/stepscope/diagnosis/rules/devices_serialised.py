@@ -1,19 +1,38 @@
-"""devices_serialised: devices of one process compute one after another.
-
-Statement: of the time in which the device that computes least does so, another does at the same time for less than
-``TOGETHER_SHARE``, and together they compute for at least ``SERIAL_SHARE`` of the step: it is no lack of work that
-keeps them apart. Predicted is a step in which the others compute while the busiest one does, which a pipeline of many
-micro-batches approaches and no pipeline of these parts beats. What parts of equal size would save is said beside it.
-"""
-
 from __future__ import annotations
+
+from typing import Final
 
 from stepscope.analysis.balance import Balance, balance, worth_telling
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
-from stepscope.limits import SERIAL_SHARE, TOGETHER_SHARE
+from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.limits import TOGETHER_SHARE
 from stepscope.units import format_ns, format_share
+
+SERIAL_SHARE: Final = 0.50
+
+RULE = Rule(
+    id="devices_serialised",
+    scope="process",
+    pages=("ranks",),
+    finds="Devices of one process compute one after another.",
+    statement="""\
+Of the time in which the device that computes least does so, another does at the same time for less than
+`TOGETHER_SHARE`, and together they compute for at least `SERIAL_SHARE` of the step: it is no lack of work that keeps
+them apart. Predicted is a step in which the others compute while the busiest one does, which a pipeline of many
+micro-batches approaches and no pipeline of these parts beats. What parts of equal size would save is said beside
+it.""",
+    limits=(
+        Limit("SERIAL_SHARE", SERIAL_SHARE, """\
+Devices that compute one after another do so for this share of the step together: else something else keeps them
+idle."""),
+    ),
+    shared_limits=("TOGETHER_SHARE",),
+    needs="Kernels of several devices of one process.",
+    cure="A step in which the others compute while the busiest does: to first order.",
+    example="A model that is cut over two GPUs without micro-batches.",
+)
 
 _CURE: Remedies = {
     PYTORCH: (
@@ -57,7 +76,7 @@ def find(facts: Facts) -> list[Finding]:
     names = ", ".join(map(str, found.devices))
     return [
         Finding(
-            rule="devices_serialised",
+            rule=RULE.id,
             title=f"Devices {names} compute one after another",
             why=(
                 f"They compute {', '.join(map(format_ns, found.compute_ns))} per step, "

@@ -1,25 +1,8 @@
-"""exposed_collective: the device does nothing but communicate with other devices.
-
-Statement: the accounting books time to collectives that no kernel hides, told by what is exchanged (all-reduces,
-all-gathers and reduce-scatters, all-to-alls, broadcasts, sends and receives, barriers), as each has cures of its own;
-what none of several is worth alone (under ``FINDING_SHARE`` and ``FINDING_NS``) is told together. The cure hides them
-behind compute, so a step is predicted to take what it takes without them, and no less than the collectives themselves;
-broadcasts of DistributedDataParallel's buffers need not be at all. No saving is given for barriers and for sends and
-receives, as both wait for what other devices compute, nor in inference for what the next layer needs at once (all but
-all-to-alls, beside which another half of the batch computes), nor where the exchange itself takes the whole step: then
-only fewer bytes help; nor where the devices are one processor's, whose cores compute for another device meanwhile.
-Where devices of the same profile take part, and one waits ``MOSTLY_LATE`` of that time or more for another, which comes
-last, that one is named, and told first.
-What is exchanged is what the profile's own argument, the op or the range around the launch say, else the kernel's name.
-One rank's profile does not tell waiting for a late rank from transfer: both are in the collective. Where it uses its
-link at less than ``LINK_USED_SHARE`` of the peak, that is said first: ranks are late, or each is too small (half of
-them under ``SMALL_COLLECTIVE_NS``). Many small ones (``SMALL_COLLECTIVES`` per step) are said to be too many.
-"""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -47,20 +30,57 @@ from stepscope.diagnosis.exchange_remedies import (
 from stepscope.diagnosis.exchange_words import Sent, chosen_of, sent
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, remedy
-from stepscope.limits import (
-    FINDING_NS,
-    FINDING_SHARE,
-    LINK_USED_SHARE,
-    MOSTLY_LATE,
-    SMALL_COLLECTIVE_NS,
-    SMALL_COLLECTIVES,
-)
+from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.limits import FINDING_NS, FINDING_SHARE
 from stepscope.names.parallelism import Layout, layouts
 from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import NULL, Rows
 from stepscope.trace.trace import Trace
 from stepscope.units import format_mean, format_ns
 from stepscope.whatif.changes import without_collectives
+
+SMALL_COLLECTIVES: Final = 50
+SMALL_COLLECTIVE_NS: Final = 200_000
+LINK_USED_SHARE: Final = 0.1
+MOSTLY_LATE: Final = 0.5
+
+RULE = Rule(
+    id="exposed_collective",
+    scope="device",
+    pages=("ranks", "kernels"),
+    finds="The device does nothing but communicate with other devices.",
+    statement="""\
+The accounting books time to collectives that no kernel hides, told by what is exchanged (all-reduces, all-gathers and
+reduce-scatters, all-to-alls, broadcasts, sends and receives, barriers), as each has cures of its own; what none of
+several is worth alone (under `FINDING_SHARE` and `FINDING_NS`) is told together. The cure hides them behind compute, so
+a step is predicted to take what it takes without them, and no less than the collectives themselves; broadcasts of
+DistributedDataParallel's buffers need not be at all. No saving is given for barriers and for sends and receives, as
+both wait for what other devices compute, nor in inference for what the next layer needs at once (all but all-to-alls,
+beside which another half of the batch computes), nor where the exchange itself takes the whole step: then only fewer
+bytes help; nor where the devices are one processor's, whose cores compute for another device meanwhile. Where devices
+of the same profile take part, and one waits `MOSTLY_LATE` of that time or more for another, which comes last, that one
+is named, and told first. What is exchanged is what the profile's own argument, the op or the range around the launch
+say, else the kernel's name. One rank's profile does not tell waiting for a late rank from transfer: both are in the
+collective. Where it uses its link at less than `LINK_USED_SHARE` of the peak, that is said first: ranks are late, or
+each is too small (half of them under `SMALL_COLLECTIVE_NS`). Many small ones (`SMALL_COLLECTIVES` per step) are said to
+be too many.""",
+    limits=(
+        Limit("SMALL_COLLECTIVES", SMALL_COLLECTIVES, """\
+This many collectives per step, half of them small, are too many: PyTorch's DDP makes one per 25 MB of gradients."""),
+        Limit("SMALL_COLLECTIVE_NS", SMALL_COLLECTIVE_NS, """\
+A collective that takes less is small: one of DDP's 25 MB takes as long at 125 GB/s."""),
+        Limit("LINK_USED_SHARE", LINK_USED_SHARE, """\
+Below this share of their link's peak collectives mostly wait, for late ranks or because each is too small: a choice,
+under the 11 % that one link of 400 Gbit/s between machines is of 450 GB/s."""),
+        Limit("MOSTLY_LATE", MOSTLY_LATE, """\
+From this share of its collectives' time on that a device waits for another of its profile, that one is what to look at:
+half of that time is no exchange."""),
+    ),
+    shared_limits=("FINDING_SHARE", "FINDING_NS"),
+    needs="Collectives of the device.",
+    cure="A step whose collectives run behind compute, no shorter than they take together.",
+    example="Gradients that are reduced after the backward pass, not during it.",
+)
 
 _TITLES = {
     Exchange.REDUCING: "All-reduces",
@@ -180,7 +200,7 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
     if BUFFERS in chosen or not hidden:
         change = replace(change, floor_ns=0, beside_ns={})
     return Finding(
-        rule="exposed_collective",
+        rule=RULE.id,
         device=activity.device,
         title=f"{_TITLES[talk.exchange]} that nothing hides",
         cost_ns_per_step=talk.cost,

@@ -1,13 +1,3 @@
-"""exposed_copy: copies between host and device during which the device does nothing else.
-
-Statement: time of a direction's copies that no kernel hides, plus the time the host stages pageable memory while the
-device idles. The kind of host memory and the time the host is blocked in the copies are named; for copies to the device
-the saving is that of pinned memory and copies that nothing waits for. What copies to the device cost is weighed against
-the wait for input: which says where a batch is best worked on. Where one place makes ``REPEATED_COPIES`` or more of one
-size per step, or the ops of one graph do, that they could be one is said first. Copies within the device are work and
-not reported here.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -29,9 +19,29 @@ from stepscope.diagnosis.remedies import (
     Remedies,
     remedy,
 )
+from stepscope.diagnosis.rule import Rule
 from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.changes import waits_of_copies, without_copies
+
+RULE = Rule(
+    id="exposed_copy",
+    scope="device",
+    pages=("input", "kernels"),
+    finds="Copies between host and device during which the device does nothing else.",
+    statement="""\
+Time of a direction's copies that no kernel hides, plus the time the host stages pageable memory while the device idles.
+The kind of host memory and the time the host is blocked in the copies are named; for copies to the device the saving is
+that of pinned memory and copies that nothing waits for. What copies to the device cost is weighed against the wait for
+input: which says where a batch is best worked on. Where one place makes `REPEATED_COPIES` or more of one size per step,
+or the ops of one graph do, that they could be one is said first. Copies within the device are work and not reported
+here.""",
+    shared_limits=("REPEATED_COPIES",),
+    needs="Copies of the device; whether memory is pinned.",
+    cure="A step whose copies run beside other work.",
+    example='`batch.to("cuda")` of pageable memory in the step.',
+    makes_late="input",
+)
 
 _WORDS = {
     Category.COPY_H2D: "from host to device",
@@ -79,7 +89,7 @@ def _finding(facts: Facts, account: Account, category: Category, copies: list[Co
     many = many_of_one_size(facts, copies)
     joined = [remedy(TO_HOST if category is Category.COPY_D2H else TO_DEVICE, facts.workload)] if many else []
     return Finding(
-        rule="exposed_copy",
+        rule=RULE.id,
         device=account.rows.device,
         title=f"Copies {_WORDS[category]} that nothing hides",
         cost_ns_per_step=exposed + staging,

@@ -1,11 +1,3 @@
-"""graph_breaks: a function that torch.compile made runs in pieces, with eager ops between them.
-
-Statement: within a step two or more compiled regions of different frames (Dynamo numbers them ``frame/recompilation``)
-follow each other on the main thread, ops run eagerly between them, and neither backward nor optimizer does. The cost is
-what the device waits for those eager ops to be dispatched. Two functions compiled on purpose look the same, unless the
-frames say where a graph was resumed: without those the basis is a heuristic.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -15,12 +7,28 @@ from stepscope.diagnosis.dispatch import waited_for
 from stepscope.diagnosis.evidence import SHOWN, placed, shares
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.names.compiled_code import compiled_frame, resumed_at
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import is_outermost
 from stepscope.trace.tables import Kind
 from stepscope.units import format_times
+
+RULE = Rule(
+    id="graph_breaks",
+    scope="device",
+    pages=("ops",),
+    finds="A function that torch.compile made runs in pieces, with eager ops between them.",
+    statement="""\
+Within a step two or more compiled regions of different frames (Dynamo numbers them `frame/recompilation`) follow each
+other on the main thread, ops run eagerly between them, and neither backward nor optimizer does. The cost is what the
+device waits for those eager ops to be dispatched. Two functions compiled on purpose look the same, unless the frames
+say where a graph was resumed: without those the basis is a heuristic.""",
+    needs="PyTorch's marks of compiled regions; Python frames tell where a graph was resumed.",
+    cure="A step without dispatching the ops between the pieces.",
+    example="`print(x.sum())` inside a function that `torch.compile` made.",
+)
 
 _FIX: Remedies = {
     None: (
@@ -52,7 +60,7 @@ def find(facts: Facts) -> list[Finding]:
         resumed = f" Graphs are resumed in {', '.join(list(told)[:SHOWN])}." if told else ""
         found.append(
             Finding(
-                rule="graph_breaks",
+                rule=RULE.id,
                 device=activity.device,
                 title="Graph breaks leave ops outside of the compiled code",
                 why=(

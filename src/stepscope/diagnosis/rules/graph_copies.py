@@ -1,11 +1,3 @@
-"""graph_copies: each launch of a graph is surrounded by copies into its inputs or out of its outputs.
-
-Statement: copies within a device, by copy engines or kernels that copy, that are launched one by one right before or
-after the launch of a CUDA or HIP graph, with nothing else launched between. The cost is the time in which the device
-does nothing but these copies, and what it waits for their launches, in the used steps. That they fill a graph's fixed
-buffers, or empty them, is a heuristic: a profile does not show addresses.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,11 +10,28 @@ from stepscope.diagnosis.dispatch import launched_at, waited_for
 from stepscope.diagnosis.evidence import placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, PYTORCH, TRAINS, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import Rows
 from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.change import Change
 from stepscope.whatif.changes import without_ops
+
+RULE = Rule(
+    id="graph_copies",
+    scope="device",
+    pages=("kernels",),
+    finds="Each launch of a graph is surrounded by copies into its inputs or out of its outputs.",
+    statement="""\
+Copies within a device, by copy engines or kernels that copy, that are launched one by one right before or after the
+launch of a CUDA or HIP graph, with nothing else launched between. The cost is the time in which the device does nothing
+but these copies, and what it waits for their launches, in the used steps. That they fill a graph's fixed buffers, or
+empty them, is a heuristic: a profile does not show addresses.""",
+    needs="Launches, of a job that launches CUDA or HIP graphs.",
+    cure="A step without these copies and their launches.",
+    example="`static_input.copy_(batch)` before each `graph.replay()`.",
+    cures_part_of=("launch_bound",),
+)
 
 _CURE: Remedies = {
     PYTORCH: (
@@ -87,7 +96,7 @@ def _finding(
     )
     return [
         Finding(
-            rule="graph_copies",
+            rule=RULE.id,
             device=activity.device,
             title="Copies into and out of the fixed buffers of graphs",
             why=(

@@ -1,10 +1,3 @@
-"""graph_cut_early: a value is read in the middle of a step, so that it runs as several programs with a wait between.
-
-Statement: in a used step a device runs two compiled programs one after another, and between them ends a read of a value
-on the main thread (``.item()``, ``print``, ``float(x)``, ``np.asarray``). The cost is the device's idle time between
-such programs. Several programs without a read between them are no cut: they are queued.
-"""
-
 from __future__ import annotations
 
 import re
@@ -19,12 +12,27 @@ from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.lazy_counts import read_back
 from stepscope.diagnosis.remedies import GRAPH_CUT, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.tables import Rows
 from stepscope.units import format_times
 from stepscope.whatif.change import Change
+
+RULE = Rule(
+    id="graph_cut_early",
+    scope="device",
+    pages=("ops",),
+    finds="A value is read in the middle of a step, so that it runs as several programs with a wait between.",
+    statement="""\
+In a used step a device runs two compiled programs one after another, and between them ends a read of a value on the
+main thread (`.item()`, `print`, `float(x)`, `np.asarray`). The cost is the device's idle time between such programs.
+Several programs without a read between them are no cut: they are queued.""",
+    needs="Programs of the device and reads on the main thread (XLA).",
+    cure="A step without the wait between its programs.",
+    example="`float(loss)` in the middle of a step of PyTorch/XLA.",
+)
 
 _READS = re.compile(r"(?:\w+::)+(?:Await|BlockHostUntil\w+|ToLiteral)$")
 
@@ -44,7 +52,7 @@ def find(facts: Facts) -> list[Finding]:
         read = ", ".join(f"`{name}`" for name in list(names)[:SHOWN] if name)
         found.append(
             Finding(
-                rule="graph_cut_early",
+                rule=RULE.id,
                 device=activity.device,
                 title="Values read in the middle of the step cut it into several programs",
                 why=(

@@ -1,11 +1,3 @@
-"""host_callback: the device waits for Python functions that its compiled program calls.
-
-Statement: the accounting books idle time of the used steps to ``python`` while the device is in an op of its program
-that calls Python on the host, or the thread that runs the program is: JAX's ``pure_callback``, ``io_callback``,
-``debug.print`` and ``debug.callback``, told by the target of the custom call, the op's name or JAX's own wrapper around
-the function. The functions are named where Python was recorded, else the lines of the program that call them.
-"""
-
 from __future__ import annotations
 
 from stepscope.analysis.accounting import Account
@@ -15,8 +7,25 @@ from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, has_python, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import CALLED_FOR_VALUES, CALLED_TO_TELL, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_mean, format_ns, format_share
 from stepscope.whatif.changes import without_callbacks
+
+RULE = Rule(
+    id="host_callback",
+    scope="device",
+    pages=("ops",),
+    finds="The device waits for Python functions that its compiled program calls.",
+    statement="""\
+The accounting books idle time of the used steps to `python` while the device is in an op of its program that calls
+Python on the host, or the thread that runs the program is: JAX's `pure_callback`, `io_callback`, `debug.print` and
+`debug.callback`, told by the target of the custom call, the op's name or JAX's own wrapper around the function. The
+functions are named where Python was recorded, else the lines of the program that call them.""",
+    needs="The device's ops with their targets (XLA).",
+    cure="A program that does not wait for the function.",
+    example="`jax.debug.print` inside a function that `jax.jit` compiled.",
+    host_bound=True,
+)
 
 _TELLS = ("debug_print", "debug_callback")
 
@@ -37,7 +46,7 @@ def _found(facts: Facts, account: Account) -> Finding | None:
     telling = [each for each in called if each.op in _TELLS]
     fixes = [CALLED_FOR_VALUES] * (len(telling) < len(called)) + [CALLED_TO_TELL] * bool(telling)
     return Finding(
-        rule="host_callback",
+        rule=RULE.id,
         device=account.rows.device,
         title="The device waits for Python functions that its program calls",
         why=f"For {format_ns(cost)} per step ({share}) the compiled program waits for Python: {told}.{unknown}",

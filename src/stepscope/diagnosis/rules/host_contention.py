@@ -1,11 +1,3 @@
-"""host_contention: loader threads take the cores that the launching thread needs.
-
-Statement: the same ops of a launching thread take ``CONTENTION_FACTOR`` times as long while ``CONTENTION_THREADS`` or
-more loader threads work as they do by themselves, each at least ``CONTENTION_OPS`` times in the used steps. The cost is
-what they take longer, but no more than the device waits for launches. Without that contrast inside the profile nothing
-is said; with it, it is a guess still: a profile shows neither cores nor the scheduler.
-"""
-
 from __future__ import annotations
 
 from stepscope.analysis.categories import Category
@@ -13,8 +5,26 @@ from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import CORES, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_ns
 from stepscope.whatif.change import Change
+
+RULE = Rule(
+    id="host_contention",
+    scope="device",
+    pages=("input",),
+    finds="Loader threads take the cores that the launching thread needs.",
+    statement="""\
+The same ops of a launching thread take `CONTENTION_FACTOR` times as long while `CONTENTION_THREADS` or more loader
+threads work as they do by themselves, each at least `CONTENTION_OPS` times in the used steps. The cost is what they
+take longer, but no more than the device waits for launches. Without that contrast inside the profile nothing is said;
+with it, it is a guess still: a profile shows neither cores nor the scheduler.""",
+    shared_limits=("CONTENTION_FACTOR", "CONTENTION_THREADS", "CONTENTION_OPS"),
+    needs="Ops of the launching thread, and loader threads in the same process.",
+    cure="A step in which these ops take what they take by themselves.",
+    example="Sixteen loader threads on a machine of eight cores.",
+    makes_late="host",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -29,7 +39,7 @@ def find(facts: Facts) -> list[Finding]:
             continue
         found.append(
             Finding(
-                rule="host_contention",
+                rule=RULE.id,
                 device=account.rows.device,
                 title="Loader threads take cores from the launching thread",
                 why=(

@@ -1,12 +1,3 @@
-"""host_offload: the device waits for data that its program keeps in the host's memory (XLA).
-
-Statement: the accounting books time to ``host_memory``: ends of asynchronous copies between host memory and the
-device's own, while nothing else ran. Per direction the bytes, the rate and the waits are told. What would have to be
-kept on the device instead is weighed against what is free there when most is in use; predicted is a step without the
-transfers of what fits. Where nothing fits, or nothing else is known, it is a step in which transfers run beside
-everything else: it takes no less than the longest direction.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -19,11 +10,28 @@ from stepscope.analysis.offload import Transfer, in_flight_ns, transfers
 from stepscope.diagnosis.evidence import booked, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import OFFLOADED, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.limits import FINDING_NS
 from stepscope.trace.tables import Direction
 from stepscope.units import format_bytes, format_ns, format_share
 from stepscope.whatif.change import Change
 from stepscope.whatif.changes import beside_the_rest, never_full, without_ops
+
+RULE = Rule(
+    id="host_offload",
+    scope="device",
+    pages=("memory",),
+    finds="The device waits for data that its program keeps in the host's memory (XLA).",
+    statement="""\
+The accounting books time to `host_memory`: ends of asynchronous copies between host memory and the device's own, while
+nothing else ran. Per direction the bytes, the rate and the waits are told. What would have to be kept on the device
+instead is weighed against what is free there when most is in use; predicted is a step without the transfers of what
+fits. Where nothing fits, or nothing else is known, it is a step in which transfers run beside everything else: it takes
+no less than the longest direction.""",
+    needs="The device's ops with their memory spaces (XLA).",
+    cure="A step without the transfers of what fits on the device; else one whose transfers run beside the rest.",
+    example="Activations that a remat policy keeps in the host's memory, on a device with room for them.",
+)
 
 _WAYS = {
     Direction.H2D: "from host memory to the device",
@@ -50,7 +58,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, moved: li
     kept = _that_fit(facts, moved, free)
     change, saving = _kept(facts, activity, kept) if kept else _overlapped(facts, activity, account, moved)
     return Finding(
-        rule="host_offload",
+        rule=RULE.id,
         device=activity.device,
         title="The device waits for data in the host's memory",
         cost_ns_per_step=cost,

@@ -1,12 +1,3 @@
-"""hot_python: Python functions that launch nothing are called between launches, and the device waits for them.
-
-Statement: calls of one Python function (the program's own or a library's, with all that it calls) in which no op runs
-and nothing is launched, on a thread that launches, while the device has nothing to do and the accounting books that to
-``launch``: all calls of a function together take at least ``HOT_PYTHON_SHARE`` of the used steps. Walks over a model's
-modules count, PyTorch's other code around its ops does not: that is launching. Stretches of a millisecond or more are
-``python`` and told by ``between_steps``. Needs recorded Python frames.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -19,6 +10,7 @@ from stepscope.analysis.where import Frame, Where, parse_frame
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import ASK_ONCE, KEEP_ANSWERS, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.limits import PLACES_SHOWN
 from stepscope.names.hosts import walks_modules
 from stepscope.trace.codes import mapped
@@ -26,6 +18,24 @@ from stepscope.trace.forest import holding
 from stepscope.trace.tables import Kind
 from stepscope.units import format_mean, format_ns, format_share
 from stepscope.whatif.change import Change
+
+RULE = Rule(
+    id="hot_python",
+    scope="device",
+    pages=("ops",),
+    finds="Python functions that launch nothing are called between launches, and the device waits for them.",
+    statement="""\
+Calls of one Python function (the program's own or a library's, with all that it calls) in which no op runs and nothing
+is launched, on a thread that launches, while the device has nothing to do and the accounting books that to `launch`:
+all calls of a function together take at least `HOT_PYTHON_SHARE` of the used steps. Walks over a model's modules count,
+PyTorch's other code around its ops does not: that is launching. Stretches of a millisecond or more are `python` and
+told by `between_steps`.""",
+    shared_limits=("HOT_PYTHON_SHARE",),
+    needs="Python frames.",
+    cure="A step without these calls.",
+    example="`sum(p.numel() for p in model.parameters())` in the forward pass of each layer.",
+    host_bound=True,
+)
 
 _LOOKED_AT = 1_000
 """Calls of a function whose place is looked up: those the device waits for longest."""
@@ -48,7 +58,7 @@ def _finding(facts: Facts, account: Account, silent: Silence) -> Finding:
     cure = ASK_ONCE if any(_walks(facts, function) for function in shown) else KEEP_ANSWERS
     share = format_share(cost * len(facts.used) / facts.used_ns)
     return Finding(
-        rule="hot_python",
+        rule=RULE.id,
         device=account.rows.device,
         title="Python functions that launch nothing hold up the launches",
         why=(

@@ -1,15 +1,6 @@
-"""input_bound: the device (or the main thread) waits for the next batch.
-
-Statement: the accounting books idle time to ``input``, that is, the thread that launches the next op was inside a data
-loader's ``next`` or a framework's equivalent, or in code of the program's own which makes what the next copy to the
-device sends: it launches nothing, that copy comes next, and nothing else was launched in the step before, or its name
-says that it makes a batch. The wait is followed to the threads that prepare batches, where they were recorded: if they
-are busy meanwhile (from ``PRODUCERS_BUSY_SHARE`` on) they are too few or their work too heavy; if they are idle (up to
-``PRODUCERS_IDLE_SHARE``) they wait for the source. Of a tf.data pipeline the iterator that takes most of the waiting
-itself is named, and the remedy follows from how it runs. Limit: the general one of findings.
-"""
-
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 
@@ -34,11 +25,40 @@ from stepscope.diagnosis.remedies.input import (
     OTHER,
     TAKING_OVER,
 )
-from stepscope.limits import PRODUCERS_BUSY_SHARE, PRODUCERS_IDLE_SHARE
+from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.readers.summaries import QUEUE_TAG
 from stepscope.trace import intervals as iv
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.changes import without_host_time
+
+PRODUCERS_BUSY_SHARE: Final = 0.8
+PRODUCERS_IDLE_SHARE: Final = 0.5
+
+RULE = Rule(
+    id="input_bound",
+    scope="device",
+    pages=("input",),
+    finds="The device (or the main thread) waits for the next batch.",
+    statement="""\
+The accounting books idle time to `input`, that is, the thread that launches the next op was inside a data loader's
+`next` or a framework's equivalent, or in code of the program's own which makes what the next copy to the device sends:
+it launches nothing, that copy comes next, and nothing else was launched in the step before, or its name says that it
+makes a batch. The wait is followed to the threads that prepare batches, where they were recorded: if they are busy
+meanwhile (from `PRODUCERS_BUSY_SHARE` on) they are too few or their work too heavy; if they are idle (up to
+`PRODUCERS_IDLE_SHARE`) they wait for the source. Of a tf.data pipeline the iterator that takes most of the waiting
+itself is named, and the remedy follows from how it runs.""",
+    limits=(
+        Limit("PRODUCERS_BUSY_SHARE", PRODUCERS_BUSY_SHARE, """\
+Threads that prepare batches keep busy from this share of the time on in which a batch is waited for: one that works
+without a pause shows 0.9 or more, less what passes between two batches."""),
+        Limit("PRODUCERS_IDLE_SHARE", PRODUCERS_IDLE_SHARE, "And up to this share they wait themselves."),
+    ),
+    needs="The host's ranges or Python frames; threads of `tf.data` where they prepare batches.",
+    cure="A step without the wait for input, held to what worker processes can do.",
+    example="`DataLoader(data, num_workers=0)` with a transform that takes longer than the step.",
+    host_bound=True,
+    makes_late="input",
+)
 
 _FIX_QUEUE: Remedies = {
     None: """\
@@ -100,7 +120,7 @@ def _finding(facts: Facts, device: int | None, cost: int, ranges: InputRanges) -
     fix = _fix(facts, ranges)
     change = without_host_time(facts, Category.INPUT)
     return Finding(
-        rule="input_bound",
+        rule=RULE.id,
         device=device,
         title=f"{subject} for input data{_made_by(facts, ranges)}",
         cost_ns_per_step=cost,

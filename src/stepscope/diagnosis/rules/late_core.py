@@ -1,10 +1,3 @@
-"""late_core: devices wait at a barrier for one that comes late (TPU).
-
-Statement: of the used steps, the time that devices spend in `barrier-cores`, the wait of a core for the others before a
-program that exchanges data. The one that waits least came last and made the others wait. Predicted is a step in which
-it comes no later than the others.
-"""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -13,8 +6,23 @@ from stepscope.analysis.barriers import find_barriers, in_steps
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.rule import Rule
 from stepscope.limits import FINDING_NS
 from stepscope.units import format_ns
+
+RULE = Rule(
+    id="late_core",
+    scope="process",
+    pages=("ranks",),
+    finds="Devices wait at a barrier for one that comes late (TPU).",
+    statement="""\
+Of the used steps, the time that devices spend in `barrier-cores`, the wait of a core for the others before a program
+that exchanges data. The one that waits least came last and made the others wait. Predicted is a step in which it comes
+no later than the others.""",
+    needs="Ops of a TPU's cores.",
+    cure="A step in which it comes no later than the others: to first order.",
+    example="One core that runs a program more than the others.",
+)
 
 _FIX = """\
 Look at what the late device does before the barrier: more work than the others (an uneven shard, padding on some), a
@@ -32,7 +40,7 @@ def find(facts: Facts) -> list[Finding]:
     device = max(worst.waited_ns, key=lambda one: worst.waited_ns[one])
     return [
         Finding(
-            rule="late_core",
+            rule=RULE.id,
             device=device,
             title=f"Devices wait at a barrier for device {late[0]}",
             cost_ns_per_step=cost,

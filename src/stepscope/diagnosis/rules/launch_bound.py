@@ -1,12 +1,7 @@
-"""launch_bound: the device finishes each kernel before the host has launched the next.
-
-Statement: short gaps (each under ``LAUNCH_GAP_NS``) booked to ``launch`` and ``launch_latency`` take at least
-``LAUNCH_SHARE`` of the step, ``LAUNCH_SHARE_RECORDED`` where the capture recorded what slows the host.
-"""
-
 from __future__ import annotations
 
 import re
+from typing import Final
 
 import numpy as np
 
@@ -20,10 +15,34 @@ from stepscope.diagnosis.dispatch import dispatching, launched_at
 from stepscope.diagnosis.evidence import SHOWN, capture_slows_host, placed, shares
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import LAUNCH, OPTIMIZER, ZERO_GRAD, remedy
-from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUNCH_SHARE, LAUNCH_SHARE_RECORDED
+from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUNCH_SHARE
 from stepscope.trace.tables import I64, NULL
 from stepscope.units import format_ns, format_times
 from stepscope.whatif.changes import without_dispatch
+
+LAUNCH_SHARE_RECORDED: Final = 0.10
+
+RULE = Rule(
+    id="launch_bound",
+    scope="device",
+    pages=("ops", "kernels"),
+    finds="The device finishes each kernel before the host has launched the next.",
+    statement="""\
+Short gaps (each under `LAUNCH_GAP_NS`) booked to `launch` and `launch_latency` take at least `LAUNCH_SHARE` of the
+step, `LAUNCH_SHARE_RECORDED` where the capture recorded what slows the host.""",
+    limits=(
+        Limit("LAUNCH_SHARE_RECORDED", LAUNCH_SHARE_RECORDED, """\
+`LAUNCH_SHARE` where stacks, shapes or memory were recorded: recording them makes the host's steps 1.6 to 2.3 times as
+long (measured with PyTorch 2.13 on a CPU), so half of what is seen may be the capture's own."""),
+    ),
+    shared_limits=("LAUNCH_GAP_NS", "LAUNCH_SHARE"),
+    needs="Launches.",
+    cure="A step in which the host launches ahead of the device.",
+    example="An eager model of many small ops, at batch size 1.",
+    host_bound=True,
+    makes_late="host",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -61,7 +80,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, per_gap: 
     pause = int(np.median(per_gap[waiting]))
     places = launched_at(facts, activity, gaps.cause_op[waiting], per_gap[waiting])
     return Finding(
-        rule="launch_bound",
+        rule=RULE.id,
         device=activity.device,
         title=f"The device waits for the host to {_launch(facts, activity.device)}",
         cost_ns_per_step=cost,

@@ -1,22 +1,38 @@
-"""launched_in_turn: the host launches several devices' work one device after another, from one thread or several.
-
-Statement: one thread launches nearly all kernels of several devices, each device's in one run per step (at most
-``TURNS`` runs), and a device waits for its launches while the thread makes those of others (not while it is blocked in
-a wait, which is no launching). That time goes where each device has a launcher of its own; a step still takes what the
-device takes that loses least by the turns, or by waiting in collectives for one that does. Where several threads launch
-in such runs, the device that waits longest while another is launched, not the first one, waits so much longer than the
-one that waits least: that difference.
-"""
-
 from __future__ import annotations
+
+from typing import Final
 
 from stepscope.analysis.balance import Balance, balance, worth_telling
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.workload import Purpose
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, PYTORCH, RUNS, TENSORFLOW, TRAINS, Part, Remedies, remedy
-from stepscope.limits import FINDING_SHARE, TURNS
+from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.limits import FINDING_SHARE
 from stepscope.units import format_ns
+
+TURNS: Final = 1.5
+
+RULE = Rule(
+    id="launched_in_turn",
+    scope="process",
+    pages=("ranks",),
+    finds="The host launches several devices' work one device after another, from one thread or several.",
+    statement="""\
+One thread launches nearly all kernels of several devices, each device's in one run per step (at most `TURNS` runs), and
+a device waits for its launches while the thread makes those of others (not while it is blocked in a wait, which is no
+launching). That time goes where each device has a launcher of its own; a step still takes what the device takes that
+loses least by the turns, or by waiting in collectives for one that does. Where several threads launch in such runs, the
+device that waits longest while another is launched, not the first one, waits so much longer than the one that waits
+least: that difference.""",
+    limits=(
+        Limit("TURNS", TURNS, """\
+Runs of launches per step and device up to which devices are launched in turn: 1 and a straggling kernel or two."""),
+    ),
+    needs="Launches, of a process with several devices.",
+    cure="A launcher of its own for each device: to first order.",
+    example="A loop over devices that runs the model on each.",
+)
 
 _CURE: Remedies = {
     PYTORCH: (
@@ -75,7 +91,7 @@ def _several_threads(facts: Facts, found: Balance, step_ns: int) -> list[Finding
         return []  # threads that hardly launch anything do not take turns
     return [
         Finding(
-            rule="launched_in_turn",
+            rule=RULE.id,
             title=f"Threads launch {len(found.devices)} devices one after another",
             why=(
                 f"Each device is given its whole step before the next is given any: device {late} waits "
@@ -114,7 +130,7 @@ def _one_thread(facts: Facts, found: Balance) -> list[Finding]:
         why += " The others wait for it where they exchange data."
     return [
         Finding(
-            rule="launched_in_turn",
+            rule=RULE.id,
             title=f"One thread launches {len(found.devices)} devices one after another",
             why=why,
             fix=paragraphs(remedy(_CURE, facts.workload)),

@@ -1,16 +1,7 @@
-"""long_launch: the host takes more than a millisecond to hand the device its next op.
-
-Statement: gaps of which the accounting books more than ``LAUNCH_GAP_NS`` to ``launch``: dispatching one op, several
-that launch nothing, or handing work to another thread. What other rules tell of the same time is not part of it: ops
-that compute on the host, functions that launch nothing, the way of compiled code to its first launch, and ops outside
-of compiled code where there is some. The advice is of the op that covers most of the longest gap: one that runs
-``MANY_INNER_OPS`` others or more, or the first of its name, is told so; or of as many ops one after another that only
-describe tensors (views), where those are most of the time.
-"""
-
 from __future__ import annotations
 
 from functools import reduce
+from typing import Final
 
 import numpy as np
 
@@ -28,7 +19,8 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.host_stretches import Stretches
 from stepscope.diagnosis.host_work import covering, in_words, work_in
 from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Part, Remedies, remedy
-from stepscope.limits import LAUNCH_GAP_NS, MANY_INNER_OPS
+from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.names.hosts import runs_others
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
@@ -36,6 +28,32 @@ from stepscope.trace.forest import is_outermost, outermost, summed
 from stepscope.trace.tables import Bools, Kind
 from stepscope.units import format_mean
 from stepscope.whatif.change import Change
+
+MANY_INNER_OPS: Final = 20
+
+RULE = Rule(
+    id="long_launch",
+    scope="device",
+    pages=("ops",),
+    finds="The host takes more than a millisecond to hand the device its next op.",
+    statement="""\
+Gaps of which the accounting books more than `LAUNCH_GAP_NS` to `launch`: dispatching one op, several that launch
+nothing, or handing work to another thread. What other rules tell of the same time is not part of it: ops that compute
+on the host, functions that launch nothing, the way of compiled code to its first launch, and ops outside of compiled
+code where there is some. The advice is of the op that covers most of the longest gap: one that runs `MANY_INNER_OPS`
+others or more, or the first of its name, is told so; or of as many ops one after another that only describe tensors
+(views), where those are most of the time.""",
+    limits=(
+        Limit("MANY_INNER_OPS", MANY_INNER_OPS, """\
+An op that runs so many others inside of it takes its time by their number: at a few µs for each that is a long part of
+a gap of a millisecond, where the composite ops of a framework run a handful."""),
+    ),
+    shared_limits=("LAUNCH_GAP_NS",),
+    needs="Launches.",
+    cure="A step in which these ops are handed on at once.",
+    example="An op that runs hundreds of others inside of it, such as an optimizer over many parameters.",
+    host_bound=True,
+)
 
 _MANY = (
     "`{op}` runs {count} other ops inside of it: give it fewer and larger tensors, call it less often, or keep what it "
@@ -99,7 +117,7 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account) -> Findin
         return None
     spans: iv.Intervals = (found.start, found.end)
     return Finding(
-        rule="long_launch",
+        rule=RULE.id,
         device=account.rows.device,
         title="The device waits more than a millisecond for its next op",
         why=in_words(facts, work, "the host takes more than a millisecond to launch the next op"),

@@ -1,12 +1,3 @@
-"""loop_sync: the loop around the steps waits for the device each time, and the device then waits for the next step.
-
-Statement: the accounting books idle time to ``sync``, and the wait is a bare synchronise call (outside of any op) with
-no launch between it and the beginning or the end of its step. It hands over no value, so it mostly serves a timer: the
-cost is then the measurement's, which is told apart from the program's own waits (``sync_bound``). The saving is that of
-a loop without it, in which those stay. Waits that a timer, a benchmark or a profiler asks for by its own recorded frame
-are no finding: the notice ``wait_measures`` tells of them.
-"""
-
 from __future__ import annotations
 
 from functools import reduce
@@ -17,8 +8,27 @@ from stepscope.analysis.syncs import Owner, Sync
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence, timed
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import LOOP_SYNC, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_ns
 from stepscope.whatif.changes import wait_sites, without_waits
+
+RULE = Rule(
+    id="loop_sync",
+    scope="device",
+    pages=("ops",),
+    finds="The loop around the steps waits for the device each time, and the device then waits for the next step.",
+    statement="""\
+The accounting books idle time to `sync`, and the wait is a bare synchronise call (outside of any op) with no launch
+between it and the beginning or the end of its step. It hands over no value, so it mostly serves a timer: the cost is
+then the measurement's, which is told apart from the program's own waits (`sync_bound`). The saving is that of a loop
+without it, in which those stay. Waits that a timer, a benchmark or a profiler asks for by its own recorded frame are no
+finding: the notice `wait_measures` tells of them.""",
+    needs="Launches and the host's waits.",
+    cure="A loop without these waits; those of the program stay.",
+    example="`torch.cuda.synchronize()` at the end of each step, to time it.",
+    host_bound=True,
+    at_most_its_cost=True,
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -36,7 +46,7 @@ def _finding(facts: Facts, device: int, syncs: list[Sync]) -> Finding:
     blocked = facts.per_step(sum(sync.blocked_ns for sync in syncs))
     sites = wait_sites(facts)
     return Finding(
-        rule="loop_sync",
+        rule=RULE.id,
         device=device,
         title=f"The loop waits for the device between steps: `{syncs[0].call}`",
         cost_ns_per_step=cost,

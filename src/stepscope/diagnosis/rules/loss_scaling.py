@@ -1,13 +1,3 @@
-"""loss_scaling: dynamic loss scaling makes the host wait for the gradients in every step.
-
-Statement: after PyTorch's check of the gradients (``_amp_foreach_non_finite_check_and_unscale_``) the next wait of the
-same thread is an ``aten::item`` (in ``grad_scaler.py``, where frames were recorded) that the accounting makes pay for
-idle time. These waits are among those of ``sync_bound``; here they have a cure of their own. Of TensorFlow: idle time
-while a host thread is in the branch of a ``LossScaleOptimizer`` (``LossScaleOptimizer/cond``; of Keras 3 a bare
-``cond`` that updates in an optimizer's scope, beside ops that ask whether values are finite), or right behind a copy to
-the host that belongs to it.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -20,6 +10,7 @@ from stepscope.analysis.phases import loss_scale_branch
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import TENSORFLOW, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import inherit
@@ -27,6 +18,24 @@ from stepscope.trace.tables import Bools, TrackKind
 from stepscope.units import format_ns
 from stepscope.whatif.change import Change
 from stepscope.whatif.changes import wait_sites, without_waits
+
+RULE = Rule(
+    id="loss_scaling",
+    scope="device",
+    pages=("ops",),
+    finds="Dynamic loss scaling makes the host wait for the gradients in every step.",
+    statement="""\
+After PyTorch's check of the gradients (`_amp_foreach_non_finite_check_and_unscale_`) the next wait of the same thread
+is an `aten::item` (in `grad_scaler.py`, where frames were recorded) that the accounting makes pay for idle time. These
+waits are among those of `sync_bound`; here they have a cure of their own. Of TensorFlow: idle time while a host thread
+is in the branch of a `LossScaleOptimizer` (`LossScaleOptimizer/cond`; of Keras 3 a bare `cond` that updates in an
+optimizer's scope, beside ops that ask whether values are finite), or right behind a copy to the host that belongs to
+it.""",
+    needs="Launches and the host's waits; Python frames tell the scaler's from others.",
+    cure="A step without the wait for the check of the gradients.",
+    example="`scaler.step(optimizer)` of `torch.amp.GradScaler`, in fp16 on a device that has bf16.",
+    cures_part_of=("sync_bound", "launch_bound", "long_launch"),
+)
 
 _FIX: Remedies = {
     TENSORFLOW: (
@@ -77,7 +86,7 @@ def find(facts: Facts) -> list[Finding]:
             blocked = facts.per_step(sum(sync.blocked_ns for sync in guilty))
             found.append(
                 Finding(
-                    rule="loss_scaling",
+                    rule=RULE.id,
                     device=account.rows.device,
                     title="Loss scaling makes the host wait for the gradients",
                     why=(
@@ -118,7 +127,7 @@ def _branching(facts: Facts, activity: DeviceActivity, account: Account, branch:
     held = iv.intersect(idle, inside)
     seen = on_host[np.argsort(-slices.dur_ns[on_host], kind="stable")][:SHOWN].tolist()
     return Finding(
-        rule="loss_scaling",
+        rule=RULE.id,
         device=account.rows.device,
         title="Dynamic loss scaling makes the host wait for the gradients",
         why=(

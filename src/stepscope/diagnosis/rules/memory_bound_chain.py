@@ -1,17 +1,7 @@
-"""memory_bound_chain: kernels in a row that only move data, which one kernel could do.
-
-Statement: ops follow each other on one stream, each a single memory-bound kernel (elementwise, normalisation, softmax,
-reduction, cast) that takes a tensor of the shape the one before put out, and a fused kernel, which does not read it
-again, would take less time (``analysis/fusion.py`` has the model). Needs recorded shapes: without bytes there is no
-saving to give. The launches that fusion takes away count only for what other cures gain beside it. Kernels of attention
-that has a finding of its own (``attention_unfused``) belong to that. TensorFlow's profiles hold no shapes: there runs
-of ``LEAST_RUN`` kernels or more whose ops' types are memory-bound are told, without a saving, from ``RUN_SHARE`` of the
-step on.
-"""
-
 from __future__ import annotations
 
 from itertools import groupby
+from typing import Final
 
 import numpy as np
 
@@ -26,9 +16,35 @@ from stepscope.diagnosis.attention import unfused_sites
 from stepscope.diagnosis.evidence import placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies, remedy
-from stepscope.limits import FINDING_NS, FINDING_SHARE, RUN_SHARE
+from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.limits import FINDING_NS, FINDING_SHARE
 from stepscope.units import format_bytes, format_mean, format_ns, format_times
 from stepscope.whatif.changes import faster_kernels
+
+RUN_SHARE: Final = 0.1
+
+RULE = Rule(
+    id="memory_bound_chain",
+    scope="device",
+    pages=("kernels",),
+    finds="Kernels in a row that only move data, which one kernel could do.",
+    statement="""\
+Ops follow each other on one stream, each a single memory-bound kernel (elementwise, normalisation, softmax, reduction,
+cast) that takes a tensor of the shape the one before put out, and a fused kernel, which does not read it again, would
+take less time (`analysis/fusion.py` has the model). Needs recorded shapes: without bytes there is no saving to give.
+The launches that fusion takes away count only for what other cures gain beside it. Kernels of attention that has a
+finding of its own (`attention_unfused`) belong to that. TensorFlow's profiles hold no shapes: there runs of `LEAST_RUN`
+kernels or more whose ops' types are memory-bound are told, without a saving, from `RUN_SHARE` of the step on.""",
+    limits=(
+        Limit("RUN_SHARE", RUN_SHARE, """\
+Share of the step from which on runs are told though nothing says what fusing saves: of three kernels that hand on one
+tensor at least two passes over it in six go, so that a tenth of the step is 3 % of it."""),
+    ),
+    shared_limits=("LEAST_RUN",),
+    needs="Ops in order; shapes, for the saving.",
+    cure="A step in which one kernel does the work of each run.",
+    example="`gelu(x * scale + bias)` in eager mode.",
+)
 
 SHOWN = 3
 LONGEST_SHOWN = 5
@@ -118,7 +134,7 @@ def _in_a_row(facts: Facts, activity: DeviceActivity, runs: Runs, cost: int) -> 
     longest = runs.ops[np.argsort(-length, kind="stable")[:SHOWN]]
     places = find_places(facts.locator, activity.call[runs.ops].astype(np.int32), length)
     return Finding(
-        rule="memory_bound_chain",
+        rule=RULE.id,
         device=activity.device,
         title="Memory-bound kernels run one after another where fewer could do",
         why=(
@@ -150,7 +166,7 @@ def _finding(facts: Facts, chains: Chains) -> Finding:
     slices = [int(work.activity.slice[work.rows[chains.rows[chains.first[at]]]]) for at in longest]
     calls = [int(work.owner[chains.rows[chains.first[at]]]) for at in longest]
     return Finding(
-        rule="memory_bound_chain",
+        rule=RULE.id,
         device=work.activity.device,
         title="Memory-bound kernels run one after another where one could do",
         why=(

@@ -1,15 +1,7 @@
-"""python_overhead: Python around the ops takes much of a step whose host computes.
-
-Statement: in a profile without a device, the accounting books time to ``python`` of which neither ``between_steps``
-tells (stretches of ``DISPATCH_GAP_NS`` and more in code that gives no ops) nor ``callback_time``: together at least
-``PYTHON_OVERHEAD_SHARE`` of the used steps. Functions are named by the time in their own code, the program's own
-first, and must hold ``TOLD_SHARE`` of it. What of it a cure takes away is not known: recording makes this time longer,
-too. Needs recorded Python frames.
-"""
-
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -23,11 +15,35 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.function_lines import lines_of
 from stepscope.diagnosis.remedies import remedy
 from stepscope.diagnosis.remedies.overhead import AROUND_OPS
+from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.diagnosis.rules import between_steps
 from stepscope.diagnosis.rules.callback_time import in_callbacks
-from stepscope.limits import PLACES_SHARE, PLACES_SHOWN, PYTHON_OVERHEAD_SHARE, TOLD_SHARE
+from stepscope.limits import PLACES_SHARE, PLACES_SHOWN, TOLD_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.units import format_ns, format_share
+
+PYTHON_OVERHEAD_SHARE: Final = 0.15
+
+RULE = Rule(
+    id="python_overhead",
+    scope="host",
+    pages=("ops",),
+    finds="Python around the ops takes much of a step whose host computes.",
+    statement="""\
+In a profile without a device, the accounting books time to `python` of which neither `between_steps` tells (stretches
+of `DISPATCH_GAP_NS` and more in code that gives no ops) nor `callback_time`: together at least `PYTHON_OVERHEAD_SHARE`
+of the used steps. Functions are named by the time in their own code, the program's own first, and must hold
+`TOLD_SHARE` of it. What of it a cure takes away is not known: recording makes this time longer, too.""",
+    limits=(
+        Limit("PYTHON_OVERHEAD_SHARE", PYTHON_OVERHEAD_SHARE, """\
+Python between the ops of a host that computes is a finding from this share of the step: recording makes it 1.5 to 2
+times as long, and models of a usual size have 1 to 5 %."""),
+    ),
+    shared_limits=("DISPATCH_GAP_NS", "TOLD_SHARE"),
+    needs="Python frames, of a job without a device.",
+    cure="None: how much of it goes is known from a measured run only.",
+    example="Millions of small tensors that are handled one by one.",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -68,7 +84,7 @@ def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Fin
     share = format_share(cost * len(facts.used) / facts.used_ns)
     listed = ", ".join(f"{_called(facts, each)} {format_ns(facts.per_step(each.ns))}" for each in functions)
     return Finding(
-        rule="python_overhead",
+        rule=RULE.id,
         title=f"Python around the ops takes {share} of each step",
         why=(
             f"For {format_ns(cost)} per step the main thread runs Python between ops, and the ops are "

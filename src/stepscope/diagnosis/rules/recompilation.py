@@ -1,14 +1,3 @@
-"""recompilation: code is compiled, or a graph is traced anew, while steps run.
-
-Statement: the accounting books idle time to ``compile`` in at least ``RECURS_SHARE`` of the steps, and in more than one
-(steps set apart as slow for it count; their time is that of ``slow_steps``). For JAX and TensorFlow ``graph_build``
-counts too: a program that is cached is not traced. In fewer steps it is a finding from ``SEEN_ONCE_SHARE`` of them and
-says how often it was seen: a single step may just be the first. Steps that take much longer for it are told by
-``slow_steps``. The parameters that changed are named where the profile holds the programs. Of PyTorch/XLA the metrics
-report that was kept with the profile counts compilations too; where the profile shows none of them, it is a finding by
-the counter alone, from ``RECURS_SHARE`` of them per step on.
-"""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -33,8 +22,29 @@ from stepscope.diagnosis.host_work import (
 )
 from stepscope.diagnosis.lazy_counts import recurs
 from stepscope.diagnosis.remedies import JAX, RECOMPILED, TENSORFLOW, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.limits import RECURS_SHARE
 from stepscope.trace import intervals as iv
+
+RULE = Rule(
+    id="recompilation",
+    scope="device",
+    pages=("ops",),
+    finds="Code is compiled, or a graph is traced anew, while steps run.",
+    statement="""\
+The accounting books idle time to `compile` in at least `RECURS_SHARE` of the steps, and in more than one (steps set
+apart as slow for it count; their time is that of `slow_steps`). For JAX and TensorFlow `graph_build` counts too: a
+program that is cached is not traced. In fewer steps it is a finding from `SEEN_ONCE_SHARE` of them and says how often
+it was seen: a single step may just be the first. Steps that take much longer for it are told by `slow_steps`. The
+parameters that changed are named where the profile holds the programs. Of PyTorch/XLA the metrics report that was kept
+with the profile counts compilations too; where the profile shows none of them, it is a finding by the counter alone,
+from `RECURS_SHARE` of them per step on.""",
+    shared_limits=("RECURS_SHARE", "SEEN_ONCE_SHARE"),
+    needs="The framework's ranges of compiling, or PyTorch/XLA's metrics report.",
+    cure="A step without compiling.",
+    example="A compiled function that is called with a new length in each step.",
+    makes_late="host",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -51,7 +61,7 @@ def _by_counter(facts: Facts) -> list[Finding]:
         return []
     return [
         Finding(
-            rule="recompilation",
+            rule=RULE.id,
             title="Graphs are compiled while steps run",
             why=lazy_counts.compiled(facts).strip(),
             fix=paragraphs(remedy(RECOMPILED, facts.workload)),
@@ -86,7 +96,7 @@ def _finding(facts: Facts, works: dict[Category, HostWork]) -> Finding:
     made = host_finding(
         facts,
         works,
-        rule="recompilation",
+        rule=RULE.id,
         title="Code is compiled while steps run",
         why=_why(facts, works) + lazy_counts.compiled(facts),
         fix=remedy(RECOMPILED, facts.workload),

@@ -1,11 +1,3 @@
-"""repeated_copies: copies of one size within the device, from one place in the program, many times in every step.
-
-Statement: one op makes ``REPEATED_COPIES`` or more copies within the device per step, all of the same size, in at least
-``RECURS_SHARE`` of the used steps. The cost is the time in which the device does nothing but these copies. That they
-could be one copy, or none, is a heuristic: a profile does not show what was copied. Copies beside the launches of
-graphs are told by ``graph_copies``, copies between host and device, and between devices, by ``exposed_copy``.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,8 +10,25 @@ from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.many_copies import WITHIN_DEVICE, size_of_many
 from stepscope.diagnosis.remedies import remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_bytes, format_mean, format_ns
+
+RULE = Rule(
+    id="repeated_copies",
+    scope="device",
+    pages=("ops",),
+    finds="Copies of one size within the device, from one place in the program, many times in every step.",
+    statement="""\
+One op makes `REPEATED_COPIES` or more copies within the device per step, all of the same size, in at least
+`RECURS_SHARE` of the used steps. The cost is the time in which the device does nothing but these copies. That they
+could be one copy, or none, is a heuristic: a profile does not show what was copied. Copies beside the launches of
+graphs are told by `graph_copies`, copies between host and device, and between devices, by `exposed_copy`.""",
+    shared_limits=("REPEATED_COPIES", "RECURS_SHARE"),
+    needs="Copies of the device, and the ops that made them.",
+    cure="A step with one such copy in place of many; to first order.",
+    example="Writing a cache position by position in a loop.",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -39,7 +48,7 @@ def find(facts: Facts) -> list[Finding]:
 def _finding(facts: Facts, account: Account, copies: Copies, size: int) -> Finding:
     per_step, cost = copies.count / len(facts.used), facts.per_step(copies.exposed_ns)
     return Finding(
-        rule="repeated_copies",
+        rule=RULE.id,
         device=account.rows.device,
         title="Copies of one size within the device, again and again",
         why=(

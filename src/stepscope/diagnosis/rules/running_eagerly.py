@@ -1,13 +1,3 @@
-"""running_eagerly: ops are dispatched one by one although the program has compiled parts, or its framework compiles.
-
-Statement: what the device waits for ops that are launched outside compiled code, in at least ``LAUNCH_SHARE`` of the
-step. Such ops are: with PyTorch those outside every region of ``torch.compile``, where the profile has one; with
-TensorFlow those of eager ops; with JAX programs of one or two ops, of which a step starts ``EAGER_PROGRAMS`` or more.
-Functions among the launches that launch nothing (``hot_python``) and ops that compute on the host are not part of it:
-compiled code does not take them away. Where ``graph_breaks`` or ``launch_bound`` speak too, they speak of some of the
-same time.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -17,7 +7,26 @@ from stepscope.diagnosis.eager import eager_dispatch
 from stepscope.diagnosis.evidence import placed, shares
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import COMPILE_ALL, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_mean, format_share
+
+RULE = Rule(
+    id="running_eagerly",
+    scope="device",
+    pages=("ops",),
+    finds="Ops are dispatched one by one although the program has compiled parts, or its framework compiles.",
+    statement="""\
+What the device waits for ops that are launched outside compiled code, in at least `LAUNCH_SHARE` of the step. Such ops
+are: with PyTorch those outside every region of `torch.compile`, where the profile has one; with TensorFlow those of
+eager ops; with JAX programs of one or two ops, of which a step starts `EAGER_PROGRAMS` or more. Functions among the
+launches that launch nothing (`hot_python`) and ops that compute on the host are not part of it: compiled code does not
+take them away. Where `graph_breaks` or `launch_bound` speak too, they speak of some of the same time.""",
+    shared_limits=("LAUNCH_SHARE", "EAGER_PROGRAMS"),
+    needs="Launches, and marks of compiled code.",
+    cure="A step without dispatching these ops.",
+    example="`jax.numpy` ops outside of `jax.jit`.",
+    makes_late="host",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -35,7 +44,7 @@ def find(facts: Facts) -> list[Finding]:
         share = busy[mine & eager].sum() / max(int(busy[mine].sum()), 1)
         found.append(
             Finding(
-                rule="running_eagerly",
+                rule=RULE.id,
                 device=activity.device,
                 title="Ops run one by one, outside of compiled code",
                 why=(

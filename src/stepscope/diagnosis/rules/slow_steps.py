@@ -1,10 +1,3 @@
-"""slow_steps: now and then a step takes much longer, for a cause that the other steps do not have.
-
-Statement: steps set apart by ``analysis.slow_steps`` (limit ``SLOW_STEP_SHARE``), grouped by cause. The cost is what
-they take longer, spread over all timed steps; of one such step it says that it was seen once. What the profiler itself
-does, and what is done once (``code_loading``), is a notice and no finding.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -26,8 +19,24 @@ from stepscope.diagnosis.remedies import (
     Remedies,
     remedy,
 )
+from stepscope.diagnosis.rule import Rule
 from stepscope.trace.forest import rows_of_track
 from stepscope.units import format_count, format_ns
+
+RULE = Rule(
+    id="slow_steps",
+    scope="device",
+    pages=("ops",),
+    finds="Now and then a step takes much longer, for a cause that the other steps do not have.",
+    statement="""\
+Steps set apart by `analysis.slow_steps` (limit `SLOW_STEP_SHARE`), grouped by cause. The cost is what they take longer,
+spread over all timed steps; of one such step it says that it was seen once. What the profiler itself does, and what is
+done once (`code_loading`), is a notice and no finding.""",
+    shared_limits=("SLOW_STEP_SHARE",),
+    needs="Several steps.",
+    cure="A recording in which these steps take what the others do; to first order.",
+    example="A checkpoint that is written in the step's thread every 100 steps.",
+)
 
 _DOING = {
     Category.COMPILE: "code is compiled",
@@ -67,7 +76,7 @@ def _finding(facts: Facts, cause: Category, group: list[SlowStep]) -> Finding:
     takes = "takes" if period or len(group) == 1 else "take"
     longer = format_ns(round(sum(found.excess_ns for found in group) / len(group)))
     return Finding(
-        rule="slow_steps",
+        rule=RULE.id,
         title=f"Slow steps: {often} {takes} {longer} longer, as {_DOING[cause]}",
         why=_why(facts, cause, group, period),
         fix=paragraphs(remedy(_CURES[cause], facts.workload) if cause in _CURES else to_record_host(facts)),

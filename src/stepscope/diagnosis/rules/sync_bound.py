@@ -1,21 +1,8 @@
-"""sync_bound: the host waits for the device, and the device then waits for the host.
-
-Statement: the accounting books idle time to ``sync``: the host was blocked in a wait while the device worked, and
-the lead it lost was missing when the device ran dry; Python code that it would have been ahead with counts to the cost,
-though it is booked to Python. All such waits of a device form one finding, because removing
-one of a chain only moves the wait to the next. Waits of the loop around the steps (``loop_sync``) and of the profiler
-are not among them: to take those out is no cure of the program. Evidence, not names, makes a sync: the blocking call
-inside the op.
-
-What replaces an op that waits is charged where shapes were recorded and ``torch.where`` over the whole condition can
-stand in for it: its bytes at the device's peak memory bandwidth, in place of what the op launched. Elsewhere what the
-op launched stays. That what follows then works on the whole tensor too, the prediction does not know.
-"""
-
 from __future__ import annotations
 
 from functools import reduce
 from operator import or_
+from typing import Final
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.peaks import device_of, device_peaks, takes
@@ -24,13 +11,41 @@ from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence, timed
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
 from stepscope.diagnosis.remedies import CHECKPOINTS, PYTORCH, SYNC_CALL, SYNC_DEBUG, TENSORFLOW, Part, Remedies, remedy
-from stepscope.limits import NEXT_WAITS, WAIT_COST_NS, WAIT_SHARE
+from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.limits import WAIT_COST_NS, WAIT_SHARE
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.sync_hints import Advice, Replacement
 from stepscope.trace.tables import I64
 from stepscope.units import format_ns
 from stepscope.whatif.change import Change
 from stepscope.whatif.changes import wait_sites, with_replacement, without_waits
+
+NEXT_WAITS: Final = 16
+
+RULE = Rule(
+    id="sync_bound",
+    scope="device",
+    pages=("ops", "kernels"),
+    finds="The host waits for the device, and the device then waits for the host.",
+    statement="""\
+The accounting books idle time to `sync`: the host was blocked in a wait while the device worked, and the lead it lost
+was missing when the device ran dry; Python code that it would have been ahead with counts to the cost, though it is
+booked to Python. All such waits of a device form one finding, because removing one of a chain only moves the wait to
+the next. Waits of the loop around the steps (`loop_sync`) and of the profiler are not among them: to take those out is
+no cure of the program. Evidence, not names, makes a sync: the blocking call inside the op. What replaces an op that
+waits is charged where shapes were recorded and `torch.where` over the whole condition can stand in for it: its bytes at
+the device's peak memory bandwidth, in place of what the op launched. Elsewhere what the op launched stays. That what
+follows then works on the whole tensor too, the prediction does not know.""",
+    limits=(
+        Limit("NEXT_WAITS", NEXT_WAITS, """\
+So many places that wait for nothing yet are tried as the next ones of a chain: each is a replay."""),
+    ),
+    needs="Launches and the host's waits; shapes, for what a replacement takes.",
+    cure="A step without these waits, all of them together.",
+    example="`loss.item()` in every step, or `if mask.any():`.",
+    host_bound=True,
+    is_one=True,
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -59,7 +74,7 @@ def _finding(facts: Facts, device: int | None, cost: int, syncs: list[Sync]) -> 
     verb = "make" if others else "makes"
     shown = [s for sync in syncs[:SHOWN] for s in sync.slices[:SHOWN]]
     return Finding(
-        rule="sync_bound",
+        rule=RULE.id,
         device=device,
         title=f"`{name}`{others} {verb} the host wait for the device",
         cost_ns_per_step=cost,

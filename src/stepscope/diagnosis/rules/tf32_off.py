@@ -1,19 +1,27 @@
-"""tf32_off: fp32 matrix products on ordinary lanes of a device whose tensor cores take TF32.
-
-Statement: kernels of matrix multiplications or convolutions compute in fp32 and certainly (by name) do not use tensor
-cores, although the device (NVIDIA from Ampere on) multiplies TF32 faster than fp32. TF32 keeps fp32's range and storage
-and rounds operands to 10 bits of mantissa: it changes one setting, where 16 bits (``tensor_cores_unused``) gain more.
-The saving is the ratio of the two peaks, and where bytes are known no more than memory allows.
-"""
-
 from __future__ import annotations
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.matrix_work import Kernel, MatrixWork, beside_units, matrix_finding, matrix_works, named
 from stepscope.diagnosis.remedies import JAX, NVIDIA, PYTORCH, TENSORFLOW, Part, Remedies, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.names.kernels import Family
 from stepscope.units import format_ns
+
+RULE = Rule(
+    id="tf32_off",
+    scope="device",
+    pages=("kernels",),
+    finds="Fp32 matrix products on ordinary lanes of a device whose tensor cores take TF32.",
+    statement="""\
+Kernels of matrix multiplications or convolutions compute in fp32 and certainly (by name) do not use tensor cores,
+although the device (NVIDIA from Ampere on) multiplies TF32 faster than fp32. TF32 keeps fp32's range and storage and
+rounds operands to 10 bits of mantissa: it changes one setting, where 16 bits (`tensor_cores_unused`) gain more. The
+saving is the ratio of the two peaks, and where bytes are known no more than memory allows.""",
+    needs="Kernels by name; shapes, for what memory allows.",
+    cure="A step whose fp32 products run as TF32.",
+    example="`torch.backends.cuda.matmul.allow_tf32 = False`, PyTorch's default.",
+)
 
 _SETTING: Remedies = {
     PYTORCH: (
@@ -79,7 +87,7 @@ def _finding(work: MatrixWork) -> Finding:
     return matrix_finding(
         work,
         _is_plain,
-        rule="tf32_off",
+        rule=RULE.id,
         title="Matrix products in fp32 do not use TF32",
         why=f"{format_ns(work.cost(uses))} per step run in fp32 kernels beside the tensor cores: {named(uses)}.",
         fix=remedy(_SETTING, work.facts.workload),

@@ -1,12 +1,6 @@
-"""too_little_work: launching and sending take longer than computing, and there is little to compute.
-
-Statement: on a GPU that computes less than ``LITTLE_WORK_NS`` per step, time booked to launches and copies between
-host and device is more than its compute. Waiting for one launch for more than ``LAUNCH_GAP_NS``, for ops that compute
-on the host and for functions that launch nothing does not count: other findings tell of it. A heuristic: whether the
-CPU alone, or a larger batch, is faster is not in the profile, so no saving is given.
-"""
-
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 
@@ -18,8 +12,32 @@ from stepscope.diagnosis.dispatch import dispatching, waiting_for_launches
 from stepscope.diagnosis.evidence import booked
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, RUNS, TENSORFLOW, TRAINS, Part, Remedies, remedy
-from stepscope.limits import LAUNCH_GAP_NS, LITTLE_WORK_NS
+from stepscope.diagnosis.rule import Limit, Rule
+from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.units import format_ns
+
+LITTLE_WORK_NS: Final = 1_000_000
+
+RULE = Rule(
+    id="too_little_work",
+    scope="device",
+    pages=("kernels",),
+    finds="Launching and sending take longer than computing, and there is little to compute.",
+    statement="""\
+On a GPU that computes less than `LITTLE_WORK_NS` per step, time booked to launches and copies between host and device
+is more than its compute. Waiting for one launch for more than `LAUNCH_GAP_NS`, for ops that compute on the host and for
+functions that launch nothing does not count: other findings tell of it. A heuristic: whether the CPU alone, or a larger
+batch, is faster is not in the profile, so no saving is given.""",
+    limits=(
+        Limit("LITTLE_WORK_NS", LITTLE_WORK_NS, """\
+A device that computes less than this per step has little to do: the forward pass of a small network on one sample takes
+a CPU a few ms."""),
+    ),
+    shared_limits=("LAUNCH_GAP_NS",),
+    needs="Launches and copies of a GPU.",
+    cure="None: whether the CPU, or a larger batch, is faster is known from a measured run only.",
+    example="A network of two small layers at batch size 1 on a GPU.",
+)
 
 _TRANSFERS = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_STAGING, Category.TRANSFER)
 
@@ -71,7 +89,7 @@ def find(facts: Facts) -> list[Finding]:
             continue
         found.append(
             Finding(
-                rule="too_little_work",
+                rule=RULE.id,
                 device=activity.device,
                 title="Too little work for this device",
                 why=(

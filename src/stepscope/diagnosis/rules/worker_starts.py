@@ -1,11 +1,3 @@
-"""worker_starts: the loader's worker processes are started anew each time the loop over it begins.
-
-Statement: the loop's thread is in a loader's frames that start worker processes, or wait for those of the epoch before
-to end, and the accounting books that to ``input``; so is as much of the wait for an epoch's first batch as it exceeds
-the usual one, up to what starting one process takes. A first start is every job's: it is a finding where workers were
-at work before it in the profile, ended before it, or are started twice. Needs recorded Python frames.
-"""
-
 from __future__ import annotations
 
 from stepscope.analysis.accounting import Account
@@ -18,8 +10,24 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.host_stretches import booked_in
 from stepscope.diagnosis.remedies import remedy
 from stepscope.diagnosis.remedies.input import RESTARTED
+from stepscope.diagnosis.rule import Rule
 from stepscope.units import format_count, format_ns, format_share
 from stepscope.whatif.changes import without_host_time
+
+RULE = Rule(
+    id="worker_starts",
+    scope="host",
+    pages=("input",),
+    finds="The loader's worker processes are started anew each time the loop over it begins.",
+    statement="""\
+The loop's thread is in a loader's frames that start worker processes, or wait for those of the epoch before to end, and
+the accounting books that to `input`; so is as much of the wait for an epoch's first batch as it exceeds the usual one,
+up to what starting one process takes. A first start is every job's: it is a finding where workers were at work before
+it in the profile, ended before it, or are started twice.""",
+    needs="Python frames (`with_stack=True`).",
+    cure="A step without starting workers, and without waiting for the old ones to end.",
+    example="`for epoch in range(n): for batch in DataLoader(data, num_workers=8)` without `persistent_workers=True`.",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -37,7 +45,7 @@ def _finding(facts: Facts, account: Account, cost: int, starts: WorkerStarts) ->
     once = " (seen once)" if starts.apart is None else ""
     change = without_host_time(facts, Category.INPUT).within(starts.time) if device is not None else None
     return Finding(
-        rule="worker_starts",
+        rule=RULE.id,
         device=device,
         title=f"The loader's workers are started anew for every pass over the data{once}",
         cost_ns_per_step=cost,

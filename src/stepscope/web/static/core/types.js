@@ -34,7 +34,8 @@
  *   analyses: Record<string, any> & {breakdown?: Breakdown[]},
  * }} Report
  *
- * @typedef {{saving: string, trust: string, places: string[], sites: string[]}} FindingWords
+ * @typedef {{saving: string, trust: string, places: string[], sites: string[], pages: string[]}} FindingWords
+ *   `pages`: those whose figures it is about.
  * @typedef {{
  *   header: string[], damage: string|null, step_time: string, headlines: [string, string][],
  *   gradients: string|null, partial: boolean,

@@ -13,7 +13,6 @@ import { table } from '../widgets/table.js';
 /** @typedef {import('../core/types.js').Context} Context */
 
 const WAITS = ['input', 'infeed'];
-const RULES = ['input_bound', 'host_contention', 'transfer_bound', 'exposed_copy'];
 
 /** @type {import('../core/types.js').Page} */
 export const input = { id: 'input', key: 'i', title: 'Input', render, ofOneRank: true, ofSteps: true };
@@ -35,7 +34,7 @@ function render(context) {
       missing('What they do was not recorded.', prose(words.missing.input))) : null,
     iterators(found),
     queues(found),
-    related(context, RULES),
+    related(context, 'input'),
   );
 }
 

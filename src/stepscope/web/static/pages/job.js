@@ -14,7 +14,6 @@ import { heat, lateSteps } from './job_steps.js';
 /** @typedef {Record<string, any>} Row */
 
 const MOST_NAMED = 64;
-const RULES = ['straggler', 'exposed_collective', 'collective_bandwidth', 'imbalance', 'pipeline_bubble'];
 
 /** @param {Context} context */
 export function job(context) {
@@ -29,7 +28,7 @@ export function job(context) {
     collectives(context),
     clocks(context),
     unread(context),
-    related(context, RULES),
+    related(context, 'ranks'),
   );
 }
 

@@ -14,9 +14,6 @@ import { roofs } from './kernels_roofline.js';
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {Record<string, any>} Row */
 
-const RULES = ['memory_bound_chain', 'tensor_cores_unused', 'tf32_off', 'alignment', 'amp_partial', 'too_little_work',
-  'launch_bound', 'exposed_copy', 'sync_bound', 'low_precision_share', 'exposed_collective'];
-
 /** @type {import('../core/types.js').Page} */
 export const kernels = { id: 'kernels', key: 'k', title: 'Kernels', render, ofOneRank: true, ofSteps: true };
 
@@ -28,7 +25,8 @@ function render(context) {
     const text = onCpu
       ? 'This ran on the CPU: there are no kernels of a device to look at. Ops has what it computed.'
       : 'No device activity was recorded: there are no kernels to look at.';
-    return h('div', { class: 'page' }, panel('Kernels', null, missing(text, prose(context.words.missing.device))));
+    return h('div', { class: 'page' }, panel('Kernels', null, missing(text, prose(context.words.missing.device))),
+      related(context, 'kernels'));
   }
   return h(
     'div',
@@ -42,7 +40,7 @@ function render(context) {
     copies(context),
     fusion(context),
     delays(context),
-    related(context, RULES),
+    related(context, 'kernels'),
   );
 }
 

@@ -14,7 +14,6 @@ import { tipLines } from '../widgets/tip.js';
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {Record<string, any>} Row */
 
-const RULES = ['allocator_bound', 'allocator_retries', 'memory_growth', 'fragmentation'];
 const ROOM_NS = 1_000_000;
 /** Programs whose buffers are listed. */
 const SHOWN = 3;
@@ -27,7 +26,7 @@ function render(context) {
   const found = context.report.analyses.memory;
   if (!found?.pools.length) {
     return h('div', { class: 'page' }, panel('Memory', null, missing('No allocations were recorded.',
-      prose(found?.not_recorded ?? ''))), ...programs(context), related(context, RULES));
+      prose(found?.not_recorded ?? ''))), ...programs(context), related(context, 'memory'));
   }
   const at = Math.min(Number(context.place.params.pool ?? 0) || 0, found.pools.length - 1);
   const pool = found.pools[at];
@@ -40,7 +39,7 @@ function render(context) {
     places('In use at the peak, by place', context, pool.peak.places),
     growth(context, pool),
     ...programs(context),
-    related(context, RULES),
+    related(context, 'memory'),
   );
 }
 

@@ -15,8 +15,6 @@ import { programs } from './ops_programs.js';
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {Record<string, any>} Row */
 
-const RULES = ['launch_bound', 'running_eagerly', 'recompilation', 'graph_breaks', 'graph_building', 'graph_cut_early',
-  'repeated_copies', 'sync_bound', 'between_steps'];
 
 /** @type {import('../core/types.js').Page} */
 export const ops = { id: 'ops', key: 'p', title: 'Ops', render, ofOneRank: true, ofSteps: true };
@@ -39,7 +37,7 @@ function render(context) {
     ...programs(context),
     compilations(context),
     functions(context),
-    related(context, RULES),
+    related(context, 'ops'),
   );
 }
 

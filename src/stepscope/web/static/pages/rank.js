@@ -2,6 +2,7 @@
 
 import { h } from '../core/dom.js';
 import { missing, panel } from '../widgets/panel.js';
+import { related } from '../widgets/related.js';
 import { ranksTogether } from './beside.js';
 
 /** @param {import('../core/types.js').Context} context */
@@ -17,5 +18,5 @@ export function ofOneRank(context) {
   const title = together ? 'Ranks on one clock, or one at a time' : 'One rank at a time';
   return h('div', { class: 'page' }, panel(title, null,
     missing('This is looked at rank by rank; Overview and Ranks show the whole job.', [run.no_pack ?? '']),
-    h('div', { class: 'choices' }, all, links)));
+    h('div', { class: 'choices' }, all, links)), related(context, context.place.page));
 }

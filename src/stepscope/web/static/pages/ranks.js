@@ -43,6 +43,6 @@ function render(context) {
       device,
       only: COLLECTIVES,
     })),
-    related(context, ['exposed_collective']),
+    related(context, 'ranks'),
   );
 }

@@ -6,14 +6,13 @@ import { panel } from './panel.js';
 
 /**
  * @param {import('../core/types.js').Context} context
- * @param {string[]} rules
+ * @param {string} page
  */
-export function related(context, rules) {
+export function related(context, page) {
   const { report, words } = context;
-  const main = report.findings.filter((one) => rules.includes(one.rule) && words.told.includes(one.id));
-  const minor = (report.analyses.minor_findings ?? []).filter(
-    (/** @type {{rule: string}} */ one) => rules.includes(one.rule),
-  );
+  const isHere = (/** @type {{id: string}} */ one) => words.findings[one.id].pages.includes(page);
+  const main = report.findings.filter((one) => isHere(one) && words.told.includes(one.id));
+  const minor = (report.analyses.minor_findings ?? []).filter(isHere);
   if (!main.length && !minor.length) return null;
   const line = (/** @type {import('../core/types.js').Finding} */ one, /** @type {boolean} */ open) => h(
     'li',

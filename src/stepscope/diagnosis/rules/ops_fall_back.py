@@ -1,11 +1,3 @@
-"""ops_fall_back: ops that PyTorch/XLA cannot compile run on the CPU, in step after step.
-
-Statement: the metrics report that was kept with the profile counts ops under the dispatcher's names (``aten::nonzero``)
-between the beginning and the end of the recorded window, which the fall-back to the CPU alone does: one of them at
-least in ``RECURS_SHARE`` of the steps, and more than once. Values that are read (``aten::_local_scalar_dense``) are not
-meant. How long they take is not counted.
-"""
-
 from __future__ import annotations
 
 from stepscope.analysis.facts import Facts
@@ -13,6 +5,23 @@ from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.lazy_counts import per_step, read_back, recurs
 from stepscope.diagnosis.remedies import FALLS_BACK, remedy
+from stepscope.diagnosis.rule import Rule
+
+RULE = Rule(
+    id="ops_fall_back",
+    scope="host",
+    pages=("ops",),
+    finds="Ops that PyTorch/XLA cannot compile run on the CPU, in step after step.",
+    statement="""\
+The metrics report that was kept with the profile counts ops under the dispatcher's names (`aten::nonzero`) between the
+beginning and the end of the recorded window, which the fall-back to the CPU alone does: one of them at least in
+`RECURS_SHARE` of the steps, and more than once. Values that are read (`aten::_local_scalar_dense`) are not meant. How
+long they take is not counted.""",
+    shared_limits=("RECURS_SHARE",),
+    needs="The metrics report of PyTorch/XLA beside the profile.",
+    cure="None: how long they take is not counted.",
+    example="`torch.nonzero` on a device of PyTorch/XLA.",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -25,7 +34,7 @@ def find(facts: Facts) -> list[Finding]:
     listed = ", ".join(f"`{one.name}` {per_step(counted, one)}" for one in ops[:SHOWN])
     return [
         Finding(
-            rule="ops_fall_back",
+            rule=RULE.id,
             title=f"Ops run on the CPU because PyTorch/XLA cannot compile them: `{ops[0].name}`{others}",
             why=(
                 f"PyTorch/XLA counted in the {counted.steps} recorded steps: {listed}. For each of them what was built "

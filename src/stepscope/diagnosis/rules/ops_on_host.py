@@ -1,12 +1,3 @@
-"""ops_on_host: ops compute on the host, and the device has nothing to do meanwhile.
-
-Statement: idle time that the accounting books to ``launch`` while a launching thread was in an op that launches nothing
-and calls no runtime of a device, each at least ``HOST_OP_NS`` long (what dispatching an op takes is less), in at least
-``RECURS_SHARE`` of the used steps and in more than one. The saving is that of steps without these ops: what they would
-take on the device, and whether they can run there, the profile does not say; of TensorFlow a log of device placement
-that lies beside it says where such ops were placed, and whether others of their type are on a device.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,11 +9,30 @@ from stepscope.analysis.places import find_places
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import ON_DEVICE, remedy
+from stepscope.diagnosis.rule import Rule
 from stepscope.limits import RECURS_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64
 from stepscope.units import format_mean, format_ns
 from stepscope.whatif.change import Change
+
+RULE = Rule(
+    id="ops_on_host",
+    scope="device",
+    pages=("ops",),
+    finds="Ops compute on the host, and the device has nothing to do meanwhile.",
+    statement="""\
+Idle time that the accounting books to `launch` while a launching thread was in an op that launches nothing and calls no
+runtime of a device, each at least `HOST_OP_NS` long (what dispatching an op takes is less), in at least `RECURS_SHARE`
+of the used steps and in more than one. The saving is that of steps without these ops: what they would take on the
+device, and whether they can run there, the profile does not say; of TensorFlow a log of device placement that lies
+beside it says where such ops were placed, and whether others of their type are on a device.""",
+    shared_limits=("HOST_OP_NS", "RECURS_SHARE"),
+    needs="Ops and launches.",
+    cure="A step without these ops on the host.",
+    example="`torch.nonzero` of a tensor on the CPU in the middle of a step on a GPU.",
+    makes_late="host",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -48,7 +58,7 @@ def _found(facts: Facts, account: Account) -> Finding | None:
     names, places = _names(facts, ops, waited), find_places(facts.locator, ops, waited)
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return Finding(
-        rule="ops_on_host",
+        rule=RULE.id,
         device=account.rows.device,
         title=f"Ops that run on the host hold up the device: `{names[0]}`{others}",
         why=(

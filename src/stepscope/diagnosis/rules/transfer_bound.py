@@ -1,10 +1,3 @@
-"""transfer_bound: the device waits while the host sends it data (XLA).
-
-Statement: the accounting books idle time to ``transfer``: the thread that starts the next program was moving arrays to
-the device (``device_put``, sharding arguments, ``TransferToDevice``); or to ``infeed``: the device says that it waits
-for infeed data, or the host was feeding it.
-"""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -15,6 +8,22 @@ from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import Cause, cause_findings
 from stepscope.diagnosis.lazy_counts import sent
 from stepscope.diagnosis.remedies import INFEED, TRANSFERS
+from stepscope.diagnosis.rule import Rule
+
+RULE = Rule(
+    id="transfer_bound",
+    scope="device",
+    pages=("input",),
+    finds="The device waits while the host sends it data (XLA).",
+    statement="""\
+The accounting books idle time to `transfer`: the thread that starts the next program was moving arrays to the device
+(`device_put`, sharding arguments, `TransferToDevice`); or to `infeed`: the device says that it waits for infeed data,
+or the host was feeding it.""",
+    needs="The host's ranges of XLA.",
+    cure="A step without sending by the thread that starts programs; of infeed none can be replayed.",
+    example="`jax.device_put(batch)` right before the step that takes it.",
+    makes_late="input",
+)
 
 _CAUSES = {
     Category.TRANSFER: Cause(
@@ -27,7 +36,7 @@ _CAUSES = {
 def find(facts: Facts) -> list[Finding]:
     """One finding per device and cause."""
     sending = _CAUSES[Category.TRANSFER].title
-    found = cause_findings(facts, _CAUSES, rule="transfer_bound")
+    found = cause_findings(facts, _CAUSES, rule=RULE.id)
     found = [replace(one, why=one.why + sent(facts)) if one.title == sending else one for one in found]
     # What the device itself waits for is no time of a host thread that a replay could leave out.
     infeed = _CAUSES[Category.INFEED].title

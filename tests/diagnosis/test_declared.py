@@ -1,0 +1,67 @@
+"""What rules declare of themselves is true: their files, thresholds and pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import stepscope
+from stepscope import limits
+from stepscope.cluster.rules import DECLARED, JOB_RULES
+from stepscope.diagnosis.rule import SCOPES
+from stepscope.diagnosis.rules import RULES
+
+PACKAGE = Path(stepscope.__file__).parent
+STATIC = PACKAGE / "web/static"
+FILES: dict[str, ModuleType] = {file.RULE.id: file for file in (*RULES, *JOB_RULES)}  # type: ignore[misc]
+
+
+def source(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+def test_every_file_of_a_rule_is_listed_under_its_name() -> None:
+    folders = [PACKAGE / "diagnosis/rules", PACKAGE / "cluster/rules"]
+    names = {file.stem for folder in folders for file in folder.glob("*.py") if "\nRULE = " in source(file)}
+    others = {file.stem for folder in folders for file in folder.glob("*.py")} - names
+    assert names == set(DECLARED)
+    assert others == {"__init__", "told"}
+    for rule_id, file in FILES.items():
+        assert file.__name__.rpartition(".")[2] == rule_id
+        assert not re.search(r'rule="', source(Path(str(file.__file__)))), f"{rule_id} gives findings another name"
+
+
+@pytest.mark.parametrize("rule", DECLARED.values(), ids=DECLARED)
+def test_what_a_rule_declares_is_whole_and_names_what_there_is(rule) -> None:
+    for text in (rule.finds, rule.statement, rule.needs, rule.cure, rule.example):
+        assert text[0].isupper() or text[0] in "`0123456789" or text.startswith("fp16"), text
+        assert text.endswith("."), text
+    assert rule.scope in SCOPES
+    assert rule.pages
+    assert set(rule.cures_part_of) <= set(DECLARED)
+    assert (rule.scope == "job") == (rule.id in {file.RULE.id for file in JOB_RULES})
+    for limit in rule.limits:
+        assert getattr(FILES[rule.id], limit.name) == limit.value
+        assert not hasattr(limits, limit.name)
+    own = {limit.name for limit in rule.limits}
+    named = set(re.findall(r"`([A-Z]+_[A-Z_]+|TURNS)`", rule.statement))
+    assert named <= own | set(rule.shared_limits)
+    assert all(hasattr(limits, name) for name in rule.shared_limits)
+
+
+def test_findings_are_on_the_pages_that_their_rules_name() -> None:
+    """Pages ask which findings are theirs by their own names, and know no rule's id that there is not."""
+    asked = {
+        file.stem: set(re.findall(r"related\(context, '(\w+)'\)", source(file))) for file in STATIC.glob("pages/*.js")
+    }
+    pages = {page for rule in DECLARED.values() for page in rule.pages}
+    for page in pages:
+        assert page in asked[page]
+    assert set().union(*asked.values()) == pages
+    assert "related(context, context.place.page)" in source(STATIC / "pages/rank.js")
+    ids = {found for file in STATIC.rglob("*.js") for found in re.findall(r"\brule\)? [!=]== '(\w+)'", source(file))}
+    assert ids
+    assert ids <= set(DECLARED)
