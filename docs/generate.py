@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from generator import categories, cli, formats, guides, rules, schema, tables, truth
+from generator import categories, cli, formats, guides, rules, schema, tables, truth, typescript
 
 
 def pages() -> dict[str, str]:
@@ -19,6 +19,7 @@ def pages() -> dict[str, str]:
         "rules.md": rules.page(),
         "tables.md": tables.page(),
         "truth.md": truth.page(),
+        "../src/stepscope/web/static/core/document.d.ts": typescript.types(),
     }
 
 

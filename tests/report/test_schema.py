@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -11,6 +13,10 @@ import pytest
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.phases import PHASES
+from stepscope.document import declared
+from stepscope.document.comparison import Comparison
+from stepscope.document.declared import fields, objects
+from stepscope.document.report import Report
 from stepscope.report import labels, schema
 from tests.report import documents
 
@@ -34,7 +40,7 @@ def test_categories_are_the_frozen_names_everywhere():
 
 
 def test_phases_are_the_same_everywhere():
-    required = schema.load()["$defs"]["summary"]["properties"]["phases_ns_per_step"]["anyOf"][1]["required"]
+    required = schema.load()["$defs"]["phases"]["required"]
     assert set(required) == set(labels.PHASES) == {*PHASES, "between_steps"}
 
 
@@ -110,6 +116,21 @@ def test_what_the_schema_allows(change: Callable[[Document], None]):
     document = documents.input_bound()
     change(document)
     assert _errors(document) == []
+
+
+@pytest.mark.parametrize("root", [Report, Comparison])
+def test_every_field_and_object_says_what_it_holds(root: type):
+    for of in (root, *objects(root)):
+        assert (of.__doc__ or "").endswith("."), of
+        for one in fields(of):
+            assert re.search(r"[.)]$", one.field.meaning), f"{of.__name__}.{one.key}"
+
+
+def test_every_declared_object_is_part_of_a_document():
+    reached = {of.__name__ for root in (Report, Comparison) for of in (root, *objects(root))}
+    folder = Path(declared.__file__).parent
+    written = {name for path in folder.glob("*.py") for name in re.findall(r"class (\w+)\(TypedDict", path.read_text())}
+    assert written == reached
 
 
 def _objects(node: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:

@@ -17,11 +17,11 @@ from stepscope.comparison.items import ItemChange
 from stepscope.comparison.noise import Difference
 from stepscope.comparison.side import Side
 from stepscope.diagnosis.finding import Finding
+from stepscope.document import COMPARISON_SCHEMA
 from stepscope.limits import COMPARED_ITEM_SHARE
 from stepscope.report.labels import CATEGORIES
 from stepscope.report.markdown import code, prose
 from stepscope.report.names import shorten, visible
-from stepscope.report.schema import COMPARISON_SCHEMA
 from stepscope.units import format_ns, format_share
 
 _LISTED = 50

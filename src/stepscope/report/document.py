@@ -27,13 +27,13 @@ from stepscope.analysis.xla import XlaFacts
 from stepscope.cluster.gradients import NOTHING_GIVEN, Asked
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding, FixPart
+from stepscope.document import REPORT_SCHEMA
 from stepscope.report import annotated, efficiency, exchange, input_pipeline, op_costs
 from stepscope.report import serving as served
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.memory import memory
 from stepscope.report.op_tree import op_tree
 from stepscope.report.program_memory import program_memory
-from stepscope.report.schema import REPORT_SCHEMA
 from stepscope.whatif.recording import unrecorded_step_ns
 
 KERNELS_SHOWN = 50

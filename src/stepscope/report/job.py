@@ -19,11 +19,11 @@ from stepscope.cluster.gradients import NOTHING_GIVEN, Asked
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.partial import Partial
+from stepscope.document import REPORT_SCHEMA
 from stepscope.limits import P95_STEPS, ROWS_SHOWN
 from stepscope.report import exchange
 from stepscope.report.document import finding_entry
 from stepscope.report.labels import CATEGORIES as LABELS
-from stepscope.report.schema import REPORT_SCHEMA
 from stepscope.trace.tables import F64, NULL
 
 _BREAKDOWNS = 64

@@ -2,37 +2,15 @@
  * What pages read: the report (`stepscope.report/1`, whose schema describes every key) and its sentences
  * (`stepscope.web.words`).
  *
- * @typedef {{file: string|null, line: number|null, function: string|null, op: string|null, module: string|null,
- *   annotation: string|null}} Where
- * @typedef {{name: string, start_ns: number, dur_ns: number, track: string|null, device: number|null,
- *   step: number|null}} Evidence
- * @typedef {{id: string, rank?: number|null, rule: string, title: string, why: string, fix: string|null,
- *   cost_ns_per_step: number|null, saving_ns_per_step: number|null, predicted_step_ns: number|null,
- *   confidence: string, basis: string,
- *   device: number|null, where: Where[], evidence: Evidence[], not_determined: string|null}} Finding
- * @typedef {{rank: number|null, index: number, number: number|null, start_ns: number, dur_ns: number,
- *   host_dur_ns: number, basis: string, inferred: boolean, complete: boolean, slow: boolean}} Step
- * @typedef {{rank: number|null, device: number|null, step: number|null, phase: string, start_ns: number,
- *   dur_ns: number, parts: Record<string, number>}} AccountRow
- * @typedef {{category: string, busy: boolean, ns_per_step: number, share: number}} BreakdownPart
- * @typedef {{rank: number|null, device: number|null, steps: number, unused: boolean, step_ns: number,
- *   parts: BreakdownPart[]}} Breakdown
- * @typedef {{id: number, name: string|null, kind: string|null, memory_bytes: number|null}} Device
- * @typedef {{
- *   schema: string,
- *   tool: {name: string, version: string},
- *   profile: {format: string, framework: string|null, files: {path: string, bytes: number|null,
- *     events: number|null}[], ranks: (number|null)[], world_size: number|null, accelerators?: number|null,
- *     devices: Device[], host: string|null,
- *     epoch_ns: number|null, complete: boolean, notices: {code: string, text: string, count: number|null}[]},
- *   steps: Step[],
- *   accounting: AccountRow[],
- *   summary: Record<string, any>,
- *   findings: Finding[],
- *   plan: string[],
- *   whatif: Record<string, any>,
- *   analyses: Record<string, any> & {breakdown?: Breakdown[]},
- * }} Report
+ * @typedef {import('./document.js').Where} Where
+ * @typedef {import('./document.js').Evidence} Evidence
+ * @typedef {import('./document.js').Finding} Finding
+ * @typedef {import('./document.js').Step} Step
+ * @typedef {import('./document.js').AccountingRow} AccountRow
+ * @typedef {import('./document.js').BreakdownPart} BreakdownPart
+ * @typedef {import('./document.js').Breakdown} Breakdown
+ * @typedef {import('./document.js').Device} Device
+ * @typedef {import('./document.js').Report} Report
  *
  * @typedef {{saving: string, trust: string, places: string[], sites: string[], pages: string[]}} FindingWords
  *   `pages`: those whose figures it is about.
@@ -51,7 +29,7 @@
  * @typedef {{title: string, report: Report, words: Words, no_pack: string|null,
  *   traces: Record<string, number>}} Run `traces`: of a job, which run holds a rank's trace.
  * @typedef {{sentence: string, scaling: string[], achieved: string|null, findings: string[]}} ComparisonWords
- * @typedef {{document: Record<string, any>, words: ComparisonWords}} Comparison `stepscope.comparison/1`.
+ * @typedef {{document: import('./document.js').Comparison, words: ComparisonWords}} Comparison
  * @typedef {{running: string|null, cancelled: boolean, seconds: number, elapsed: number|null, captured: number,
  *   failure: string[], profiles: number}} CaptureState `profiles`: how many are served now; the last is the newest.
  * @typedef {{missing: string|null, start: (address: string, seconds: number) => Promise<CaptureState>,
@@ -86,3 +64,14 @@
 
 /** Tables and columns of the report that pages name alike. */
 export const REPORT_SCHEMA = 'stepscope.report/1';
+
+/**
+ * An analysis of the report, on a page that is only shown where there is one.
+ * @template T
+ * @param {T|undefined} found
+ * @returns {T}
+ */
+export function there(found) {
+  if (found === undefined) throw new Error('The report does not hold what this page shows.');
+  return found;
+}

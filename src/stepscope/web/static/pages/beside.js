@@ -1,6 +1,7 @@
 /** What may stand beside a run in the trace viewer, and what brings their times together. */
 
 import { visible } from '../core/text.js';
+import { there } from '../core/types.js';
 import { formatNs, formatSigned } from '../core/units.js';
 
 /** @typedef {import('../core/types.js').Source} Source */
@@ -119,7 +120,7 @@ export function together({ job }, shown, step = 0) {
   const epochs = shown.map(({ run }) => run.report.profile.epoch_ns === null);
   const comparable = epochs.every((one) => one === epochs[0]);
   /** @type {Clock[]} */
-  const clocks = job.report.analyses.ranks.clocks;
+  const clocks = there(job.report.analyses.ranks).clocks;
   const origins = shown.map(({ run }) => Number(run.report.profile.epoch_ns ?? 0) - Number(
     run.report.profile.epoch_ns === null ? 0 : job.report.profile.epoch_ns));
   const [first, ...others] = ranks.map((rank) => clocks.find((clock) => clock.rank === rank));

@@ -66,7 +66,7 @@ function sentence({ document: found, words }) {
 
 /** @param {Comparison} comparison */
 function sides({ document: found }) {
-  return h('div', { class: 'two' }, ['before', 'after'].map((which) => panel(
+  return h('div', { class: 'two' }, (/** @type {const} */ (['before', 'after'])).map((which) => panel(
     which === 'before' ? 'Before' : 'After',
     null,
     h('p', { class: 'dim' }, h('bdi', { class: 'name' }, visible(found[which].path)),

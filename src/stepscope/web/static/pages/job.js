@@ -2,6 +2,7 @@
 
 import { h } from '../core/dom.js';
 import { visible } from '../core/text.js';
+import { there } from '../core/types.js';
 import { formatNs } from '../core/units.js';
 import { laneName, NOT_DETERMINED } from '../widgets/lanes.js';
 import { panel } from '../widgets/panel.js';
@@ -34,7 +35,7 @@ export function job(context) {
 
 /** @param {Context} context */
 function figures({ report }) {
-  const { ranks } = report.analyses;
+  const ranks = there(report.analyses.ranks);
   const [first] = ranks.stragglers;
   const of = ranks.world_size === null ? 'how many the job has is not recorded' : `of ${ranks.world_size}`;
   return tiles([
@@ -48,7 +49,7 @@ function figures({ report }) {
 
 /** @param {Context} context */
 function unread({ report }) {
-  const { missing: absent, unreadable } = report.analyses.ranks;
+  const { missing: absent, unreadable } = there(report.analyses.ranks);
   if (!absent.length && !unreadable.length) return null;
   return panel('Ranks that are not here', null, h('ul', { class: 'plain' },
     absent.length ? h('li', null, `without a profile: ${absent.slice(0, MOST_NAMED).join(', ')}`

@@ -1,5 +1,6 @@
 /** Of a job: its collectives, and the clocks of its ranks that they tell. */
 
+import { there } from '../core/types.js';
 import { ABSENT, formatNs, formatPerStep, formatRate, formatSigned, orDash } from '../core/units.js';
 import { named, ns, number, share, size, word } from '../widgets/columns.js';
 import { NOT_DETERMINED, told } from '../widgets/lanes.js';
@@ -51,7 +52,7 @@ export function collectives({ report }) {
 
 /** @param {Context} context */
 export function clocks({ report }) {
-  const { ranks } = report.analyses;
+  const ranks = there(report.analyses.ranks);
   if (ranks.clocks.length < 2) return null;
   const note = 'what to add to a rank\'s clock to have the first one\'s, learnt from collectives that end together';
   return panel('Clocks', { note }, table({

@@ -1,6 +1,7 @@
 /** Of a job: who is late beyond chance, and where the time of each rank goes. */
 
 import { h } from '../core/dom.js';
+import { there } from '../core/types.js';
 import { formatNs } from '../core/units.js';
 import { named, ns, number, word } from '../widgets/columns.js';
 import { compared } from '../widgets/compared.js';
@@ -15,7 +16,7 @@ const MOST_BARS = 64;
 
 /** @param {Context} context */
 export function stragglers({ report, words }) {
-  const { ranks } = report.analyses;
+  const ranks = there(report.analyses.ranks);
   if (!ranks.determined) {
     return panel('Stragglers', null, missing('Whether a rank is late beyond chance is not determined: that needs '
       + 'collectives that are matched between ranks in each of enough steps.'));
@@ -49,7 +50,7 @@ function excess(words, row) {
 
 /** @param {Context} context */
 export function breakdowns({ report, words }) {
-  const all = /** @type {Row[]} */ (report.analyses.ranks.per_rank);
+  const all = there(report.analyses.ranks).per_rank;
   if (!all.length) return null;
   const ordered = [...all].sort((a, b) => (b.made_wait_ns_per_step ?? 0) - (a.made_wait_ns_per_step ?? 0));
   const present = Object.keys(words.categories).filter((one) => all.some((row) => row.parts_ns_per_step[one]));

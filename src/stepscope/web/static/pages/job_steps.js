@@ -1,6 +1,7 @@
 /** Of a job: each rank in each step, and whom each step waited for. */
 
 import { h, put } from '../core/dom.js';
+import { there } from '../core/types.js';
 import { formatNs, orDash } from '../core/units.js';
 import { ns, number, word } from '../widgets/columns.js';
 import { traceParams } from '../widgets/finding.js';
@@ -24,7 +25,7 @@ export function heat(context) {
   if (!lanes.length) return panel('Each rank in each step', null, missing('No step was recorded whole.'));
   const present = new Set(lanes.flatMap(({ cells }) => [...cells.values()].flatMap(({ row }) =>
     Object.keys(row?.parts ?? {}))));
-  const blamed = report.analyses.ranks.steps.length > 0;
+  const blamed = there(report.analyses.ranks).steps.length > 0;
   const what = /** @type {[string, string][]} */ ([
     ...(blamed ? [['waited', 'what the others waited for it']] : []),
     ['time', 'step time'],
@@ -39,8 +40,8 @@ export function heat(context) {
     draw();
   } }, what.map(([id, text]) => h('option', { value: id, selected: id === shown }, text)));
   draw();
-  const cut = lanes.length < report.analyses.ranks.per_rank.length
-    ? `; ${lanes.length} of ${report.analyses.ranks.per_rank.length}, the late ones first` : '';
+  const cut = lanes.length < there(report.analyses.ranks).per_rank.length
+    ? `; ${lanes.length} of ${there(report.analyses.ranks).per_rank.length}, the late ones first` : '';
   const note = blamed ? `A row is a rank, a column a step${cut}.`
     : `A row is a rank, a column a step${cut}. Who was late is not determined: no clocks or collectives tell it.`;
   return charted('Each rank in each step', { note, actions: [choice] }, () => slot,
@@ -65,7 +66,7 @@ export function grid(report) {
     const step = row.phase === 'step' ? numbers.get(`${row.rank}/${row.step}`) : undefined;
     if (step !== undefined) at(row).set(step, { row, waited: 0 });
   }
-  for (const late of report.analyses.ranks.steps) {
+  for (const late of there(report.analyses.ranks).steps) {
     const cell = rows.get(`${late.rank}/${late.device}`)?.cells.get(late.number);
     if (cell) cell.waited = late.waited_ns;
   }
@@ -148,7 +149,7 @@ function cellTable(context, lanes, columns) {
 
 /** @param {Context} context */
 export function lateSteps({ report, words }) {
-  const rows = report.analyses.ranks.steps;
+  const rows = there(report.analyses.ranks).steps;
   if (!rows.length) return null;
   return panel('Whom each step waited for', { note: 'by way of: a rank that came late because it waited for another' },
     table({

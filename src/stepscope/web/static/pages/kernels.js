@@ -2,6 +2,7 @@
 
 import { h } from '../core/dom.js';
 import { prose } from '../core/text.js';
+import { there } from '../core/types.js';
 import { formatBytes, formatNs, formatPerStep, formatRate, formatShare } from '../core/units.js';
 import { device, named, ns, number, share, size, where, word, yes } from '../widgets/columns.js';
 import { findingCard, searchParams } from '../widgets/finding.js';
@@ -12,6 +13,7 @@ import { delays, gaps, idleBy, syncs } from './kernels_idle.js';
 import { roofs } from './kernels_roofline.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
+/** @typedef {import('../widgets/related.js').Tile} Tile */
 /** @typedef {Record<string, any>} Row */
 
 /** @type {import('../core/types.js').Page} */
@@ -55,11 +57,11 @@ function figures({ report, words }) {
     narrow && [narrow[0], ...apart(narrow[1])],
     cores && ['on tensor cores', orNot(cores.yes), 'of kernel time'],
     precision && ['could use them, does not', formatNs(precision.eligible_unused_ns_per_step), 'per step'],
-    ...(analyses.mfu ?? []).filter((/** @type {Row} */ one) => one.flops_per_step).map((/** @type {Row} */ one) => ([
+    ...(analyses.mfu ?? []).filter((one) => one.flops_per_step).map((one) => /** @type {Tile} */ ([
       'work per step', formatRate(one.flops_per_step, 'FLOP'),
       `${formatShare(one.counted_share)} of kernel time counted`])),
-    ...(analyses.xla?.duty_cycle ?? []).filter((/** @type {Row} */ one) => one.share !== null)
-      .map((/** @type {Row} */ one) => ['duty cycle', formatShare(one.share), `device ${one.device}`]),
+    ...(analyses.xla?.duty_cycle ?? []).filter((one) => one.share !== null)
+      .map((one) => /** @type {Tile} */ (['duty cycle', formatShare(one.share), `device ${one.device}`])),
   ]);
 }
 
@@ -71,7 +73,7 @@ function orNot(value) {
 /** @param {Context} context */
 function list(context) {
   const { report, place } = context;
-  const rows = report.analyses.kernels;
+  const rows = there(report.analyses.kernels);
   const sizes = (/** @type {number[]|null|undefined} */ value) => (value?.length ? value.join('×') : null);
   return panel('Kernels by time', { note: `the ${rows.length} that take longest, in the steps used` }, table({
     label: 'Kernels',

@@ -2,6 +2,7 @@
 
 import { h } from '../core/dom.js';
 import { name, prose } from '../core/text.js';
+import { there } from '../core/types.js';
 import { ABSENT, formatCount, formatNs, formatRate, formatShare } from '../core/units.js';
 import { device, named, ns, number, share, word } from '../widgets/columns.js';
 import { searchParams } from '../widgets/finding.js';
@@ -74,7 +75,7 @@ export function roofs(context) {
  */
 export function drawn({ analyses }, rows, placed) {
   const sum = (/** @type {number[]} */ values) => values.reduce((total, value) => total + value, 0);
-  const [longest] = analyses.kernels;
+  const [longest] = there(analyses.kernels);
   const all = longest.total_ns / longest.share;
   const cut = placed.length < rows.length ? `${placed.length} of ${rows.length} points drawn` : 'all points drawn';
   return `${cut}, ${formatShare(sum(placed.map((row) => row.total_ns)) / all)} of kernel time; of other kernels the `

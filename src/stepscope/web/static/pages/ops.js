@@ -2,6 +2,7 @@
 
 import { h } from '../core/dom.js';
 import { prose } from '../core/text.js';
+import { there } from '../core/types.js';
 import { formatCount, formatNs, formatShare } from '../core/units.js';
 import { device, named, ns, number, share, where, word, yes } from '../widgets/columns.js';
 import { searchParams } from '../widgets/finding.js';
@@ -132,7 +133,7 @@ const TIMES = [
 
 /** @param {Context} context */
 function byType(context) {
-  const found = context.report.analyses.ops;
+  const found = there(context.report.analyses.ops);
   const side = context.place.params.side ?? '';
   const rows = found.by_type.filter((/** @type {Row} */ row) => !side || row.side === side);
   const sides = [...new Set(found.by_type.map((/** @type {Row} */ row) => row.side))];
@@ -161,7 +162,7 @@ function byType(context) {
 
 /** @param {Context} context */
 function byPlace(context) {
-  const found = context.report.analyses.ops;
+  const found = there(context.report.analyses.ops);
   return panel('Ops by place', { note: count(found.by_place.length, found.places) }, table({
     label: 'Ops by place',
     rows: found.by_place,

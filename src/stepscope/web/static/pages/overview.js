@@ -139,10 +139,11 @@ function devices(context) {
 function ofJob({ summary, analyses }) {
   if (!analyses.ranks || !summary.step_time_ns.mean) return [];
   const parts = Object.entries(/** @type {Record<string, number>} */ (summary.parts_ns_per_step))
-    .map(([category, ns]) => ({ category, ns_per_step: ns, share: summary.parts_share[category], busy: true }))
+    .map(([category, ns]) => (
+      { category, ns_per_step: ns, share: summary.parts_share[category], busy: true, label: category }))
     .sort((a, b) => b.ns_per_step - a.ns_per_step);
-  return [{ rank: null, device: null, steps: summary.steps_used, unused: false, step_ns: summary.step_time_ns.mean,
-    parts }];
+  return [{ rank: null, device: null, basis: summary.step_basis ?? 'host', steps: summary.steps_used, unused: false,
+    step_ns: summary.step_time_ns.mean, parts }];
 }
 
 /** @param {Context} context @param {import('../core/types.js').Breakdown} entry */
@@ -241,7 +242,7 @@ function notices({ words }) {
 function environment({ report, words }) {
   const { profile, tool } = report;
   const hosts = (report.analyses.ranks?.per_rank ?? []).filter((/** @type {any} */ row) => row.host !== null);
-  const recorded = profile.epoch_ns === null ? ABSENT : new Date(profile.epoch_ns / 1e6).toISOString();
+  const recorded = typeof profile.epoch_ns !== 'number' ? ABSENT : new Date(profile.epoch_ns / 1e6).toISOString();
   /** @type {[string, string][]} */
   const pairs = [
     ...words.files.slice(0, FILES).map((text) => /** @type {[string, string]} */ (['file', text])),

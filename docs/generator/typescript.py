@@ -1,0 +1,62 @@
+"""What the pages' JavaScript knows of documents: their types, and the columns of their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stepscope.document.comparison import Comparison
+from stepscope.document.declared import Declared, Shape, fields, objects
+from stepscope.document.report import Report
+
+TYPES = {int: "number", float: "number", str: "string", bool: "boolean"}
+MADE = "Made from src/stepscope/document/ by `make docs`; change it there."
+
+
+def types() -> str:
+    """``core/document.d.ts``."""
+    declared = dict.fromkeys((Report, *objects(Report), Comparison, *objects(Comparison)))
+    return "\n".join([f"/** {MADE} */", *(line for one in declared for line in _interface(one))]) + "\n"
+
+
+def _interface(of: type) -> Iterator[str]:
+    yield ""
+    yield f"/** {' '.join((of.__doc__ or '').split())} */"
+    yield f"export interface {of.__name__} {{"
+    for one in fields(of):
+        yield f"  {one.key}{'' if one.required else '?'}: {_type(one.shape)};"
+    yield "}"
+
+
+def _type(shape: Shape) -> str:
+    return f"{_plain(shape)} | null" if shape.null else _plain(shape)
+
+
+def _plain(shape: Shape) -> str:
+    if shape.of is not None:
+        return shape.of.__name__
+    if shape.words:
+        return " | ".join(f"'{word}'" for word in shape.words)
+    if shape.inner is not None:
+        inner = _type(shape.inner)
+        listed = f"({inner})[]" if "|" in inner else f"{inner}[]"
+        return listed if shape.holds == "list" else f"Record<string, {inner}>"
+    assert shape.plain is not None
+    return TYPES[shape.plain]
+
+
+def columns() -> str:
+    """``core/declared.js``."""
+    lines = [f"/** Columns of the report's tables, by object. {MADE} */", "", "export const COLUMNS = {"]
+    for one in filter(_titled, objects(Report)):
+        lines += [f"  {one.__name__}: [", *(f"    {_column(each)}," for each in _titled(one)), "  ],"]
+    return "\n".join([*lines, "};"]) + "\n"
+
+
+def _titled(of: type) -> list[Declared]:
+    return [one for one in fields(of) if one.field.column is not None]
+
+
+def _column(one: Declared) -> str:
+    kind = one.shape.kind.name if one.shape.kind else one.shape.of.__name__ if one.shape.of else one.shape.holds
+    parts = {"key": one.key, "title": str(one.field.column), "kind": kind, "view": one.field.view}
+    return "{ " + ", ".join(f"{key}: '{value}'" for key, value in parts.items() if value or key == "title") + " }"

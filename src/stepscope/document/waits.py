@@ -1,0 +1,99 @@
+"""What devices and the host wait for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from stepscope.document.findings import Where
+from stepscope.document.kinds import Bytes, Count, Field, Index, Name, Ns, Parts, Rate, Share, SignedNs, Time
+
+
+class DeviceIdle(TypedDict):
+    """Idle time of one device."""
+
+    device: Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]
+    total_ns: Annotated[Ns, Field("Idle time in all.", "idle in all")]
+    between_steps_ns: Annotated[
+        Ns | None, Field("Before the first op of each step, since the last op of the step before.", "before first op")
+    ]
+    within_steps_ns: Annotated[Ns | None, Field("The rest: behind the first op of each step.", "behind first op")]
+
+
+class Gap(TypedDict):
+    """A stretch in which a device had nothing to do."""
+
+    device: Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]
+    step: Annotated[Index | None, Field("Index of the step it is in; null outside steps.", "step")]
+    start_ns: Annotated[Time, Field("When it begins.", "at")]
+    dur_ns: Annotated[Ns, Field("How long it takes.", "idle")]
+    parts: Annotated[Parts, Field("What the time goes to.", "mostly")]
+    op: Annotated[Name | None, Field("Device op that ends the gap.", "first op after it")]
+    where: Annotated[Where | None, Field("The place in the user's program.", "place, or what the host is in")]
+    crosses_step: Annotated[bool, Field("Whether it goes on into the next step.")]
+    thread: Annotated[str | None, Field("Thread that launched the op.")]
+    launch: Annotated[str | None, Field("Runtime call that launched the op.")]
+    blocking: Annotated[str | None, Field("Slice the host was held up in.")]
+
+
+class Idle(TypedDict):
+    """When devices were idle."""
+
+    per_device: Annotated[list[DeviceIdle], Field("Sums over the steps.")]
+    gaps: Annotated[list[Gap], Field("Longest first.")]
+
+
+class LaunchDelay(TypedDict):
+    """Launch call's start to device start."""
+
+    device: Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]
+    count: Annotated[Count, Field("Launches.", "launches")]
+    median_ns: Annotated[SignedNs | None, Field("The median; below 0 where clocks disagree.", "median")]
+    p95_ns: Annotated[SignedNs | None, Field("19 of 20 take no longer.", "p95")]
+    waiting_share: Annotated[
+        Share | None, Field("Share of step time the device waited for launches.", "step time spent waiting")
+    ]
+
+
+class Sync(TypedDict):
+    """A place where the host waits for a device."""
+
+    op: Annotated[Name | None, Field("Host op that waits.", "host waits in")]
+    device: NotRequired[Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]]
+    per_step: Annotated[Rate | None, Field("How many per step.", "per step")]
+    blocked_ns_per_step: Annotated[Ns | None, Field("Time the host is held up.", "host blocked")]
+    cost_ns_per_step: Annotated[Ns | None, Field("Device idle time the wait caused.", "device idle for it")]
+    where: Annotated[Where | None, Field("The place in the user's program.", "where")]
+    call: Annotated[str | None, Field("Runtime call it waits in.")]
+    count: Annotated[Count, Field("How many there were.")]
+    cause: NotRequired[Annotated[str | None, Field("What makes it wait, where its op tells.")]]
+
+
+class Copy(TypedDict):
+    """Copies at one place."""
+
+    direction: Annotated[str, Field("h2d, d2h, d2d or p2p.", "copy")]
+    source_memory: Annotated[str, Field("Kind of memory it reads.", "memory")]
+    op: Annotated[Name | None, Field("Host op that launches it.", "from op")]
+    device: NotRequired[Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]]
+    per_step: Annotated[Rate | None, Field("How many per step.", "per step")]
+    bytes_per_step: Annotated[Bytes | None, Field("Bytes per step.", "bytes")]
+    exposed_ns_per_step: Annotated[Ns | None, Field("Time that nothing else hides.", "exposed")]
+    every_step: Annotated[bool | None, Field("The copy recurs at the same place in every step.", "every step")]
+    target_memory: Annotated[str, Field("Kind of memory it writes.")]
+    count: Annotated[Count, Field("How many there were.")]
+    bytes: Annotated[Bytes | None, Field("Bytes in all.")]
+    launch_link: Annotated[
+        Literal["recorded", "heuristic"], Field("Whether the op is recorded as its launcher, or the nearest one.")
+    ]
+    where: Annotated[Where | None, Field("The place in the user's program.")]
+
+
+class Overlap(TypedDict):
+    """What other work hides."""
+
+    what: Annotated[
+        Literal["collectives", "copies"], Field("Collectives are hidden by kernels, copies by either.", "what")
+    ]
+    ns_per_step: Annotated[Ns, Field("Mean over devices; instants in which several run count once.", "per step")]
+    hidden_ns_per_step: Annotated[Ns, Field("What of it other work hides.", "hidden")]
+    hidden_share: Annotated[Share, Field("The same as a share.", "of it")]
