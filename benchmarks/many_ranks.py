@@ -38,8 +38,10 @@ def peak_bytes():
 
 def main():
     from stepscope import pipeline
+    from stepscope.cluster.ranks import ranks_of
+    from stepscope.readers.find import MOST_RANKS, find
     begin = time.monotonic()
-    ranks = pipeline.ranks_of(pipeline.find(sys.argv[1], pipeline.MOST_RANKS).sources)
+    ranks = ranks_of(find(sys.argv[1], MOST_RANKS).sources)
     found = time.monotonic()
     job = pipeline.read_ranks(ranks, workers=int(sys.argv[2]), scheduler=sys.argv[3] or None)
     read = time.monotonic()

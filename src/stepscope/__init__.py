@@ -13,9 +13,10 @@ from stepscope._version import __version__
 
 if TYPE_CHECKING:
     from stepscope.capture import annotate, profile, schedule, step
-    from stepscope.pipeline import Profile, in_ms, open, open_all
+    from stepscope.pipeline import Profile, open, open_all
     from stepscope.remote.collect import capture_from
     from stepscope.remote.server import start_server
+    from stepscope.report.frames import in_ms
 
 __all__ = [
     "Profile", "__version__", "annotate", "capture_from", "in_ms", "open", "open_all", "profile", "schedule",
@@ -23,9 +24,10 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    **dict.fromkeys(("Profile", "in_ms", "open", "open_all"), "stepscope.pipeline"),
+    **dict.fromkeys(("Profile", "open", "open_all"), "stepscope.pipeline"),
     **dict.fromkeys(("annotate", "profile", "schedule", "step"), "stepscope.capture"),
     "capture_from": "stepscope.remote.collect",
+    "in_ms": "stepscope.report.frames",
     "start_server": "stepscope.remote.server",
 }
 

@@ -6,27 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from stepscope.cluster import dask
+from stepscope.analysis.exchange.asked import Asked
 from stepscope.cluster.findings import JobDiagnosis, RankFinding, diagnose
-from stepscope.cluster.gradients import Asked
 from stepscope.cluster.intake import Intake
 from stepscope.cluster.job import Failed, JobFacts, combine
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import Task, read_all
 from stepscope.cluster.ranks import Ranks
-from stepscope.comparison.side import Side, of_job
 from stepscope.diagnosis.finding import Notice
 from stepscope.errors import Exit, InputError
 from stepscope.readers.source import Source
-from stepscope.report import frames, phrases
-from stepscope.report import job as report
 from stepscope.report.readable import Findings, job_line
-from stepscope.web.assemble import Run, html_file
-from stepscope.web.links import links
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from stepscope.comparison.side import Side
+    from stepscope.web.assemble import Run
 
 _NAMED = 3
 Progress = Callable[[str, int, int], None]
@@ -114,11 +112,15 @@ class Job:
     @cached_property
     def steps(self) -> pl.DataFrame:
         """One row per rank and step; times in ns."""
+        from stepscope.report import frames
+
         return frames.steps(self.document())
 
     @cached_property
     def accounting(self) -> pl.DataFrame:
         """One row per rank, device and step (and the time around steps), one column of ns per category."""
+        from stepscope.report import frames
+
         return frames.accounting(self.document())
 
     def __repr__(self) -> str:
@@ -131,22 +133,32 @@ class Job:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
+        from stepscope.report import job as report
+
         return report.make(self.facts, self.diagnosis, Asked(self.parameters, self.bandwidth))
 
     def run(self, traces: Mapping[int, int] | None = None, no_traces: str = _NO_TRACES) -> Run:
         """What pages show of this job; ``traces`` says which runs beside it hold the ranks' traces, ``no_traces`` why
         others' are not there."""
+        from stepscope.report import phrases
+        from stepscope.web.assemble import Run
+        from stepscope.web.links import links
+
         document = self.document()
         joined = links(self.facts, traces) if traces else None
         return Run(phrases.header(document)[0], document, joined, no_traces, traces or {})
 
     def html(self) -> str:
         """The report as one HTML page that needs nothing else; the ranks' traces are not in it."""
+        from stepscope.web.assemble import html_file
+
         return html_file([self.run()])
 
     @property
     def side(self) -> Side:
         """This job as one of two that are compared."""
+        from stepscope.comparison.side import of_job
+
         return of_job(self.facts, self.diagnosis)
 
     @property
@@ -178,7 +190,12 @@ def read_job(
     tasks = [Task(rank, source) for rank, source in ranks.sources.items()]
     partials, failed, reread = [], list(ranks.refused), []
     intake = Intake()
-    reads = dask.read_all(tasks, reduce, scheduler, workers) if scheduler else read_all(tasks, entry, reduce, workers)
+    if scheduler:
+        from stepscope.cluster import dask
+
+        reads = dask.read_all(tasks, reduce, scheduler, workers)
+    else:
+        reads = read_all(tasks, entry, reduce, workers)
     for task, found, again in reads:
         if isinstance(found, Failed):
             failed.append(replace(found, rank=task.rank))

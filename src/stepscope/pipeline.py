@@ -7,48 +7,41 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from stepscope import compiled
-from stepscope.analysis.excerpt import by_steps, with_inferred_steps
+from stepscope.analysis.exchange.asked import Asked
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.recording import run_of
-from stepscope.analysis.region import region
 from stepscope.capture.results import manifest_of
-from stepscope.cluster.gradients import Asked
-from stepscope.cluster.job import Failed
-from stepscope.cluster.partial import Partial, reduce
-from stepscope.cluster.ranks import MOST_RANKS, Ranks, rank_of, ranks_of
-from stepscope.comparison.compare import Comparison
-from stepscope.comparison.compare import compare as compare_sides
-from stepscope.comparison.side import Side, of_profile
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding, Notice
-from stepscope.diagnosis.what_if import LargerBatch, Prediction, larger_batch, what_if
 from stepscope.errors import Exit, InputError, StepscopeError, UsageError
-from stepscope.jobs import Job, read_job
 from stepscope.readers import recorded, registry
 from stepscope.readers.beside import of_version
-from stepscope.readers.find import MOST_PROFILES, find
+from stepscope.readers.find import MOST_RANKS, find
 from stepscope.readers.lazy_metrics import with_metrics
 from stepscope.readers.looks import with_looks
 from stepscope.readers.placement_log import with_placements
 from stepscope.readers.source import Source
 from stepscope.readers.summaries import with_queue_fill
-from stepscope.report import document, frames, readable
-from stepscope.report.readable import Findings, in_ms
-from stepscope.sql import query
-from stepscope.trace import forest, select
+from stepscope.report.readable import Findings, profile_line
+from stepscope.trace import forest
 from stepscope.trace.tables import TABLES
 from stepscope.trace.trace import Trace
-from stepscope.trace.views import numbered
 from stepscope.units import format_ns
-from stepscope.web import notebook
-from stepscope.web.assemble import Run, html_file
-from stepscope.web.pack import pack
-from stepscope.writers import saved
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from stepscope.cluster.job import Failed
+    from stepscope.cluster.partial import Partial
+    from stepscope.cluster.ranks import Ranks
+    from stepscope.comparison.compare import Comparison
+    from stepscope.comparison.side import Side
+    from stepscope.diagnosis.what_if import LargerBatch, Prediction
+    from stepscope.jobs import Job
+    from stepscope.web.assemble import Run
 
 Progress = Callable[[str, int, int], None]
 Span = tuple[int | None, int | None]
@@ -65,6 +58,7 @@ class Profile:
 
     ``trace`` holds the declared tables; ``steps`` and ``accounting`` are polars frames; ``findings`` are ranked by
     what their fix saves; ``document()`` is everything as one JSON-ready dict.
+    What a profile can do beside being diagnosed is imported by the method that does it.
     """
 
     def __init__(self, source: Source, trace: Trace, progress: Progress | None = None) -> None:
@@ -108,12 +102,16 @@ class Profile:
     @cached_property
     def steps(self) -> pl.DataFrame:
         """One row per step; times in ns (``stepscope.in_ms`` shows them in ms)."""
+        from stepscope.report import frames
+
         return frames.steps(self.document())
 
     @cached_property
     def accounting(self) -> pl.DataFrame:
         """One row per device and step (and the time around steps), one column of ns per category;
         ``stepscope.in_ms`` shows those that took time, in ms."""
+        from stepscope.report import frames
+
         return frames.accounting(self.document())
 
     def arguments(self, slice_ids: Sequence[int]) -> list[dict[str, Any]]:
@@ -131,6 +129,8 @@ class Profile:
         begin with the column ``id``. Raises KeyError for another name."""
         if name not in TABLES:
             raise KeyError(f"no table {name!r}; there are {', '.join(TABLES)}")
+        from stepscope.trace.views import numbered
+
         return numbered(self.trace, name)
 
     def query(self, sql: str, *, time_ns: Span | None = None) -> pl.DataFrame:
@@ -139,6 +139,9 @@ class Profile:
         With ``time_ns``, ``(start, end)``, the tables hold what overlaps that time. Raises UsageError where the query
         is wrong, or is more than a SELECT.
         """
+        from stepscope.report import frames
+        from stepscope.sql import query
+
         return query(sql, frames.by_name(self.trace, self.document, time_ns))
 
     def region(self, start_ns: int | None, end_ns: int | None) -> pl.DataFrame:
@@ -146,6 +149,9 @@ class Profile:
 
         None is the profile's own start or end. Raises UsageError where the stretch is empty or lies outside.
         """
+        from stepscope.analysis.region import region
+        from stepscope.trace import select
+
         begin, end = select.bounds(self.trace, start_ns, end_ns)
         first, last = select.extent(self.trace)
         if begin >= last or end <= first:
@@ -160,20 +166,28 @@ class Profile:
         With ``every``, what is named still happens in each so many steps. Raises UsageError where nothing can be
         replayed, or this profile has nothing of that name.
         """
+        from stepscope.diagnosis.what_if import what_if
+
         return what_if(self.facts, self.diagnosis, names, every)
 
     def larger_batch(self, factor: float) -> LargerBatch:
         """The step time of a batch so many times as large. Raises UsageError where nothing can be replayed."""
+        from stepscope.diagnosis.what_if import larger_batch
+
         return larger_batch(self.facts, self.diagnosis, factor)
 
     @property
     def side(self) -> Side:
         """This profile as one of two that are compared."""
+        from stepscope.comparison.side import of_profile
+
         return of_profile(self.facts, self.diagnosis)
 
     def compare(self, after: Profile | Job) -> Comparison:
         """What changed from this profile to a later one of the same job."""
-        return compare_sides(self.side, after.side)
+        from stepscope.comparison.compare import compare
+
+        return compare(self.side, after.side)
 
     def slice(
         self, *, steps: Span | None = None, time_ns: Span | None = None, min_dur_ns: int | None = None
@@ -182,6 +196,9 @@ class Profile:
 
         Steps that were inferred stay what they were. Raises UsageError where nothing is left.
         """
+        from stepscope.analysis.excerpt import by_steps, with_inferred_steps
+        from stepscope.trace import select
+
         parts = [
             *([by_steps(self.facts, *steps)] if steps else []),
             *([select.by_time(self.trace, *time_ns)] if time_ns else []),
@@ -198,6 +215,8 @@ class Profile:
 
         Raises OSError where the disk does.
         """
+        from stepscope.writers import saved
+
         saved.write(self.trace, Path(path))
 
     def document(self) -> dict[str, Any]:
@@ -206,29 +225,40 @@ class Profile:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
+        from stepscope.report import document
+
         file = document.File(str(self.source.path), self.source.size, self.trace.completeness.events)
         return document.make(self.facts, self.diagnosis, [file], Asked(self.parameters, self.bandwidth))
 
     def run(self) -> Run:
         """What pages show of this profile: the report and the trace, packed for a browser."""
+        from stepscope.web.assemble import Run
+        from stepscope.web.pack import pack
+
         return Run(self.source.path.name, self.document(), pack(self))
 
     def html(self) -> str:
         """The report as one HTML page that needs nothing else: pages, trace viewer and data."""
+        from stepscope.web.assemble import html_file
+
         return html_file([self.run()])
 
-    def show(self, height: int = notebook.HEIGHT) -> Path | None:
-        """Show the pages below a notebook's cell, ``height`` pixels high; elsewhere in a browser, from the file whose
-        path is returned."""
-        return notebook.show(self.run(), height)
+    def show(self, height: int | None = None) -> Path | None:
+        """Show the pages below a notebook's cell, ``height`` pixels high where it is given; elsewhere in a browser,
+        from the file whose path is returned."""
+        from stepscope.web import notebook
+
+        return notebook.show(self.run(), height or notebook.HEIGHT)
 
     def __repr__(self) -> str:
         known = self.__dict__.get("diagnosis")  # Showing a profile works nothing out.
         verdict, findings = (known.verdict, known.findings) if known else (None, ())
-        return readable.profile_line(self.source.path.name, self.trace.completeness.events, verdict, findings)
+        return profile_line(self.source.path.name, self.trace.completeness.events, verdict, findings)
 
     def _repr_html_(self) -> str:
         """What a notebook shows of a profile: the pages."""
+        from stepscope.web import notebook
+
         return notebook.frame(self.run())
 
     @property
@@ -263,7 +293,12 @@ def open(
     (``open_all`` reads those).
     """
     found = find(os.fspath(path), MOST_RANKS)
-    ranks = ranks_of(found.sources, rank_pattern, found.skipped)
+    if len(found.sources) + len(found.skipped) > 1 or rank_pattern is not None:
+        from stepscope.cluster.ranks import ranks_of
+
+        ranks = ranks_of(found.sources, rank_pattern, found.skipped)
+    else:
+        ranks = None
     if ranks is not None:
         return read_ranks(ranks, progress=progress, workers=workers, scheduler=scheduler)
     return read(only(path, found.sources), progress=progress)
@@ -292,12 +327,17 @@ def read_ranks(
 ) -> Job:
     """Read the ranks of a job and diagnose them together, in processes of this machine or by a Dask ``scheduler``'s
     workers (its address, or ``local``). Raises InputError where none can be read."""
+    from stepscope.jobs import read_job
+
     entry = "stepscope.pipeline:reduce_rank"
     return read_job(ranks, entry, reduce_rank, progress=progress, workers=workers, scheduler=scheduler)
 
 
 def reduce_rank(source: Source) -> Partial | Failed:
     """Read one rank and keep what is compared between ranks."""
+    from stepscope.cluster.job import Failed
+    from stepscope.cluster.partial import reduce
+
     try:
         profile = read(source)
         return reduce(profile.facts, profile.diagnosis, str(source.path), source.size)
@@ -327,21 +367,3 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
         trace = with_looks(trace, manifest, source.path.name)
         trace = with_placements(trace, source.path)
         return Profile(source, recorded.remembering(trace, here), progress)
-
-
-__all__ = [
-    "MOST_PROFILES",
-    "MOST_RANKS",
-    "Job",
-    "Profile",
-    "find",
-    "in_ms",
-    "only",
-    "open",
-    "open_all",
-    "open_profile",
-    "rank_of",
-    "ranks_of",
-    "read",
-    "read_ranks",
-]

@@ -109,3 +109,14 @@ def _three_digits(value: float) -> str:
     if size >= 99.95:
         return f"{value:.0f}"
     return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
+
+
+def in_runs(ranks: list[int]) -> list[str]:
+    """Ranks as people write them: runs as first-last."""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    return [str(a) if a == b else f"{a}-{b}" for a, b in runs]

@@ -8,8 +8,8 @@ import pytest
 
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.roofline import OpRoof, op_roofs, utilisation
-from stepscope.readers import xplane
 from stepscope.readers.source import Source
+from stepscope.readers.xplane import read as xplane
 from stepscope.trace.trace import Trace
 from tests.kit.hlo import dot_numbers, op, program
 from tests.kit.traces import real_trace

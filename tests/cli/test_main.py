@@ -15,7 +15,9 @@ import pytest
 
 import stepscope
 from stepscope import cli
+from stepscope.cluster import ranks as cluster_ranks
 from stepscope.errors import Exit, InputError
+from stepscope.readers import find
 from stepscope.readers.find import Found
 from stepscope.readers.folders import Skipped
 from tests.report import documents
@@ -48,9 +50,8 @@ def opens(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def install(opener: Opener, several: dict[str, Found] | None = None) -> None:
         fake = ModuleType("stepscope.pipeline")
         fake.read = opener  # type: ignore[attr-defined]
-        fake.find = lambda path, most: (several or {}).get(path, _leads_to(path))  # type: ignore[attr-defined]
-        fake.ranks_of = lambda sources, pattern, skipped: None  # type: ignore[attr-defined]
-        fake.MOST_PROFILES, fake.MOST_RANKS = 16, 64  # type: ignore[attr-defined]
+        monkeypatch.setattr(find, "find", lambda path, most: (several or {}).get(path, _leads_to(path)))
+        monkeypatch.setattr(cluster_ranks, "ranks_of", lambda sources, pattern, skipped: None)
         monkeypatch.setitem(sys.modules, "stepscope.pipeline", fake)
         monkeypatch.setattr(stepscope, "pipeline", fake, raising=False)
 

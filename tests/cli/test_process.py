@@ -25,8 +25,8 @@ def read(source, *, progress):
     return SimpleNamespace(document=documents.ALL[str(source.path)], exit_status=Exit.OK)
 
 fake = ModuleType("stepscope.pipeline")
-fake.MOST_RANKS = fake.MOST_PROFILES = 8
-fake.find = lambda path, most: SimpleNamespace(sources=(SimpleNamespace(path=Path(path)),), skipped=(), notes=())
+from stepscope.readers import find
+find.find = lambda path, most: SimpleNamespace(sources=(SimpleNamespace(path=Path(path)),), skipped=(), notes=())
 fake.read = read
 sys.modules["stepscope.pipeline"] = stepscope.pipeline = fake
 from stepscope.cli import main

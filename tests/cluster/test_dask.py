@@ -21,6 +21,7 @@ from stepscope.cluster.pool import Task
 from stepscope.cluster.ranks import ranks_of
 from stepscope.errors import Exit, InputError
 from stepscope.jobs import Job, read_job
+from stepscope.readers.find import MOST_RANKS, find
 from stepscope.readers.remote import Shard, shards
 from stepscope.readers.source import Source
 from tests.kit import example_ranks
@@ -118,7 +119,7 @@ def test_a_killed_worker_costs_a_retry_and_is_named(
     address: str, copies: Path, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask, "DASK_BATCH_BYTES", 1)
-    ranks = ranks_of(pipeline.find(str(copies)).sources)
+    ranks = ranks_of(find(str(copies)).sources)
     assert ranks is not None
     job = read_job(ranks, "", reads_the_second_time, scheduler=address)
     assert len(list(copies.glob("*.tried"))) == 1
@@ -337,7 +338,7 @@ def test_urls_that_lead_nowhere(memory: str, url: str, words: str, capsys: pytes
 
 
 def test_processes_read_shards(copies: Path) -> None:
-    ranks = ranks_of(pipeline.find(copies.as_uri(), pipeline.MOST_RANKS).sources)
+    ranks = ranks_of(find(copies.as_uri(), MOST_RANKS).sources)
     assert ranks is not None
     assert sorted(ranks.sources) == [0, 1, 2, 3]
     job = pipeline.read_ranks(ranks)

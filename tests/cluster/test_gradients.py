@@ -12,10 +12,11 @@ import pytest
 
 import stepscope
 from stepscope import cli, pipeline
+from stepscope.analysis.exchange.asked import Asked
 from stepscope.analysis.exchange.collectives import KINDS, Collectives
 from stepscope.analysis.exchange.groups import Group
 from stepscope.analysis.facts import analyse
-from stepscope.cluster.gradients import Asked, gradients
+from stepscope.cluster.gradients import gradients
 from stepscope.diagnosis.engine import diagnose
 from stepscope.names.collectives import Collective
 from stepscope.report.document import File, make

@@ -19,6 +19,7 @@ from stepscope.cluster.pool import Task, read_all
 from stepscope.cluster.ranks import ranks_of
 from stepscope.errors import Exit, InputError, UsageError
 from stepscope.jobs import Job
+from stepscope.readers.find import find
 from stepscope.readers.source import Source
 from stepscope.report import bar, markdown, phrases, terminal
 from tests.cluster.jobs import MS, data_parallel, simulate
@@ -208,7 +209,7 @@ def test_a_rank_that_kills_every_worker_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_processes_find_what_this_one_does(folder: Path) -> None:
-    ranks = ranks_of(pipeline.find(str(folder)).sources)
+    ranks = ranks_of(find(str(folder)).sources)
     assert ranks is not None
     here, there = pipeline.read_ranks(ranks), pipeline.read_ranks(ranks, workers=2)
     assert there.document() == here.document()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from stepscope.analysis.categories import CATEGORIES, Category
+from stepscope.cli.budgets import budgets_of
 from stepscope.comparison import budgets
 from stepscope.comparison.compare import Comparison, compare
 from stepscope.comparison.side import Side
@@ -152,20 +153,20 @@ def test_a_change_of_one_profile_is_refused(bound: Side):
 def test_a_project_has_its_own(tmp_path: Path):
     inner = tmp_path / "src"
     inner.mkdir()
-    assert budgets.of_project(inner) == []
+    assert budgets_of((), inner) == []
     (tmp_path / "pyproject.toml").write_text('[tool.stepscope]\nfail-if = ["step_time > +3%"]\n')
-    assert [budget.text for budget in budgets.of_project(inner)] == ["step_time > +3%"]
-    assert budgets.of_project(inner, changes=False) == []
+    assert [budget.text for budget in budgets_of((), inner)] == ["step_time > +3%"]
+    assert budgets_of((), inner, changes=False) == []
     (tmp_path / "pyproject.toml").write_text('[tool.stepscope]\nfail-if = "step_time > +3%"\n')
     with pytest.raises(UsageError, match="must be a list"):
-        budgets.of_project(inner)
+        budgets_of((), inner)
     for table in ('fail_if = ["step_time > +3%"]', 'fail-if = []\ncolour = "red"'):
         (tmp_path / "pyproject.toml").write_text(f"[tool.stepscope]\n{table}\n")
         with pytest.raises(UsageError, match=r"knows fail-if only, not (fail_if|colour)"):
-            budgets.of_project(inner)
+            budgets_of((), inner)
     (tmp_path / "pyproject.toml").write_text("tool = 3\n")
     with pytest.raises(UsageError, match="cannot be read"):
-        budgets.of_project(inner)
+        budgets_of((), inner)
     (tmp_path / "pyproject.toml").write_text("[tool")
     with pytest.raises(UsageError, match="cannot be read"):
-        budgets.of_project(inner)
+        budgets_of((), inner)

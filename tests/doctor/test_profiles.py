@@ -9,6 +9,7 @@ import pytest
 
 from stepscope import pipeline
 from stepscope.doctor import State, profiles
+from stepscope.readers.find import find
 from stepscope.trace.trace import Loss
 from tests.kit.events import DEVICE_WORK
 from tests.kit.kineto_writer import write_kineto
@@ -119,7 +120,7 @@ def test_without_a_device_the_cause_is_named_and_not_the_doctor_again(written):
 
 def test_a_profile_that_was_told_to_leave_devices_out(written, monkeypatch):
     path = written(write_kineto(CASES["cpu_only"]().events))
-    (source,) = pipeline.find(str(path)).sources
+    (source,) = find(str(path)).sources
     trace = pipeline.read(source).trace
     told = replace(trace, info=replace(trace.info, header={"profile_options": {"device_tracer_level": 0}}))
     assert "device_tracer_level=0" in profiles._no_device(told).sentence

@@ -29,7 +29,7 @@ EVENTS = bytes(12) + b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2"
 @pytest.fixture(autouse=True, scope="module")
 def a_reader_of_planes() -> Iterator[None]:
     """One that needs no real file: what is tested here is what belongs together."""
-    reader = registry.Reader("planes", "", lambda head: head.startswith(PLANE), registry.READERS[0].read)
+    reader = registry.Reader("planes", "", lambda head: head.startswith(PLANE), "saved")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "READERS", (reader, *registry.READERS))
         yield

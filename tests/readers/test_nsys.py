@@ -17,7 +17,8 @@ from stepscope import pipeline
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.errors import Exit, InputError
-from stepscope.readers import nsys, registry
+from stepscope.readers import registry
+from stepscope.readers.nsys import read as nsys
 from stepscope.readers.nsys import schema
 from stepscope.readers.nsys.nvtx import crossing
 from stepscope.readers.source import Source

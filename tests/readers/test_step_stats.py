@@ -17,6 +17,7 @@ from stepscope.analysis.accounting import check
 from stepscope.analysis.facts import analyse
 from stepscope.errors import InputError
 from stepscope.readers import registry, step_stats
+from stepscope.readers.beginnings import is_step_stats
 from stepscope.readers.source import Source
 from stepscope.trace.tables import LaunchBasis
 from stepscope.trace.trace import Trace
@@ -88,7 +89,7 @@ def test_recognised_by_content_whatever_the_name(tmp_path: Path, content: bytes)
     ],
 )
 def test_nothing_else_is_recognised(content: bytes) -> None:
-    assert not step_stats.recognise(content)
+    assert not is_step_stats(content)
 
 
 # --- the host -----------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from stepscope.errors import InputError
-from stepscope.readers import xplane
 from stepscope.readers.source import Source
+from stepscope.readers.xplane import read as xplane
 from stepscope.readers.xplane import wire
 from stepscope.trace.tables import I64, NULL, U8, Kind, TrackKind
 from tests.kit.wire import message

@@ -12,9 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stepscope.errors import InputError
-from stepscope.readers import xplane
 from stepscope.readers.registry import READERS
 from stepscope.readers.source import Source
+from stepscope.readers.xplane import read as xplane
 from stepscope.trace.trace import Trace
 from tests.kit.traces import real_trace
 from tests.kit.wire import message, read_varint, varint

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from stepscope.pipeline import analyse
-from stepscope.readers import xplane
+from stepscope.analysis.facts import analyse
 from stepscope.readers.source import Source
+from stepscope.readers.xplane import read as xplane
 from stepscope.trace.tables import Kind
 from tests.kit.traces import real_trace
 from tests.kit.wire import fields

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from stepscope.readers import xplane
 from stepscope.readers.source import Source
+from stepscope.readers.xplane import read as xplane
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space

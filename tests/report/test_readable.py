@@ -7,7 +7,8 @@ import polars as pl
 import stepscope
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.finding import Finding
-from stepscope.report.readable import Findings, in_ms
+from stepscope.report.frames import in_ms
+from stepscope.report.readable import Findings
 
 EXAMPLE = "examples/profiles/cpu_input_bound.json.gz"
 ONE = Finding(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stepscope import pipeline
+from stepscope.jobs import Job
 from stepscope.web.links import links
 from tests.kit import example_ranks
 
@@ -17,13 +18,13 @@ READER = Path(__file__).with_name("trace_links.mjs")
 
 
 @pytest.fixture(scope="module")
-def job() -> pipeline.Job:
+def job() -> Job:
     made = pipeline.open(example_ranks.FOLDER)
-    assert isinstance(made, pipeline.Job)
+    assert isinstance(made, Job)
     return made
 
 
-def test_collectives_are_joined_and_end_together(job: pipeline.Job, tmp_path: Path) -> None:
+def test_collectives_are_joined_and_end_together(job: Job, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
@@ -54,6 +55,6 @@ def test_collectives_are_joined_and_end_together(job: pipeline.Job, tmp_path: Pa
     assert found["clocks"][0] == "clock of the view"
 
 
-def test_ranks_alone_have_none(job: pipeline.Job) -> None:
+def test_ranks_alone_have_none(job: Job) -> None:
     assert b'"1.link":{"type":"ints","count":0,' in links(job.facts, [1])
     assert job.run().pack is None

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 
 from stepscope.errors import OutputError
-from stepscope.readers.saved import read, recognise
+from stepscope.readers.beginnings import is_saved
+from stepscope.readers.saved import read
 from stepscope.readers.source import Source
 from stepscope.trace import tables as t
 from stepscope.trace.views import numbered
@@ -65,5 +66,5 @@ def test_real_profiles_come_back_to_the_bit(name, tmp_path):
     trace = read_trace(real_trace(name))
     saved.write(trace, tmp_path / "x")
     again = read(Source(tmp_path / "x"))
-    assert recognise(Source(tmp_path / "x").head(64))
+    assert is_saved(Source(tmp_path / "x").head(64))
     assert_same(again, trace)

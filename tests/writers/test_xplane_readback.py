@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 
 from stepscope.analysis.facts import analyse
-from stepscope.readers import xplane
 from stepscope.readers.source import Source
+from stepscope.readers.xplane import read as xplane
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
 from stepscope.writers.xplane import write

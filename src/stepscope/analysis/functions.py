@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.readers.chrome.generic import FORMAT
+from stepscope.readers.chrome import ANY
 from stepscope.trace.self_time import self_time
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
@@ -30,7 +30,7 @@ def only_functions(trace: Trace) -> bool:
     Ranges alone are functions only in a format that has no other kind of slice.
     """
     kinds = set(np.unique(trace.slices.kind).tolist())
-    named = Kind.PYTHON_FRAME in kinds or (bool(kinds) and trace.info.format == FORMAT)
+    named = Kind.PYTHON_FRAME in kinds or (bool(kinds) and trace.info.format == ANY)
     return named and kinds <= {*_FUNCTION_KINDS, Kind.OTHER}
 
 

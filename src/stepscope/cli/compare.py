@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stepscope.cli.budgets import budgets_of
 from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
@@ -18,7 +19,8 @@ from stepscope.errors import Exit, UsageError
 from stepscope.writers.replacing import write_text
 
 if TYPE_CHECKING:
-    from stepscope.pipeline import Job, Profile
+    from stepscope.jobs import Job
+    from stepscope.pipeline import Profile
     from stepscope.report.phrases import Document
 
 
@@ -65,19 +67,19 @@ def compare(
         before, after = last_runs(2)
     if after is None:
         raise UsageError("name two profiles, or none for the last two runs")
-    from stepscope.comparison import budgets
+    from stepscope.comparison.budgets import check
     from stepscope.comparison.compare import compare as compare_sides
     from stepscope.comparison.side import several
     from stepscope.report import comparison as report
 
-    held = [budgets.parse(text) for text in conditions] or budgets.of_project(Path.cwd())
+    held = budgets_of(conditions, Path.cwd())
     with ProgressBar() as progress:
         opened = [
             [_opened(path, progress, **of_ranks) for path in paths]
             for paths in ((before, *more_before), (after, *more_after))
         ]
         found = compare_sides(*(several([run.side for run in runs]) for runs in opened))
-    outcomes = [budgets.check(budget, found.after, found) for budget in held]
+    outcomes = [check(budget, found.after, found) for budget in held]
     _write(report.make(found, (before, after), outcomes), form, out, [runs[0] for runs in opened])
     fired = [one for one in outcomes if one.fired]
     for one in fired:
@@ -103,8 +105,9 @@ def _opened(
 ) -> Profile | Job:
     """A run: a profile, a job, or of a job one rank."""
     from stepscope import pipeline
+    from stepscope.readers.find import MOST_RANKS, find
 
-    found = pipeline.find(path, pipeline.MOST_RANKS)
+    found = find(path, MOST_RANKS)
     sources = list(found.sources)
     job = ranks(sources, rank_pattern, rank, found.skipped)
     if rank is not None:

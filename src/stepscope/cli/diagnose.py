@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stepscope.cli.budgets import budgets_of
 from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
@@ -24,7 +25,8 @@ from stepscope.writers.replacing import write_text
 if TYPE_CHECKING:
     from stepscope.cluster.ranks import Ranks
     from stepscope.comparison.budgets import Budget, Outcome
-    from stepscope.pipeline import Job, Profile
+    from stepscope.jobs import Job
+    from stepscope.pipeline import Profile
     from stepscope.readers.folders import Skipped
     from stepscope.readers.source import Source
     from stepscope.report.phrases import Document
@@ -110,11 +112,10 @@ def diagnose(
     """
     form = chosen_format(form, out, "report.html")
     paths = paths or tuple(last_runs(1))
-    from stepscope.comparison import budgets
     from stepscope.readers.find import joined
     from stepscope.readers.joined import parts_of
 
-    held = [budgets.parse(text) for text in conditions] or budgets.of_project(Path.cwd(), changes=False)
+    held = budgets_of(conditions, Path.cwd(), changes=False)
     sources, skipped, statuses = _found(paths, verbose=verbose)
     sources = [part for one in sources for part in parts_of(one)] if of_ranks["separately"] else joined(sources)
     rank, scheduler = of_ranks["rank"], of_ranks["scheduler"]
@@ -139,6 +140,14 @@ def diagnose(
     return min((status for status in statuses if status), default=Exit.OK)
 
 
+def _outcomes(budgets: list[Budget], run: Profile | Job) -> list[Outcome]:
+    if not budgets:
+        return []
+    from stepscope.comparison.budgets import check
+
+    return [check(budget, run.side) for budget in budgets]
+
+
 def _wanted(sources: list[Source], job: Ranks | None, paths: tuple[str, ...], scheduler: str | None) -> list[Wanted]:
     """What is diagnosed on its own: a job, or each profile."""
     from stepscope import pipeline
@@ -160,8 +169,6 @@ def _opened(
     asked: tuple[int | None, float | None],
 ) -> Iterator[tuple[Wanted, Profile | Job]]:
     """Read one after another; what cannot be read is said where it is not the ``sole`` one."""
-    from stepscope.comparison.budgets import check
-
     for each in wanted:
         try:
             with ProgressBar() as progress:
@@ -175,7 +182,7 @@ def _opened(
             statuses.append(error.status)
             continue
         statuses.append(run.exit_status)
-        outcomes += [check(budget, run.side) for budget in budgets]
+        outcomes += _outcomes(budgets, run)
         yield each, run
 
 
@@ -207,15 +214,14 @@ def _html(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None) -> None
 def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list[Skipped], list[Exit]]:
     """What the paths lead to, what else lies there, and a status for each that leads nowhere; says what a user should
     know of either."""
-    from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
-    from stepscope.readers.find import grouped
+    from stepscope.readers.find import MOST_RANKS, find, grouped  # Not loaded for --help and --version.
 
     sources: list[Source] = []
     beside: list[Skipped] = []
     statuses: list[Exit] = []
     for path in paths:
         try:
-            found = pipeline.find(path, most=pipeline.MOST_RANKS)
+            found = find(path, most=MOST_RANKS)
         except StepscopeError as error:
             if len(paths) == 1:
                 raise
@@ -234,9 +240,9 @@ def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list
 
 def _first(sources: list[Source], paths: tuple[str, ...]) -> list[Source]:
     """No more profiles than are diagnosed each on its own, where a path leads to very many."""
-    from stepscope import pipeline
+    from stepscope.readers.find import MOST_PROFILES
 
-    most = max(pipeline.MOST_PROFILES, len(paths))
+    most = max(MOST_PROFILES, len(paths))
     if len(sources) > most:
         say(f"{paths[0]}: the first {most} of {len(sources):,} profiles are read; name others to read them")
     return sources[:most]

@@ -10,7 +10,8 @@ from stepscope.errors import StepscopeError
 from stepscope.limits import RANK_PAGES, RANK_PAGES_BYTES
 
 if TYPE_CHECKING:
-    from stepscope.pipeline import Job, Profile
+    from stepscope.jobs import Job
+    from stepscope.pipeline import Profile
     from stepscope.web.assemble import Run
 
 

@@ -44,11 +44,11 @@ def ranks(
     sources: list[Source], pattern: str | None, rank: int | None, skipped: Sequence[Skipped] = ()
 ) -> Ranks | None:
     """The job whose ranks these profiles are, if they are. Raises UsageError where that was asked for and is not so."""
-    from stepscope import pipeline
-
     if len(sources) + len(skipped) < 2 and pattern is None and rank is None:
         return None
-    job = pipeline.ranks_of(sources, pattern, skipped)
+    from stepscope.cluster.ranks import ranks_of
+
+    job = ranks_of(sources, pattern, skipped)
     if job is None and (pattern is not None or rank is not None) and len(sources) > 1:
         raise UsageError("nothing says which ranks these profiles are of: name them with --rank-pattern")
     return job
@@ -56,9 +56,9 @@ def ranks(
 
 def chosen(sources: list[Source], job: Ranks | None, rank: int) -> Source:
     """The profile of one rank. Raises UsageError where there is none."""
-    from stepscope import pipeline
+    from stepscope.cluster.ranks import rank_of
 
-    of = job.sources if job is not None else {pipeline.rank_of(source): source for source in sources}
+    of = job.sources if job is not None else {rank_of(source): source for source in sources}
     if rank not in of:
         told = [str(one) for one in of if one is not None]
         known = ", ".join(told[:_NAMED]) + (", …" if len(told) > _NAMED else "")

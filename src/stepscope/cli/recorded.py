@@ -43,6 +43,7 @@ def diagnosed(recorded: list[Recording]) -> Diagnosed:
     """
     from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
     from stepscope.cli.pages import runs_of
+    from stepscope.cluster.ranks import ranks_of
     from stepscope.readers.find import joined
     from stepscope.readers.joined import beside
     from stepscope.readers.source import Source
@@ -52,7 +53,7 @@ def diagnosed(recorded: list[Recording]) -> Diagnosed:
     first, *others = recorded
     # TensorFlow 1 leaves a profile per step, which are one; of several windows the last is no start-up.
     source, *rest = [joined([Source(path) for path in each.profiles])[-1] for each in recorded]
-    ranks = pipeline.ranks_of([source, *rest]) if others else None
+    ranks = ranks_of([source, *rest]) if others else None
     read = pipeline.read(source) if ranks is None else pipeline.read_ranks(ranks)
     page = beside(source.path, ".html")
     if ranks is not None:

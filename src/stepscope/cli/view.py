@@ -20,7 +20,8 @@ from stepscope.cli.streams import say
 from stepscope.errors import Exit, StepscopeError, UsageError
 
 if TYPE_CHECKING:
-    from stepscope.pipeline import Job, Progress
+    from stepscope.jobs import Job
+    from stepscope.pipeline import Progress
     from stepscope.readers.source import Source
     from stepscope.report.phrases import Document
     from stepscope.web.app import Entry, Opened
@@ -76,17 +77,19 @@ def view(paths: tuple[str, ...], port: int, no_browser: bool, captures: str) -> 
 def entries_of(paths: tuple[str, ...]) -> list[Entry]:
     """Every profile the paths lead to, the first of them read; of ranks of one job the job first."""
     from stepscope import pipeline
+    from stepscope.cluster.ranks import ranks_of
+    from stepscope.readers.find import MOST_PROFILES, MOST_RANKS, find
     from stepscope.web.app import Entry
 
-    found = [pipeline.find(path, most=pipeline.MOST_RANKS) for path in paths]
+    found = [find(path, most=MOST_RANKS) for path in paths]
     sources = [source for one in found for source in one.sources]
     skipped = [file for one in found for file in one.skipped]
-    ranks = pipeline.ranks_of(sources, skipped=skipped) if len(sources) + len(skipped) > 1 else None
+    ranks = ranks_of(sources, skipped=skipped) if len(sources) + len(skipped) > 1 else None
     if ranks is not None:
         with ProgressBar() as progress:
             job = pipeline.read_ranks(ranks, progress=progress)
         return _of_job(job)
-    most = max(pipeline.MOST_PROFILES, len(paths))
+    most = max(MOST_PROFILES, len(paths))
     if len(sources) > most:
         say(f"{paths[0]}: the first {most} of {len(sources):,} profiles are shown; name others to see them")
     titles = _titles(sources[:most])

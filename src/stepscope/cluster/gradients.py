@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from stepscope.analysis.exchange.asked import NOTHING_GIVEN, Asked
 from stepscope.analysis.exchange.collectives import HOST, KINDS, Collectives
 from stepscope.analysis.exchange.groups import size_of
 from stepscope.analysis.exchange.links import bus_factor, link_of
@@ -47,19 +48,6 @@ class Gradients:
     ring_estimate_ns: int | None
     measured_ns: int | None
     """What these collectives take per step on that device, waiting included; None where the trace has none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What was given with the question; None for what was not."""
-
-    parameters: int | None = None
-    """Of the model."""
-    bandwidth: float | None = None
-    """Bytes per second that a device sends and receives, in one direction: of the slowest link between the ranks."""
-
-
-NOTHING_GIVEN = Asked()
 
 
 class Setting(Protocol):

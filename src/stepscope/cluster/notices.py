@@ -11,7 +11,7 @@ from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.notices.recorded import NO_LINES
 from stepscope.limits import UNDIVIDED_SHARE
 from stepscope.trace.tables import NULL, Bools
-from stepscope.units import format_ns
+from stepscope.units import format_ns, in_runs
 
 _LISTED = 8
 
@@ -56,17 +56,6 @@ def _missing(facts: JobFacts) -> list[Notice]:
 def _listed(ranks: list[int]) -> str:
     told = in_runs(ranks)
     return ", ".join(told[:_LISTED]) + (", …" if len(told) > _LISTED else "")
-
-
-def in_runs(ranks: list[int]) -> list[str]:
-    """Ranks as people write them: runs as first-last."""
-    runs: list[list[int]] = []
-    for rank in ranks:
-        if runs and rank == runs[-1][1] + 1:
-            runs[-1][1] = rank
-        else:
-            runs.append([rank, rank])
-    return [str(a) if a == b else f"{a}-{b}" for a, b in runs]
 
 
 def _clocks(facts: JobFacts) -> list[Notice]:

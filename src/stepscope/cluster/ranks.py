@@ -16,8 +16,6 @@ from stepscope.readers.folders import Skipped
 from stepscope.readers.remote import Shard
 from stepscope.readers.source import Source
 
-MOST_RANKS = 65_536
-"""Profiles of one job."""
 _RECORDED = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}\[\]]*?"rank"\s*:\s*(\d{1,9})\b')
 _NAMED = re.compile(r"(?<![a-z])(?:rank|worker|process|proc)[ _.=-]?(\d{1,9})(?!\d)", re.I)
 _PLANES = ".xplane.pb"

@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 import operator
 import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.comparison.compare import Comparison, advice
@@ -39,7 +37,6 @@ _OPERATORS: Final[dict[str, Callable[[float, float], bool]]] = {
 }  # fmt: skip
 _FORM = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?)\s*(\d+(?:\.\d+)?)\s*(%|[a-zA-Zµ]+)\s*")
 
-_KEY = "fail-if"
 _MANY = 10.0
 """A change of more times what there was is said as a time."""
 
@@ -95,31 +92,6 @@ def parse(text: str) -> Budget:
     if sign and not number:
         raise UsageError(f"{text!r}: no two runs take exactly as long: write the change that counts, such as +3%")
     return Budget(text, metric, _OPERATORS[op], value, kind, bool(sign))
-
-
-def of_project(folder: Path, *, changes: bool = True) -> list[Budget]:
-    """``fail-if`` of ``[tool.stepscope]`` in the pyproject.toml of a folder or the nearest above it; none without.
-
-    Without ``changes``, those that hold of a single profile.
-    Raises UsageError where it is not a list of budgets, and where the table holds anything else: a misspelt key is a
-    gate that never fires.
-    """
-    path = next((p for p in (place / "pyproject.toml" for place in (folder, *folder.parents)) if p.is_file()), None)
-    if path is None:
-        return []
-    try:
-        table: Any = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("stepscope", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(table, dict):
-        raise UsageError(f"{path}: tool.stepscope must be a table")
-    unknown = sorted(set(table) - {_KEY})
-    if unknown:
-        raise UsageError(f"{path}: [tool.stepscope] knows {_KEY} only, not {', '.join(unknown)}")
-    budgets = table.get(_KEY, [])
-    if not isinstance(budgets, list) or not all(isinstance(text, str) for text in budgets):
-        raise UsageError(f"{path}: {_KEY} in [tool.stepscope] must be a list of conditions")
-    return [budget for budget in map(parse, budgets) if changes or not budget.relative]
 
 
 def check(budget: Budget, side: Side, comparison: Comparison | None = None) -> Outcome:

@@ -65,9 +65,10 @@ class Examined:
 def examine(path: str) -> Iterator[Examined]:
     """Read the profiles that a path leads to and say what is wrong with each."""
     from stepscope import pipeline  # What reading needs is not loaded where no profile is named.
+    from stepscope.readers.find import find
 
     try:
-        sources = pipeline.find(path).sources
+        sources = find(path).sources
     except StepscopeError as error:
         yield Examined(path, (("unreadable", _unreadable(error, path)),))
         return

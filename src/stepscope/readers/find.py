@@ -17,13 +17,16 @@ from itertools import islice
 from pathlib import Path
 
 from stepscope.errors import InputError
-from stepscope.readers import archive, foreign, registry, remote, step_stats
+from stepscope.readers import archive, foreign, registry, remote
+from stepscope.readers.beginnings import is_step_stats
 from stepscope.readers.folders import MOST_ENTRIES, File, Scan, Skipped, refused
 from stepscope.readers.joined import join
 from stepscope.readers.source import Source
 
 MOST_PROFILES = 16
 """Profiles that one path leads to; more must be named."""
+MOST_RANKS = 65_536
+"""Profiles of one job."""
 _JSON_BYTES = 4 << 20
 _NO_EVENTS = f"is JSON without trace events in its first {_JSON_BYTES >> 20} MiB; name it to have it read all the same"
 _RECORD = "is a report or a record of stepscope; name the profile that it is about"
@@ -72,7 +75,7 @@ def find(path: str, most: int = MOST_PROFILES) -> Found:
 
 def joined(sources: Sequence[Source]) -> list[Source]:
     """The sources, of which the runs of one TensorFlow 1 job are one."""
-    return join(sources, step_stats.recognise)
+    return join(sources, is_step_stats)
 
 
 def first(found: Found, path: str, most: int = MOST_PROFILES) -> Found:

@@ -1,18 +1,18 @@
-"""The one list of readers."""
+"""The one list of readers. What reads a format is imported when a file of it is read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from stepscope import compiled
 from stepscope.errors import InputError, StepscopeError
-from stepscope.readers import foreign, nsys, saved, step_stats, xplane
-from stepscope.readers.chrome import read as chrome
-from stepscope.readers.scan import read_arguments
+from stepscope.readers import beginnings, foreign
 from stepscope.readers.source import Source
+from stepscope.readers.xplane.recognise import recognise as is_xplane
 from stepscope.trace.trace import Loss, Trace
 
 Progress = Callable[[int, int], None]
@@ -21,22 +21,38 @@ HEAD_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """One format: what it is, does the beginning of a file look like it, and how to read it."""
+    """One format: what it is, does the beginning of a file look like it, and what reads it."""
 
     name: str
     about: str
     """Who writes such files, in one line."""
     recognise: Callable[[bytes], bool]
     """Whether the first ``HEAD_BYTES`` of a file's (decompressed) content are of this format."""
-    read: Callable[[Source, Progress | None], Trace]
-    arguments: Callable[[Source, Sequence[int]], list[dict[str, Any]]] | None = None
-    """Everything the file says about the events at some ``slices.offset``, where the format allows it."""
+    home: str
+    """The module here that has ``read`` and, where the format allows them, ``arguments`` and ``beyond``."""
     kernel: tuple[str, str] | None = None
     """The folder here and the name of the loop that takes longest to compile; None where there is none."""
 
-    beyond: Callable[[Source, bool], list[tuple[int, str]]] | None = None
-    """How much a file holds of what no table does, in words, where that is known of the format; with the second
-    argument, of what ``Info.header`` does not hold either."""
+    def read(self, source: Source, progress: Progress | None = None) -> Trace:
+        """Read a file of this format."""
+        trace: Trace = self._of_home("read")(source, progress)
+        return trace
+
+    @property
+    def arguments(self) -> Callable[[Source, Sequence[int]], list[dict[str, Any]]] | None:
+        """Everything the file says about the events at some ``slices.offset``."""
+        found: Callable[[Source, Sequence[int]], list[dict[str, Any]]] | None = self._of_home("arguments")
+        return found
+
+    @property
+    def beyond(self) -> Callable[[Source, bool], list[tuple[int, str]]] | None:
+        """How much a file holds of what no table does, in words, where that is known of the format; with the second
+        argument, of what ``Info.header`` does not hold either."""
+        found: Callable[[Source, bool], list[tuple[int, str]]] | None = self._of_home("beyond")
+        return found
+
+    def _of_home(self, name: str) -> Any:
+        return getattr(import_module(f"stepscope.readers.{self.home}"), name, None)
 
     def must_compile(self) -> bool:
         """Whether reading a large file compiles loops first, which takes some seconds."""
@@ -45,37 +61,33 @@ class Reader:
 
 
 READERS: tuple[Reader, ...] = (
-    Reader("stepscope's saved form", "`stepscope convert` and `stepscope slice`", saved.recognise, saved.read),
+    Reader("stepscope's saved form", "`stepscope convert` and `stepscope slice`", beginnings.is_saved, "saved"),
     Reader(
         "Nsight Systems SQLite",
         "`nsys export --type sqlite`, from a report of Nsight Systems",
-        nsys.recognise,
-        nsys.read,
-        kernel=("sqlite", "pages.decode"),
+        beginnings.is_sqlite,
+        "nsys.read",
+        ("sqlite", "pages.decode"),
     ),
     Reader(
-        step_stats.FORMAT,
+        "TensorFlow StepStats",
         "TensorFlow 1: `Session.run` with a trace level (RunMetadata or StepStats, serialised)",
-        step_stats.recognise,
-        step_stats.read,
-        step_stats.arguments,
+        beginnings.is_step_stats,
+        "step_stats",
         ("", "protobuf._count"),
     ),
     Reader(
         "XPlane",
         "JAX, TensorFlow 2, Keras and PyTorch/XLA (`.xplane.pb`)",
-        xplane.recognise,
-        xplane.read,
-        xplane.arguments,
+        is_xplane,
+        "xplane.read",
         ("xplane", "wire.decode"),
-        xplane.beyond_tables,
     ),
     Reader(
         "Chrome trace JSON",
         "PyTorch's profiler (Kineto), TensorFlow's Timeline, JAX and XLA, VizTracer, anything for chrome://tracing",
-        chrome.recognise,
-        chrome.read,
-        read_arguments,
+        beginnings.is_json,
+        "chrome.read",
         ("scan", "kernel.scan"),
     ),
 )

@@ -12,11 +12,6 @@ from stepscope.trace import saved
 from stepscope.trace.trace import Trace
 
 
-def recognise(head: bytes) -> bool:
-    """Whether a file begins like a saved trace of any version."""
-    return head.startswith(saved.MAGIC)
-
-
 def read(source: Source, progress: Callable[[int, int], None] | None = None) -> Trace:
     """Open a saved trace; the columns of a file that is not compressed are mapped, not read.
 

@@ -9,7 +9,6 @@ one job become one trace, with a step per run (``tf_runs.py``).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from stepscope.errors import InputError
 from stepscope.names.tf_graph import RowKind, parse_label, parse_row
 from stepscope.readers import foreign
+from stepscope.readers.beginnings import step_stats_levels
 from stepscope.readers.inflate import Fault
 from stepscope.readers.joined import parts_of
 from stepscope.readers.protobuf import Children, Spans, children, decode, numbers, texts
@@ -40,27 +40,6 @@ _MANY = 1_000_000
 _SMALLEST_NODE, _SMALLEST_PART = 16, 4
 
 _LARGEST_US = (1 << 62) // 1000
-_OPENED = re.compile(rb"\x0a[\x80-\xff]{0,8}[\x00-\x7f]")
-"""Field 1 of a message: tag and size."""
-_DEVICE = re.compile(rb"/[A-Za-z]{1,12}:[!-~]")
-
-
-def recognise(head: bytes) -> bool:
-    """Whether a file begins with a device's name, in ``DeviceStepStats``, in ``StepStats`` (in ``RunMetadata``)."""
-    return _levels(head) is not None
-
-
-def _levels(head: bytes) -> int | None:
-    """How many messages lie around the first name of a device, from 2 (StepStats) to 3; None for another file."""
-    at = 0
-    for level in range(3):
-        opened = _OPENED.match(head, at)
-        if opened is None:
-            return None
-        at = opened.end()
-        if level > 0 and _DEVICE.match(head, at):
-            return level + 1
-    return None
 
 
 def read(source: Source, progress: Callable[[int, int], None] | None = None) -> Trace:
@@ -86,7 +65,7 @@ def _read(source: Source, builder: TraceBuilder, before: int) -> tuple[Recording
     """One file, whose offsets count from ``before``: what it recorded, what of it was lost, whether any of its times is
     in whole microseconds only, and its length."""
     data, fault = source.data()
-    levels = _levels(bytes(data[:64]))
+    levels = step_stats_levels(bytes(data[:64]))
     if levels is None:
         raise InputError(f"{source.path}: does not begin like TensorFlow's StepStats or RunMetadata; {foreign.ASK}")
     try:
@@ -101,7 +80,7 @@ def arguments(source: Source, offsets: Sequence[int]) -> list[dict[str, Any]]:
     before = 0
     for part in parts_of(source):
         data, _ = part.data()
-        nodes = _File(data, _levels(bytes(data[:64])) or 2, TraceBuilder()).nodes
+        nodes = _File(data, step_stats_levels(bytes(data[:64])) or 2, TraceBuilder()).nodes
         place = dict(zip(nodes.start.tolist(), nodes.end.tolist(), strict=True))
         known = [at for at in map(int, offsets) if at - before in place]
         found |= {at: named(bytes(data[at - before : place[at - before]]), NODE) for at in known}

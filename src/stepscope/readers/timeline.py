@@ -43,7 +43,7 @@ def recognise(events: RawEvents) -> bool:
     return bool((is_op & np.isin(events.lane, lanes)).any())
 
 
-def convert(events: RawEvents) -> Trace:
+def to_trace(events: RawEvents) -> Trace:
     """The trace of a Timeline's events; every event ends in a table or in the completeness record."""
     return _Timeline(events).trace()
 

@@ -13,6 +13,7 @@ from stepscope.analysis import summary
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.annotations import annotation_times
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
+from stepscope.analysis.exchange.asked import NOTHING_GIVEN, Asked
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import functions_by_self_time, only_functions
 from stepscope.analysis.gaps import longest_gaps
@@ -24,7 +25,6 @@ from stepscope.analysis.pods import counters, ended_last, network
 from stepscope.analysis.serving import serving
 from stepscope.analysis.where import Where
 from stepscope.analysis.xla import XlaFacts
-from stepscope.cluster.gradients import NOTHING_GIVEN, Asked
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding, FixPart
 from stepscope.document import REPORT_SCHEMA

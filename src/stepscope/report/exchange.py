@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from stepscope.analysis.exchange.asked import Asked
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.workload import Purpose
-from stepscope.cluster.bandwidth import Traffic, traffic
-from stepscope.cluster.gradients import Asked
-from stepscope.cluster.job import JobFacts, combine
-from stepscope.cluster.partial import reduce
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.report import gradients
+
+if TYPE_CHECKING:
+    from stepscope.cluster.bandwidth import Traffic
+    from stepscope.cluster.job import JobFacts
 
 _SHOWN = 200
 
@@ -25,6 +26,11 @@ def of_job(facts: JobFacts, asked: Asked) -> dict[str, Any]:
 def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> dict[str, Any]:
     """The same of one profile, if it has any collectives: of a rank whose peers are not here transfers are bounds; the
     devices of one process share a clock."""
+    if not len(facts.collectives) and asked.parameters is None:
+        return {}
+    from stepscope.cluster.job import combine  # What few profiles need is not loaded for the others.
+    from stepscope.cluster.partial import reduce
+
     alone = combine([reduce(facts, diagnosis, "", None)])
     table = alone.partials[0].collectives
     learns = facts.workload.is_for((Purpose.TRAINING,))
@@ -34,6 +40,8 @@ def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> dict[str, An
 
 
 def _entries(facts: JobFacts, asked: Asked) -> list[dict[str, Any]]:
+    from stepscope.cluster.bandwidth import traffic
+
     return [_entry(facts, one) for one in traffic(facts, asked.bandwidth)[:_SHOWN]]
 
 

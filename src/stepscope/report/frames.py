@@ -18,6 +18,7 @@ from stepscope.trace import views
 from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.select import by_time, select
 from stepscope.trace.trace import Completeness, Info, Trace
+from stepscope.units import NS_PER_MS
 
 Document = dict[str, Any]
 
@@ -145,3 +146,24 @@ def _sentence(table: str, column: str) -> str:
     texts = {"ops": views.OPS, "host": views.HOST}.get(table, {"id": views.ID})
     dated = {"steps": _STEPS, "accounting": _ACCOUNTING}.get(table, {})
     return dated[column][1] if column in dated else texts[column]
+
+
+def in_ms(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame for eyes: its times in ms, rounded to a thousandth, without columns that are empty or 0 throughout.
+
+    Columns named ``*_ns`` are then ``*_ms``; those of the accounting's categories keep their names.
+    """
+    return frame.select(
+        _in_ms(name) if _is_time(name) else pl.col(name)
+        for name in frame.columns
+        if not (frame[name].is_null().all() or (_is_time(name) and (frame[name] == 0).all()))
+    )
+
+
+def _is_time(name: str) -> bool:
+    return name.endswith("_ns") or name in CATEGORIES
+
+
+def _in_ms(name: str) -> pl.Expr:
+    told = f"{name.removesuffix('_ns')}_ms" if name.endswith("_ns") else name
+    return (pl.col(name) / NS_PER_MS).round(3).alias(told)

@@ -11,11 +11,11 @@ import numpy as np
 
 from stepscope._version import __version__
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
+from stepscope.analysis.exchange.asked import NOTHING_GIVEN, Asked
 from stepscope.analysis.exchange.collectives import HOST
 from stepscope.analysis.summary import COLLECTIVES, apportion
 from stepscope.cluster.blame import Straggler
 from stepscope.cluster.findings import JobDiagnosis, RankFinding
-from stepscope.cluster.gradients import NOTHING_GIVEN, Asked
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.partial import Partial

@@ -56,11 +56,12 @@ def program_memory(facts: Facts) -> dict[str, Any] | None:
     if not len(trace.programs) and not len(trace.xla_ops):
         return None
     ran = set(trace.xla_ops.program[trace.xla_ops.program != NULL].tolist())
-    rows = trace.table("programs").select("program", "module").rows()
     found, without = [], 0
-    for (program, module), data in zip(rows, trace.hlo, strict=False):
-        if ran and program is not None and program not in ran:
+    rows = zip(trace.programs.program.tolist(), trace.programs.module.tolist(), trace.hlo, strict=False)
+    for id, module_code, data in rows:
+        if ran and id != NULL and id not in ran:
             continue
+        program, module = None if id == NULL else id, trace.strings[module_code]
         spaces = read_buffers(data) if data else None
         without += not spaces
         found += [(program, module, space) for space in spaces or () if space.peak >= PROGRAM_BUFFER_BYTES]

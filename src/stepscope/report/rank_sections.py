@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepscope.cluster.notices import in_runs
 from stepscope.report import labels
 from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, rate, text, yes
-from stepscope.units import format_bytes, format_ns, format_share
+from stepscope.units import format_bytes, format_ns, format_share, in_runs
 
 CAUSES = {
     "input": "input",

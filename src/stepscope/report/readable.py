@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 import html
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import polars as pl
-
-from stepscope.cluster.findings import RankFinding
 from stepscope.diagnosis.finding import Finding
 from stepscope.report import phrases
-from stepscope.report.labels import CATEGORIES
-from stepscope.units import NS_PER_MS, format_ns
+from stepscope.units import format_ns
 
-_Finding = TypeVar("_Finding", Finding, RankFinding)
+if TYPE_CHECKING:
+    from stepscope.cluster.findings import RankFinding
+
+_Finding = TypeVar("_Finding", Finding, "RankFinding")
 _NONE = "no findings"
 _HEADINGS = ("id", "saves per step", "what", "where")
 
@@ -45,31 +44,10 @@ class Findings(tuple[_Finding, ...]):
 
 
 def _row(finding: Finding | RankFinding) -> tuple[str, str, str, str]:
-    of = finding.finding if isinstance(finding, RankFinding) else finding
+    of = finding if isinstance(finding, Finding) else finding.finding
     saved = of.saving_ns_per_step
     place = phrases.locator(dataclasses.asdict(of.where[0])) if of.where else ""
     return of.id, "not known" if saved is None else format_ns(saved), of.title, place
-
-
-def in_ms(frame: pl.DataFrame) -> pl.DataFrame:
-    """A frame for eyes: its times in ms, rounded to a thousandth, without columns that are empty or 0 throughout.
-
-    Columns named ``*_ns`` are then ``*_ms``; those of the accounting's categories keep their names.
-    """
-    return frame.select(
-        _in_ms(name) if _is_time(name) else pl.col(name)
-        for name in frame.columns
-        if not (frame[name].is_null().all() or (_is_time(name) and (frame[name] == 0).all()))
-    )
-
-
-def _is_time(name: str) -> bool:
-    return name.endswith("_ns") or name in CATEGORIES
-
-
-def _in_ms(name: str) -> pl.Expr:
-    told = f"{name.removesuffix('_ns')}_ms" if name.endswith("_ns") else name
-    return (pl.col(name) / NS_PER_MS).round(3).alias(told)
 
 
 def profile_line(file: str, events: int, verdict: str | None, findings: Sequence[object]) -> str:

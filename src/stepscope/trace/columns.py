@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NULL = int(np.iinfo(np.int64).min)
 """The absent value of every int64 column."""
@@ -61,7 +63,9 @@ class Table:
 
     def frame(self, strings: Sequence[str]) -> pl.DataFrame:
         """The table as a polars frame: text resolved, labels in lower case, nulls real."""
-        return pl.DataFrame([_series(f, getattr(self, f.name), strings) for f in dataclasses.fields(self)])
+        from stepscope.trace.framed import framed
+
+        return framed(self, strings)
 
 
 def dtype_of(declared: dataclasses.Field[Any]) -> np.dtype[Any]:
@@ -78,28 +82,3 @@ def is_null(values: npt.NDArray[Any]) -> Bools:
         return np.asarray(np.isnan(values), np.bool_)
     absent = NULL if values.dtype == np.int64 else -1
     return np.asarray(values == absent, np.bool_)
-
-
-def _series(declared: dataclasses.Field[Any], values: npt.NDArray[Any], strings: Sequence[str]) -> pl.Series:
-    name, meta = declared.name, declared.metadata
-    if meta["labels"] is not None:
-        return _labelled(name, [member.name.lower() for member in meta["labels"]], values.astype(np.int64))
-    if meta["text"]:
-        # Only the strings this column uses become its dictionary.
-        used, dense = np.unique(values, return_inverse=True)
-        known = used[used >= 0]
-        return _labelled(name, [strings[code] for code in known.tolist()], dense - (used.size - known.size))
-    series = pl.Series(name, values)
-    absent = is_null(values) if meta["nullable"] else None
-    if absent is None or not absent.any():
-        return series
-    return pl.select(pl.when(pl.Series(~absent)).then(series).alias(name)).to_series()
-
-
-def _labelled(name: str, labels: list[str], codes: npt.NDArray[Any]) -> pl.Series:
-    """Codes as an Enum column, null where negative."""
-    dictionary = pl.Series(name, labels, dtype=pl.Enum(list(dict.fromkeys(labels))))
-    index = pl.Series(np.maximum(codes, 0).astype(np.uint32))
-    if (codes < 0).any():
-        index = pl.select(pl.when(pl.Series(codes >= 0)).then(index)).to_series()
-    return dictionary.gather(index) if labels else pl.Series(name, [None] * len(codes), dtype=dictionary.dtype)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from stepscope.limits import NAMES_LOST_SHARE
 from stepscope.trace import tables as t
+
+if TYPE_CHECKING:
+    import polars as pl
 
 CUT = (
     "truncated", "truncated_tail", "gzip_truncated", "gzip_corrupt", "zip_truncated", "zip_corrupt", "xplane_damaged",

@@ -13,6 +13,7 @@ import re
 import numpy as np
 
 from stepscope.names.hosts import step_marker
+from stepscope.readers.chrome import ANY
 from stepscope.readers.chrome.conversion import Conversion
 from stepscope.readers.chrome.threads import host_track, labels_of, process_names, tracks_of_lanes
 from stepscope.readers.events import RawEvents
@@ -20,8 +21,6 @@ from stepscope.readers.kineto_schema import describe_run, whole
 from stepscope.trace import tables as t
 from stepscope.trace.codes import mapped
 from stepscope.trace.trace import Info, Trace
-
-FORMAT = "Chrome trace JSON"
 
 PYTHON_CATEGORY = "FEE"
 """VizTracer's "function entry and exit"."""
@@ -31,6 +30,11 @@ _RANGE = re.compile(r"(?P<name>.*) \(.*:\d+\)$", re.DOTALL)
 """A range that the user named, which may hold blanks, and its place."""
 _BUILT_IN = re.compile(r"(?:builtins|gc)\.(\w+)$")
 _LONGEST = 4_096
+
+
+def recognise(_events: RawEvents) -> bool:
+    """Any events: this dialect is asked last."""
+    return True
 
 
 def to_trace(events: RawEvents) -> Trace:
@@ -73,7 +77,7 @@ class _Conversion(Conversion):
         if isinstance(viztracer, dict) and whole(viztracer.get("baseTimeNanoseconds")) is not None:
             header = {"baseTimeNanoseconds": viztracer["baseTimeNanoseconds"]} | header
         run = describe_run(header, self.origin, self.sorting.resolution_ns)
-        return dataclasses.replace(run, format=FORMAT, framework=None, devices=(), header=self.events.header)
+        return dataclasses.replace(run, format=ANY, framework=None, devices=(), header=self.events.header)
 
 
 def python_name(text: str) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
-from stepscope.readers import foreign, kineto, timeline
-from stepscope.readers.chrome import generic, xla
+from stepscope.readers import foreign
+from stepscope.readers.chrome import ANY
 from stepscope.readers.chrome.samples import with_samples
 from stepscope.readers.events import RawEvents
+from stepscope.readers.scan import read_arguments as arguments
 from stepscope.readers.scan import read_events
 from stepscope.readers.source import Source
 from stepscope.trace.trace import Trace
@@ -20,22 +23,30 @@ class Dialect:
 
     name: str
     """What ``Info.format`` says."""
-    recognise: Callable[[RawEvents], bool]
-    convert: Callable[[RawEvents], Trace]
+    home: str
+    """The module among the readers that has ``recognise`` and ``to_trace``; imported when it is asked."""
+
+    def recognise(self, events: RawEvents) -> bool:
+        """Whether the events are this producer's."""
+        return bool(self._home.recognise(events))
+
+    def to_trace(self, events: RawEvents) -> Trace:
+        """The trace of this producer's events."""
+        trace: Trace = self._home.to_trace(events)
+        return trace
+
+    @property
+    def _home(self) -> Any:
+        return import_module(f"stepscope.readers.{self.home}")
 
 
 DIALECTS: tuple[Dialect, ...] = (
-    Dialect("Kineto JSON", kineto.recognise, kineto.to_trace),
-    Dialect(timeline.FORMAT, timeline.recognise, timeline.convert),
-    Dialect(xla.FORMAT, xla.recognise, xla.to_trace),
-    Dialect(generic.FORMAT, lambda events: True, generic.to_trace),
+    Dialect("Kineto JSON", "kineto"),
+    Dialect("TensorFlow Timeline", "timeline"),
+    Dialect("XLA trace JSON", "chrome.xla"),
+    Dialect(ANY, "chrome.generic"),
 )
 """Asked in this order; the last takes everything."""
-
-
-def recognise(head: bytes) -> bool:
-    """Whether a file begins like Chrome-trace JSON: an object or a list, after blanks or a byte-order mark."""
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
 
 def read(source: Source, progress: Callable[[int, int], None] | None = None) -> Trace:
@@ -51,4 +62,7 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
 
 def convert(events: RawEvents) -> Trace:
     """The trace of raw events, by the first dialect that knows them."""
-    return next(dialect for dialect in DIALECTS if dialect.recognise(events)).convert(events)
+    return next(dialect for dialect in DIALECTS if dialect.recognise(events)).to_trace(events)
+
+
+__all__ = ["DIALECTS", "Dialect", "arguments", "convert", "read"]

@@ -26,8 +26,8 @@ from stepscope.readers.hlo import is_collective
 from stepscope.readers.kineto_kinds import annotation_kind, kernel_kind
 from stepscope.readers.kineto_schema import describe_run
 from stepscope.readers.sorting import Fate
+from stepscope.readers.xla_details import is_copy, is_memset
 from stepscope.readers.xla_waits import is_async_end, is_feed
-from stepscope.readers.xplane.details import is_copy, is_memset
 from stepscope.readers.xplane.hosts import frame_name, host_kind, is_from_python, runs_python
 from stepscope.readers.xplane.planes import LineRole, is_measured, line_role, plane_name, stream_number
 from stepscope.trace import intervals as iv

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from stepscope.readers.chrome.conversion import Conversion
 from stepscope.readers.chrome.pairs import ranks
-from stepscope.readers.xplane.details import CopyDetails, KernelDetails, copy_details, direction_of, kernel_details
+from stepscope.readers.xla_details import CopyDetails, KernelDetails, copy_details, direction_of, kernel_details
 from stepscope.trace import tables as t
 
 Parsed = TypeVar("Parsed")

@@ -7,6 +7,6 @@ virtual tables, triggers and indexes are not looked at. Why not the ``sqlite3`` 
 
 from __future__ import annotations
 
-from stepscope.readers.sqlite.database import MAGIC, UNREADABLE, Database, Rows, Table, Texts
+from stepscope.readers.sqlite.database import UNREADABLE, Database, Rows, Table, Texts
 
-__all__ = ["MAGIC", "UNREADABLE", "Database", "Rows", "Table", "Texts"]
+__all__ = ["UNREADABLE", "Database", "Rows", "Table", "Texts"]

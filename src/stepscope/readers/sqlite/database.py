@@ -9,15 +9,15 @@ from functools import cached_property
 import numpy as np
 
 from stepscope.errors import InputError
+from stepscope.readers.beginnings import SQLITE
 from stepscope.readers.sqlite import pages
 from stepscope.readers.sqlite.pages import UNREADABLE
 from stepscope.readers.sqlite.statement import Declared, declared
 from stepscope.readers.sqlite.texts import Texts
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools
 
-__all__ = ["MAGIC", "UNREADABLE", "Database", "Rows", "Table", "Texts"]
+__all__ = ["UNREADABLE", "Database", "Rows", "Table", "Texts"]
 
-MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
 _ENCODINGS = {1: "utf-8", 2: "utf-16-le", 3: "utf-16-be"}
 _SCHEMA = Declared(("type", "name", "tbl_name", "rootpage", "sql"), -1)
@@ -83,7 +83,7 @@ class Database:
         size = int.from_bytes(head[16:18])
         self.page_size = 65_536 if size == 1 else size
         self.usable = self.page_size - (head[20] if len(head) > 20 else 0)
-        if len(head) < _HEADER_BYTES or not head.startswith(MAGIC) or not self._plausible():
+        if len(head) < _HEADER_BYTES or not head.startswith(SQLITE) or not self._plausible():
             raise InputError(f"{path}: the header of this SQLite file makes no sense; export it again")
         self.encoding = _ENCODINGS.get(int.from_bytes(head[56:60]), "utf-8")
         # Written by a version that keeps the size up to date (section 1.3.7 of the format).

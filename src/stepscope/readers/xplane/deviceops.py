@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepscope.names.replicas import group_size
-from stepscope.readers.xplane.details import CopyDetails, copy_details, direction_of, kernel_details
+from stepscope.readers.xla_details import CopyDetails, copy_details, direction_of, kernel_details
 from stepscope.readers.xplane.devices import Tracks
 from stepscope.readers.xplane.grouping import dense, distinct
 from stepscope.readers.xplane.view import View

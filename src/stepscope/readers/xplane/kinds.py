@@ -10,7 +10,7 @@ from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import step_marker
 from stepscope.names.kernels import describe
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name
-from stepscope.readers.xplane import details
+from stepscope.readers import xla_details as details
 from stepscope.readers.xplane.grouping import dense
 from stepscope.readers.xplane.hosts import call_kind, host_kind, is_from_python, runs_python
 from stepscope.readers.xplane.planes import LineRole

@@ -13,8 +13,10 @@ from stepscope.readers import foreign
 from stepscope.readers.protobuf import Spans, children, count_children, numbers
 from stepscope.readers.scan.damage import TEXTS
 from stepscope.readers.source import Source
+from stepscope.readers.xplane.beyond import beyond_tables as beyond
 from stepscope.readers.xplane.convert import to_trace
 from stepscope.readers.xplane.lookup import all_stats, find
+from stepscope.readers.xplane.recognise import recognise
 from stepscope.readers.xplane.space import metadata_of, read_space
 from stepscope.trace.tables import NULL, U8
 from stepscope.trace.trace import Loss, Trace
@@ -82,3 +84,6 @@ def arguments(source: Source, offsets: Sequence[int]) -> list[dict[str, Any]]:
     for row, stats, more, has_name in zip(known.tolist(), own, shared, (name >= 0).tolist(), strict=True):
         found[row] = (more if has_name else {}) | stats
     return found
+
+
+__all__ = ["arguments", "beyond", "read", "recognise"]
