@@ -24,7 +24,7 @@ from stepscope.errors import TraceInvariantError
 from stepscope.names.collectives import tensorflow_collective
 from stepscope.names.xla_hosts import INPUT_THREAD, XlaRole
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped, used_codes
+from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I64, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
@@ -141,7 +141,7 @@ def account_host(trace: Trace, host: HostActivity, markers: Markers) -> Account 
     if host.main < 0:
         return None
     slices = trace.slices
-    on_host = np.isin(slices.kind, (Kind.OTHER, Kind.OVERHEAD), invert=True)
+    on_host = ~among(slices.kind, (Kind.OTHER, Kind.OVERHEAD))
     ends = slices.start_ns[on_host] + slices.dur_ns[on_host]
     bounds = np.append(markers.start, max(int(markers.end[-1]), int(ends.max())))
     phases: list[str] = ["step"] * len(markers)
@@ -201,7 +201,7 @@ def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Inte
     """
     slices, on_host = trace.slices, trace.tracks.kind[trace.slices.track] == TrackKind.HOST_THREAD
     wraps = host.in_role(XlaRole.DISPATCH) | host.in_role(XlaRole.EXECUTE)
-    ahead = np.isin(slices.track, _tracks_called(trace, INPUT_THREAD))
+    ahead = among(slices.track, _tracks_called(trace, INPUT_THREAD))
     takes = host.causes == Category.INPUT.code
     stages = outermost(takes, slices.parent) >= 0  # what taking a batch consists of, the taking itself included
     ops = np.where((slices.kind == Kind.HOST_OP) & on_host, slices.name, np.int32(-1))
@@ -209,9 +209,9 @@ def _host_sets(trace: Trace, host: HostActivity) -> list[tuple[Category, iv.Inte
     exchanges = outermost(exchanging, slices.parent) >= 0
     computing = (slices.kind == Kind.HOST_OP) & on_host & ~wraps & ~ahead & ~stages & ~exchanges
     # Of nodes placed on a device whose work was not recorded, the launching is all there is.
-    launching = (slices.kind == Kind.RUNTIME_CALL) & np.isin(slices.track, host.pool)
+    launching = (slices.kind == Kind.RUNTIME_CALL) & among(slices.track, host.pool)
     launching |= wraps & (slices.track == host.main) & (host.causes == Category.LAUNCH.code)
-    talking = (slices.kind == Kind.ANNOTATION) & np.isin(slices.name, _codes(trace, _COLLECTIVE_RANGE))
+    talking = (slices.kind == Kind.ANNOTATION) & among(slices.name, _codes(trace, _COLLECTIVE_RANGE))
     talking |= exchanging
     causes = [(cause, host.time(host.main, cause)) for cause in HOST_CAUSES if cause is not Category.LAUNCH]
     return [

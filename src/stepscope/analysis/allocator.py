@@ -8,7 +8,7 @@ import numpy as np
 
 from stepscope.analysis.steps import Markers
 from stepscope.names.calls import CallRole, classify_call
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import I32, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -40,7 +40,7 @@ def allocator_calls(trace: Trace, markers: Markers, used: tuple[int, ...]) -> Al
     slices = trace.slices
     rows = np.flatnonzero(slices.kind == Kind.ALLOCATION)
     step = np.searchsorted(markers.start, slices.start_ns[rows], "right") - 1
-    inside = np.isin(step, used) & (slices.start_ns[rows] < markers.end[step])
+    inside = among(step, used) & (slices.start_ns[rows] < markers.end[step])
     rows = rows[inside & (trace.tracks.kind[slices.track[rows]] == TrackKind.HOST_THREAD)]
     frees = mapped(slices.name[rows], trace.strings, _frees, np.bool_)
     if not rows.size:

@@ -20,7 +20,7 @@ from stepscope.analysis.host import HostActivity
 from stepscope.compiled import kernel
 from stepscope.names.hosts import step_marker
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import holding, inherit
 from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -79,7 +79,7 @@ class Ranges:
         number[self.slice] = np.arange(len(self), dtype=np.int32)
         outer = slices.parent[self.slice]
         found = np.where(outer >= 0, inherit(number, slices.parent)[outer], -1).astype(np.int32)
-        led = np.flatnonzero((found < 0) & np.isin(slices.track[self.slice], list(self.led)))
+        led = np.flatnonzero((found < 0) & among(slices.track[self.slice], list(self.led)))
         found[led] = self._on(self.host.main, self.start[led])
         # Every range comes behind the one around it.
         return np.where(found < np.arange(len(self)), found, np.int32(-1)).astype(np.int32)
@@ -100,7 +100,7 @@ class Ranges:
             if not rows.size:
                 break
         rest = np.flatnonzero((found < 0) & (calls >= 0))
-        rest = rest[np.isin(slices.track[calls[rest]], list(self.led))]
+        rest = rest[among(slices.track[calls[rest]], list(self.led))]
         found[rest] = self._on(self.host.main, slices.start_ns[calls[rest]])
         return found
 
@@ -147,7 +147,7 @@ def annotation_ranges(
 ) -> Ranges:
     """The annotations of host threads; ``markers`` are the slices that mark the steps."""
     slices = trace.slices
-    chosen = np.isin(slices.kind, (Kind.ANNOTATION, Kind.STEP))
+    chosen = among(slices.kind, (Kind.ANNOTATION, Kind.STEP))
     chosen &= trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
     chosen[markers[markers >= 0]] = False
     rows = np.flatnonzero(chosen)
@@ -180,7 +180,7 @@ def _led(trace: Trace, host: HostActivity, activities: Sequence[DeviceActivity])
     launches = np.zeros(len(slices), np.bool_)
     launches[calls] = True
     gives = launches | ((slices.kind == Kind.HOST_OP) & holding(launches, slices.parent))
-    gives |= np.isin(slices.kind, (Kind.RUNTIME_CALL, Kind.SYNC))
+    gives |= among(slices.kind, (Kind.RUNTIME_CALL, Kind.SYNC))
     mine = np.flatnonzero(gives & (slices.track == host.main))
     busy = iv.union(slices.start_ns[mine], (slices.start_ns + slices.dur_ns)[mine])
     for thread in np.unique(slices.track[calls]).tolist():

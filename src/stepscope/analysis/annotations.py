@@ -22,6 +22,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
 from stepscope.compiled import kernel
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.forest import summed
 from stepscope.trace.tables import I64, NULL
 
@@ -160,7 +161,7 @@ def _idle(facts: Facts, ranges: Ranges, activity: DeviceActivity, account: Accou
     at = np.searchsorted(pieces.start, start, "right") - 1
     gap, category = pieces.gap[at], pieces.category[at]
     found = np.zeros(len(ranges) + 1, np.int64)
-    by_device = np.isin(category, _DEVICE_TOLD) & (gaps.launch[gap] != NULL)
+    by_device = among(category, _DEVICE_TOLD) & (gaps.launch[gap] != NULL)
     owner = ranges.of_calls(activity.call[gaps.cause_op])
     np.add.at(found, owner[gap[by_device]], (end - start)[by_device])
     rows = np.flatnonzero(~by_device)

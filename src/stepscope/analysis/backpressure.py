@@ -14,6 +14,7 @@ import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.limits import QUEUE_AGREES_SHARE, QUEUE_BLOCKED_CALLS, QUEUE_BLOCKED_TIMES, QUEUE_LEAST, QUEUE_NEAR_SHARE
+from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.trace.trace import Trace
 
@@ -90,4 +91,4 @@ def _first_of_its_kernel(trace: Trace, activity: DeviceActivity, calls: I32) -> 
     names = trace.slices.name[activity.slice[activity.launched]]
     order = np.argsort(activity.launch[activity.launched], kind="stable")
     _, first = np.unique(names[order], return_index=True)
-    return np.isin(calls, activity.call[activity.launched][order][first])
+    return among(calls, activity.call[activity.launched][order][first])

@@ -12,6 +12,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.limits import DISPATCH_GAP_NS, FINDING_NS, FINDING_SHARE
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64
 
@@ -136,7 +137,7 @@ def _launch_waits(facts: Facts, account: Account, launches: _Launches, at: int) 
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    waiting = np.flatnonzero((pieces.category == Category.LAUNCH.code) & np.isin(row, facts.used_rows(account)))
+    waiting = np.flatnonzero((pieces.category == Category.LAUNCH.code) & among(row, facts.used_rows(account)))
     if not waiting.size:
         return 0, 0
     thread = gaps.thread[pieces.gap[waiting]]
@@ -197,7 +198,7 @@ def _launching(facts: Facts, activities: list[DeviceActivity]) -> _Launching:
     thread = np.concatenate([a.thread[at] for a, at in zip(activities, parts, strict=True)])
     device = np.concatenate([np.full(at.size, number) for number, at in enumerate(parts)])
     step = np.searchsorted(facts.markers.start, launch, "right") - 1
-    inside = np.isin(step, facts.used)
+    inside = among(step, facts.used)
     launch, done, thread, device, step = launch[inside], done[inside], thread[inside], device[inside], step[inside]
     if not launch.size:
         return _Launching(0.0, 0, False, *(np.empty(0, np.int64) for _ in range(3)))
@@ -225,5 +226,5 @@ def _turn_wait(facts: Facts, account: Account, others: iv.Intervals) -> int:
     assert account.idle is not None
     pieces = account.idle.pieces
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    chosen = np.isin(pieces.category, _IN_TURN) & np.isin(row, facts.used_rows(account))
+    chosen = among(pieces.category, _IN_TURN) & among(row, facts.used_rows(account))
     return facts.per_step(iv.measure(iv.intersect((pieces.start[chosen], pieces.end[chosen]), others)))

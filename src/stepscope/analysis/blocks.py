@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from stepscope.analysis.phases import Phase, phase_code, slice_phases
 from stepscope.names.scopes import tensorflow_part
+from stepscope.trace.codes import among
 from stepscope.trace.codes import mapped as named
 from stepscope.trace.forest import innermost_at, outermost
 from stepscope.trace.tables import F64, I32, I64, NULL, U8, Bools, Kind, Memory, Rows
@@ -156,7 +157,7 @@ def _counted(trace: Trace) -> list[Pool]:
     """The allocators of a TensorFlow Timeline: it counts the bytes of the tensors that are alive, of each allocator."""
     counters, tracks = trace.counters, trace.tracks
     processes = [code for code, text in enumerate(trace.strings) if text == "Allocators"]
-    counted = np.isin(tracks.process[counters.track], processes) & np.isfinite(counters.value)
+    counted = among(tracks.process[counters.track], processes) & np.isfinite(counters.value)
     rows = np.flatnonzero(counted & (counters.value >= 0) & (counters.value < _MOST))
     if not len(trace.nodes) or not rows.size:
         return []
@@ -188,7 +189,7 @@ def _counted_pool(trace: Trace, rows: Rows) -> Pool:
 def _events(trace: Trace, step_starts: I64) -> _Events:
     memory, slices = trace.memory, trace.slices
     wrappers = [code for code, text in enumerate(trace.strings) if text.startswith("autograd::engine")]
-    ops = outermost((slices.kind == Kind.HOST_OP) & ~np.isin(slices.name, wrappers), slices.parent)
+    ops = outermost((slices.kind == Kind.HOST_OP) & ~among(slices.name, wrappers), slices.parent)
     at = innermost_at(slices, memory.track, memory.time_ns)
     op = np.append(ops, np.int32(-1))[at]
     ends = np.append(slices.start_ns + slices.dur_ns, NULL)
@@ -343,10 +344,10 @@ def _held(events: _Events, begun: Rows, freed: Rows) -> U8:
     phase, known = events.phase[begun], freed >= 0
     same_step = known & (events.step[freed] == events.step[begun])
     held = np.full(begun.size, held_code(Held.UNKNOWN), np.uint8)
-    held[np.isin(phase, (phase_code(Phase.FORWARD), phase_code(Phase.LOSS)))] = held_code(Held.ACTIVATION)
+    held[among(phase, (phase_code(Phase.FORWARD), phase_code(Phase.LOSS)))] = held_code(Held.ACTIVATION)
     held[phase == phase_code(Phase.BACKWARD)] = held_code(Held.GRADIENT)
     held[phase == phase_code(Phase.OPTIMIZER)] = held_code(Held.OPTIMIZER_STATE)
-    passing = np.isin(phase, (phase_code(Phase.BACKWARD), phase_code(Phase.OPTIMIZER)))
+    passing = among(phase, (phase_code(Phase.BACKWARD), phase_code(Phase.OPTIMIZER)))
     temporary = passing & same_step & (events.phase[freed] == phase)
     # Around TensorFlow's ops stand its executors, which run many: its allocators say what is a temporary. Of a free
     # they do not say for whom; an optimizer's state stays.

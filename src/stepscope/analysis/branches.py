@@ -18,6 +18,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.limits import BRANCH_OPS, BRANCH_SHARE
+from stepscope.trace.codes import among
 from stepscope.trace.tables import I64, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -72,7 +73,7 @@ def independent_branches(facts: Facts) -> list[Branches]:
 def _graph(trace: Trace) -> _Graph | None:
     """The graph by the names of its nodes; None where it is not known whole, or where nodes run in a loop."""
     nodes = trace.nodes
-    own = np.flatnonzero(np.isin(trace.slices.kind[nodes.slice], (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.OTHER)))
+    own = np.flatnonzero(among(trace.slices.kind[nodes.slice], (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.OTHER)))
     if not (nodes.inputs[own] >= 0).any():
         return None
     pairs = np.unique(np.stack((nodes.node[own], nodes.inputs[own])), axis=1).T.tolist()

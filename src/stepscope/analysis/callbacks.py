@@ -19,7 +19,7 @@ from stepscope.names.callbacks import (
 )
 from stepscope.names.frames import frame_parts
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped, used_codes
+from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import is_outermost, outermost
 from stepscope.trace.tables import F64, I32, Bools, Kind
 from stepscope.trace.trace import Trace
@@ -95,7 +95,7 @@ def batch_ends(trace: Trace) -> BatchEnds | None:
 
 def callback_time(trace: Trace, around: I32, tracks: Sequence[int]) -> iv.Intervals:
     """When one of some threads was in a callback."""
-    rows = np.flatnonzero((around == np.arange(around.size)) & np.isin(trace.slices.track, tracks))
+    rows = np.flatnonzero((around == np.arange(around.size)) & among(trace.slices.track, tracks))
     return iv.union(trace.slices.start_ns[rows], trace.slices.start_ns[rows] + trace.slices.dur_ns[rows])
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from stepscope.compiled import kernel
 from stepscope.limits import LINE_AGREED
 from stepscope.names.frames import names_function
+from stepscope.trace.codes import among, grouped
 from stepscope.trace.forest import inherit, innermost_at, rows_of_track
 from stepscope.trace.tables import I32, I64, NULL, Begun, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -28,14 +29,15 @@ _UNSEEN = (Kind.STEP, Kind.ANNOTATION)
 class _Cells:
     """What functions hold, directly: stretches of each, the calls and ops in it and the time between them."""
 
-    holder: I32
-    """Per member the function's slice; behind all slices, one per track, what is in no function."""
-    member: I32
-    """Slices, sorted by holder and start."""
+    keys: I64
+    """Members, sorted by holder and start: the holder in the upper half, the member (a slice) in the lower. The holder
+    is the function's slice; behind all slices, one per track, what is in no function."""
 
-    @property
-    def keys(self) -> I64:
-        return self.holder.astype(np.int64) << 32 | self.member
+    def holder(self, at: Rows) -> I64:
+        return self.keys[at] >> 32
+
+    def member(self, at: Rows) -> I64:
+        return self.keys[at] & 0xFFFFFFFF
 
 
 class CodeLines:
@@ -87,7 +89,7 @@ class CodeLines:
 
     @cached_property
     def _is_python(self) -> Bools:
-        return np.isin(self._trace.slices.kind, _PYTHON)
+        return among(self._trace.slices.kind, _PYTHON)
 
     @cached_property
     def _call_line(self) -> I64:
@@ -100,7 +102,7 @@ class CodeLines:
         """The line that a function was at at an instant, by the call that it was in, else by looks."""
         cells = self._cells
         at, inside = self._cell(functions, times)
-        member = cells.member[at]
+        member = cells.member(at)
         line = np.where(inside & self._is_python[member], self._call_line[member], NULL)
         rest = np.flatnonzero(line == NULL)
         look = self._look_for(functions[rest], times[rest])
@@ -113,14 +115,14 @@ class CodeLines:
     def _cells(self) -> _Cells:
         slices = self._trace.slices
         rows = np.arange(len(slices), dtype=np.int32)
-        seen = ~np.isin(slices.kind, _UNSEEN)
+        seen = ~among(slices.kind, _UNSEEN)
         around = np.append(inherit(np.where(seen, rows, np.int32(-1)), slices.parent), np.int32(-1))[slices.parent]
         around[slices.parent < 0] = -1
         top = seen & (around < 0)
         member = np.flatnonzero(top | (seen & (around >= 0) & self._is_python[around])).astype(np.int32)
         holder = np.where(top[member], len(slices) + slices.track[member], around[member]).astype(np.int32)
         order = np.argsort(holder, kind="stable")
-        return _Cells(holder[order], member[order])
+        return _Cells(holder[order].astype(np.int64) << 32 | member[order])
 
     def _cell(self, holders: I32, times: I64) -> tuple[Rows, Bools]:
         """The last member of each holder that began by a time (a place in the cells; the first one where none did), and
@@ -134,9 +136,9 @@ class CodeLines:
             mine = np.flatnonzero(tracks == track)
             last[mine] = low + np.searchsorted(slices.start_ns[low:high], times[mine], "right") - 1
         at = np.searchsorted(cells.keys, (holders.astype(np.int64) << 32) | np.maximum(last, 0), "right") - 1
-        at = np.clip(at, 0, cells.member.size - 1)
-        member = cells.member[at]
-        inside = (cells.holder[at] == holders) & (slices.start_ns[member] <= times)
+        at = np.clip(at, 0, cells.keys.size - 1)
+        member = cells.member(at)
+        inside = (cells.holder(at) == holders) & (slices.start_ns[member] <= times)
         inside &= slices.start_ns[member] + slices.dur_ns[member] > times
         return at, np.asarray(inside)
 
@@ -145,11 +147,11 @@ class CodeLines:
         slices, cells = self._trace.slices, self._cells
         count = len(slices)
         name = np.where(holders < count, slices.name[np.minimum(holders, count - 1)], -1 - (holders - count))
-        parts = [name, np.where(inside, slices.name[cells.member[at]], -1)]
+        parts = [name, np.where(inside, slices.name[cells.member(at)], -1)]
         for near in (np.where(inside, at - 1, at), at + 1):
-            place = np.clip(near, 0, cells.member.size - 1)
-            its = (cells.holder[place] == holders) & (near == place)
-            member = cells.member[place]
+            place = np.clip(near, 0, cells.keys.size - 1)
+            its = (cells.holder(place) == holders) & (near == place)
+            member = cells.member(place)
             parts += [np.where(its, slices.name[member], -1), np.where(its, self._call_line[member], NULL)]
         return tuple(part.astype(np.int64) for part in parts)
 
@@ -195,11 +197,7 @@ def _stretch(holders: I32, at: Rows, inside: Bools) -> I64:
 
 def _numbered(*columns: I64) -> I64:
     """Per row a number that is equal for rows of equal values."""
-    number = np.zeros(columns[0].size, np.int64)
-    for column in columns:
-        values, dense = np.unique(column, return_inverse=True)
-        number = np.unique(number * values.size + dense.reshape(-1), return_inverse=True)[1].reshape(-1)
-    return number
+    return grouped(*columns)[1].astype(np.int64)
 
 
 def _nearest(groups: I64, times: I64, wanted: I64, instants: I64) -> I32:
@@ -220,18 +218,17 @@ def _holders(trace: Trace) -> I32:
     stands for its track."""
     slices, looks = trace.slices, trace.looks
     inner = innermost_at(slices, looks.track, looks.time_ns)
-    places = np.unique(np.stack((looks.file, looks.function), axis=1), axis=0, return_inverse=True)
+    first, of = grouped(looks.file, looks.function)
     found = (len(slices) + looks.track).astype(np.int32)
     is_frame = slices.kind == Kind.PYTHON_FRAME
     used = np.unique(slices.name[is_frame]).tolist()
-    of = places[1].reshape(-1)
-    for number, (file, function) in enumerate(places[0].tolist()):
-        path, name = trace.strings[file], trace.strings[function]
+    for number, look in enumerate(first.tolist()):
+        path, name = trace.strings[looks.file[look]], trace.strings[looks.function[look]]
         codes = [code for code in used if names_function(trace.strings[code], path, name)]
         if not codes:
             continue
         mine = np.flatnonzero(of == number)
-        around = _climbed(inner[mine], is_frame & np.isin(slices.name, codes), slices.parent)
+        around = _climbed(inner[mine], is_frame & among(slices.name, codes), slices.parent)
         found[mine] = np.where(around >= 0, around, found[mine])
     return found
 

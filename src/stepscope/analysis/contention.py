@@ -18,7 +18,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.limits import CONTENTION_FACTOR, CONTENTION_OPS, CONTENTION_THREADS
 from stepscope.names.hosts import runs_others
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, is_outermost
 from stepscope.trace.tables import F64, I32, I64, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -76,7 +76,7 @@ def contention(
     if not names:
         return None
     at = {name: k for k, name in enumerate(names)}
-    held = np.flatnonzero((beside >= CONTENTION_THREADS) & np.isin(trace.slices.name[ops], names))
+    held = np.flatnonzero((beside >= CONTENTION_THREADS) & among(trace.slices.name[ops], names))
     expected = np.array([usual[at[name]] for name in trace.slices.name[ops[held]].tolist()], np.int64)
     lost = length[held] - expected
     held, expected, lost = held[lost > 0], expected[lost > 0], lost[lost > 0]
@@ -100,13 +100,13 @@ def _ops(
     """Outermost ops and calls of the launching threads in the used steps that wait for nothing."""
     slices = trace.slices
     launching = np.unique(np.concatenate([np.empty(0, np.int32), *(a.thread[a.launched] for a in activities)]))
-    chosen = np.isin(slices.kind, (Kind.HOST_OP, Kind.RUNTIME_CALL)) & np.isin(slices.track, launching)
+    chosen = among(slices.kind, (Kind.HOST_OP, Kind.RUNTIME_CALL)) & among(slices.track, launching)
     chosen &= ~mapped(slices.name, trace.strings, runs_others, np.bool_)
     waits = np.zeros(len(slices), np.bool_)
     waits[waiting] = True
     chosen = is_outermost(chosen, slices.parent)
     step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
-    chosen &= ~waits & ~holding(waits, slices.parent) & np.isin(step, used)
+    chosen &= ~waits & ~holding(waits, slices.parent) & among(step, used)
     return np.flatnonzero(chosen)
 
 

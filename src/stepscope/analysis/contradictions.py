@@ -26,7 +26,7 @@ from stepscope.limits import (
     UNMATCHED_SHARE,
 )
 from stepscope.names.calls import CallRole, classify_call
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, grouped, mapped
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import NULL, Direction, Kind, LaunchBasis, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -106,7 +106,7 @@ def contradictions(facts: Facts) -> Contradictions:
     if facts.device_lost or not facts.trace.completeness.complete:
         return Contradictions()  # damage is told by itself
     marked = marked_inside(facts)
-    if not count or not np.isin(trace.launches.basis, (LaunchBasis.CORRELATION, LaunchBasis.GRAPH)).all():
+    if not count or not among(trace.launches.basis, (LaunchBasis.CORRELATION, LaunchBasis.GRAPH)).all():
         return Contradictions(marked=marked)
     early = sum(int((one.start[rows] < one.launch[rows] - CLOCK_APART_NS).sum()) for one, rows in _each(facts))
     calls = _launching(facts)
@@ -146,7 +146,7 @@ def _after_wait(facts: Facts) -> float:
     """Of waits for the one device, and of those for a copy to the host that follow it in the same op."""
     trace, slices = facts.trace, facts.trace.slices
     asked = broken = 0
-    kinds = np.flatnonzero(np.isin(slices.kind, (Kind.SYNC, Kind.RUNTIME_CALL)))
+    kinds = np.flatnonzero(among(slices.kind, (Kind.SYNC, Kind.RUNTIME_CALL)))
     kinds = kinds[trace.tracks.kind[slices.track[kinds]] == TrackKind.HOST_THREAD]
     whole = kinds[mapped(slices.name[kinds], trace.strings, _WHOLE_DEVICE.__contains__, np.bool_)]
     copying = kinds[mapped(slices.name[kinds], trace.strings, _OF_STREAM.__contains__, np.bool_)]
@@ -189,7 +189,7 @@ def _on_streams(trace: Trace, activities: list[DeviceActivity]) -> tuple[float, 
 
 def _shared_numbers(trace: Trace, calls: Rows) -> float:
     of_thread = trace.slices.track[calls], trace.slices.correlation[calls]  # processes number theirs on their own
-    _, counts = np.unique(np.column_stack(of_thread), axis=0, return_counts=True)
+    counts = np.bincount(grouped(*of_thread)[1])
     return float(counts[counts > 1].sum() / counts.sum()) if calls.size else 0.0
 
 

@@ -11,6 +11,7 @@ from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.where import Locator, Where
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among, grouped
 from stepscope.trace.forest import innermost_at
 from stepscope.trace.tables import I32, I64, MemoryKind, Rows
 from stepscope.trace.trace import Trace
@@ -45,15 +46,14 @@ def find_copies(
     """The copies of the used steps, grouped by place, most exposed first; ``main`` is the main thread's track."""
     codes = [category.code for category in COPY_CATEGORIES]
     row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
-    chosen = np.flatnonzero(np.isin(activity.category, codes) & np.isin(row, account.step_rows(used)))
+    chosen = np.flatnonzero(among(activity.category, codes) & among(row, account.step_rows(used)))
     if chosen.size == 0:
         return []
     exposed = _exposed(activity, chosen)
     place = _host_side(trace, activity, chosen, main)
     ops = trace.device_ops
     memory = ops.source_memory[activity.row[chosen]], ops.target_memory[activity.row[chosen]]
-    keys = np.stack((activity.category[chosen], *memory, activity.launched[chosen], locator.group(place)), axis=1)
-    group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    group = grouped(activity.category[chosen], *memory, activity.launched[chosen], locator.group(place))[1]
     order = np.argsort(group, kind="stable")
     found = []
     for members in np.split(order, np.cumsum(np.bincount(group))[:-1]):
@@ -98,7 +98,7 @@ def _copies(
 def _exposed(activity: DeviceActivity, chosen: Rows) -> I64:
     """Per copy, the time in which the busy partition belongs to a copy. Copies that overlap share it in order."""
     start, end, category = activity.busy_pieces
-    mine = np.isin(category, [c.code for c in COPY_CATEGORIES])
+    mine = among(category, [c.code for c in COPY_CATEGORIES])
     free: iv.Intervals = (start[mine], end[mine])
     # Where copies overlap each other the later one only counts from where the earlier ones ended.
     reach = np.maximum.accumulate(np.concatenate(([np.iinfo(np.int64).min], activity.end[chosen])))[:-1]

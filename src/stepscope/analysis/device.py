@@ -11,6 +11,7 @@ from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.readers.hlo import is_control_flow
 from stepscope.readers.xla_waits import is_async_end
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, LaunchBasis, MemoryKind
 from stepscope.trace.trace import Trace
 
@@ -139,7 +140,7 @@ def _containers(trace: Trace) -> Bools:
     used = {code for column in (compiled.op, compiled.category) for code in np.unique(column).tolist() if code >= 0}
     codes = [code for code in used if is_control_flow(names[code])]
     holds = np.zeros(len(trace.slices), np.bool_)
-    holds[compiled.slice] = np.isin(compiled.op, codes) | np.isin(compiled.category, codes)
+    holds[compiled.slice] = among(compiled.op, codes) | among(compiled.category, codes)
     return np.asarray(holds[trace.device_ops.slice])
 
 
@@ -171,9 +172,9 @@ def _ends_of_copies(trace: Trace, codes: U8) -> U8:
     if not ends:
         return codes
     waits = np.zeros(len(trace.slices), np.bool_)
-    waits[compiled.slice] = np.isin(compiled.op, ends) | np.isin(compiled.category, ends)
+    waits[compiled.slice] = among(compiled.op, ends) | among(compiled.category, ends)
     waits = waits[ops.slice] & (trace.slices.kind[ops.slice] == Kind.COPY)
-    on_host = np.isin(ops.source_memory, _HOST_MEMORY) | np.isin(ops.target_memory, _HOST_MEMORY)
+    on_host = among(ops.source_memory, _HOST_MEMORY) | among(ops.target_memory, _HOST_MEMORY)
     codes[waits] = Category.MEMORY_SPACE.code
     codes[waits & on_host] = Category.HOST_MEMORY.code
     codes[waits & (ops.direction == Direction.P2P)] = Category.PEER.code

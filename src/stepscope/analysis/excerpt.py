@@ -13,6 +13,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.once import one_time_work
 from stepscope.analysis.steps import WHOLE, Markers, find_markers
 from stepscope.errors import UsageError
+from stepscope.trace.codes import among
 from stepscope.trace.select import Part, overlapping, with_partners
 from stepscope.trace.tables import Bools, Kind, TrackKind
 from stepscope.trace.trace import InferredSteps, Trace
@@ -72,7 +73,7 @@ def with_inferred_steps(part: Trace, trace: Trace, windows: list[tuple[int, int]
 
 def _kept(facts: Facts, begin: int, end: int, device_end: int) -> Bools:
     trace, slices, markers = facts.trace, facts.trace.slices, facts.markers
-    on_device = np.isin(trace.tracks.kind[slices.track], (TrackKind.DEVICE_STREAM, TrackKind.DEVICE_LINE))
+    on_device = among(trace.tracks.kind[slices.track], (TrackKind.DEVICE_STREAM, TrackKind.DEVICE_LINE))
     keep = overlapping(trace, begin, np.where(on_device, device_end, end))
     ops, calls = trace.device_ops.slice, trace.device_ops.launch
     if markers.on_device or not (calls >= 0).any():

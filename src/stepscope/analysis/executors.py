@@ -15,7 +15,7 @@ import numpy as np
 from stepscope.names.tf_executors import FUNCTION, calls_graph, is_executors, is_programs, takes_batch
 from stepscope.names.xla_hosts import INPUT_THREAD
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import inherit, rows_of_track
 from stepscope.trace.tables import Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -40,10 +40,10 @@ def find_executors(trace: Trace, main: int) -> Executors | None:
         return None
     slices, tracks = trace.slices, trace.tracks
     runs = np.zeros(len(tracks), np.bool_)
-    runs[slices.track[np.isin(slices.name, _codes(trace, is_executors))]] = True
+    runs[slices.track[among(slices.name, _codes(trace, is_executors))]] = True
     # NCCL's calls have a thread per communicator (nccl_manager.cc), on which nothing else is recorded.
     runs[slices.track[trace.launches.call]] = True
-    runs[slices.track[np.isin(slices.name, _codes(trace, is_programs))]] = False
+    runs[slices.track[among(slices.name, _codes(trace, is_programs))]] = False
     runs[_preparing(trace)] = False
     runs[main] = False
     found = np.flatnonzero(runs & (tracks.kind == TrackKind.HOST_THREAD))
@@ -58,14 +58,14 @@ def _preparing(trace: Trace) -> Rows:
     """Tracks on which tf.data prepares batches."""
     labels = trace.tracks.label
     codes = [code for code in np.unique(labels[labels >= 0]).tolist() if INPUT_THREAD.match(trace.strings[code])]
-    return np.flatnonzero(np.isin(labels, codes))
+    return np.flatnonzero(among(labels, codes))
 
 
 def of_pipeline(trace: Trace) -> Bools:
     """Slices on threads of tf.data, and tasks handed over by these or where a batch is taken, with all they hold."""
     slices, flows = trace.slices, trace.flows
-    own = np.isin(slices.track, _preparing(trace))
-    takes = np.where(np.isin(slices.name, _codes(trace, takes_batch)), np.int32(0), np.int32(-1))
+    own = among(slices.track, _preparing(trace))
+    takes = np.where(among(slices.name, _codes(trace, takes_batch)), np.int32(0), np.int32(-1))
     hands = own | (inherit(takes, slices.parent) >= 0)
     seeds = np.where(own, np.int32(0), np.int32(-1))
     seeds[flows.target[hands[flows.source]]] = 0
@@ -77,14 +77,14 @@ def _waits(trace: Trace, main: int) -> iv.Intervals:
     slices = trace.slices
     low, high = rows_of_track(slices, main)
     rows = np.arange(low, high)
-    calls = rows[np.isin(slices.name[low:high], _codes(trace, calls_graph))]
+    calls = rows[among(slices.name[low:high], _codes(trace, calls_graph))]
     chosen = np.full(len(slices), -1, np.int32)
     chosen[calls] = calls
     around = inherit(chosen, slices.parent)[low:high]
-    handed = rows[np.isin(slices.name[low:high], _codes(trace, FUNCTION.__eq__)) & (around >= 0)]
+    handed = rows[among(slices.name[low:high], _codes(trace, FUNCTION.__eq__)) & (around >= 0)]
     end, never = slices.start_ns + slices.dur_ns, np.iinfo(np.int64).max
     first = np.full(len(slices), never)
     np.minimum.at(first, around[handed - low], slices.start_ns[handed])
     waited = iv.union(np.where(first == never, slices.start_ns, first)[calls], end[calls])
-    own = rows[np.isin(slices.kind[low:high], _OWN_KINDS) & (around >= 0) & (around != rows)]
+    own = rows[among(slices.kind[low:high], _OWN_KINDS) & (around >= 0) & (around != rows)]
     return iv.subtract(waited, iv.union(slices.start_ns[own], end[own]))

@@ -51,6 +51,7 @@ from stepscope.analysis.workload import Workload, workload_of
 from stepscope.analysis.xla import XlaFacts, xla_facts
 from stepscope.limits import HOST_OP_NS, HOT_PYTHON_SHARE, RECURS_SHARE
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, Kind
 from stepscope.trace.trace import Trace
 
@@ -209,7 +210,7 @@ class Facts:
     def host_ops(self) -> I32:
         """Ops of launching threads that compute on the host; the branch of a loss scale computes nothing."""
         ops = host_ops(self.trace, self.host, HOST_OP_NS)
-        mine = np.isin(self.trace.slices.track[ops], self.launching_tracks) & ~loss_scale_branch(self.trace)[ops]
+        mine = among(self.trace.slices.track[ops], self.launching_tracks) & ~loss_scale_branch(self.trace)[ops]
         return ops[mine]
 
     @cached_property

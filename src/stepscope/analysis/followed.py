@@ -14,6 +14,7 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.tables import Bools, Kind, TrackKind
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _waiting(host: HostActivity) -> iv.Intervals:
     slices = host.trace.slices
     mine = slices.track == host.main
     waits = mine & (host.in_role(XlaRole.WAIT) | (slices.kind == Kind.SYNC))
-    named = np.isin(slices.kind, (Kind.ANNOTATION, Kind.STEP)) & ~host.has_cause
+    named = among(slices.kind, (Kind.ANNOTATION, Kind.STEP)) & ~host.has_cause
     end = slices.start_ns + slices.dur_ns
     silent = iv.complement(_cover(host, mine & ~waits & ~named), int(slices.start_ns.min()), int(end.max()))
     return iv.joined([silent, _cover(host, waits), host.blocked])

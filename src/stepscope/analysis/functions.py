@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.readers.chrome import ANY
+from stepscope.trace.codes import among
 from stepscope.trace.self_time import self_time
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
@@ -40,7 +41,7 @@ def functions_by_self_time(trace: Trace) -> list[FunctionUse]:
     if not len(slices):
         return []
     own = self_time(slices, int(slices.start_ns.min()), int((slices.start_ns + slices.dur_ns).max()))
-    rows = np.flatnonzero(np.isin(slices.kind, _FUNCTION_KINDS))
+    rows = np.flatnonzero(among(slices.kind, _FUNCTION_KINDS))
     codes, dense, counts = np.unique(slices.name[rows], return_inverse=True, return_counts=True)
     total = np.zeros(codes.size, np.int64)
     np.add.at(total, dense, own[rows])

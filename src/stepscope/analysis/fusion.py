@@ -18,6 +18,7 @@ from stepscope.analysis.costs.call import CostKind, recorded_shapes
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.roofline import Work
 from stepscope.limits import FUSED_BANDWIDTH_SHARE
+from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import NULL, Bools, Rows
 
 POINTWISE = (CostKind.ELEMENTWISE, CostKind.COPY)
@@ -86,7 +87,7 @@ def _measured(work: Work, order: Rows, begins: Rows, ends: Rows, bandwidth: floa
     now = np.add.reduceat(costs.bytes[owner], first)
     left = now - passed_on
     ns = work.ns[rows]
-    reduces = np.isin(costs.kind[owner], [KINDS.index(kind) for kind in _REDUCING])
+    reduces = among(costs.kind[owner], [KINDS.index(kind) for kind in _REDUCING])
     floor = np.maximum(work.ns.min(), np.maximum.reduceat(np.where(reduces, ns, 0), first))
     total = np.add.reduceat(ns, first)
     fused = np.minimum(np.maximum(np.rint(left / bandwidth).astype(np.int64), floor), total)
@@ -114,10 +115,11 @@ def _linked(work: Work, order: Rows, fits: Bools) -> Bools:
     )
     before = np.flatnonzero(linked)
     if before.size:
-        pairs = np.stack((costs.call[owner[before]], costs.call[owner[before + 1]], costs.dims[owner[before + 1]]), 1)
-        distinct, at = np.unique(pairs, axis=0, return_inverse=True)
-        takes = np.array([_takes(work, *pair) for pair in distinct.tolist()], np.bool_)
-        linked[before] = takes[at.reshape(-1)]
+        one, other = owner[before], owner[before + 1]
+        pairs = costs.call[one], costs.call[other], costs.dims[other]
+        first, at = grouped(*pairs)
+        distinct = zip(*(column[first].tolist() for column in pairs), strict=True)
+        linked[before] = np.array([_takes(work, *pair) for pair in distinct], np.bool_)[at]
     return linked
 
 
@@ -135,7 +137,7 @@ def _fusable(work: Work, kinds: tuple[CostKind, ...]) -> Bools:
     mine = work.owner >= 0
     _, dense, count = np.unique(work.owner, return_inverse=True, return_counts=True)
     costs = work.costs
-    known = np.isin(costs.kind[work.owner], [KINDS.index(kind) for kind in kinds])
+    known = among(costs.kind[work.owner], [KINDS.index(kind) for kind in kinds])
     known &= (costs.bytes[work.owner] != NULL) & (costs.call[work.owner] >= 0)
     return np.asarray(mine & (count[dense] == 1) & known & ~work.eligible)
 

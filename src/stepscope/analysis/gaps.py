@@ -12,6 +12,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.idle import Idle
 from stepscope.analysis.where import Where
+from stepscope.trace.codes import among
 from stepscope.trace.forest import innermost_at
 from stepscope.trace.tables import I32, I64, Bools, Rows
 from stepscope.trace.trace import Trace
@@ -115,7 +116,7 @@ def gap_sources(facts: Facts, activity: DeviceActivity, account: Account, chosen
     threads = facts.host.busiest(threads, gaps.start[chosen], gaps.end[chosen])
     doing = _doing(facts.trace, threads, gaps.start[chosen], gaps.end[chosen])
     source = np.where(doing >= 0, doing, activity.call[gaps.cause_op[chosen]]).astype(np.int32)
-    rows = np.flatnonzero(np.isin(idle.blame.gap, chosen))
+    rows = np.flatnonzero(among(idle.blame.gap, chosen))
     blamed, first = np.unique(idle.blame.gap[rows], return_index=True)
     wait = np.full(len(gaps), -1, np.int32)
     wait[blamed] = idle.blame.wait[rows[first]]
@@ -125,7 +126,7 @@ def gap_sources(facts: Facts, activity: DeviceActivity, account: Account, chosen
 
 def _largest_parts(idle: Idle, chosen: I32) -> I64:
     """The category (code) with most time of some gaps, of equal ones the one that came first; -1 for all others."""
-    rows, size = np.flatnonzero(np.isin(idle.pieces.gap, chosen)), len(CATEGORIES)
+    rows, size = np.flatnonzero(among(idle.pieces.gap, chosen)), len(CATEGORIES)
     keys = idle.pieces.gap[rows].astype(np.int64) * size + idle.pieces.category[rows]
     groups, first, group = np.unique(keys, return_index=True, return_inverse=True)
     total = np.bincount(group, (idle.pieces.end - idle.pieces.start)[rows], groups.size)

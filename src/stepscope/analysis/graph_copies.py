@@ -17,7 +17,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.kernels import Family, describe
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I64, U8, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -68,7 +68,7 @@ def _what(trace: Trace, activity: DeviceActivity) -> U8:
         activity.category == Category.COMPUTE.code
     )
     graph = mapped(slices.name[np.maximum(activity.call, 0)], trace.strings, _launches_graph, np.bool_)
-    beside = np.isin(activity.category, [c.code for c in (Category.COPY_H2D, Category.COPY_D2H, Category.MEMSET)])
+    beside = among(activity.category, [c.code for c in (Category.COPY_H2D, Category.COPY_D2H, Category.MEMSET)])
     found = np.full(len(activity), _OTHER, np.uint8)
     found[copies] = _COPY
     found[beside] = _BESIDE

@@ -24,7 +24,7 @@ from stepscope.names.xla_hosts import (
     runs_program,
 )
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped, used_codes
+from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import holding, inherit, is_outermost, outermost, rows_of_track
 from stepscope.trace.tables import I32, I64, U8, Bools, Direction, Kind, MemoryKind, TrackKind
 from stepscope.trace.trace import Trace
@@ -144,7 +144,7 @@ class HostActivity:
         found = []
         for member in self.pool:
             low, kinds, causes = self._of_track(member)
-            working = self._cover(low, np.isin(kinds, (Kind.HOST_OP, Kind.RUNTIME_CALL)))
+            working = self._cover(low, among(kinds, (Kind.HOST_OP, Kind.RUNTIME_CALL)))
             found.append(iv.subtract(self.alone(member, working), self._cover(low, causes == Category.INPUT.code)))
         return iv.joined(found)
 
@@ -162,12 +162,12 @@ class HostActivity:
             return iv.subtract(dispatching, python) if len(python[0]) else dispatching
         if cause is Category.PYTHON:
             # The markers of the steps cover everything: they say nothing of what ran.
-            chosen = np.isin(kinds, _COVER_KINDS) & ~np.isin(np.arange(low, low + kinds.size), self.markers)
+            chosen = among(kinds, _COVER_KINDS) & ~among(np.arange(low, low + kinds.size), self.markers)
             chosen |= causes == cause.code
         else:
             chosen = causes == cause.code
         if cause is Category.GRAPH_BUILD:
-            wraps = np.isin(self.roles[low : low + kinds.size], [_role_code(role) for role in _WRAPPERS])
+            wraps = among(self.roles[low : low + kinds.size], [_role_code(role) for role in _WRAPPERS])
             explained = self._cover(low, (causes != NO_CAUSE) & ~wraps)
             parts = self._cover(low, chosen & ~wraps), iv.subtract(self._cover(low, chosen & wraps), explained)
             return iv.union(*(np.concatenate(part) for part in zip(*parts, strict=True)))
@@ -189,14 +189,14 @@ class HostActivity:
         used = used_codes(slices.name, len(self.trace.strings))
         codes = [code for code in used.tolist() if INPUT_WAIT.search(self.trace.strings[code])]
         on_host = self.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
-        return np.asarray((self.causes == Category.INPUT.code) & on_host & np.isin(slices.name, codes))
+        return np.asarray((self.causes == Category.INPUT.code) & on_host & among(slices.name, codes))
 
     def active(self, track: int) -> iv.Intervals:
         """When a thread was in anything but a Python frame: frames of a worker's main loop cover its idling too."""
         tracks = self.pool if track in self.pool else (track,)
         of_tracks = [self._of_track(member)[:2] for member in tracks]
         frames = Kind.PYTHON_FRAME, Kind.MODULE
-        return iv.joined([self._cover(low, ~np.isin(kinds, frames)) for low, kinds in of_tracks])
+        return iv.joined([self._cover(low, ~among(kinds, frames)) for low, kinds in of_tracks])
 
     def busiest(self, tracks: I32, start: I64, end: I64) -> I32:
         """Threads of stretches: of executors' and of the one that they work for, the one that did most in each."""
@@ -208,7 +208,7 @@ class HostActivity:
         own = (worked * (members[:, None] == tracks)).sum(0)
         # Where none of them calls the framework, the main thread's Python is what they wait for.
         other = (own < worked.max(0)) | (worked.max(0) == 0)
-        return np.where(np.isin(tracks, members) & other, most, tracks).astype(np.int32)
+        return np.where(among(tracks, members) & other, most, tracks).astype(np.int32)
 
     def _of_track(self, track: int) -> tuple[int, U8, U8]:
         slices = self.trace.slices
@@ -237,8 +237,8 @@ class HostActivity:
 
     def _dispatching(self, track: int) -> iv.Intervals:
         low, kinds, causes = self._of_track(track)
-        named = np.isin(causes, (Category.INPUT.code, Category.LAUNCH.code))
-        return self.alone(track, self._cover(low, np.isin(kinds, (*_CALL_KINDS, Kind.HOST_OP)) | named))
+        named = among(causes, (Category.INPUT.code, Category.LAUNCH.code))
+        return self.alone(track, self._cover(low, among(kinds, (*_CALL_KINDS, Kind.HOST_OP)) | named))
 
     def _cover(self, low: int, chosen: Bools) -> iv.Intervals:
         rows = low + np.flatnonzero(chosen)
@@ -282,9 +282,9 @@ def main_thread(trace: Trace, pool: tuple[int, ...] = ()) -> int:
     slices = trace.slices
     on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
     if pool:
-        on_host &= np.isin(slices.track, pool)
+        on_host &= among(slices.track, pool)
     for kinds in ((Kind.STEP,), (Kind.HOST_OP, Kind.ANNOTATION, Kind.RUNTIME_CALL), (Kind.PYTHON_FRAME,)):
-        rows = np.flatnonzero(np.isin(slices.kind, kinds) & on_host)
+        rows = np.flatnonzero(among(slices.kind, kinds) & on_host)
         if rows.size:
             weight = np.bincount(slices.track[rows], slices.dur_ns[rows])
             count = np.bincount(slices.track[rows])
@@ -295,7 +295,7 @@ def main_thread(trace: Trace, pool: tuple[int, ...] = ()) -> int:
 def _backward_threads(trace: Trace, main: int) -> tuple[int, ...]:
     """Threads other than the main one on which autograd's engine ran."""
     engine = [code for code, text in enumerate(trace.strings) if text.startswith("autograd::engine::")]
-    tracks = np.unique(trace.slices.track[np.isin(trace.slices.name, engine)])
+    tracks = np.unique(trace.slices.track[among(trace.slices.name, engine)])
     return tuple(track for track in tracks.tolist() if track != main)
 
 
@@ -317,7 +317,7 @@ def _causes(trace: Trace, roles: U8, once: OneTimeWork) -> U8:
             mine &= causes != Category.CHECKPOINT_IO.code
         causes[mine] = cause.code
     # The program of a call in which something was built was not in the cache: the rest of the call built it too.
-    built = holding(np.isin(roles, [_role_code(role) for role in MISS_EVIDENCE]), slices.parent)
+    built = holding(among(roles, [_role_code(role) for role in MISS_EVIDENCE]), slices.parent)
     causes[built & (roles == _role_code(XlaRole.DISPATCH))] = Category.GRAPH_BUILD.code
     return causes
 
@@ -372,7 +372,7 @@ def _looks_up(trace: Trace, roles: U8) -> Bools:
     """Frames of the functions that trace and compile which found what they wanted in a cache: they took next to no
     time, and nothing of the framework's own ranges inside them says that anything was built."""
     slices = trace.slices
-    builds = np.isin(roles, [_role_code(role) for role in MISS_EVIDENCE])
+    builds = among(roles, [_role_code(role) for role in MISS_EVIDENCE])
     frames = builds & (slices.kind == Kind.PYTHON_FRAME)
     short = frames & ~holding(builds & ~frames, slices.parent)
     outer = outermost(frames, slices.parent)
@@ -396,7 +396,7 @@ def _waits(trace: Trace, roles: U8, main: int) -> Waits:
     blocking = slices.kind == Kind.SYNC
     blocking[runtime] = mapped(slices.name[runtime], trace.strings, _is_blocking_copy, np.bool_)
     # XLA's worker threads wait for each other all the time; a step is held up where its own thread waits.
-    waiting = np.isin(roles, (_role_code(XlaRole.WAIT), _role_code(XlaRole.FETCH))) & (slices.track == main)
+    waiting = among(roles, (_role_code(XlaRole.WAIT), _role_code(XlaRole.FETCH))) & (slices.track == main)
     blocking |= waiting & ~_inside_programs(trace)
     end = slices.start_ns + slices.dur_ns
     pageable = (ops.source_memory == MemoryKind.PAGEABLE) | (ops.target_memory == MemoryKind.PAGEABLE)
@@ -415,7 +415,7 @@ def _waits(trace: Trace, roles: U8, main: int) -> Waits:
 def _inside_programs(trace: Trace) -> Bools:
     """Which slices lie where a host thread itself runs a compiled program."""
     codes = [code for code, name in enumerate(trace.strings) if runs_program(name)]
-    programs = np.where(np.isin(trace.slices.name, codes), 0, -1).astype(np.int32)
+    programs = np.where(among(trace.slices.name, codes), 0, -1).astype(np.int32)
     return np.asarray(inherit(programs, trace.slices.parent) >= 0)
 
 

@@ -15,7 +15,7 @@ from stepscope.analysis.where import Where, parse_frame
 from stepscope.limits import TOLD_SHARE
 from stepscope.names.host_callbacks import hands_on, wraps_callback
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped, used_codes
+from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import is_outermost, outermost
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -76,7 +76,7 @@ def _by_op(trace: Trace, calls: I32) -> dict[str, Bools]:
     names = trace.slices.name[calls]
     codes = used_codes(names, len(trace.strings)).tolist()
     ops = dict.fromkeys(_op(trace.strings[code]) for code in codes)
-    return {op: np.isin(names, [code for code in codes if _op(trace.strings[code]) == op]) for op in ops}
+    return {op: among(names, [code for code in codes if _op(trace.strings[code]) == op]) for op in ops}
 
 
 def _op(name: str) -> str:

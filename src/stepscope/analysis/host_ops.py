@@ -9,7 +9,7 @@ import numpy as np
 
 from stepscope.analysis.host import NO_CAUSE, HostActivity
 from stepscope.analysis.placement import METADATA_OPS
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, inherit, is_outermost, summed
 from stepscope.trace.tables import I32, I64, Bools, Kind
 from stepscope.trace.trace import Trace
@@ -42,7 +42,7 @@ def host_ops(trace: Trace, host: HostActivity, least_ns: int) -> I32:
     slices, framework = trace.slices, trace.info.framework
     if framework not in _OPS:
         return np.empty(0, np.int32)
-    reaches = np.isin(slices.kind, _REACHES)
+    reaches = among(slices.kind, _REACHES)
     reaches[trace.launches.call] = True
     caused = inherit(np.where(host.causes != NO_CAUSE, np.int32(1), np.int32(-1)), slices.parent) > 0
     if len(trace.nodes):

@@ -9,7 +9,7 @@ import numpy as np
 from stepscope.analysis.host import NO_CAUSE, HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Frame, Locator
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import outermost
 from stepscope.trace.self_time import self_time
 from stepscope.trace.tables import I64, Bools, Kind
@@ -40,7 +40,7 @@ def hot_functions(
     own = _own(trace, markers)
     known = (host.causes != NO_CAUSE) | but
     step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
-    mine = (slices.track == host.main) & np.isin(slices.kind, _CODE) & np.isin(step, used)
+    mine = (slices.track == host.main) & among(slices.kind, _CODE) & among(step, used)
     rows = np.flatnonzero(mine & (outermost(known, slices.parent) < 0))
     names = locator.functions[rows]
     found = []

@@ -25,6 +25,7 @@ from stepscope.analysis.waits import callback_waits, drawn_waits, told_waits
 from stepscope.compiled import kernel
 from stepscope.limits import TOLD_BY_TIME_NS
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
@@ -210,7 +211,7 @@ def told_by_time(trace: Trace, activity: DeviceActivity, host: HostActivity) -> 
     """Whether an accelerator runs programs of which no launch was recorded, while the host was."""
     if any(device.id == activity.device and device.kind == "cpu" for device in trace.info.devices):
         return False
-    runs = np.isin(activity.slice, trace.xla_ops.slice).any()
+    runs = among(activity.slice, trace.xla_ops.slice).any()
     return bool(runs) and not activity.launched.any() and host.main >= 0
 
 
@@ -308,13 +309,13 @@ def _blame_waits(
     each nanosecond of that is spent once. ``meanwhile`` is what is due to waits for other devices.
     """
     threads = [*np.unique(gaps.thread[gaps.thread >= 0]).tolist(), *host.loop]
-    chosen = np.flatnonzero(np.isin(host.waits.track, threads))
+    chosen = np.flatnonzero(among(host.waits.track, threads))
     chosen = chosen[np.argsort(host.waits.start[chosen], kind="stable")]
     start, end = host.waits.start[chosen], host.waits.end[chosen]
     left = iv.covered_between(_had_work(activity, gaps), start, end)
     found = [(part.gap, part.wait, part.ns) for part in meanwhile]
     for movable in _MOVABLE:
-        length = np.where(np.isin(pieces.category, movable), pieces.end - pieces.start, 0)
+        length = np.where(among(pieces.category, movable), pieces.end - pieces.start, 0)
         rest = np.bincount(pieces.gap, length, len(gaps)).astype(np.int64)
         gap, wait, ns, left = _spend_lead(gaps.start, rest, start, left)
         found.append((gap, host.waits.slice[chosen][wait], ns))

@@ -23,7 +23,7 @@ from stepscope.names.tf_data import is_iterator_thread
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.readers.summaries import QUEUE_TAG
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import Bools, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -110,7 +110,7 @@ def input_stages(
     if not stages:
         return None
     waited = _cover(trace, found.taking)
-    in_steps = np.isin(np.searchsorted(markers.start, trace.slices.start_ns, "right") - 1, used)
+    in_steps = among(np.searchsorted(markers.start, trace.slices.start_ns, "right") - 1, used)
     iterators = iterators_of(trace, in_steps, waited)
     return InputStages(
         iv.measure(waited),
@@ -156,7 +156,7 @@ def by_stage(trace: Trace, found: Taking, ranges: Rows) -> Spans:
     chosen[ranges] = ranges
     inside = np.flatnonzero(inherit(chosen, slices.parent) >= 0)
     stage = stage_of(trace, found)[inside]
-    outer = np.isin(inside, ranges)
+    outer = among(inside, ranges)
     around = np.where(outer, -2, stage[np.searchsorted(inside, np.where(outer, inside[:1], slices.parent[inside]))])
     start, end = slices.start_ns[inside], (slices.start_ns + slices.dur_ns)[inside]
     track = slices.track[inside]
@@ -186,11 +186,11 @@ def _named(
     """Queues filled, and batches sent by the host: told by names, on whichever thread."""
     slices = trace.slices
     step = np.searchsorted(markers.start, slices.start_ns, "right") - 1
-    counted = np.isin(step, used) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
+    counted = among(step, used) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
     used_names = used_codes(slices.name, len(trace.strings)).tolist()
     enqueues = [code for code in used_names if _ENQUEUE.search(trace.strings[code])]
     kinds = {
-        "enqueue": np.isin(slices.name, enqueues),
+        "enqueue": among(slices.name, enqueues),
         "transfer": host.in_role(XlaRole.TRANSFER),
         "infeed": host.in_role(XlaRole.INFEED),
     }
@@ -208,7 +208,7 @@ def _copies(activities: list[DeviceActivity], markers: Markers, used: tuple[int,
     total = exposed = 0
     for activity in activities:
         step = np.searchsorted(markers.start, activity.start, "right") - 1
-        mine = (activity.category == Category.COPY_H2D.code) & np.isin(step, used)
+        mine = (activity.category == Category.COPY_H2D.code) & among(step, used)
         start, end, category = activity.busy_pieces
         alone = category == Category.COPY_H2D.code
         copies = iv.union(activity.start[mine], activity.end[mine])

@@ -12,7 +12,7 @@ from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Frame, parse_frame
 from stepscope.names.tf_data import is_of_pipeline, is_own_thread, stage_of_iterator
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit, is_outermost, outermost
 from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -91,14 +91,14 @@ def takings(trace: Trace, host: HostActivity, markers: Markers, used: tuple[int,
     """Who takes batches and who prepares them: the main thread, else those of a graph, and all others."""
     slices = trace.slices
     own = np.where(host.causes == Category.INPUT.code, np.arange(len(slices), dtype=np.int32), np.int32(-1))
-    in_steps = np.isin(np.searchsorted(markers.start, slices.start_ns, "right") - 1, used)
+    in_steps = among(np.searchsorted(markers.start, slices.start_ns, "right") - 1, used)
     inside_steps = (own >= 0) & in_steps
-    mine = inside_steps & np.isin(slices.track, host.loop)
+    mine = inside_steps & among(slices.track, host.loop)
     # A graph that takes its batch by itself (Keras) does so on a thread of its own.
     mine = mine if mine.any() else inside_steps & host.takes_batch
     takers = np.union1d(np.unique(slices.track[mine]), host.loop)
     on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
-    elsewhere = ~np.isin(slices.track, takers) & on_host
+    elsewhere = ~among(slices.track, takers) & on_host
     # Threads that run the graph may run the functions of the pipeline too.
     handed_by = _handed_on(trace, (own >= 0) & in_steps, on_host & (slices.track != host.main))
     theirs = in_steps & ((elsewhere & ((own >= 0) | _on_own_threads(trace))) | (handed_by >= 0))
@@ -144,7 +144,7 @@ def input_ranges(trace: Trace, host: HostActivity, markers: Markers, used: tuple
     chosen[rows] = rows
     around = inherit(chosen, slices.parent)
     inside = np.flatnonzero(around >= 0)
-    named = np.union1d(annotated, rows[~np.isin(rows, around[annotated])])
+    named = np.union1d(annotated, rows[~among(rows, around[annotated])])
     total = int(slices.dur_ns[rows].sum())
     return InputRanges(
         slices=tuple(named.tolist()),
@@ -223,7 +223,7 @@ def _stages(trace: Trace, found: Taking, ranges: Rows, inside: Rows) -> tuple[tu
     slices, stage = trace.slices, stage_of(trace, found)
     itself = _self_time(slices.dur_ns, slices.parent, inside)
     totals = {name: int(itself[inside][stage[inside] == at].sum()) for at, (name, _) in enumerate(STAGES)}
-    bare = np.isin(inside, ranges)
+    bare = among(inside, ranges)
     totals["other"] = int(itself[inside][(stage[inside] < 0) & ~bare].sum())
     totals["not recorded"] = int(itself[inside][(stage[inside] < 0) & bare].sum())
     return tuple(sorted(((name, ns) for name, ns in totals.items() if ns > 0), key=lambda pair: -pair[1]))

@@ -11,7 +11,7 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.names.kernels import KernelTraits, Tri, describe, op_precision
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, NULL, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -208,7 +208,7 @@ def op_precisions(trace: Trace) -> I32:
     own = np.full(len(trace.slices), -1, np.int32)
     ops = trace.host_ops
     own[ops.slice] = mapped(ops.input_types, trace.strings, _precision_number, np.int32) - 1
-    own[~np.isin(trace.slices.kind, (Kind.HOST_OP, Kind.ANNOTATION))] = -1
+    own[~among(trace.slices.kind, (Kind.HOST_OP, Kind.ANNOTATION))] = -1
     return inherit(own, trace.slices.parent)
 
 

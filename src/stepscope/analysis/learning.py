@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import is_outermost
 from stepscope.trace.tables import Bools, FlowKind, Kind
 from stepscope.trace.trace import Trace
@@ -31,7 +31,7 @@ def teaches(trace: Trace) -> Bools:
 def passes(trace: Trace) -> Bools:
     """Slices in which a model is called, to learn or not: its modules, and ops that a backward pass follows."""
     found = np.asarray(mapped(trace.slices.name, trace.strings, _is_pass, np.bool_))
-    found &= np.isin(trace.slices.kind, (Kind.PYTHON_FRAME, Kind.ANNOTATION))
+    found &= among(trace.slices.kind, (Kind.PYTHON_FRAME, Kind.ANNOTATION))
     found |= trace.slices.kind == Kind.MODULE
     flows = trace.flows
     found[flows.source[flows.kind == FlowKind.FORWARD_BACKWARD]] = True

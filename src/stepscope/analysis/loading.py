@@ -12,7 +12,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.inputs import InputRanges
 from stepscope.analysis.where import Frame, parse_frame
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import Kind
 
@@ -78,7 +78,7 @@ def _function(facts: Facts, inside: np.ndarray, frame: Frame) -> LoaderFunction:
 
     mine = inside & (slices.kind == Kind.PYTHON_FRAME) & mapped(slices.name, facts.trace.strings, is_it, np.bool_)
     step = np.searchsorted(facts.markers.start, slices.start_ns[mine], "right") - 1
-    count = int(np.isin(step, facts.used).sum())
+    count = int(among(step, facts.used).sum())
     return LoaderFunction(frame, count / len(facts.used), iv.union(*_bounds(facts, mine)))
 
 

@@ -21,7 +21,7 @@ from stepscope.analysis.steps import WHOLE, Aside, Markers
 from stepscope.limits import LOOP_PHASE_SHARE
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.loop_phases import LoopPhase, loop_phase
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, is_outermost, outermost, rows_of_track
 from stepscope.trace.tables import I32, I64, Bools, Kind
 from stepscope.trace.trace import Trace
@@ -56,7 +56,7 @@ def _phases(trace: Trace, markers: Markers, learns: Bools) -> list[Aside]:
     mine[low:high] = True
     kinds = _named(trace)
     teaching = learns | holding(learns, slices.parent)
-    code = mine & ~teaching & np.isin(slices.kind, (Kind.PYTHON_FRAME, Kind.ANNOTATION))
+    code = mine & ~teaching & among(slices.kind, (Kind.PYTHON_FRAME, Kind.ANNOTATION))
     saves = code & _saving(trace)
     evaluates = code & holding(passes(trace), slices.parent) & _is_program(trace)
     rows = [*_outer(trace, evaluates), *_outer(trace, saves & (outermost(evaluates, slices.parent) < 0))]

@@ -25,7 +25,7 @@ from stepscope.names.producing import (
     reads_numbers,
     says_batch,
 )
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, is_outermost, outermost
 from stepscope.trace.tables import I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -38,7 +38,7 @@ def made_on_host(host: HostActivity, markers: Markers) -> Rows:
         return np.empty(0, np.intp)
     if not (trace.slices.kind == Kind.PYTHON_FRAME).any():
         return np.empty(0, np.intp)  # Without frames nothing tells where the model is called.
-    mine = np.isin(trace.slices.track, host.loop)
+    mine = among(trace.slices.track, host.loop)
     learns = mine & (teaches(trace) | passes(trace))
     free = mine & ~_taken(host, learns)
     made = _named(trace, free) | _leading(trace, free, learns, markers)
@@ -54,7 +54,7 @@ def _taken(host: HostActivity, learns: Bools) -> Bools:
     other |= mapped(slices.name, trace.strings, reads_numbers, np.bool_) & own_ops(trace)
     caused |= mapped(slices.name, trace.strings, _exchanges, np.bool_)
     # The job's own profiler may mark the same steps once more.
-    others = (slices.kind == Kind.STEP) & ~np.isin(np.arange(len(slices)), host.markers)
+    others = (slices.kind == Kind.STEP) & ~among(np.arange(len(slices)), host.markers)
     known = learns | caused | (others & ~holding(learns, slices.parent))
     held = holding(known, slices.parent)
     inside = outermost(known | other, slices.parent) >= 0
@@ -104,7 +104,7 @@ def _exchanges(name: str) -> bool:
 
 
 def _is_code(trace: Trace) -> Bools:
-    return np.asarray(np.isin(trace.slices.kind, (Kind.PYTHON_FRAME, Kind.ANNOTATION)))
+    return np.asarray(among(trace.slices.kind, (Kind.PYTHON_FRAME, Kind.ANNOTATION)))
 
 
 def _first(times: I64, step: I64, steps: int) -> I64:

@@ -11,7 +11,7 @@ import numpy as np
 from stepscope.analysis.facts import Facts
 from stepscope.limits import MARKED_INSIDE_LEAST, ROUNDED_NS
 from stepscope.names.frames import of_the_profiler
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I64, Bools, Kind, Rows, TrackKind
 
@@ -44,7 +44,7 @@ def _inside(facts: Facts, track: int, times: I64) -> Bools:
     trace, slices = facts.trace, facts.trace.slices
     rows = np.arange(*rows_of_track(slices, track))
     kind, named = slices.kind[rows], slices.name[rows]
-    inner = np.isin(kind, _INNER) | ((kind == Kind.HOST_OP) & mapped(named, trace.strings, _is_op, np.bool_))
+    inner = among(kind, _INNER) | ((kind == Kind.HOST_OP) & mapped(named, trace.strings, _is_op, np.bool_))
     frames = rows[kind == Kind.PYTHON_FRAME]
     own = mapped(slices.name[frames], trace.strings, of_the_profiler, np.bool_)
     begin, end = slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows]

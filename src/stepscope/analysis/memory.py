@@ -10,6 +10,7 @@ from stepscope.analysis.blocks import HELD, Blocks, Held, Pool, held_code, held_
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Locator, Where
 from stepscope.limits import GROWTH_BLOCKS_SHARE, GROWTH_STEPS
+from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
@@ -193,10 +194,10 @@ def _places(blocks: Blocks, chosen: Bools, locator: Locator) -> tuple[Place, ...
         return ()
     memory, asked = locator.trace.memory, blocks.row[rows]
     told = (memory.op[asked], memory.region[asked], memory.dtype[asked], memory.shape[asked])
-    keys = np.stack((blocks.held[rows], locator.group(blocks.slice[rows]), *told), axis=1)
-    _, first, group, counts = np.unique(keys, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    first, group = grouped(blocks.held[rows], locator.group(blocks.slice[rows]), *told)
+    counts = np.bincount(group)
     total = np.zeros(first.size, np.int64)
-    np.add.at(total, group.reshape(-1), blocks.bytes[rows])
+    np.add.at(total, group, blocks.bytes[rows])
     return tuple(
         Place(
             held=HELD[int(blocks.held[rows[first[at]]])],
@@ -239,7 +240,7 @@ def _fragmentation(pool: Pool, peak: Peak, markers: Markers, used: tuple[int, ..
     free = pool.reserved[:-1] - pool.allocated[:-1]
     known = (pool.reserved[1:] != NULL) & (pool.reserved[:-1] != NULL)
     step = np.searchsorted(markers.start, pool.time_ns[1:], "right") - 1
-    beside = took & known & (free >= pool.bytes[1:]) & np.isin(step, used)
+    beside = took & known & (free >= pool.bytes[1:]) & among(step, used)
     free_bytes = peak.reserved - peak.allocated
     return Fragmentation(free_bytes, free_bytes / peak.reserved, int(beside.sum()))
 

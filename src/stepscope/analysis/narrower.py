@@ -17,7 +17,7 @@ from stepscope.analysis.roofline import Work
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.limits import ROOF_NEAR_SHARE
 from stepscope.names.kernels import Tri
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import F64, NULL, Bools
 
 _FP32_OPS = frozenset(
@@ -57,7 +57,7 @@ def halved_by_autocast(work: Work, peaks: DevicePeaks, optimizer: Bools) -> Bool
     keeps = mapped(names[owner], work.trace.strings, _FP32_OPS.__contains__, np.bool_)
     near = _bytes(work) / np.maximum(work.ns, 1) * 1e9 >= ROOF_NEAR_SHARE * peaks.memory_bandwidth.value
     fp32 = np.array([group.precision == "fp32" for group in work.groups], np.bool_)[work.group]
-    kind = np.isin(work.costs.kind[owner], _HALVED_KINDS)
+    kind = among(work.costs.kind[owner], _HALVED_KINDS)
     return np.asarray((owner >= 0) & kind & near & fp32 & ~keeps & ~optimizer)
 
 

@@ -11,6 +11,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import Direction, MemoryKind, Rows
 
 _CODE = Category.HOST_MEMORY.code
@@ -39,7 +40,7 @@ def transfers(facts: Facts, activity: DeviceActivity, account: Account) -> list[
     """The transfers of the used steps, those first that are waited for longest."""
     waits = np.flatnonzero(activity.category == _CODE)
     row = np.searchsorted(account.rows.bounds, activity.start[waits], "right") - 1
-    used = np.isin(row, facts.used_rows(account))
+    used = among(row, facts.used_rows(account))
     if not used.any():
         return []
     start, end, codes = activity.busy_pieces
@@ -47,8 +48,7 @@ def transfers(facts: Facts, activity: DeviceActivity, account: Account) -> list[
     waited = iv.covered_between(alone, activity.start[waits], activity.end[waits])
     ops = facts.trace.device_ops
     size, way = ops.bytes[activity.row[waits]], ops.direction[activity.row[waits]]
-    keys = np.stack((facts.trace.slices.name[activity.slice[waits]], size, way), axis=1)
-    group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    group = grouped(facts.trace.slices.name[activity.slice[waits]], size, way)[1]
     found = []
     for number in np.unique(group[used]).tolist():
         every, mine = waits[group == number], waits[(group == number) & used]

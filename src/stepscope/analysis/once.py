@@ -23,7 +23,7 @@ from stepscope.limits import (
 from stepscope.names.calls import CallRole, classify_call, is_runtime_call, sets_up
 from stepscope.names.hosts import is_code_loading, is_warm_up
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import I32, I64, U8, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -62,7 +62,7 @@ class OneTimeWork:
         """The stretches of some kinds (all, without any), and of a track."""
         chosen = np.array([not kinds or kind in kinds for kind in self.kind], np.bool_)
         if track is not None:
-            chosen &= np.isin(self.track, (track, ANY_TRACK))
+            chosen &= among(self.track, (track, ANY_TRACK))
         return np.flatnonzero(chosen)
 
     def spans(self, *kinds: Once, track: int | None = None) -> iv.Intervals:
@@ -83,7 +83,7 @@ def one_time_work(trace: Trace, activities: list[DeviceActivity]) -> OneTimeWork
     slices = trace.slices
     on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
     kinds = (Kind.RUNTIME_CALL, Kind.ALLOCATION, Kind.COMPILE)
-    calls = np.flatnonzero(np.isin(slices.kind, kinds) & on_host).astype(np.int32)
+    calls = np.flatnonzero(among(slices.kind, kinds) & on_host).astype(np.int32)
     roles = mapped(slices.name[calls], trace.strings, _role, np.uint8)
     captures, graphs = _captures(trace, calls, roles)
     captured, launches = _captured(trace, calls, roles, captures)
@@ -122,7 +122,7 @@ def _role(name: str) -> int:
 
 
 def _of(roles: U8, wanted: tuple[CallRole, ...]) -> Bools:
-    return np.isin(roles, [_ROLES.index(role) for role in wanted])
+    return among(roles, [_ROLES.index(role) for role in wanted])
 
 
 Capture = tuple[int, int, int, int]
@@ -164,7 +164,7 @@ def _captured(trace: Trace, calls: I32, roles: U8, captures: list[Capture]) -> t
     spans = iv.union(*(np.array([capture[at] for capture in captures], np.int64) for at in (0, 1)))
     streamed = calls[_of(roles, _STREAMED)]
     inside = streamed[iv.covered_between(spans, slices.start_ns[streamed], slices.start_ns[streamed] + 1) > 0]
-    inside = inside[~np.isin(inside, trace.launches.call)]
+    inside = inside[~among(inside, trace.launches.call)]
     captured[inside] = True
     launching = calls[_of(roles, _LAUNCHING)]
     return captured, int(captured[launching].sum())
@@ -230,7 +230,7 @@ def _named_loading(trace: Trace, calls: I32, roles: U8) -> list[int]:
 def _set_up_calls(trace: Trace, calls: I32, begun: int | None, idle: _Idle) -> list[int]:
     """Calls of the runtime that take long without launching, copying or waiting, and ranges of libraries' set-up."""
     slices = trace.slices
-    ranges = np.isin(slices.kind, (Kind.ANNOTATION, Kind.HOST_OP, Kind.PYTHON_FRAME, Kind.RUNTIME_CALL))
+    ranges = among(slices.kind, (Kind.ANNOTATION, Kind.HOST_OP, Kind.PYTHON_FRAME, Kind.RUNTIME_CALL))
     rows = np.flatnonzero(ranges & (slices.dur_ns >= SET_UP_NS))
     named = rows[mapped(slices.name[rows], trace.strings, sets_up, np.bool_)]
     long = calls[slices.dur_ns[calls] >= SET_UP_NS]

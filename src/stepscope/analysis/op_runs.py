@@ -12,7 +12,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.limits import LEAST_RUN
 from stepscope.names.scopes import is_tensorflow_op
 from stepscope.names.tf_ops import only_moves_data
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, Rows
 from stepscope.trace.trace import Trace
@@ -51,7 +51,7 @@ def memory_bound_runs(trace: Trace, activity: DeviceActivity, used: Rows, bounds
     scope = op_names(trace, activity)
     row = np.searchsorted(bounds, activity.start, "right") - 1
     moves = mapped(scope, trace.strings, only_moves_data, np.bool_) & (activity.category == Category.COMPUTE.code)
-    moves &= np.isin(row, used)
+    moves &= among(row, used)
     order = np.lexsort((activity.start, activity.stream))
     fits, stream, step = moves[order], activity.stream[order], row[order]
     begins = fits.copy()

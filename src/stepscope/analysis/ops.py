@@ -15,7 +15,7 @@ import numpy as np
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.where import Locator, Where
 from stepscope.names.tf_graph import parse_annotation
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import among, grouped, used_codes
 from stepscope.trace.forest import inherit, summed, within_own_kind
 from stepscope.trace.self_time import self_time_among
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows, TrackKind
@@ -111,7 +111,7 @@ def host_ops(trace: Trace) -> Ops:
     slices = trace.slices
     on_host = trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
     if len(trace.nodes):
-        kept = np.isin(slices.kind[trace.nodes.slice], (Kind.HOST_OP, Kind.RUNTIME_CALL))
+        kept = among(slices.kind[trace.nodes.slice], (Kind.HOST_OP, Kind.RUNTIME_CALL))
         order = np.argsort(trace.nodes.slice[kept], kind="stable")
         rows = trace.nodes.slice[kept][order].astype(np.intp)
         op = trace.nodes.op[kept][order]
@@ -121,7 +121,7 @@ def host_ops(trace: Trace) -> Ops:
         return _typed(trace, rows, slices.name[rows], np.full(rows.size, -1, np.int32), str)
     names = trace.strings
     nodes = [c for c in used_codes(slices.name[rows], len(names)).tolist() if parse_annotation(names[c], "")[1]]
-    rows = rows[np.isin(slices.name[rows], nodes)]
+    rows = rows[among(slices.name[rows], nodes)]
     return _typed(trace, rows, slices.name[rows], slices.name[rows], lambda text: parse_annotation(text, "")[1] or text)
 
 
@@ -168,8 +168,7 @@ def op_table(
     if not calls.slice.size:
         return None
     names = (*ops.kinds, *kinds)
-    place = np.stack((calls.kind, calls.node, locator.group(calls.slice.astype(np.int32))), axis=1)
-    places = np.unique(place, axis=0, return_inverse=True)[1].reshape(-1)
+    places = grouped(calls.kind, calls.node, locator.group(calls.slice.astype(np.int32)))[1]
     return OpTable(
         tuple(_uses(trace, calls, names, calls.kind.astype(np.int64), launch_cost_ns)),
         tuple(_uses(trace, calls, names, places, launch_cost_ns, locator)),
@@ -273,7 +272,7 @@ def _uses(
     locator: Locator | None = None,
 ) -> list[OpUse]:
     """One use per group and side; with a locator also where the group's first call is."""
-    _, first, dense = np.unique(group * 2 + calls.on_device, return_index=True, return_inverse=True)
+    first, dense = grouped(group, calls.on_device)
     columns = (calls.total, calls.self_, calls.device_ops, calls.device, calls.device_self)
     sums = np.zeros((5, first.size), np.int64)
     for into, column in zip(sums, columns, strict=True):
@@ -282,6 +281,7 @@ def _uses(
     one_node = np.full(first.size, True)
     np.logical_and.at(one_node, dense, calls.node == calls.node[first][dense])
     of_side = [max(int(calls.self_[calls.on_device == side].sum()), 1) for side in (False, True)]
+    wheres = locator.places_of(calls.slice[first].astype(np.int32)) if locator else [None] * first.size
     found = []
     for g, at in enumerate(first.tolist()):
         total, own, launched, device, device_self = sums[:, g].tolist()
@@ -299,7 +299,7 @@ def _uses(
                 device_ns=device,
                 device_self_ns=device_self,
                 launch_sized=None if cost is None or not launched else device <= cost * launched,
-                where=locator.where(int(calls.slice[at])) if locator else None,
+                where=wheres[g],
             )
         )
     return sorted(found, key=lambda use: (-use.device_self_ns, -use.self_ns, use.op))

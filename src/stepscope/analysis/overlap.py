@@ -9,6 +9,7 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 
 WHAT = {
     "collectives": (Category.COLLECTIVE,),
@@ -42,7 +43,7 @@ def overlaps(facts: Facts) -> list[Overlap]:
         total = exposed = 0
         for activity, account in facts.devices:
             rows = [] if activity.device in facts.unused else facts.used_rows(account)
-            chosen = np.isin(activity.category, codes)
+            chosen = among(activity.category, codes)
             spans = iv.union(activity.start[chosen], activity.end[chosen])
             bounds = account.rows.bounds
             total += int(iv.covered_between(spans, bounds[rows], bounds[np.array(rows, np.intp) + 1]).sum())

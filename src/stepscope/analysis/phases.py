@@ -12,7 +12,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.names.scopes import bare_loss_scales, chooses_by_loss_scale, is_tensorflow_op, tensorflow_part
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped, used_codes
+from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, FlowKind, Kind
 from stepscope.trace.trace import Trace
@@ -84,7 +84,7 @@ def slice_phases(trace: Trace) -> U8:
     """Per slice, the phase its own name or the innermost enclosing name says."""
     slices = trace.slices
     by_name = np.array([_phase_of_name(text) for text in trace.strings], np.int32)
-    named = np.isin(slices.kind, (Kind.HOST_OP, Kind.ANNOTATION, Kind.STEP, Kind.PYTHON_FRAME, Kind.MODULE))
+    named = among(slices.kind, (Kind.HOST_OP, Kind.ANNOTATION, Kind.STEP, Kind.PYTHON_FRAME, Kind.MODULE))
     phases = np.where(named, by_name[slices.name], -1).astype(np.int32)
     if trace.info.framework == "TensorFlow":
         _add_scopes(trace, phases)
@@ -130,7 +130,7 @@ def _differentiated(trace: Trace, phases: I32) -> I32:
     ops = trace.host_ops
     phase = phases[ops.slice]
     backward = ops.sequence[(phase == phase_code(Phase.BACKWARD)) & (ops.sequence != NULL)]
-    return ops.slice[(phase < 0) & np.isin(ops.sequence, backward)]
+    return ops.slice[(phase < 0) & among(ops.sequence, backward)]
 
 
 def _phase_of_name(name: str) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from stepscope.analysis.executors import of_pipeline
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.tf_graph import is_passive, parse_annotation
-from stepscope.trace.codes import mapped, used_codes
+from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import holding
 from stepscope.trace.tables import I32, Bools, Kind
 from stepscope.trace.trace import Trace
@@ -88,9 +88,9 @@ def place_ops(trace: Trace, start_ns: int, end_ns: int, captured: Bools) -> Plac
     outer = _nearest_op(trace, slices.parent[ops])
     has_inner[outer[outer >= 0]] = True
     idle_names = np.array([code for code, text in enumerate(trace.strings) if text in METADATA_OPS], np.int32)
-    on_host = is_op & ~on_device & ~has_inner & ~np.isin(slices.name, idle_names)
+    on_host = is_op & ~on_device & ~has_inner & ~among(slices.name, idle_names)
     on_device &= is_op
-    counted = np.isin(launched, np.flatnonzero(on_device))
+    counted = among(launched, np.flatnonzero(on_device))
     return Placement(
         int(on_host.sum()),
         int(on_device.sum()),
@@ -112,7 +112,7 @@ def compiled_only(trace: Trace) -> bool:
     by itself. A profile of TensorFlow names the op of every kernel (``tf_op``), compiled or not."""
     compiled, kinds = trace.xla_ops, trace.slices.kind[trace.device_ops.slice]
     theirs = compiled.slice[(compiled.op >= 0) | (compiled.module >= 0)]
-    return theirs.size > 0 and bool(np.isin(trace.device_ops.slice[kinds == Kind.KERNEL], theirs).all())
+    return theirs.size > 0 and bool(among(trace.device_ops.slice[kinds == Kind.KERNEL], theirs).all())
 
 
 def _place_nodes(trace: Trace, start_ns: int, end_ns: int) -> Placement:
@@ -123,9 +123,9 @@ def _place_nodes(trace: Trace, start_ns: int, end_ns: int) -> Placement:
     # Transfers, calls of functions and what waits for input compute nothing anywhere.
     used = used_codes(slices.name[rows], len(trace.strings)).tolist()
     passive = [code for code in used if classify_host_name(trace.strings[code], False) is HostRole.INPUT]
-    rows = rows[(slices.kind[rows] != Kind.OTHER) & ~np.isin(slices.name[rows], passive)]
+    rows = rows[(slices.kind[rows] != Kind.OTHER) & ~among(slices.name[rows], passive)]
     on_device = slices.kind[rows] == Kind.RUNTIME_CALL
-    counted = np.isin(trace.launches.call, rows[on_device])
+    counted = among(trace.launches.call, rows[on_device])
     return Placement(
         int((~on_device).sum()),
         int(on_device.sum()),

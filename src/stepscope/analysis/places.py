@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from stepscope.analysis.where import Frame, Locator, Where
 from stepscope.limits import PLACES_SHARE, PLACES_SHOWN
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import among, grouped, used_codes
 from stepscope.trace.tables import I32, I64, Bools, Rows
 from stepscope.trace.trace import Trace
 
@@ -105,11 +105,10 @@ def _coarse(parts: I32) -> I32:
 
 def _grouped(parts: I32, rows: Rows, weight: Weights) -> list[_Group]:
     """Rows of equal parts, most time first."""
-    keys, at = np.unique(parts, axis=0, return_inverse=True)
-    at = at.reshape(-1)
+    first, at = grouped(*parts.T)
     order = np.argsort(at, kind="stable")
     members = np.split(rows[order], np.cumsum(np.bincount(at))[:-1])
-    found = [(tuple(key), group) for key, group in zip(keys.tolist(), members, strict=True)]
+    found = [(tuple(key), group) for key, group in zip(parts[first].tolist(), members, strict=True)]
     return sorted(found, key=lambda group: -float(weight[group[1]].sum()))
 
 
@@ -119,7 +118,7 @@ def _told_finer(parts: I32, coarse: _Group, weight: Weights) -> list[_Group]:
     least = PLACES_SHARE * float(weight[rows].sum())
     found = [coarse]
     for columns in _FINER:
-        chosen = np.where(np.isin(np.arange(parts.shape[1]), columns), parts[rows], np.array(key, np.int32))
+        chosen = np.where(among(np.arange(parts.shape[1]), columns), parts[rows], np.array(key, np.int32))
         finer = _grouped(chosen.astype(np.int32), rows, weight)
         if sum(float(weight[group[1]].sum()) for group in finer[:_FEW]) < least:
             break

@@ -21,7 +21,7 @@ from stepscope.analysis.own_code import is_programs
 from stepscope.analysis.steps import WHOLE, Markers
 from stepscope.limits import BATCH_BYTES, BATCH_NS
 from stepscope.names.producing import makes_no_batch, says_batch
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, outermost
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -77,8 +77,8 @@ def _may_make(host: HostActivity) -> Rows:
     """Functions of the program's own, what its functions call, and ranges, on the thread of the loop: long enough to be
     worth a thread of their own, and not known for anything else."""
     slices, strings = host.trace.slices, host.trace.strings
-    chosen = np.isin(slices.kind, (Kind.PYTHON_FRAME, Kind.ANNOTATION)) & (slices.dur_ns >= BATCH_NS)
-    chosen &= (host.causes == NO_CAUSE) & (host.roles == NO_CAUSE) & np.isin(slices.track, host.loop)
+    chosen = among(slices.kind, (Kind.PYTHON_FRAME, Kind.ANNOTATION)) & (slices.dur_ns >= BATCH_NS)
+    chosen &= (host.causes == NO_CAUSE) & (host.roles == NO_CAUSE) & among(slices.track, host.loop)
     chosen[host.markers[host.markers >= 0]] = False
     rows = np.flatnonzero(chosen)
     rows = rows[~mapped(slices.name[rows], strings, makes_no_batch, np.bool_)]
@@ -92,7 +92,7 @@ def _may_make(host: HostActivity) -> Rows:
 def _before_loading(host: HostActivity, begin: I64, sent: I64) -> Bools:
     """Behind which a loader is asked for its batch before something is sent."""
     slices = host.trace.slices
-    loading = np.sort(slices.start_ns[(host.causes == Category.INPUT.code) & np.isin(slices.track, host.loop)])
+    loading = np.sort(slices.start_ns[(host.causes == Category.INPUT.code) & among(slices.track, host.loop)])
     return np.asarray(np.searchsorted(loading, begin) < np.searchsorted(loading, sent))
 
 
@@ -103,7 +103,7 @@ def _unless_other(trace: Trace, rows: Rows) -> Rows:
     chosen[rows] = True
     around = outermost(chosen, slices.parent)
     inner = np.flatnonzero((around >= 0) & (slices.dur_ns >= BATCH_NS // 2))
-    inner = inner[np.isin(slices.kind[inner], (Kind.PYTHON_FRAME, Kind.ANNOTATION))]
+    inner = inner[among(slices.kind[inner], (Kind.PYTHON_FRAME, Kind.ANNOTATION))]
     other = inner[mapped(slices.name[inner], trace.strings, makes_no_batch, np.bool_)]
     longest = np.zeros(len(slices), np.int64)
     np.maximum.at(longest, around[other], slices.dur_ns[other])

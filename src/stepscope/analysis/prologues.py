@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.names.compiled_code import is_compiled, prepares_compiled
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I32, I64, Rows
 from stepscope.trace.trace import Trace
@@ -32,7 +32,7 @@ def prologues(trace: Trace, tracks: list[int], launches: I32) -> Prologues:
     slices = trace.slices
     prepares = mapped(slices.name, trace.strings, prepares_compiled, np.bool_)
     compiled = mapped(slices.name, trace.strings, is_compiled, np.bool_)
-    rows = np.flatnonzero((compiled | prepares) & np.isin(slices.track, tracks))
+    rows = np.flatnonzero((compiled | prepares) & among(slices.track, tracks))
     track, start, end = slices.track[rows], slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows]
     until = np.where(prepares[rows], end, -1)
     kept = np.zeros(rows.size, np.bool_)

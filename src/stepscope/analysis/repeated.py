@@ -15,7 +15,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.limits import PERIOD_MATCH
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, grouped, mapped
 from stepscope.trace.forest import inherit, outermost
 from stepscope.trace.tables import F64, I32, I64, NULL, FlowKind, Kind, TrackKind
 from stepscope.trace.trace import Trace
@@ -148,12 +148,11 @@ def _launches(trace: Trace, activities: list[DeviceActivity]) -> _Launches:
     run, program = (np.where(row >= 0, column[row], NULL) for column in (compiled.run, compiled.program))
     root, known = _roots(trace)[call], run != NULL
     shared = np.where(known, run, np.where(root >= 0, root, call))
-    keys = np.stack((known, shared, np.where(known, program, 0)), axis=1)
     return _Launches(
         device=device[first].astype(np.int32),
         launch=slices.start_ns[call],
         begun=np.where(root >= 0, slices.start_ns[root], slices.start_ns[call]),
-        execution=np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1),
+        execution=grouped(known, shared, np.where(known, program, 0))[1],
         module=np.where(row >= 0, compiled.module[row], -1).astype(np.int32),
         busy_ns=np.bincount(group.reshape(-1), slices.dur_ns[ops]).astype(np.float64),
     )
@@ -163,7 +162,7 @@ def _roots(trace: Trace) -> I32:
     """Per slice, the outermost range around it in which the host starts a program, -1 for none; where one thread handed
     the work over to another, on the first of them."""
     slices = trace.slices
-    kinds = np.isin(slices.kind, (Kind.ANNOTATION, Kind.HOST_OP, Kind.RUNTIME_CALL))
+    kinds = among(slices.kind, (Kind.ANNOTATION, Kind.HOST_OP, Kind.RUNTIME_CALL))
     rows = np.flatnonzero(kinds & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
     starts = np.zeros(len(slices), np.bool_)
     starts[rows] = mapped(slices.name[rows], trace.strings, _starts_program, np.bool_)

@@ -21,7 +21,7 @@ from stepscope.analysis.peaks import best_flops, device_peaks, on_matrix_units, 
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.limits import ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
 from stepscope.names.kernels import Family, Tri
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, grouped, mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
@@ -222,7 +222,7 @@ def device_work(
                 group=group,
                 owner=owners(trace, costs, activity)[rows],
                 period=period,
-                used=np.isin(period, chosen),
+                used=among(period, chosen),
                 used_ns=int(np.diff(bounds)[chosen].sum()),
             )
         )
@@ -238,14 +238,13 @@ def op_roofs(everything: Work) -> list[OpRoof]:
     costs = work.costs
     compiled = costs.place[of]
     name = np.where(compiled >= 0, -1, work.trace.slices.name[of]).astype(np.int64)
-    key = np.stack((name, costs.dims[of], compiled, costs.flops[of], costs.bytes[of], work.group[lead]), axis=1)
-    kinds, at, count = np.unique(key, axis=0, return_inverse=True, return_counts=True)
-    total = np.bincount(at.reshape(-1), ns).astype(np.int64)
-    first = np.full(len(kinds), -1)
-    first[at.reshape(-1)[::-1]] = of[::-1]
+    key = (name, costs.dims[of], compiled, costs.flops[of], costs.bytes[of], work.group[lead])
+    first, at = grouped(*key)
+    kinds = zip(*(column[first].tolist() for column in key), strict=True)
+    count, total = np.bincount(at), np.bincount(at, ns).astype(np.int64)
     peaks = device_peaks(work.trace, work.activity.device)
     found = []
-    for row, calls, took, example in zip(kinds.tolist(), count.tolist(), total.tolist(), first.tolist(), strict=True):
+    for row, calls, took, example in zip(kinds, count.tolist(), total.tolist(), of[first].tolist(), strict=True):
         group, place = work.groups[row[5]], costs.place_of(example)
         dims = work.trace.strings[row[1]] if row[1] >= 0 else None
         found.append(
@@ -309,14 +308,14 @@ def _matrix_units(group: KernelGroup, place: Place | None) -> bool:
 def row_peaks(work: Work, rows: Rows) -> I64:
     """Per row that shares an op's cost the peak rate for it, NULL where that is not known."""
     peaks = device_peaks(work.trace, work.activity.device)
-    pairs = np.stack((work.group[rows], work.costs.place[work.owner[rows]].astype(np.intp)), axis=1)
-    kinds, at = np.unique(pairs, axis=0, return_inverse=True)
+    pairs = work.group[rows], work.costs.place[work.owner[rows]]
+    first, at = grouped(*pairs)
     found = [NULL]
-    for number, place in kinds.tolist():
+    for number, place in zip(*(column[first].tolist() for column in pairs), strict=True):
         group, where = work.groups[number], work.costs.compiled[place] if place >= 0 else None
         peak = peak_flops(peaks, group, matrix=_matrix_units(group, where)) if peaks else None
         found.append(NULL if peak is None else peak)
-    return np.array(found, np.int64)[at.reshape(-1) + 1]
+    return np.array(found, np.int64)[at + 1]
 
 
 def kernel_roofs(everything: Work) -> list[KernelRoof]:
@@ -361,14 +360,14 @@ def _computes_products(work: Work, slices: Rows) -> Bools:
     """Which ops with a cost compute matrix products: what XLA's profiler says of an op does not tell them apart."""
     kind = work.costs.kind[slices]
     products = np.array([*(place.is_product for place in work.costs.compiled), True], np.bool_)
-    return np.asarray(np.isin(kind, _MATRIX) | ((kind == _COMPILED) & products[work.costs.place[slices]]))
+    return np.asarray(among(kind, _MATRIX) | ((kind == _COMPILED) & products[work.costs.place[slices]]))
 
 
 def _uncounted_ns(work: Work, counted: Rows) -> int:
     """Time of kernels that may compute matrix products and belong to no op whose products were counted."""
     may = np.array([g.traits.eligible or g.traits.family is Family.UNKNOWN for g in work.groups], np.bool_)
     known = np.array([*(place.cost.flops is not None for place in work.costs.compiled), False], np.bool_)
-    settled = np.isin(work.owner, counted) | ((work.owner >= 0) & known[work.costs.place[work.owner]])
+    settled = among(work.owner, counted) | ((work.owner >= 0) & known[work.costs.place[work.owner]])
     return int(work.ns[may[work.group] & ~settled].sum())
 
 

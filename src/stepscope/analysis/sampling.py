@@ -9,7 +9,7 @@ import numpy as np
 from stepscope.analysis.device import DeviceActivity
 from stepscope.limits import CORRELATION_HOLE, CORRELATION_HOLE_SHARE, FEWEST_CALLS, UNMATCHED_SHARE
 from stepscope.names.calls import CallRole, classify_call
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import NULL, Bools, Kind
 from stepscope.trace.trace import Trace
 
@@ -62,7 +62,7 @@ def _launches_without_op(trace: Trace, captured: Bools) -> float:
     inside &= (slices.start_ns >= times.min()) & (slices.start_ns <= times.max())
     rows = np.flatnonzero(inside)
     launching = rows[mapped(slices.name[rows], trace.strings, _launches, np.bool_)]
-    matched = np.isin(launching, calls)
+    matched = among(launching, calls)
     return float((~matched).mean()) if launching.size else 0.0
 
 
@@ -76,6 +76,6 @@ def _holes(trace: Trace) -> float:
     CUDA numbers every API call; the cheap queries that Kineto leaves out make holes of up to a few dozen ids.
     """
     slices = trace.slices
-    ids = np.unique(slices.correlation[np.isin(slices.kind, (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION))])
+    ids = np.unique(slices.correlation[among(slices.kind, (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION))])
     steps = np.diff(ids[ids != NULL])
     return float((steps > CORRELATION_HOLE).mean()) if steps.size >= FEWEST_CALLS else 0.0

@@ -26,7 +26,7 @@ from stepscope.names.serving import (
     iteration,
     serving_module,
 )
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import I64, NULL, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -205,12 +205,12 @@ def _timed(facts: Facts, ran: _Ran) -> list[_Timed]:
 def _ranges(trace: Trace) -> _Ran | None:
     """Ranges of the thread that has most of them, outermost where they nest."""
     slices = trace.slices
-    ranged = np.isin(slices.kind, (Kind.STEP, Kind.ANNOTATION))
+    ranged = among(slices.kind, (Kind.STEP, Kind.ANNOTATION))
     ranged &= trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD
     rows = np.flatnonzero(ranged)
     told = {code: iteration(trace.strings[code]) for code in np.unique(slices.name[rows]).tolist()}
     known = [code for code, says in told.items() if says is not None]
-    rows = rows[np.isin(slices.name[rows], known)]
+    rows = rows[among(slices.name[rows], known)]
     if not rows.size:
         return None
     threads, counts = np.unique(slices.track[rows], return_counts=True)
@@ -227,7 +227,7 @@ def _modules(trace: Trace) -> _Ran | None:
     rows = np.flatnonzero(slices.kind == Kind.MODULE)
     rows = rows[trace.tracks.kind[slices.track[rows]] == TrackKind.DEVICE_LINE]
     told = {code: serving_module(trace.strings[code]) for code in np.unique(slices.name[rows]).tolist()}
-    rows = rows[np.isin(slices.name[rows], [code for code, phase in told.items() if phase is not None])]
+    rows = rows[among(slices.name[rows], [code for code, phase in told.items() if phase is not None])]
     for track in np.unique(slices.track[rows]).tolist():
         mine = rows[slices.track[rows] == track].tolist()
         phases = [phase for row in mine if (phase := told[int(slices.name[row])]) is not None]
@@ -320,7 +320,7 @@ def _traffic(facts: Facts, steps: tuple[int, ...]) -> MemoryTraffic | None:
     for work, (activity, account) in zip(facts.work, facts.devices, strict=True):
         if activity.device in facts.unused:
             continue
-        rows = np.flatnonzero(np.isin(work.period, account.step_rows(steps)))
+        rows = np.flatnonzero(among(work.period, account.step_rows(steps)))
         owner = work.owner[rows]
         told = (owner >= 0) & (work.costs.bytes[owner] != NULL)
         moved += int(work.costs.bytes[np.unique(owner[told])].sum())

@@ -19,7 +19,7 @@ from stepscope.analysis.host import NO_CAUSE, HostActivity
 from stepscope.analysis.where import LIBRARY_FILES, parse_frame
 from stepscope.names.hosts import Giving, gives_ops, is_frameworks_own, only_wraps
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, is_outermost
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -60,10 +60,10 @@ def silent_calls(trace: Trace, host: HostActivity, tracks: list[int]) -> I32:
     frame = slices.kind == Kind.PYTHON_FRAME
     if not frame.any():
         return np.empty(0, np.int32)
-    works = np.isin(slices.kind, _WORK) | (host.causes != NO_CAUSE) | (host.roles != NO_CAUSE)
+    works = among(slices.kind, _WORK) | (host.causes != NO_CAUSE) | (host.roles != NO_CAUSE)
     works |= frame & _hands_over(trace, host)
     named = mapped(np.where(frame, slices.name, np.int32(-1)), strings, _is_told, np.bool_)
-    chosen = named & frame & ~works & ~holding(works, slices.parent) & np.isin(slices.track, tracks)
+    chosen = named & frame & ~works & ~holding(works, slices.parent) & among(slices.track, tracks)
     found = np.flatnonzero(is_outermost(chosen, slices.parent))
     return found.astype(np.int32)
 
@@ -79,7 +79,7 @@ def _is_told(name: str) -> bool:
 def _hands_over(trace: Trace, host: HostActivity) -> Bools:
     """Frames of the main thread during which the threads work that it waits for, autograd's among them."""
     slices = trace.slices
-    theirs = np.sort(slices.start_ns[np.isin(slices.track, host.turns) & np.isin(slices.kind, _WORK)])
+    theirs = np.sort(slices.start_ns[among(slices.track, host.turns) & among(slices.kind, _WORK)])
     begun = np.searchsorted(theirs, slices.start_ns, "left")
     ended = np.searchsorted(theirs, slices.start_ns + slices.dur_ns, "right")
     return np.asarray((slices.track == host.main) & (ended > begun))
@@ -90,7 +90,7 @@ def silence(trace: Trace, host: HostActivity, calls: I32, account: Account, rows
     assert account.idle is not None
     gaps, pieces = account.idle.gaps, account.idle.pieces
     row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-    chosen = (pieces.category == Category.LAUNCH.code) & np.isin(row, rows)
+    chosen = (pieces.category == Category.LAUNCH.code) & among(row, rows)
     start, end = pieces.start[chosen], pieces.end[chosen]
     track = busy_thread(host, gaps.thread[pieces.gap[chosen]], start, end)
     slices, waited = trace.slices, np.zeros(calls.size, np.int64)
@@ -102,7 +102,7 @@ def silence(trace: Trace, host: HostActivity, calls: I32, account: Account, rows
     total = np.bincount(slices.name[calls], waited, len(trace.strings)).astype(np.int64)
     hot = [code for code in np.argsort(-total, kind="stable").tolist() if total[code] >= max(least_ns, 1)]
     functions = tuple(_function(trace, calls, waited, code, int(total[code])) for code in hot)
-    return Silence(functions, _spans(trace, host, calls[np.isin(slices.name[calls], hot)]))
+    return Silence(functions, _spans(trace, host, calls[among(slices.name[calls], hot)]))
 
 
 def _function(trace: Trace, calls: I32, waited: I64, code: int, ns: int) -> SilentFunction:

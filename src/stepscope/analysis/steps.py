@@ -24,6 +24,7 @@ from stepscope.names.hosts import (
 )
 from stepscope.names.loop_phases import LoopPhase
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, MarkerSource, TrackKind
 from stepscope.trace.trace import Trace
@@ -166,7 +167,7 @@ def _by_source(trace: Trace) -> dict[int, list[tuple[int, int | None]]]:
         rank, named = _SOURCE_RANKS[MarkerSource(source)], step_marker(trace.name_of(row))
         rank = rank if named is None or named.ends_step else min(rank, named.rank)
         found.setdefault(rank, []).append((row, None if number == NULL else number))
-    is_step = (slices.kind == Kind.STEP) & np.isin(trace.tracks.kind[slices.track], _MARKING_TRACKS)
+    is_step = (slices.kind == Kind.STEP) & among(trace.tracks.kind[slices.track], _MARKING_TRACKS)
     is_step[marks.slice] = False
     rows = np.flatnonzero(is_step)
     known = {code: step_marker(trace.strings[code]) for code in np.unique(slices.name[rows]).tolist()}
@@ -304,7 +305,7 @@ def _inferred(bounds: tuple[I64, I64], source: str) -> Markers:
 
 def _whole(trace: Trace) -> Markers:
     """The whole profile as one window, from the first host activity (or device op) to the end."""
-    busy = np.isin(trace.slices.kind, (Kind.OTHER, Kind.OVERHEAD), invert=True)
+    busy = ~among(trace.slices.kind, (Kind.OTHER, Kind.OVERHEAD))
     start = trace.slices.start_ns[busy]
     begin = int(start.min()) if start.size else 0
     end = int((start + trace.slices.dur_ns[busy]).max()) if start.size else 0
@@ -313,7 +314,7 @@ def _whole(trace: Trace) -> Markers:
 
 def _first_host_start(trace: Trace) -> int:
     kinds = (Kind.HOST_OP, Kind.ANNOTATION, Kind.STEP, Kind.RUNTIME_CALL)
-    start = trace.slices.start_ns[np.isin(trace.slices.kind, kinds)]
+    start = trace.slices.start_ns[among(trace.slices.kind, kinds)]
     return int(start.min()) if start.size else 0
 
 

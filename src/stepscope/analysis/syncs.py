@@ -18,6 +18,7 @@ from stepscope.limits import SHORT_WAIT_NS, WAIT_COST_NS
 from stepscope.names.calls import without_version
 from stepscope.names.sync_hints import SyncHint, frame_hint, hands_on_wait, sync_hint, takes_time
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
 
@@ -75,7 +76,7 @@ def find_syncs(
     cost = _cost_per_wait(trace, account, used)[waits.slice]
     # A wait for another device concerns this one where it idles for it.
     blocked = np.where(cost > 0, any_busy, own_busy)
-    inside = np.isin(step, used) & ((step < len(markers) - 1) | (waits.start < markers.end[-1]))
+    inside = among(step, used) & ((step < len(markers) - 1) | (waits.start < markers.end[-1]))
     # The first used step may pay for a wait of the step before.
     chosen = np.flatnonzero((inside & (blocked >= SHORT_WAIT_NS)) | (cost > 0))
     slices = waits.slice[chosen]
@@ -127,7 +128,7 @@ def _cost_per_wait(trace: Trace, account: Account, used: tuple[int, ...]) -> I64
     if account.idle is not None:
         blame = account.idle.blame
         row = np.searchsorted(account.rows.bounds, account.idle.gaps.start[blame.gap], "right") - 1
-        counted = np.isin(row, account.step_rows(used))
+        counted = among(row, account.step_rows(used))
         np.add.at(cost, blame.wait[counted], blame.ns[counted])
     return cost
 
@@ -139,11 +140,11 @@ def returning_syncs(
     done, so they blocked nobody. ``known`` are waits of the places that did."""
     waits = host.waits
     step = np.searchsorted(markers.start, waits.start, "right") - 1
-    rows = np.flatnonzero(np.isin(step, used) & np.isin(trace.slices.track[waits.slice], host.loop))
+    rows = np.flatnonzero(among(step, used) & among(trace.slices.track[waits.slice], host.loop))
     if not rows.size:
         return []
     place = wait_places(trace, locator, waits.slice)
-    rows = rows[~np.isin(place[rows], place[np.isin(waits.slice, known)])]
+    rows = rows[~among(place[rows], place[among(waits.slice, known)])]
     found = []
     for site in np.unique(place[rows]).tolist():
         own = rows[place[rows] == site]
@@ -155,8 +156,7 @@ def returning_syncs(
 
 def wait_places(trace: Trace, locator: Locator, slices: I32) -> I64:
     """Per wait a number that is equal for waits from the same place in the program."""
-    keys = np.stack((trace.slices.name[slices], locator.group(slices)), axis=1)
-    return np.asarray(np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1), np.int64)
+    return grouped(trace.slices.name[slices], locator.group(slices))[1].astype(np.int64)
 
 
 def _sync(trace: Trace, locator: Locator, slices: I32, steps: frozenset[int], sums: tuple[int, int]) -> Sync:

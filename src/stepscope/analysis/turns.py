@@ -13,6 +13,7 @@ import numpy as np
 
 from stepscope.limits import DISPATCH_GAP_NS, TURN_OVERLAP, TURNS_SHARE
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I64, Kind, TrackKind
 from stepscope.trace.trace import Trace
@@ -24,7 +25,7 @@ def taking_turns(trace: Trace, main: int, backward: tuple[int, ...]) -> tuple[in
     """Tracks of such threads; autograd's are known to be."""
     tracks = np.unique(trace.slices.track[trace.launches.call])
     tracks = tracks[trace.tracks.kind[tracks] == TrackKind.HOST_THREAD]
-    others = tracks[~np.isin(tracks, (main, *backward))]
+    others = tracks[~among(tracks, (main, *backward))]
     if main < 0 or not others.size:
         return ()
     work = {track: _work(trace, track) for track in {main, *backward, *tracks.tolist()}}
@@ -51,7 +52,7 @@ def _several(work: Mapping[int, iv.Intervals]) -> tuple[iv.Intervals, I64, I64, 
 def _work(trace: Trace, track: int) -> iv.Intervals:
     slices = trace.slices
     low, high = rows_of_track(slices, track)
-    rows = low + np.flatnonzero(np.isin(slices.kind[low:high], _WORK))
+    rows = low + np.flatnonzero(among(slices.kind[low:high], _WORK))
     return iv.union(slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows])
 
 

@@ -25,6 +25,7 @@ from stepscope.analysis.floors import Faster, fused, least_of, reached
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.roofline import Work, op_roofs
 from stepscope.limits import ATTENTION_REACH, FUSED_BANDWIDTH_SHARE
+from stepscope.trace.codes import among
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import F64, I32, Bools, Kind, Rows
 
@@ -196,7 +197,7 @@ def _ops(work: Work, op: I32) -> _Ops:
         slice=np.asarray(found, np.intp),
         name=[strings[code] for code in slices.name[found].tolist()],
         dims=[strings[code] if code >= 0 else None for code in dims],
-        between=np.isin(costs.kind[found], _BETWEEN),
+        between=among(costs.kind[found], _BETWEEN),
         values=[strings[code] if code >= 0 else None for code in values[found].tolist()],
         precision=dict(zip(products.tolist(), (group.precision for group in groups), strict=True)),
         place=np.asarray(slices.track[found].astype(np.int64) * (int(period.max(initial=0)) + 2) + period, np.intp),

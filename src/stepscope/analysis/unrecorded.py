@@ -25,7 +25,7 @@ from stepscope.analysis.waits import awaited_ends
 from stepscope.limits import STAGING_BYTES_PER_S, UNRECORDED_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Direction, Kind, LaunchBasis, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -34,7 +34,7 @@ def with_unrecorded(
     trace: Trace, activities: list[DeviceActivity], host: HostActivity, markers: Markers
 ) -> list[DeviceActivity]:
     """The activities, each with the time in which its device worked on what was not recorded."""
-    by_call = bool(np.isin(trace.launches.basis, (LaunchBasis.CORRELATION, LaunchBasis.GRAPH)).all())
+    by_call = bool(among(trace.launches.basis, (LaunchBasis.CORRELATION, LaunchBasis.GRAPH)).all())
     if not activities or not by_call or len(trace.xla_ops):
         return activities
     if sampling_of(trace, activities, host.once.captured).sampled:
@@ -102,10 +102,10 @@ class _Device:
         """Calls that block until the device got somewhere, but for copies to it, whose data the host may be staging."""
         trace, slices = self.trace, self.trace.slices
         waits = self.host.waits.slice
-        runtime = np.isin(slices.kind[waits], (Kind.SYNC, Kind.RUNTIME_CALL))
+        runtime = among(slices.kind[waits], (Kind.SYNC, Kind.RUNTIME_CALL))
         ops = trace.device_ops
         sends = np.unique(ops.launch[(ops.direction != Direction.D2H) & (ops.launch >= 0)])
-        return np.asarray(waits[runtime & ~np.isin(waits, sends)])
+        return np.asarray(waits[runtime & ~among(waits, sends)])
 
     def _alone(self, spans: iv.Intervals) -> iv.Intervals:
         """Spans, of time in which this device does nothing, in which no other was at work: it may be what was waited
@@ -116,7 +116,7 @@ class _Device:
     def _waits_itself(self, op: I32) -> Bools:
         """Whether the op's own call blocks: it then ends no sooner than the op, whenever the stream got to it."""
         calls = self.activity.call[op]
-        return np.isin(calls, self.host.waits.slice)
+        return among(calls, self.host.waits.slice)
 
     def _staging_ns(self, op: I32) -> I64:
         """The most the host may take to stage what a copy to the device sends, inside the call."""

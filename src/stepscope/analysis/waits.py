@@ -10,7 +10,7 @@ from stepscope.limits import INFERRED_WAIT_NS
 from stepscope.names.host_callbacks import HOST_CALLBACK, is_host_callback
 from stepscope.readers.xla_waits import is_feed
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import I32, I64, NULL, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -158,7 +158,7 @@ def barriers(trace: Trace, device: int) -> I32:
     codes = [code for code, name in enumerate(trace.strings) if name == BARRIER] if on_device.any() else []
     if not codes:
         return np.empty(0, np.int32)
-    rows = np.flatnonzero(np.isin(trace.slices.name, codes) & on_device[trace.slices.track])
+    rows = np.flatnonzero(among(trace.slices.name, codes) & on_device[trace.slices.track])
     return rows[np.argsort(trace.slices.start_ns[rows], kind="stable")].astype(np.int32)
 
 
@@ -170,9 +170,9 @@ def callback_waits(trace: Trace, device: int) -> Rows:
     if not asked.size:
         return rows
     calling = mapped(trace.slices.name[asked], trace.strings, _calls_python, np.bool_)
-    programs = np.flatnonzero(np.isin(compiled.slice, asked))
+    programs = np.flatnonzero(among(compiled.slice, asked))
     told = mapped(compiled.category[programs], trace.strings, _calls_python, np.bool_)
-    return rows[calling | np.isin(asked, compiled.slice[programs[told]])]
+    return rows[calling | among(asked, compiled.slice[programs[told]])]
 
 
 def _calls_python(name: str) -> bool:

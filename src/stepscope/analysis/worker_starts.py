@@ -10,7 +10,7 @@ import numpy as np
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.trace import intervals as iv
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, is_outermost
 from stepscope.trace.tables import I64, Bools, Kind, Rows
 from stepscope.trace.trace import Trace
@@ -45,14 +45,14 @@ def worker_starts(host: HostActivity, markers: Markers) -> WorkerStarts | None:
     """The starts in the recorded steps; None where none is recorded."""
     trace = host.trace
     slices = trace.slices
-    mine = np.isin(slices.track, host.loop) & (slices.start_ns >= markers.start[0])
+    mine = among(slices.track, host.loop) & (slices.start_ns >= markers.start[0])
     forks = mine & _named(trace, _STARTS)
     starts = _outer(trace, mine & _named(trace, _MAKES) & holding(forks, slices.parent))
     if not starts.size:
         return None
     ends = _outer(trace, mine & _named(trace, _ENDS) & holding(_named(trace, _WAITS), slices.parent))
-    takes = np.flatnonzero(np.isin(slices.track, host.loop) & _taking(trace))
-    takes = takes[~np.isin(takes, takes[holding(_mask(trace, ends), slices.parent)[takes]])]
+    takes = np.flatnonzero(among(slices.track, host.loop) & _taking(trace))
+    takes = takes[~among(takes, takes[holding(_mask(trace, ends), slices.parent)[takes]])]
     inside = np.searchsorted(slices.start_ns[starts], slices.start_ns[np.flatnonzero(forks)], "right") - 1
     counted = np.bincount(inside[inside >= 0], minlength=starts.size)
     step = np.searchsorted(markers.start, slices.start_ns[starts], "right") - 1

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from stepscope.analysis.phases import Phase
 from stepscope.hardware.devices import lookup
 from stepscope.names.in_use import Feature, in_use
 from stepscope.names.kernels import Collective, describe
 from stepscope.names.purposes import Purpose, infers, serves, trains, trains_on_device, vendor_of_call, vendor_of_device
 from stepscope.names.versions import Range, Version, of_date, of_names
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import among, used_codes
 from stepscope.trace.tables import FlowKind, Kind
 from stepscope.trace.trace import Device, Trace
 
@@ -106,7 +104,7 @@ def _vendors(trace: Trace) -> frozenset[str]:
     if named:
         return frozenset(named)
     slices = trace.slices
-    calls = np.isin(slices.kind, (Kind.RUNTIME_CALL, Kind.ALLOCATION, Kind.SYNC))
+    calls = among(slices.kind, (Kind.RUNTIME_CALL, Kind.ALLOCATION, Kind.SYNC))
     codes = used_codes(slices.name[calls], len(trace.strings)).tolist()
     called = frozenset(vendor for code in codes if (vendor := vendor_of_call(trace.strings[code])) is not None)
     devices = trace.info.devices

@@ -20,6 +20,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.limits import UNMATCHED_SHARE
 from stepscope.names.xla_hosts import XlaRole, compiled_module
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among, grouped
 from stepscope.trace.forest import is_outermost, outermost
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -168,7 +169,7 @@ def executions_of(trace: Trace, activity: DeviceActivity, host: HostActivity) ->
 def _drawn(trace: Trace, device: int) -> Executions:
     tracks = trace.tracks
     lines = np.flatnonzero((tracks.kind == TrackKind.DEVICE_LINE) & (tracks.device == device))
-    rows = np.flatnonzero(np.isin(trace.slices.track, lines) & (trace.slices.kind == Kind.MODULE))
+    rows = np.flatnonzero(among(trace.slices.track, lines) & (trace.slices.kind == Kind.MODULE))
     rows = rows[np.argsort(trace.slices.start_ns[rows], kind="stable")]
     start = trace.slices.start_ns[rows]
     program = np.full(rows.size, NULL, np.int64)
@@ -197,7 +198,7 @@ def _execution_keys(
 
 
 def _dense(*columns: I64) -> I64:
-    return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return grouped(*columns)[1].astype(np.int64)
 
 
 def _duty(activity: DeviceActivity, executions: Executions, bounds: tuple[I64, I64]) -> DutyCycle:
@@ -255,7 +256,7 @@ def _module_names(trace: Trace) -> list[tuple[int, str]]:
     """Every slice whose name tells which module is being compiled, as (start, module), in time order."""
     found = []
     known = {code: module for code, name in enumerate(trace.strings) if (module := compiled_module(name))}
-    rows = np.flatnonzero(np.isin(trace.slices.name, list(known)))
+    rows = np.flatnonzero(among(trace.slices.name, list(known)))
     for row in rows.tolist():
         found.append((int(trace.slices.start_ns[row]), known[int(trace.slices.name[row])]))
     return sorted(found)
@@ -295,13 +296,13 @@ def _programs_around(
     known = np.flatnonzero((runs.program != NULL) & (runs.module >= 0))
     after, before = known[runs.start[known] >= end], known[runs.start[known] < start]
     if module is None:
-        new = after[~np.isin(runs.program[after], runs.program[before]) & (runs.start[after] < limit)]
+        new = after[~among(runs.program[after], runs.program[before]) & (runs.start[after] < limit)]
         if not new.size:
             return _Programs(None)
         module = trace.strings[int(runs.module[new[0]])]
     ran = np.unique(runs.module[known]).tolist()
     kin = [code for code in ran if _unnumbered(trace.strings[code]) == _unnumbered(module)]
-    after, before = after[np.isin(runs.module[after], kin)], before[np.isin(runs.module[before], kin)]
+    after, before = after[among(runs.module[after], kin)], before[among(runs.module[before], kin)]
     return _Programs(
         module,
         int(runs.program[after[0]]) if after.size else None,

@@ -1,14 +1,19 @@
-"""Functions of text over columns of dictionary codes: asked once per distinct text, then looked up."""
+"""Columns of integers: functions of text asked once per distinct code, rows grouped, values looked up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stepscope.trace.tables import Rows
+from stepscope.trace.tables import I64, Bools, Rows
+
+_TABLE_PER_ROW, _TABLE_LEAST = 4, 1 << 12
+"""Entries of a table of marks: more than this, and sorting the rows is cheaper than filling it."""
+_FEW_KEYS = 1 << 14
+"""Up to so many distinct keys are found again in the cache."""
 
 
 def used_codes(codes: npt.NDArray[Any], count: int) -> Rows:
@@ -27,3 +32,84 @@ def mapped(
     used = used_codes(codes, len(strings))
     table[used] = [function(strings[code]) for code in used.tolist()]
     return np.asarray(table[codes], dtype)
+
+
+def among(values: npt.NDArray[Any], members: npt.ArrayLike | Iterable[int]) -> Bools:
+    """Which values are members: ``numpy.isin`` by a table of marks where that is not too large.
+
+    >>> among(np.array([3, -1, 2**31 - 1], np.int32), [2, 3]).tolist()
+    [True, False, False]
+    """
+    wanted = np.asarray(members)
+    if not wanted.size or not values.size:
+        return np.zeros(values.shape, np.bool_)
+    if values.dtype.kind not in "iu" or wanted.dtype.kind not in "iu" or np.uint64 in (values.dtype, wanted.dtype):
+        return np.isin(values, wanted)
+    held = np.iinfo(values.dtype)
+    low, high = max(int(wanted.min()) - 1, int(held.min)), min(int(wanted.max()) + 1, int(held.max))
+    if high - low > _room(values.size):
+        return np.isin(values, wanted)
+    marks = np.zeros(max(high - low + 1, 1), np.bool_)
+    marks[wanted[(wanted >= low) & (wanted <= high)].astype(np.int64) - low] = True
+    found: Bools = marks[np.clip(values, low, high).astype(np.intp) - low]
+    return found
+
+
+def grouped(*columns: npt.NDArray[Any]) -> tuple[Rows, Rows]:
+    """The first row of each distinct tuple of values, and per row the number of its tuple.
+
+    Tuples are numbered in rising order, the first column before the second: as ``numpy.unique`` of rows does it, which
+    sorts them as bytes.
+
+    >>> first, group = grouped(np.array([2, 1, 2]), np.array([7, 9, 7]))
+    >>> first.tolist(), group.tolist()
+    ([1, 0], [1, 0, 1])
+    """
+    rows = columns[0].size
+    group, size = np.zeros(rows, np.int64), 1
+    for column in columns:
+        dense, count = _narrow(column)
+        if size * count > _room(rows):  # Counting what there is keeps the product of counts within 64 bits.
+            group, size = _numbered(group, size)
+        group = group * count + dense if size > 1 else dense
+        size *= count
+    group, size = _numbered(group, size)
+    first = np.empty(size, np.intp)
+    first[group[::-1]] = np.arange(rows - 1, -1, -1)
+    return first, group.astype(np.intp, copy=False)
+
+
+def _room(rows: int) -> int:
+    return max(_TABLE_PER_ROW * rows, _TABLE_LEAST)
+
+
+def _narrow(column: npt.NDArray[Any]) -> tuple[I64, int]:
+    """Numbers from 0 in the order of the values, and how many there may be."""
+    if not column.size:
+        return column.astype(np.int64), 1
+    if column.dtype.kind in "iu" and column.dtype != np.uint64:
+        low, high = int(column.min()), int(column.max())
+        if high - low <= _room(column.size):
+            return column.astype(np.int64) - low, high - low + 1
+    elif column.dtype.kind == "b":
+        return column.astype(np.int64), 2
+    return _sorted_numbers(column)
+
+
+def _numbered(keys: I64, size: int) -> tuple[I64, int]:
+    """The same numbers without those that none has."""
+    if size > _room(keys.size):
+        return _sorted_numbers(keys)
+    used = np.zeros(size, np.bool_)
+    used[keys] = True
+    numbers = np.cumsum(used, dtype=np.int64)
+    return numbers[keys] - 1, int(numbers[-1])
+
+
+def _sorted_numbers(keys: npt.NDArray[Any]) -> tuple[I64, int]:
+    """The place of each key among the distinct ones."""
+    ordered = np.sort(keys, axis=None)
+    distinct = ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
+    if distinct.size <= _FEW_KEYS:
+        return np.searchsorted(distinct, keys).astype(np.int64, copy=False), distinct.size
+    return np.unique(keys, return_inverse=True)[1].reshape(-1).astype(np.int64, copy=False), distinct.size

@@ -11,7 +11,7 @@ import numpy as np
 from stepscope.errors import UsageError
 from stepscope.trace import tables as t
 from stepscope.trace.check import check
-from stepscope.trace.codes import used_codes
+from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import nest
 from stepscope.trace.trace import Loss, Trace
 from stepscope.units import format_ns
@@ -49,7 +49,7 @@ def by_time(trace: Trace, start_ns: int | None, end_ns: int | None) -> Part:
 def by_duration(trace: Trace, min_dur_ns: int) -> Part:
     """Slices at least so long, steps and annotations of any length, and the launches of device ops so long."""
     slices, launches = trace.slices, trace.launches
-    keep = (slices.dur_ns >= min_dur_ns) | np.isin(slices.kind, _ALWAYS_KEPT)
+    keep = (slices.dur_ns >= min_dur_ns) | among(slices.kind, _ALWAYS_KEPT)
     keep[launches.call[keep[launches.op]]] = True
     return Part(keep, f"slices of {format_ns(min_dur_ns)} and longer")
 

@@ -18,6 +18,7 @@ from stepscope.analysis.waits import called_before
 from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I32, I64, Kind, Rows
 from stepscope.whatif.change import GONE, Change
@@ -82,11 +83,11 @@ def with_replacement(facts: Facts, slices: tuple[int, ...], sites: I64, op: str,
     waits = _same_site(facts, slices, sites)
     named = [code for code, text in enumerate(facts.trace.strings) if text == op]
     table = facts.trace.slices
-    outer = outermost((table.kind == Kind.HOST_OP) & np.isin(table.name, named), table.parent)
+    outer = outermost((table.kind == Kind.HOST_OP) & among(table.name, named), table.parent)
     call = np.concatenate([activity.call for activity in facts.activities])
     launch = np.concatenate([activity.launch for activity in facts.activities])
     within = np.where(call >= 0, outer[call], -1)
-    rows = np.flatnonzero((within >= 0) & np.isin(within, outer[waits]))
+    rows = np.flatnonzero((within >= 0) & among(within, outer[waits]))
     if not rows.size:
         return Change(waits=frozenset(waits.tolist()))
     rows = rows[np.lexsort((launch[rows], within[rows]))]
@@ -101,7 +102,7 @@ def with_replacement(facts: Facts, slices: tuple[int, ...], sites: I64, op: str,
 def _same_site(facts: Facts, slices: tuple[int, ...], sites: I64) -> I32:
     """The waits of all steps that are where these are."""
     waits = facts.host.waits.slice
-    return waits[np.isin(sites, sites[np.isin(waits, slices)])]
+    return waits[among(sites, sites[among(waits, slices)])]
 
 
 def without_dispatch(facts: Facts) -> Change:
@@ -116,11 +117,11 @@ def without_dispatch(facts: Facts) -> Change:
     for account in facts.working:
         assert account.idle is not None
         gaps, pieces = account.idle.gaps, account.idle.causes
-        launching = np.isin(pieces.category, (Category.LAUNCH.code, Category.LAUNCH_LATENCY.code))
+        launching = among(pieces.category, (Category.LAUNCH.code, Category.LAUNCH_LATENCY.code))
         long = (gaps.end - gaps.start > LAUNCH_GAP_NS)[pieces.gap]
         stays = iv.joined((stays, (pieces.start[launching & long], pieces.end[launching & long])))
         row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
-        ended = launching & ~long & np.isin(row, facts.used_rows(account))
+        ended = launching & ~long & among(row, facts.used_rows(account))
         most = max(most, facts.per_step(int((pieces.end - pieces.start)[ended].sum())))
     spans = {track: iv.subtract(_alone(facts, track, Category.LAUNCH), stays) for track in facts.launching_tracks}
     return Change(host=spans, most_ns=most)
@@ -135,7 +136,7 @@ def without_dispatch_of(facts: Facts, calls: I32, most_ns: int) -> Change:
         own = every[slices.track[every] == track]
         own = own[np.argsort(slices.start_ns[own], kind="stable")]
         end = slices.start_ns[own] + slices.dur_ns[own]
-        chosen = np.isin(own, calls)
+        chosen = among(own, calls)
         before = np.append(slices.start_ns[own[:1]], end[:-1])
         spans[track] = iv.intersect(
             iv.subtract(_alone(facts, track, Category.LAUNCH), stays), iv.union(before[chosen], end[chosen])
@@ -154,7 +155,7 @@ def waits_of_copies(facts: Facts, calls: I32) -> Rows:
     slices, waits = facts.trace.slices, facts.host.waits.slice
     ops = slices.parent[calls]
     ops = ops[(ops >= 0) & (slices.kind[ops] == Kind.HOST_OP)]
-    return np.flatnonzero(np.isin(waits, calls) | np.isin(slices.parent[waits], ops))
+    return np.flatnonzero(among(waits, calls) | among(slices.parent[waits], ops))
 
 
 def without_copies(facts: Facts, category: Category) -> Change:
@@ -188,7 +189,7 @@ def without_collectives(facts: Facts, exchanges: tuple[Exchange, ...] = tuple(Ex
     for activity, account in facts.devices:
         exchange = exchange_of(facts.trace, activity)
         chosen = is_one_of(exchange, exchanges)
-        stays = np.isin(activity.stream, activity.stream[~chosen & (exchange >= 0)])
+        stays = among(activity.stream, activity.stream[~chosen & (exchange >= 0)])
         left.append(np.where(chosen, np.where(stays, 0, GONE), activity.end - activity.start))
         if account.rows.device in facts.unused or not facts.used_rows(account):
             continue
@@ -266,7 +267,7 @@ def larger_batch(facts: Facts, factor: float) -> Change:
     """A batch so many times as large: kernels and copies take as many times as long, which leaves out that larger
     kernels use a device better. Collectives (gradients have the model's size), clearing memory and the host stay."""
     growing = [c.code for c in Category if c is Category.COMPUTE or c.startswith("copy")]
-    grows = np.isin(np.concatenate([activity.category for activity in facts.activities]), growing)
+    grows = among(np.concatenate([activity.category for activity in facts.activities]), growing)
     duration = _durations(facts)
     return Change(op_ns=np.where(grows, np.rint(duration * factor), duration).astype(np.int64))
 

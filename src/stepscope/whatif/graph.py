@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from stepscope.analysis.waits import awaited_ends, called_before
 from stepscope.compiled import kernel
 from stepscope.limits import GRAPH_PAUSE_NS, INFERRED_WAIT_NS, LATENCY_CAP_NS
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, TrackKind
 
 NONE = -1
@@ -121,9 +123,7 @@ def _ops(facts: Facts, calls: I32) -> Ops:
     )
     call = np.concatenate([np.where(a.launched, np.searchsorted(calls, a.call), NONE) for a in activities])
     place = np.repeat(np.arange(len(activities)), [len(a) for a in activities])
-    stream = np.unique(
-        np.stack((place, np.concatenate([a.stream for a in activities]))), axis=1, return_inverse=True
-    )[1].reshape(-1).astype(np.int32)
+    stream = grouped(place, np.concatenate([a.stream for a in activities]))[1].astype(np.int32)
     kinds = np.concatenate([_kinds(a) for a in activities]) + place * _KINDS
     order = np.argsort(start, kind="stable")
     before = _ends_before(order, stream, start, end)
@@ -185,17 +185,19 @@ def _ended_just_before(chosen: I64, place: I64, stream: I32, start: I64, end: I6
 
     Not every profile records what a stream waits for (``INFERRED_WAIT_NS``).
     """
-    order = np.lexsort((end, place))
-    ends = end[order]
     found = np.full(chosen.size, NONE, np.int64)
-    for k, op in enumerate(chosen.tolist()):
-        low, high = np.searchsorted(place[order], [place[op], place[op] + 1])
-        at = low + int(np.searchsorted(ends[low:high], start[op], "right")) - 1
-        while at >= low and ends[at] >= start[op] - INFERRED_WAIT_NS:
-            if stream[order[at]] != stream[op]:
-                found[k] = order[at]
-                break
-            at -= 1
+    order = np.lexsort((end, place))
+    bounds = np.searchsorted(place[order], np.arange(int(place.max(initial=-1)) + 2))
+    for device, (low, high) in enumerate(pairwise(bounds.tolist())):
+        asked, ends = np.flatnonzero(place[chosen] == device), order[low:high]
+        ops = chosen[asked]
+        at = np.searchsorted(end[ends], start[ops], "right") - 1
+        while asked.size:  # Back from the last to end, all ops at once, until one of another stream is met.
+            near = (at >= 0) & (end[ends[at]] >= start[ops] - INFERRED_WAIT_NS)
+            asked, ops, at = asked[near], ops[near], at[near]
+            other = stream[ends[at]] != stream[ops]
+            found[asked[other]] = ends[at[other]]
+            asked, ops, at = asked[~other], ops[~other], at[~other] - 1
     return found
 
 
@@ -229,7 +231,7 @@ _KINDS = 4
 
 def _kinds(activity: DeviceActivity) -> I64:
     """Kinds of ops with a latency of their own: kernels, copies, collectives, and the ops of a program or graph."""
-    copies = np.isin(activity.category, [c.code for c in Category if c.startswith("copy")])
+    copies = among(activity.category, [c.code for c in Category if c.startswith("copy")])
     collective = activity.category == Category.COLLECTIVE.code
     return np.where(copies, 1, np.where(collective, 2, 0)).astype(np.int64)
 
@@ -317,7 +319,7 @@ def _queue_waits(facts: Facts) -> tuple[I32, I64]:
     found = [(queue.slice, queue.usual_ns) for queue in facts.full_queues]
     slices, usual = (np.concatenate(part) for part in zip((np.empty(0, np.int32), iv.EMPTY[0]), *found, strict=True))
     slices, first = np.unique(slices, return_index=True)
-    other = ~np.isin(slices, facts.host.waits.slice)
+    other = ~among(slices, facts.host.waits.slice)
     return slices[other].astype(np.int32), usual[first][other]
 
 
@@ -336,7 +338,7 @@ def _silent_waits(facts: Facts, ops: Ops, calls: I32, launch: I64, lines: I32) -
     waited in something the profile does not show."""
     slices = facts.trace.slices
     on_line = (facts.trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD) & (lines[slices.track] == 0)
-    rows = np.flatnonzero(on_line & (np.isin(slices.kind, _SHOWN) | (facts.host.causes != NO_CAUSE)))
+    rows = np.flatnonzero(on_line & (among(slices.kind, _SHOWN) | (facts.host.causes != NO_CAUSE)))
     start, end, track = slices.start_ns[rows], (slices.start_ns + slices.dur_ns)[rows], slices.track[rows]
     own = [facts.host.alone(of, iv.union(start[track == of], end[track == of])) for of in np.unique(track).tolist()]
     # A call that waited for executors shows when it returns that its thread goes on.

@@ -18,6 +18,7 @@ import numpy as np
 
 from stepscope.analysis.facts import Facts
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.tables import I64, Kind
 from stepscope.whatif.change import Change
 
@@ -111,7 +112,7 @@ def _each(step_of: Callable[[float], float], unchanged: float, wanted: float, mo
 def _calls(facts: Facts, track: int) -> I64:
     """When a thread's calls begin, in order."""
     slices = facts.trace.slices
-    return np.sort(slices.start_ns[(slices.track == track) & np.isin(slices.kind, _WRITTEN)])
+    return np.sort(slices.start_ns[(slices.track == track) & among(slices.kind, _WRITTEN)])
 
 
 def _spans(start: I64, ns: float) -> iv.Intervals:

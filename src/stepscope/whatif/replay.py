@@ -9,6 +9,7 @@ from stepscope.analysis.steps import assigned, joint_windows, tiled_rows
 from stepscope.compiled import kernel
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, U8, Bools
 from stepscope.whatif.change import Change
 from stepscope.whatif.graph import Graph, Instant
@@ -36,7 +37,7 @@ def _times(graph: Graph, change: Change) -> tuple[I64, I64, I64]:
     """Start and end of every op, and the instant of every mark."""
     elapsed, since_main, anchored = _host_time(graph, change)
     ops, waits = graph.ops, graph.waits
-    gone = np.isin(waits.slice, list(change.waits))
+    gone = among(waits.slice, list(change.waits))
     duration = ops.end - ops.start if change.op_ns is None else change.op_ns
     if change.charge_ns is not None:
         duration = np.where(duration < 0, duration, duration + change.charge_ns)

@@ -18,7 +18,7 @@ from stepscope.analysis.costs.table import FORMULAS, cost_of
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.hlo.executions import leads, places_of
 from stepscope.analysis.hlo.programs import Place, Programs
-from stepscope.trace.codes import mapped
+from stepscope.trace.codes import grouped, mapped
 from stepscope.trace.forest import holding, inherit
 from stepscope.trace.tables import I32, I64, NULL, Rows
 from stepscope.trace.trace import Trace
@@ -113,10 +113,12 @@ def _distinct_costs(trace: Trace, rows: Rows) -> tuple[list[Cost | None], Rows]:
     """The costs of the distinct calls among some host ops, and which of them each is."""
     ops = trace.host_ops
     columns = (trace.slices.name[ops.slice], ops.input_dims, ops.input_types, ops.concrete_inputs)
-    calls, at = np.unique(np.stack([column[rows] for column in columns], axis=1), axis=0, return_inverse=True)
+    told = [column[rows] for column in columns]
+    first, at = grouped(*told)
     text = [*trace.strings, None]
-    costs = [cost_of(trace.strings[name], text[d], text[t], text[v]) for name, d, t, v in calls.tolist()]
-    return costs, np.asarray(at.reshape(-1), np.intp)
+    calls = zip(*(column[first].tolist() for column in told), strict=True)
+    costs = [cost_of(trace.strings[name], text[d], text[t], text[v]) for name, d, t, v in calls]
+    return costs, at
 
 
 def owners(trace: Trace, costs: OpCosts, activity: DeviceActivity) -> I32:

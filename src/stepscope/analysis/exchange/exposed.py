@@ -16,6 +16,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.exchange.collectives import KINDS, kinds_of
 from stepscope.names.collectives import Collective
 from stepscope.trace import intervals as iv
+from stepscope.trace.codes import among
 from stepscope.trace.tables import Bools, Rows
 from stepscope.trace.trace import Trace
 
@@ -78,7 +79,7 @@ def exposed_of(activity: DeviceActivity, account: Account, rows: list[int], exch
     alone = category == Category.COLLECTIVE.code
     rest = iv.intersect((start[alone], end[alone]), iv.union(*windows))
     row = np.searchsorted(account.rows.bounds, activity.start, "right") - 1
-    used = np.isin(row, at)
+    used = among(row, at)
     found, length = [], activity.end - activity.start
     takes = np.bincount(exchange[exchange >= 0], length[exchange >= 0], len(EXCHANGES))
     for number in np.argsort(-takes, kind="stable").tolist():
@@ -93,4 +94,4 @@ def exposed_of(activity: DeviceActivity, account: Account, rows: list[int], exch
 
 def is_one_of(exchange: Rows, wanted: tuple[Exchange, ...]) -> Bools:
     """Which ops exchange in one of some ways."""
-    return np.isin(exchange, [EXCHANGES.index(one) for one in wanted])
+    return among(exchange, [EXCHANGES.index(one) for one in wanted])

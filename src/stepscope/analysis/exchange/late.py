@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.exchange.collectives import Collectives
+from stepscope.trace.codes import among
 from stepscope.trace.tables import I64, Bools
 
 
@@ -27,7 +28,7 @@ class Late:
 def late_device(table: Collectives, waiting: int, kinds: Iterable[int], steps: Iterable[int]) -> Late | None:
     """For whom a device waits in collectives of some kinds and steps; None where it waits for none, or where those of
     the devices do not match."""
-    chosen = np.isin(table.kind, list(kinds)) & np.isin(table.step, list(steps))
+    chosen = among(table.kind, list(kinds)) & among(table.step, list(steps))
     lost: dict[int, int] = {}
     times: dict[int, int] = {}
     count = 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.hlo.programs import Place, Programs
+from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
 
@@ -17,9 +18,9 @@ from stepscope.trace.trace import Trace
 def places_of(trace: Trace, programs: Programs) -> tuple[list[Place | None], Rows]:
     """The distinct instructions that ops of the trace are, and per row of its XLA ops which of them it is."""
     ops = trace.xla_ops
-    keys = np.stack((ops.program, ops.module.astype(np.int64), ops.op.astype(np.int64)), axis=1)
-    distinct, at = np.unique(keys, axis=0, return_inverse=True)
-    return [programs.place(*key) for key in distinct.tolist()], np.asarray(at.reshape(-1), np.intp)
+    keys = ops.program, ops.module, ops.op
+    first, at = grouped(*keys)
+    return [programs.place(*key) for key in zip(*(column[first].tolist() for column in keys), strict=True)], at
 
 
 def leads(trace: Trace, at: Rows, once: Bools) -> I32:
@@ -37,14 +38,12 @@ def leads(trace: Trace, at: Rows, once: Bools) -> I32:
     group[order] = np.cumsum(begins) - 1
     by_run = once[at] & (ops.run != NULL)
     if by_run.any():
-        keys = np.stack((device[ops.slice], ops.run, at.astype(np.int64)), axis=1)[by_run]
-        _, shared = np.unique(keys, axis=0, return_inverse=True)
-        group[by_run] = len(ops) + shared.reshape(-1)
+        group[by_run] = len(ops) + grouped(*(column[by_run] for column in (device[ops.slice], ops.run, at)))[1]
     took = slices.dur_ns[ops.slice]
     ranked = np.lexsort((took, group))
-    _, dense, count = np.unique(group, return_inverse=True, return_counts=True)
-    longest = ranked[np.cumsum(count) - 1] if len(ops) else ranked
-    return np.asarray(longest[dense.reshape(-1)], np.int32)
+    dense = grouped(group)[1]
+    longest = ranked[np.cumsum(np.bincount(dense)) - 1] if len(ops) else ranked
+    return np.asarray(longest[dense], np.int32)
 
 
 def _begins(trace: Trace, order: Rows, at: Rows, once: Bools, stream: I64) -> Bools:
@@ -58,7 +57,6 @@ def _begins(trace: Trace, order: Rows, at: Rows, once: Bools, stream: I64) -> Bo
     named = name[ops.slice[order]]
     again = named == named[first[stretch]] if order.size else changes
     program = ops.program[order]
-    pairs = np.unique(np.stack((program, here.astype(np.int64)), axis=1), axis=0) if order.size else np.empty((0, 2))
-    several, counts = np.unique(pairs[:, 0], return_counts=True)
-    alone = np.isin(program, several[counts == 1])
+    several, counts = np.unique(program[grouped(program, here)[0]], return_counts=True)
+    alone = among(program, several[counts == 1])
     return np.asarray(changes | (again & (alone | ~once[here])))

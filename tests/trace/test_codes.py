@@ -1,0 +1,52 @@
+"""Grouping rows and looking values up: what numpy does by sorting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stepscope.trace.codes import among, grouped
+
+INT64 = np.iinfo(np.int64)
+VALUES = st.one_of(st.integers(-2, 5), st.integers(INT64.min, INT64.max), st.sampled_from([INT64.min, INT64.max]))
+
+
+@given(st.lists(st.tuples(VALUES, st.integers(-1, 3), st.booleans(), VALUES), max_size=40))
+def test_rows_are_grouped_as_numpy_groups_them(rows):
+    columns = [
+        np.array([row[at] for row in rows], dtype)
+        for at, dtype in enumerate((np.int64, np.int32, np.bool_, np.int64))
+    ]
+    first, group = grouped(*columns)
+    stacked = np.stack(columns, axis=1).astype(np.int64)
+    if rows:
+        _, at, dense = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
+        assert first.tolist() == at.tolist()
+        assert group.tolist() == dense.reshape(-1).tolist()
+    else:
+        assert not first.size
+        assert not group.size
+
+
+@pytest.mark.parametrize("rows", [30_000, 60_000])
+def test_many_distinct_rows_are_grouped_as_numpy_groups_them(rows):
+    random = np.random.default_rng(rows)
+    columns = random.integers(0, 1 << 62, rows), random.integers(0, 50, rows), random.integers(0, 1 << 40, rows) // 2
+    repeated = [np.concatenate((column, column[: rows // 2])) for column in columns]
+    _, at, dense = np.unique(np.stack(repeated, axis=1), axis=0, return_index=True, return_inverse=True)
+    first, group = grouped(*repeated)
+    np.testing.assert_array_equal(first, at)
+    np.testing.assert_array_equal(group, dense.reshape(-1))
+
+
+@given(
+    st.lists(VALUES, max_size=30),
+    st.lists(VALUES, max_size=6),
+    st.sampled_from([np.int64, np.int32, np.uint8, np.uint64, np.float64]),
+)
+def test_values_are_looked_up_as_numpy_looks_them_up(values, members, dtype):
+    column = np.array(values, np.int64).astype(dtype)
+    assert among(column, members).tolist() == np.isin(column, members).tolist()
+    assert among(column, np.array(members, np.int64)).tolist() == np.isin(column, members).tolist()
