@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -132,3 +133,18 @@ def test_what_saves_nothing_that_is_known_on_any_rank_has_no_saving_in_the_job(t
     finding = next(one.finding for one in job.findings if one.finding.rule == "exposed_collective")
     assert (finding.saving_ns_per_step, finding.predicted_step_ns, finding.not_determined) == (None, None, "why")
     assert finding.id not in job.plan
+
+
+def test_what_one_rank_leaves_open_is_told_from_all_in_the_same_place(tmp_path: Path) -> None:
+    """Where its time passes is told behind it, and stays."""
+    facts = facts_of(simulate(2, in_turn, clocks=clocks(1, 2)), tmp_path)
+    behind = " Their time by place: here 100 %."
+    ranks = [
+        replace(one, findings=tuple(replace(each, why=each.why + behind) for each in one.findings))
+        for one in facts.partials
+    ]
+    own = next(each for each in ranks[0].findings if each.rule == "exposed_collective")
+    why = told(combine(ranks), "exposed_collective").finding.why
+    assert own.alone.strip() in own.why
+    assert own.alone.strip() not in why
+    assert re.search(r"On average over ranks .* transfer\. Their time by place: here", why)

@@ -181,14 +181,15 @@ VOUCHED = {
 
 
 def plain_texts(path: Path) -> Iterator[str]:
-    """String constants of a file that are neither a docstring nor part of a remedy or a pattern."""
+    """String constants of a file that are neither a docstring nor part of a remedy, a pattern or a declaration: that
+    speaks of the rule, and of no program."""
     tree = ast.parse(path.read_text())
     left_out: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign):
             spared = "Remedies" in ast.unparse(node.annotation)
         elif isinstance(node, ast.Call):
-            spared = ast.unparse(node.func) in ("Part", "re.compile")
+            spared = ast.unparse(node.func) in ("Part", "Rule", "re.compile")
         else:
             spared = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         left_out |= {id(child) for child in ast.walk(node)} if spared else set()

@@ -58,7 +58,7 @@ test('a shift goes from one clock to another through the reference', () => {
 });
 
 test('other runs are aligned by their steps', async () => {
-  const shown = /** @type {any} */ ([{ at: 0, run: { title: 'before: x.json' } }, { at: 1, run: { title: 'y' } }]);
+  const shown = /** @type {any} */ ([{ at: 0, run: { title: 'before: x.json', side: 'before' } }, { at: 1, run: { title: 'y' } }]);
   const { align, labels } = together({ job: null, at: null, choices: [] }, shown);
   assert.deepEqual([align, labels], ['steps', ['before', 'y']]);
 });

@@ -9,7 +9,6 @@ import { lastAt } from '../../src/stepscope/web/static/widgets/area.js';
 import { traceParams } from '../../src/stepscope/web/static/widgets/finding.js';
 import { placed } from '../../src/stepscope/web/static/widgets/hlo_graph.js';
 import { treeOf } from '../../src/stepscope/web/static/widgets/flame.js';
-import { apart } from '../../src/stepscope/web/static/widgets/related.js';
 import { roofsOf, spread } from '../../src/stepscope/web/static/widgets/roofline.js';
 import { barAt, decades, ticks } from '../../src/stepscope/web/static/widgets/scale.js';
 import { moved } from '../../src/stepscope/web/static/widgets/strip.js';
@@ -120,11 +119,6 @@ test('the roofline says what share of the kernels it shows', () => {
   const report = /** @type {any} */ ({ analyses: { kernels: [{ total_ns: 100, share: 0.5 }] } });
   const rows = [{ total_ns: 30 }, { total_ns: 40 }];
   assert.match(drawn(report, rows, rows.slice(1)), /^1 of 2 points drawn, 20.0 % of kernel time; /);
-});
-
-test('the figure at the front of a text', () => {
-  assert.deepEqual(apart('56.5 % of the step time'), ['56.5 %', 'of the step time']);
-  assert.deepEqual(apart('not recorded'), ['not recorded', '']);
 });
 
 test('base64, with and without the newer way', () => {

@@ -35,7 +35,7 @@ def test_the_estimate_for_gradients_is_a_sentence_beside_the_figures() -> None:
     job = stepscope.open(example_ranks.FOLDER)
     job.parameters = 25_000_000
     found = words(job.document())
-    assert "gradients" not in [label for label, _ in found["headlines"]]
+    assert "gradients" not in [label for label, *_ in found["headlines"]]
     assert found["gradients"].startswith("25,000,000 parameters × ")
 
 

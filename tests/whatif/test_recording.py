@@ -90,7 +90,7 @@ def test_the_report_says_which_step_is_meant() -> None:
     facts, diagnosis = told(job(calls_in_input=True), 10_000, 8_000)
     made = document.make(facts, diagnosis, [])
     assert made["summary"]["unrecorded_step_ns"] == 8_000 * US
-    assert "8.00 ms when not recorded" in step_time(made["summary"])
+    assert "8.00 ms when not recorded" in step_time(made["summary"]).rest
     assert "of 8.00 ms per step" in saving(made["findings"][0], made["summary"])
 
 

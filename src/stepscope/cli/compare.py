@@ -124,4 +124,4 @@ def _html(document: Document, opened: list[Profile | Job]) -> str:
     from stepscope.web.assemble import html_file
 
     titled = [(which, run.run()) for which, run in zip(("before", "after"), opened, strict=True)]
-    return html_file([replace(run, title=f"{which}: {run.title}") for which, run in titled], document)
+    return html_file([replace(run, title=f"{which}: {run.title}", side=which) for which, run in titled], document)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
@@ -90,7 +89,9 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
         cost = round(share * sum(parts.get(c, 0.0) for c in (Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER)))
         # What has no saving on any rank has none in the job.
         saving = None if own is None else min(max(one.finding.saving_ns_per_step or 0 for one in group), cost)
-        finding = replace(finding, why=_divided(facts, finding.why, share))
+        told = _divided(facts, share)
+        why = finding.why.replace(finding.alone, told) if finding.alone else finding.why + told
+        finding = replace(finding, why=why, alone="")
     told = f" {count} of {all_} ranks have it; the figures are those of rank {worst.rank}." if count > 1 else ""
     predicted = None if step is None or saving is None else max(step - saving, 0)
     few = f"{count} of {all_} ranks" if count > 1 else f"rank {worst.rank}"
@@ -140,13 +141,12 @@ def _share_of_rule(facts: JobFacts, one: RankFinding) -> float:
     return (one.finding.cost_ns_per_step or 0) / total if total else 1.0
 
 
-def _divided(facts: JobFacts, why: str, share: float) -> str:
+def _divided(facts: JobFacts, share: float) -> str:
     parts = facts.mean_parts
     waits = format_ns(round(parts.get(Category.COLLECTIVE_WAIT, 0.0)))
     transfers = format_ns(round(parts.get(Category.COLLECTIVE_TRANSFER, 0.0)))
-    kept = re.split(" Waiting for a (?:rank|device) that is late", why)[0]
     it = "it" if share >= 1 else "what nothing hides of all collectives"
-    return f"{kept} On average over ranks {waits} of {it} per step is waiting for the last rank, {transfers} transfer."
+    return f" On average over ranks {waits} of {it} per step is waiting for the last rank, {transfers} transfer."
 
 
 # --- in one sentence ------------------------------------------------------------------------------------------------

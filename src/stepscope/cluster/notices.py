@@ -32,6 +32,7 @@ def _missing(facts: JobFacts) -> list[Notice]:
                 f"{_listed(facts.missing)}. Whoever waited for one of them is not told, and the rest of their "
                 "collectives stays undivided.",
                 len(facts.missing),
+                says_count=True,
             )
         )
     if facts.failed:
@@ -142,6 +143,7 @@ def _collectives(facts: JobFacts) -> list[Notice]:
                 "other members are missing, or what these recorded in the same steps differs in number or size): they "
                 "stay undivided.",
                 unmatched,
+                says_count=True,
             )
         )
     return found
@@ -176,6 +178,7 @@ def _of_each(facts: JobFacts) -> list[Notice]:
         if code == NO_LINES:  # said where they are missed; nothing sets one rank apart that others are like
             ranks = [rank for rank, partial in zip(facts.ranks, facts.partials, strict=True) if not partial.python]
         who = "All ranks" if len(ranks) == len(facts.partials) else f"Rank{'s' * (len(ranks) > 1)} {_listed(ranks)}"
-        counts = [notice.count for _, notice in group if notice.count is not None]
-        made.append(Notice(code, f"{who}: {group[0][1].text}", sum(counts) if counts else None))
+        counts, first = [notice.count for _, notice in group if notice.count is not None], group[0][1]
+        count = sum(counts) if counts else None
+        made.append(Notice(code, f"{who}: {first.text}", count, first.says_count and count == first.count))
     return made

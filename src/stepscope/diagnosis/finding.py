@@ -97,12 +97,16 @@ class Finding:
     """The cures that there are, where they gain different amounts: the saving is that of the first."""
     prediction_basis: Literal["first_order", "replay"] | None = "first_order"
     not_determined: str | None = None
+    seen_once: bool = False
+    """Whether one step alone has it: its times are then means over a recording that may not be like the job."""
     change: Change | None = field(default=None, compare=False)
     fix_set: tuple[FixPart, ...] = ()
     next_waits: tuple[FixPart, ...] = field(default=(), compare=False)
     """What costs nothing yet and may do so once this is fixed; the engine moves what does into the fix set."""
     loading: Loading | None = field(default=None, compare=False)
     """Of a loader: what making its batches takes. The engine bounds the saving by what workers can do."""
+    alone: str = field(default="", compare=False)
+    """The part of ``why`` that holds of one rank's profile alone: read together, the ranks tell what it leaves open."""
     id: str = ""
 
 
@@ -113,3 +117,5 @@ class Notice:
     code: str
     text: str
     count: int | None = None
+    says_count: bool = False
+    """Whether the text says how many there are, so that nobody need add it."""

@@ -338,7 +338,8 @@ def doubted(facts: Facts, finding: Finding, work: HostWork, share: float | None)
         return finding
     often = "once" if work.steps == 1 else f"in {work.steps} steps"
     why = f"{finding.why} {seen_seldom(facts, work.in_steps, work.cause)}"
-    return replace(finding, title=f"{finding.title} (seen {often})", why=why, confidence="low")
+    title, once = f"{finding.title} (seen {often})", work.steps == 1
+    return replace(finding, title=title, why=why, confidence="low", seen_once=once)
 
 
 _WARMING = (Category.COMPILE, Category.GRAPH_BUILD, Category.ALLOCATOR)

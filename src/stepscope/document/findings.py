@@ -116,3 +116,4 @@ class Finding(TypedDict):
     fix_set: Annotated[list[FixPart], Field("What must be fixed together; empty where there is one thing to fix.")]
     evidence: Annotated[list[Evidence], Field("What of the trace shows it.")]
     not_determined: Annotated[str | None, Field("What to record so that this can be told; null where it was told.")]
+    seen_once: NotRequired[Annotated[bool, Field("Whether one step alone has it; absent from older reports.")]]

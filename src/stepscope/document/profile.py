@@ -30,6 +30,7 @@ class Notice(TypedDict):
     code: Annotated[str, Field("Which notice it is.")]
     text: Annotated[str, Field("The notice in words.")]
     count: Annotated[Count | None, Field("How many it speaks of; null where it counts nothing.")]
+    says_count: NotRequired[Annotated[bool, Field("Whether the text says the count; absent from older reports.")]]
 
 
 class Loss(TypedDict):

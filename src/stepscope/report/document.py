@@ -156,7 +156,7 @@ def _named(parts: dict[Category, Any]) -> dict[str, Any]:
     return {str(category): value for category, value in parts.items()}
 
 
-_INTERNAL = ("change", "next_waits", "loading")
+_INTERNAL = ("change", "next_waits", "loading", "alone")
 
 
 def _finding(facts: Facts, finding: Finding) -> dict[str, Any]:

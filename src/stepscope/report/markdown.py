@@ -92,8 +92,8 @@ def _top(document: Document) -> Iterator[str]:
         yield ""
         if note := phrases.bar_note(document):
             yield from [text(note[0].upper() + note[1:] + "."), ""]
-    told = [("step time", phrases.step_time(summary)), *phrases.headlines(document), *gradients.headlines(document)]
-    for name, value in told:
+    figures = [(one.name, one.text) for one in (phrases.step_time(summary), *phrases.headlines(document))]
+    for name, value in [*figures, *gradients.headlines(document)]:
         yield f"- {name}: {text(value)}"
     yield ""
 

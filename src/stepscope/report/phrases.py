@@ -6,9 +6,8 @@ Text is raw here: each renderer makes names safe for its own medium.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from stepscope.limits import FINDING_SHARE, PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.report import labels
@@ -16,7 +15,6 @@ from stepscope.units import NOT_RECORDED, format_bytes, format_count, format_ns,
 
 Document = dict[str, Any]
 _RANKS_NAMED = 3
-_NUMBER = re.compile(r"\d[\d,]*(?<!,)")
 
 
 def header(document: Document) -> list[str]:
@@ -77,14 +75,29 @@ def _steps(count: int, summary: dict[str, Any]) -> str:
     return f"{count} {'inferred ' if summary['inferred'] else ''}{noun}{used}"
 
 
-def step_time(summary: dict[str, Any]) -> str:
+class Headline(NamedTuple):
+    """A figure that people look at first, and what belongs to it."""
+
+    name: str
+    value: str
+    rest: str = ""
+    between: str = " "
+
+    @property
+    def text(self) -> str:
+        """Both in a line."""
+        return f"{self.value}{self.between}{self.rest}" if self.rest else self.value
+
+
+def step_time(summary: dict[str, Any]) -> Headline:
     """The step time with its spread, or why there is none."""
     if is_capture(summary):
         took = format_ns(sum(summary["parts_ns_per_step"].values()))
-        return f"not timed, {'the whole profile' if _is_whole(summary) else 'a recorded iteration'} takes {took}"
+        what = f"{'the whole profile' if _is_whole(summary) else 'a recorded iteration'} takes {took}"
+        return Headline("step time", "not timed", what, ", ")
     median, p95 = summary["step_time_ns"]["median"], summary["step_time_ns"]["p95"]
     if median is None:
-        return NOT_RECORDED
+        return Headline("step time", NOT_RECORDED)
     used, slow = summary["steps_used"], summary["steps_slow"]
     spread = f"95 % of the steps under {format_ns(p95)} (p95)" if p95 is not None else ""
     if not spread and used:
@@ -95,31 +108,29 @@ def step_time(summary: dict[str, Any]) -> str:
     where = {"device": "on the device", "host": "on the host"}.get(summary["step_basis"], "")
     if (unrecorded := summary.get("unrecorded_step_ns")) is not None:
         spread += f"{', ' if spread else ''}{format_ns(unrecorded)} when not recorded, which savings are told of"
-    return ", ".join(piece for piece in (f"{format_ns(median)} {where}".strip(), spread) if piece)
+    rest = ", ".join(piece for piece in (where, spread) if piece)
+    return Headline("step time", format_ns(median), rest, " " if where else ", ")
 
 
-def headlines(document: Document) -> list[tuple[str, str]]:
-    """The three numbers people look at first, each as (name, value); of a job the one that its ranks have together.
+def headlines(document: Document) -> list[Headline]:
+    """The three numbers people look at first; of a job the one that its ranks have together.
 
     Of a profile without a device those that are known, if any: the header says that there is none.
     """
     summary = document["summary"]
     busy, without = summary["device_busy_share"], summary["device_busy_share_without_collectives"]
-    busy_text, of = format_share(busy), "of the profile" if is_capture(summary) else "of the step time"
-    if busy is not None:
-        busy_text += f" {of}"
-        if without is not None and without != busy:
-            busy_text += f" ({format_share(without)} without collectives)"
+    of = "of the profile" if is_capture(summary) else "of the step time"
+    other = f" ({format_share(without)} without collectives)" if without is not None and without != busy else ""
     duty = summary.get("duty_cycle_share")
-    told = [("device busy", busy_text)]
+    told = [Headline("device busy", format_share(busy), "" if busy is None else f"{of}{other}")]
     if not is_job(document):
         told += [
-            *([("devices", text)] if (text := _devices_apart(document)) else []),
-            *([("duty cycle", f"{format_share(duty)} {of} in compiled modules")] if duty is not None else []),
-            ("ops on device", two_shares(summary["device_ops_share"])),
-            ("16-bit kernels", low_precision(summary["low_precision_share"], summary.get("precision_known_share"))),
+            *([Headline("devices", text)] if (text := _devices_apart(document)) else []),
+            *([Headline("duty cycle", format_share(duty), f"{of} in compiled modules")] if duty is not None else []),
+            two_shares("ops on device", summary["device_ops_share"]),
+            narrow_kernels(document),
         ]
-    return told if document["profile"]["devices"] else [(name, text) for name, text in told if text != NOT_RECORDED]
+    return told if document["profile"]["devices"] else [one for one in told if one.value != NOT_RECORDED]
 
 
 def _devices_apart(document: Document) -> str:
@@ -145,25 +156,32 @@ def bar_note(document: Document) -> str:
     return f"means over {count} ranks, late ones among them" if is_job(document) and count > 1 else ""
 
 
-def two_shares(shares: dict[str, Any]) -> str:
+def two_shares(name: str, shares: dict[str, Any]) -> Headline:
     """A share by count and by time."""
     by_count, by_time = shares["by_count"], shares["by_time"]
-    pieces = []
-    if by_time is not None:
-        pieces.append(f"{format_share(by_time)} by time")
-    if by_count is not None:
-        pieces.append(f"{format_share(by_count)} by count")
-    return ", ".join(pieces) or NOT_RECORDED
+    if by_time is None:
+        return Headline(name, format_share(by_count), "" if by_count is None else "by count")
+    other = "" if by_count is None else f", {format_share(by_count)} by count"
+    return Headline(name, format_share(by_time), f"by time{other}")
 
 
-def low_precision(shares: dict[str, Any], known: float | None) -> str:
+def narrow_kernels(document: Document) -> Headline:
+    """How much of a profile's kernels is in 16 bits or fewer."""
+    summary = document["summary"]
+    return low_precision(summary["low_precision_share"], summary.get("precision_known_share"))
+
+
+def low_precision(shares: dict[str, Any], known: float | None) -> Headline:
     """The share of kernels in 16 bits or fewer; ``known`` is the share of kernel time whose precision is known."""
-    by_time = shares["by_time"]
+    name, by_time = "16-bit kernels", shares["by_time"]
     if by_time is None or known is None or known >= PRECISION_KNOWN:
-        return two_shares(shares)
+        return two_shares(name, shares)
     if known < PRECISION_UNKNOWN:
-        return f"not determined: the precision of {format_share(1 - known)} of kernel time is not known"
-    return f"{format_share(by_time)} of the {format_share(known)} of kernel time whose precision is known"
+        what = f"the precision of {format_share(1 - known)} of kernel time is not known"
+        return Headline(name, "not determined", what, ": ")
+    return Headline(
+        name, format_share(by_time), f"of the {format_share(known)} of kernel time whose precision is known"
+    )
 
 
 def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
@@ -202,7 +220,7 @@ def _per(finding: dict[str, Any], summary: dict[str, Any]) -> str:
     """Of what a finding's times are: of a step, or of all that was recorded."""
     if _is_whole(summary):
         return "in this recording"
-    if "(seen once)" not in finding.get("title", ""):
+    if not finding.get("seen_once"):
         return "per step"
     several = summary["steps_used"] + summary["steps_slow"] > 1
     return "per step on average over this recording" if several else "in this recording"
@@ -348,7 +366,7 @@ def damage(document: Document) -> str | None:
 def notice(item: dict[str, Any]) -> str:
     """A notice as one line, with its count where it has one that the words do not say."""
     count, text = item["count"], item["text"]
-    if count is None or count == 1 or {str(count), format_count(count)} & set(_NUMBER.findall(text)):
+    if count is None or count == 1 or item.get("says_count"):
         return str(text)
     return f"{text} ({format_count(count)}×)"
 

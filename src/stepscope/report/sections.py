@@ -259,7 +259,7 @@ def _precision(precision: dict[str, Any] | None, placement: dict[str, Any] | Non
         cores = precision["tensor_core_share"]
         shares = ", ".join(f"{answer} {format_share(share)}" for answer, share in cores.items())
         narrow = phrases.low_precision(precision["low_precision_share"], precision.get("known_by_time"))
-        rows.append(("16-bit kernels", narrow))
+        rows.append((narrow.name, narrow.text))
         rows.append(("tensor cores used, by kernel time", shares))
         rows.append(
             ("could use them and does not, per step", format_ns(precision["eligible_unused_ns_per_step"]))

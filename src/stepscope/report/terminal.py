@@ -111,14 +111,15 @@ def _top(document: Document, width: int, *, verbose: bool) -> Iterator[Renderabl
         yield _paragraph(f"! {damage}", "bold red")
     yield _paragraph(summary["verdict"], "bold")
     yield Text("")
-    yield _pair("step time", phrases.step_time(summary))
+    yield _pair("step time", phrases.step_time(summary).text)
     parts = bar.parts_of(summary)
     if parts and not phrases.is_partial(summary):
         yield _bar(parts, width)
         yield _legend(parts, width)
         if note := phrases.bar_note(document):
             yield Text(f"{'':6}{note}", style="dim")
-    for name, value in [*phrases.headlines(document), *gradients.headlines(document, verbose=verbose)]:
+    figures = [(one.name, one.text) for one in phrases.headlines(document)]
+    for name, value in [*figures, *gradients.headlines(document, verbose=verbose)]:
         yield _pair(name, value)
 
 

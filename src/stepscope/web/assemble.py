@@ -36,11 +36,14 @@ class Run:
     no_pack: str | None = None
     traces: Mapping[int, int] = field(default_factory=dict)
     """Of a job: the runs beside this one, by position, that hold the ranks' traces."""
+    side: str | None = None
+    """Which of two runs it is that are compared."""
 
     def data(self) -> dict[str, Any]:
         """What pages read first: the report and its sentences."""
         return {
             "title": self.title,
+            "side": self.side,
             "report": self.document,
             "words": words(self.document),
             "no_pack": self.no_pack,

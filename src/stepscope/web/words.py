@@ -52,8 +52,9 @@ def words(document: Document) -> dict[str, Any]:
     return {
         "header": phrases.header(document),
         "damage": phrases.damage(document),
-        "step_time": phrases.step_time(document["summary"]),
-        "headlines": phrases.headlines(document),
+        "step_time": _tile(phrases.step_time(document["summary"])),
+        "headlines": list(map(_tile, phrases.headlines(document))),
+        "narrow": None if phrases.is_job(document) else _tile(phrases.narrow_kernels(document)),
         "gradients": gradients.sentence(document),
         "partial": phrases.is_partial(document["summary"]),
         "untimed": phrases.is_capture(document["summary"]),
@@ -94,6 +95,10 @@ def words_of_comparison(document: Document) -> dict[str, Any]:
         "achieved": comparison.achieved(document),
         "findings": list(map(comparison.finding, document["findings"])),
     }
+
+
+def _tile(headline: phrases.Headline) -> tuple[str, str, str]:
+    return headline.name, headline.value, headline.rest
 
 
 def _finding(finding: dict[str, Any], document: Document) -> dict[str, Any]:

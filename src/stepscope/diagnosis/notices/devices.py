@@ -177,6 +177,7 @@ def unused(facts: Facts) -> Notice | None:
         f"{', '.join(map(str, idle))}): step times, means and findings are of the others. Spread the work over them, "
         f"or create the data on the devices that compute and {hide}.",
         len(idle),
+        says_count=True,
     )
 
 

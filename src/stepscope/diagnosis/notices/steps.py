@@ -100,6 +100,7 @@ def left_out(facts: Facts) -> Notice | None:
         f"{which} {'is' if one else 'are'} left out of all figures: {'it' if one else 'each'} {does[0]} "
         f"{'at most ' if ops and not one else ''}{ops or 'none'} of the {others} {does[1]} that a whole step has.",
         len(gone),
+        says_count=not few,
     )
 
 
@@ -162,6 +163,7 @@ def done_once(facts: Facts) -> Notice | None:
             f"Graphs are captured here: {in_words(facts, facts.once.rows(Once.CAPTURE))}. What is launched meanwhile "
             "is recorded and does not run. To see how fast it runs, record later, when graphs are launched.",
             facts.once.graphs,
+            says_count=True,
         )
     if facts.markers.source == WHOLE:
         return None  # what lies before the one window is ``start_up``'s

@@ -95,6 +95,7 @@ def _finding(facts: Facts, account: Account, sort: _Sort) -> Finding | None:
         why=f"{told[:1].upper()}{told[1:]}. {sort.why} {often}",
         fix=paragraphs(remedy(sort.fix, facts.workload)),
         confidence="medium",
+        seen_once=steps <= 1,
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=without_one_time_work(facts, *sort.kinds),

@@ -199,6 +199,7 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
         hidden, untold = (), dict.fromkeys(talk.exchanges, _SHARED)
     if BUFFERS in chosen or not hidden:
         change = replace(change, floor_ns=0, beside_ns={})
+    alone = _alone(facts, talk)
     return Finding(
         rule=RULE.id,
         device=activity.device,
@@ -210,7 +211,8 @@ def _finding(facts: Facts, activity: DeviceActivity, talk: _Talk, anywhere: froz
         not_determined=None if hidden else untold[talk.exchanges[0]],
         basis="modelled",
         confidence="low" if talk.waits and not talk.small else "medium",
-        why=_why(facts, activity, talk) + shares(facts, places, "Their time"),
+        why=_why(facts, activity, talk) + alone + shares(facts, places, "Their time"),
+        alone=alone,
         fix=paragraphs("\n".join(dict.fromkeys(map(partial(remedy, workload=facts.workload), chosen)))),
         where=placed(facts, places),
         evidence=slices_as_evidence(facts, activity.slice[longest].tolist(), device=activity.device),
@@ -268,10 +270,15 @@ def _why(facts: Facts, activity: DeviceActivity, talk: _Talk) -> str:
             f" {format_ns(facts.per_step(late.wait_ns))} of it is waiting for device {late.device}, which comes last "
             f"{often}."
         )
-    here = _all_here(facts, activity.device, talk)
-    if talk.waits and not talk.small:
-        return told + _MOSTLY_LATE[here]
-    return told + (_TOO_SMALL if talk.waits else "") + _LATE[here]
+    return told + (_TOO_SMALL if talk.waits and talk.small else "")
+
+
+def _alone(facts: Facts, talk: _Talk) -> str:
+    """What one profile leaves open of waiting for who is late."""
+    if _late(facts, talk) is not None:
+        return ""
+    texts = _MOSTLY_LATE if talk.waits and not talk.small else _LATE
+    return texts[_all_here(facts, talk.device, talk)]
 
 
 def _late_device(device: int) -> Remedies:

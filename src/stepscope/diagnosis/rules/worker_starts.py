@@ -42,16 +42,17 @@ def find(facts: Facts) -> list[Finding]:
 def _finding(facts: Facts, account: Account, cost: int, starts: WorkerStarts) -> Finding:
     device, slices = account.rows.device, facts.trace.slices
     rows = starts.starts.astype("int32")
-    once = " (seen once)" if starts.apart is None else ""
+    once = starts.apart is None
     change = without_host_time(facts, Category.INPUT).within(starts.time) if device is not None else None
     return Finding(
         rule=RULE.id,
         device=device,
-        title=f"The loader's workers are started anew for every pass over the data{once}",
+        title=f"The loader's workers are started anew for every pass over the data{' (seen once)' if once else ''}",
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
         change=change,
-        confidence="low" if starts.apart is None else "medium",
+        confidence="low" if once else "medium",
+        seen_once=once,
         why=_why(facts, cost, starts),
         fix=paragraphs(remedy(RESTARTED, facts.workload)),
         where=placed(facts, find_places(facts.locator, rows, slices.dur_ns[rows])),

@@ -57,6 +57,7 @@ export interface Notice {
   code: string;
   text: string;
   count: number | null;
+  says_count?: boolean;
 }
 
 /** Something of the input that could not become rows. */
@@ -166,6 +167,7 @@ export interface Finding {
   fix_set: FixPart[];
   evidence: Evidence[];
   not_determined: string | null;
+  seen_once?: boolean;
 }
 
 /** A place in the user's program, as exactly as it was recorded. */

@@ -15,7 +15,8 @@
  * @typedef {{saving: string, trust: string, places: string[], sites: string[], pages: string[]}} FindingWords
  *   `pages`: those whose figures it is about.
  * @typedef {{
- *   header: string[], damage: string|null, step_time: string, headlines: [string, string][],
+ *   header: string[], damage: string|null, step_time: [string, string, string], narrow: [string, string, string]|null,
+ *   headlines: [string, string, string][],
  *   gradients: string|null, partial: boolean,
  *   healthy: boolean, untimed: boolean, told: string[], without_findings: string|null,
  *   findings: Record<string, FindingWords>,
@@ -26,7 +27,7 @@
  *   missing: Record<string, string>, input_note: string, causes: Record<string, string>,
  * }} Words
  *
- * @typedef {{title: string, report: Report, words: Words, no_pack: string|null,
+ * @typedef {{title: string, side: string|null, report: Report, words: Words, no_pack: string|null,
  *   traces: Record<string, number>}} Run `traces`: of a job, which run holds a rank's trace.
  * @typedef {{sentence: string, scaling: string[], achieved: string|null, findings: string[]}} ComparisonWords
  * @typedef {{document: import('./document.js').Comparison, words: ComparisonWords}} Comparison

@@ -112,7 +112,7 @@ export function alignedStep(beside) {
  */
 export function together({ job }, shown, step = 0) {
   if (!job) {
-    const labels = shown.map(({ run }) => visible(/^(before|after): /.exec(run.title)?.[1] ?? run.title));
+    const labels = shown.map(({ run }) => visible(run.side ?? run.title));
     const note = step ? 'the chosen steps begin together' : 'first steps begin together';
     return { align: 'steps', align_step: step, labels, ranks: [], moves: [], clocks: [], note };
   }

@@ -7,7 +7,7 @@ import { formatBytes, formatNs, formatPerStep, formatRate, formatShare } from '.
 import { device, named, ns, number, share, size, where, word, yes } from '../widgets/columns.js';
 import { findingCard, searchParams } from '../widgets/finding.js';
 import { missing, panel } from '../widgets/panel.js';
-import { apart, related, tiles } from '../widgets/related.js';
+import { related, tiles } from '../widgets/related.js';
 import { table } from '../widgets/table.js';
 import { delays, gaps, idleBy, syncs } from './kernels_idle.js';
 import { roofs } from './kernels_roofline.js';
@@ -51,10 +51,9 @@ function figures({ report, words }) {
   const { summary, analyses } = report;
   const precision = analyses.precision;
   const cores = precision?.tensor_core_share;
-  const narrow = words.headlines.find(([label]) => label === '16-bit kernels');
   return tiles([
     ['device busy', formatShare(summary.device_busy_share), 'of the step time'],
-    narrow && [narrow[0], ...apart(narrow[1])],
+    words.narrow,
     cores && ['on tensor cores', orNot(cores.yes), 'of kernel time'],
     precision && ['could use them, does not', formatNs(precision.eligible_unused_ns_per_step), 'per step'],
     ...(analyses.mfu ?? []).filter((one) => one.flops_per_step).map((one) => /** @type {Tile} */ ([

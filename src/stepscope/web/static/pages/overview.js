@@ -7,7 +7,7 @@ import { number, share, word } from '../widgets/columns.js';
 import { findingCard } from '../widgets/finding.js';
 import { hbar, swatch } from '../widgets/hbar.js';
 import { missing, panel } from '../widgets/panel.js';
-import { apart, tiles } from '../widgets/related.js';
+import { tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
 import { chosenRows, chosenTime, deviceName, meanParts, stepBars, sum } from '../widgets/steps.js';
 import { table } from '../widgets/table.js';
@@ -58,14 +58,12 @@ function figures(context) {
   const { report, words } = context;
   const { summary, analyses } = report;
   const limited = context.place.steps && !words.partial ? ofSteps(context) : [];
-  const [, time, spread] = /** @type {string[]} */ (/^([\d.]+ \S+|[^,]*)(?:,? (.*))?$/s.exec(words.step_time));
   const waited = summary.launch_wait_share;
   const pool = (analyses.memory?.pools ?? []).find((/** @type {any} */ one) => !one.on_host);
   /** @type {import('../widgets/related.js').Tile[]} */
   const whole = [
-    ['step time', time, spread],
-    ...words.headlines.filter(([, value]) => !analyses.ranks || value !== NOT_RECORDED).map(([label, value]) =>
-      /** @type {[string, string, string]} */ ([label, ...apart(value)])),
+    words.step_time,
+    ...words.headlines.filter(([, value]) => !analyses.ranks || value !== NOT_RECORDED),
     waited !== null && ['waiting for launches', formatShare(waited), 'of the step time'],
     ...(analyses.overlap ?? []).map((/** @type {any} */ one) => /** @type {[string, string, string]} */ (
       [`${one.what} hidden by other work`, formatShare(one.hidden_share), `of ${formatNs(one.ns_per_step)} per step`])),

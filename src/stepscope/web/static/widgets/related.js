@@ -28,16 +28,6 @@ export function related(context, page) {
     minor.map((/** @type {import('../core/types.js').Finding} */ one) => line(one, false))));
 }
 
-/**
- * The figure at the front of a text, and the rest of it.
- * @param {string} value
- * @returns {[string, string]}
- */
-export function apart(value) {
-  const found = /^([<≥\d.]+ ?%?)(.*)$/s.exec(value);
-  return found ? [found[1], found[2].trim()] : [value, ''];
-}
-
 /** @typedef {[string, string, string?, string?]|null|undefined|false|''} Tile label, value, the rest and a class */
 
 /**
