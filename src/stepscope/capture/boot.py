@@ -45,12 +45,15 @@ def _into(options: Options, name: str, module: ModuleType) -> None:
     recorder: Any = None
     try:
         recorder = shared.recorder or _recorder(options)
-        from . import experiment
+        from . import cures, experiment
         from .hooks import INTO
 
         if name in INTO:
             INTO[name](recorder, module)
         experiment.into(recorder, name, module)
+        cures.into(recorder, name, module)
+        if recorder.trial is not None:
+            recorder.trial.into(recorder, name, module)
     except Exception as error:  # noqa: BLE001  Between our code and the user's.
         if recorder is not None:
             recorder.manifest.failed(f"putting hooks into {name}", error)
@@ -62,6 +65,10 @@ def _recorder(options: Options) -> Any:
     from .recorder import Recorder
 
     shared.recorder = recorder = Recorder(options, make_backend)
+    if options.trial or options.notes_writes:
+        from .trial import Trial
+
+        recorder.trial = Trial(options)
     atexit.register(recorder.finish)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=functools.partial(_forked, recorder))

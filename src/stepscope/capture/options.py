@@ -43,6 +43,16 @@ class Options:
     max_memory: int = 4 << 30
     """A job that grows by this much while it is recorded is recorded no further."""
     experiment: str | None = None
+    cures: tuple[str, ...] = ()
+    """What ``stepscope try`` has the job do otherwise (``cures/``)."""
+    trial: bool = False
+    """Steps are timed and nothing is recorded: ``after`` of them, from step ``skip`` on."""
+    seed: int | None = None
+    """What random numbers of a trial begin with."""
+    watch_value: str | None = None
+    """The variable of the loop whose value is compared; None: what ``backward`` is called on."""
+    notes_writes: bool = False
+    """Whether files that the job writes are noted."""
     watch: float = 0.0
     """Steps' time between two windows, in seconds; 0 records one window and no more."""
     watch_bytes: int = 1 << 30
@@ -82,4 +92,5 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Options | N
         return None
     given: dict[str, Any] = json.loads(text)
     known = {field.name for field in fields(Options)}
+    given["cures"] = tuple(given.get("cures", ()))
     return Options(**{key: value for key, value in given.items() if key in known})

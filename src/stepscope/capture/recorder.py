@@ -52,6 +52,10 @@ class Recorder(Telling):
         """Whether the job's own profiler is at work, where that can be told."""
         self.calls: Any = None
         """PyTorch's calls of models."""
+        self.on_edge: list[Callable[[int], None]] = []
+        """Called with the number of steps that have ended, between two of them."""
+        self.trial: Any = None
+        """What is noted besides of a trial."""
         self._make = make
         self._lock = threading.RLock()
         self._reset()
@@ -178,6 +182,8 @@ class Recorder(Telling):
             return
         with self._lock:
             dur = now - self._since if self._since else None
+            for tell in self.on_edge:
+                tell(self._finder.steps)
             if self.phase is Phase.RECORDING and self.backend is not None:
                 self._record(self.backend, dur)
             else:
@@ -188,6 +194,8 @@ class Recorder(Telling):
         self._since = perf_counter_ns()
 
     def _may_pass(self) -> int:
+        if self.on_edge:
+            return 0
         steps = 0
         if self.phase in SETTLING and self._finder.is_certain:
             steps = self.options.skip - self._finder.number - 1
@@ -261,6 +269,9 @@ class Recorder(Telling):
             self._window = Window(self.options)
         self._finder.freeze()
         self._thread = get_ident()
+        if self.options.trial:
+            self.phase = Phase.AFTER
+            return
         framework = self._finder.anchor[0] if isinstance(self._finder.anchor, tuple) else None
         backend: Backend | None = self._make(self.options, framework)
         while backend is not None:
@@ -396,7 +407,7 @@ class Recorder(Telling):
     def _over(self) -> None:
         """Nothing more comes of this window: time steps until the next is due, where there is one, else end."""
         if not self.options.watch:
-            of_calls = self._finder.source in (REQUEST, CALL) and self._running.framework == "torch"
+            of_calls = self._finder.source in (REQUEST, CALL) and getattr(self.backend, "framework", None) == "torch"
             if of_calls and self.manifest.files:
                 self._listen(REQUEST - 1)
             else:

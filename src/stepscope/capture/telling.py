@@ -48,6 +48,7 @@ class Telling:
     manifest: Manifest
     phase: Phase
     backend: Backend | None
+    trial: Any
     _finder: StepFinder
     _settling: Settling
     _window: Window
@@ -81,6 +82,7 @@ class Telling:
             "no_profile": self._why_none(),
             "raised": raised(),
             **({"periods": list(self._periods.over)} if self.options.watch else {}),
+            **({"trial": self.trial.facts(self._window.after)} if self.trial is not None else {}),
         }
 
     def _why_none(self) -> str | None:

@@ -1,0 +1,48 @@
+"""Cures that ``stepscope try`` puts into a job: one explicit list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .compiled import COMPILE, CUDA_GRAPHS
+from .cure import Applying, Cure
+from .environment import EXPANDABLE, PRIVATE_THREADS
+from .garbage import GARBAGE
+from .gradients import BUCKET_SIZE, SET_TO_NONE, STATIC_GRAPH
+from .layout import CHANNELS_LAST, CUDNN_BENCHMARK
+from .optimizers import FOREACH_OPTIMIZER, FUSED_OPTIMIZER
+from .persistent_workers import PERSISTENT_WORKERS
+from .pinned_memory import PINNED_MEMORY
+from .precision import BF16, TF32
+from .prefetch import PREFETCH
+from .threads import THREADS
+from .workers import WORKERS
+
+CURES: tuple[Cure, ...] = (
+    WORKERS, PERSISTENT_WORKERS, PREFETCH, PINNED_MEMORY, GARBAGE, THREADS, COMPILE, CUDA_GRAPHS, FUSED_OPTIMIZER,
+    FOREACH_OPTIMIZER, SET_TO_NONE, BF16, TF32, CHANNELS_LAST, CUDNN_BENCHMARK, BUCKET_SIZE, STATIC_GRAPH, EXPANDABLE,
+    PRIVATE_THREADS,
+)  # fmt: skip
+"""In the order in which they are tried: what the job waits for first, then what it computes."""
+
+BY_NAME = {cure.name: cure for cure in CURES}
+
+
+def parsed(text: str) -> tuple[Cure, int | None]:
+    """A cure and its number, of ``workers=2``. Raises ValueError, in words, where there is none such."""
+    name, _, number = text.partition("=")
+    cure = BY_NAME.get(name)
+    if cure is None:
+        raise ValueError(f"there is no cure {name!r}")
+    if number and (cure.values is None or not number.isdecimal()):
+        raise ValueError(f"{text!r}: {name} takes {'a whole number' if cure.values else 'no number'}")
+    return cure, int(number) if number else None
+
+
+def into(recorder: Any, module_name: str, module: Any) -> None:
+    """Put the cures that the options ask for into a framework that was just imported."""
+    for spec in recorder.options.cures:
+        cure, value = parsed(spec)
+        if cure.into is not None and cure.module == module_name:
+            facts = recorder.manifest.facts.setdefault("cures", {}).setdefault(spec, {})
+            cure.into(Applying(facts, value, recorder.on_edge), module, recorder)

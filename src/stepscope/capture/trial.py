@@ -1,0 +1,162 @@
+"""What is noted of a job under ``stepscope try`` besides the times of its steps: its loss, memory and files."""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from .cures.places import is_own
+from .hooking import replace
+from .options import Options
+
+MOST_VALUES = 10_000
+MOST_FILES = 64
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+_PASSING = (tempfile.gettempdir(), "/dev", "/proc", "/sys", os.path.expanduser("~/.cache"), os.path.expanduser("~/.triton"))
+"""Files below these are nobody's results."""
+
+
+class Trial:
+    """Of one process."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._said: list[Any] = []
+        """Losses of the step that runs, as the framework holds them."""
+        self._values: list[Any] = []
+        """One for each step that ended, None where it had none."""
+        self._files: dict[str, None] = {}
+        if options.notes_writes:
+            sys.addaudithook(self._audit)
+
+    def into(self, recorder: Any, module_name: str, module: Any) -> None:
+        """A framework was imported."""
+        if self._options.trial and self._edge not in recorder.on_edge:
+            recorder.on_edge.append(self._edge)
+        if module_name == "torch":
+            self._into_torch(recorder, module)
+        if module_name == "keras":
+            self._into_keras(recorder, module)
+
+    def facts(self, times_ns: Sequence[int]) -> dict[str, Any]:
+        """For the manifest: what the timed steps took, values of all steps, peak memory in bytes, files written."""
+        torch: Any = sys.modules.get("torch")
+        on_device = torch is not None and torch.cuda.is_initialized()
+        return {
+            "times_ns": list(times_ns),
+            "values": [_number(value) for value in self._values],
+            "host_bytes": _peak_bytes(),
+            "device_bytes": torch.cuda.max_memory_allocated() if on_device else None,
+            "files": list(self._files),
+        }
+
+    # --- values -----------------------------------------------------------------------------------------------------
+
+    def _edge(self, _: int) -> None:
+        name = self._options.watch_value
+        said, self._said = self._said, []
+        if len(self._values) < MOST_VALUES:
+            self._values.append(said if name is None else [_variable(name, sys._getframe(1))])
+
+    def _into_torch(self, recorder: Any, torch: Any) -> None:
+        if self._options.notes_writes:
+            self._note_saves(recorder, torch)
+        if not self._options.trial:
+            return
+        _seed(self._options.seed, torch)
+        backs = torch.Tensor.backward
+
+        @functools.wraps(backs)
+        def backward(tensor: Any, *arguments: Any, **named: Any) -> Any:
+            if tensor.numel() == 1:
+                self._said.append(tensor.detach())
+            return backs(tensor, *arguments, **named)
+
+        replace(recorder, torch.Tensor, "backward", backward)
+
+    def _into_keras(self, recorder: Any, keras: Any) -> None:
+        if not self._options.trial:
+            return
+        if self._options.seed is not None:
+            keras.utils.set_random_seed(self._options.seed)
+        lists: Any = keras.callbacks.CallbackList
+        ends = lists.on_train_batch_end
+
+        @functools.wraps(ends)
+        def ending(lists_: Any, batch: Any, logs: Any = None) -> Any:
+            if isinstance(logs, dict) and "loss" in logs:
+                self._said.append(logs["loss"])
+            return ends(lists_, batch, logs)
+
+        replace(recorder, lists, "on_train_batch_end", ending)
+
+    # --- files ------------------------------------------------------------------------------------------------------
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open" or len(arguments) < 3 or not isinstance(arguments[0], (str, bytes)):
+            return
+        path, mode, flags = arguments[:3]
+        if (isinstance(mode, str) and any(letter in mode for letter in "wax+")) or (flags or 0) & _WRITES:
+            self._wrote(os.fsdecode(path))
+
+    def _wrote(self, path: str) -> None:
+        path = os.path.abspath(path)
+        passing = path.startswith((*_PASSING, os.path.abspath(self._options.out)))
+        if len(self._files) < MOST_FILES and not passing and "__pycache__" not in path and is_own(path):
+            self._files[path] = None
+
+    def _note_saves(self, recorder: Any, torch: Any) -> None:
+        """PyTorch writes its archives by itself: Python's ``open`` is not called."""
+        saves = torch.save
+
+        @functools.wraps(saves)
+        def save(what: Any, to: Any, *arguments: Any, **named: Any) -> Any:
+            if isinstance(to, (str, os.PathLike)):
+                self._wrote(os.fspath(to))
+            return saves(what, to, *arguments, **named)
+
+        replace(recorder, torch, "save", save)
+
+
+def _seed(seed: int | None, torch: Any) -> None:
+    if seed is None:
+        return
+    random.seed(seed)
+    torch.manual_seed(seed)
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed)
+
+
+def _variable(name: str, frame: Any) -> Any:
+    """The value of a variable in the innermost of the user's functions that has one of that name."""
+    while frame is not None:
+        if is_own(frame.f_code.co_filename) and name in frame.f_locals:
+            value = frame.f_locals[name]
+            return value.detach() if hasattr(value, "detach") else value
+        frame = frame.f_back
+    return None
+
+
+def _number(values: Any) -> float | None:
+    """The mean of what a step said; None where that is no number."""
+    try:
+        numbers = [float(value) for value in values]
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def _peak_bytes() -> int | None:
+    """The most memory that this process has held, by the system."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
