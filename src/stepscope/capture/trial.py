@@ -17,7 +17,8 @@ from .options import Options
 MOST_VALUES = 10_000
 MOST_FILES = 64
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-_PASSING = (tempfile.gettempdir(), "/dev", "/proc", "/sys", os.path.expanduser("~/.cache"), os.path.expanduser("~/.triton"))
+_CACHES = tuple(map(os.path.expanduser, ("~/.cache", "~/.triton", "~/.nv")))
+_PASSING = (tempfile.gettempdir(), "/dev", "/proc", "/sys", *_CACHES)
 """Files below these are nobody's results."""
 
 

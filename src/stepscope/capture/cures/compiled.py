@@ -42,6 +42,7 @@ COMPILE = Cure(
     undone="leave the call of compile() out",
     module="torch",
     into=_with(),
+    on_cpu=True,
     patch=lambda _: (After("{target}.compile()"),),
 )
 

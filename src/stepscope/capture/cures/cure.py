@@ -69,7 +69,7 @@ class Shell:
     value: str
 
 
-Edit = Union[Keywords, First, After, Around, AfterImport, ByHand, Shell]
+Edit = Union[Keywords, First, After, Around, AfterImport, ByHand, Shell]  # noqa: UP007  Jobs may run Python 3.9.
 """``{value}`` in any of their texts stands for the cure's number."""
 
 
@@ -155,6 +155,8 @@ class Cure:
     environment: Callable[[int | None], dict[str, str]] | None = None
     changes_numbers: bool = False
     """Whether it computes with other precision or in other batches, so that results differ by its nature."""
+    on_cpu: bool = False
+    """Whether it is tried of jobs without a device whatever was found: a profile of a CPU does not call for it."""
     device_only: bool = False
     """Whether it is for GPUs."""
     patch: Callable[[int | None], tuple[Edit, ...]] = lambda _: ()

@@ -36,8 +36,10 @@ class Made:
         return self._places.get(model)
 
     def _is_constructor(self, frame: FrameType) -> bool:
-        names = frame.f_code.co_varnames
-        return frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get(names[0] if names else ""), self._module)
+        code = frame.f_code
+        if code.co_name != "__init__" or not code.co_varnames:
+            return False
+        return isinstance(frame.f_locals.get(code.co_varnames[0]), self._module)
 
 
 def before_first_call(torch: Any, recorder: Any, does: Callable[[Any, FrameType], None]) -> None:

@@ -20,7 +20,7 @@ _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 
 def is_own(filename: str) -> bool:
     """Whether a file is the user's: no library's, not Python's, not ours."""
-    if filename.startswith("<") or filename.startswith(_OURS) or filename.startswith(_LIBRARIES):
+    if filename.startswith(("<", _OURS, *_LIBRARIES)):
         return False
     return not any(part in filename for part in _INSTALLED)
 

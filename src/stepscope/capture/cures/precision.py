@@ -12,11 +12,12 @@ from .places import nearest_place
 def _into_bf16(applying: Applying, torch: Any, recorder: Any) -> None:
     def casts(model: Any, caller: Any) -> None:
         device = next(model.parameters()).device.type
-        if torch.is_autocast_enabled() or (hasattr(torch, "is_autocast_cpu_enabled") and torch.is_autocast_cpu_enabled()):
+        if torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled():
             applying.refused("the model is called within autocast already")
             return
         model.forward = torch.autocast(device, dtype=torch.bfloat16)(model.forward)
-        applying.applied({**(nearest_place(caller) or {}), "device": device} if nearest_place(caller) else None)
+        place = nearest_place(caller)
+        applying.applied(None if place is None else {**place, "device": device})
 
     before_first_call(torch, recorder, casts)
 

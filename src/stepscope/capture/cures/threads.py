@@ -44,6 +44,7 @@ THREADS = Cure(
     undone="leave the call out",
     module="torch",
     into=_into,
+    on_cpu=True,
     values=_values,
     patch=_patch,
 )

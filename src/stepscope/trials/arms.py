@@ -1,0 +1,81 @@
+"""What is tried: each cure, and each number of one that takes a number, is an arm beside the unchanged job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stepscope.capture.cures import CURES, parsed
+from stepscope.capture.cures.cure import Cure
+from stepscope.errors import UsageError
+from stepscope.trials.interval import Measured, measured
+from stepscope.trials.process import Ran
+
+
+@dataclass(slots=True)
+class Arm:
+    """The job with some cures, none for the unchanged one, and its runs by the block in which they ran."""
+
+    specs: tuple[str, ...]
+    answers: tuple[dict[str, Any], ...] = ()
+    """The findings of the baseline that call for it."""
+    runs: list[tuple[int, Ran]] = field(default_factory=list)
+    out: str | None = None
+    """Why it is no longer tried."""
+    failed: bool = False
+
+    @property
+    def cures(self) -> tuple[tuple[Cure, int | None], ...]:
+        """Its cures with their numbers."""
+        return tuple(map(parsed, self.specs))
+
+    @property
+    def group(self) -> str:
+        """What it is another number of."""
+        return "+".join(cure.name for cure, _ in self.cures)
+
+    @property
+    def name(self) -> str:
+        """For people, and for files."""
+        return "+".join(self.specs) or "as-it-is"
+
+    def step_ns(self, blocks: Iterable[int]) -> list[float]:
+        """Mean steps of its runs in some blocks."""
+        wanted = set(blocks)
+        return [ran.step_ns for block, ran in self.runs if block in wanted and ran.step_ns is not None]
+
+    def against(self, baseline: Arm) -> Measured | None:
+        """It beside the unchanged job, over the blocks in which both ran; None where there is no such."""
+        blocks = {block for block, _ in self.runs}
+        before, after = baseline.step_ns(blocks), self.step_ns(blocks)
+        return measured(before, after) if before and after else None
+
+
+def chosen(findings: Sequence[dict[str, Any]], cores: int, *, has_device: bool) -> list[Arm]:
+    """The arms that the findings call for, cures in their order; on a CPU also those that no profile of one tells."""
+    arms = []
+    for cure in CURES:
+        answers = tuple(finding for finding in findings if finding["rule"] in cure.answers)
+        wanted = answers or (cure.on_cpu and not has_device)
+        if wanted and (has_device or not cure.device_only):
+            arms += _arms(cure, cores, answers)
+    return arms
+
+
+def named(names: Sequence[str], findings: Sequence[dict[str, Any]], cores: int) -> list[Arm]:
+    """The arms that ``--cure`` names: ``workers``, with all its numbers, or ``workers=2``. Raises UsageError."""
+    arms = []
+    for name in names:
+        try:
+            cure, value = parsed(name)
+        except ValueError as error:
+            raise UsageError(f"--cure: {error}; stepscope try --list shows what there is") from error
+        answers = tuple(finding for finding in findings if finding["rule"] in cure.answers)
+        arms += _arms(cure, cores, answers) if value is None else [Arm((cure.spec(value),), answers)]
+    return arms
+
+
+def _arms(cure: Cure, cores: int, answers: tuple[dict[str, Any], ...]) -> list[Arm]:
+    values: Sequence[int | None] = (None,) if cure.values is None else cure.values(cores)
+    return [Arm((cure.spec(value),), answers) for value in values]

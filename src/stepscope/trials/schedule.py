@@ -1,0 +1,112 @@
+"""The order of trials: blocks in which every arm runs there and back, until each can be told or time is up.
+
+In a block the unchanged job and all arms run in one order and then in the reverse (A B C C B A): whatever drifts evenly
+over the block, a machine that grows warm, adds the same to the mean of each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from stepscope.trials.arms import Arm
+from stepscope.trials.interval import LOOKS, measured
+from stepscope.trials.process import Ran
+
+Start = Callable[[Arm], Ran]
+Told = Callable[[str], None]
+
+
+@dataclass
+class Schedule:
+    """Runs arms, and keeps their runs with them."""
+
+    baseline: Arm
+    start: Start
+    until: float
+    """``time.monotonic()`` at which no run is begun any more."""
+    ended: str | None = None
+    """Why trials ended before all could be told."""
+    _block: int = 0
+    _wall_s: list[float] = field(default_factory=list)
+
+    def compare(self, arms: Sequence[Arm]) -> None:
+        """Run arms beside the unchanged job until each can be told, or is out."""
+        for _ in range(LOOKS):
+            active = [arm for arm in arms if arm.out is None and not self._is_told(arm)]
+            if not active or not self._there_and_back(active):
+                return
+            for arm in active:
+                self._leave_behind(arm, active)
+
+    def _there_and_back(self, active: Sequence[Arm]) -> bool:
+        """One block; whether it was run to its end."""
+        self._block += 1
+        order = [self.baseline, *active]
+        for arm in (*order, *reversed(order)):
+            if arm.out is not None:
+                continue
+            if time.monotonic() + max(self._wall_s, default=0.0) > self.until:
+                self.ended = "the time was up"
+                return False
+            ran = self.start(arm)
+            self._wall_s.append(ran.wall_s)
+            arm.runs.append((self._block, ran))
+            arm.out = arm.out or _why_out(arm, ran)
+            arm.failed = arm.failed or _failed(ran)
+            if arm is self.baseline and arm.out is not None:
+                self.ended = arm.out
+                return False
+        return True
+
+    def _is_told(self, arm: Arm) -> bool:
+        found = arm.against(self.baseline)
+        return found is not None and found.verdict != "unknown"
+
+    def _leave_behind(self, arm: Arm, active: Sequence[Arm]) -> None:
+        """Of several numbers of one cure those that are slower than the best are tried no further."""
+        rivals = [each for each in active if each.group == arm.group and each.out is None]
+        best = min(rivals, key=_mean, default=arm)
+        if best is arm or arm.out is not None:
+            return
+        blocks = {block for block, _ in arm.runs} & {block for block, _ in best.runs}
+        one, other = arm.step_ns(blocks), best.step_ns(blocks)
+        if one and other and measured(one, other).verdict == "helps":
+            arm.out = f"{best.name} is faster"
+
+
+def _mean(arm: Arm) -> float:
+    times = arm.step_ns(block for block, _ in arm.runs)
+    return sum(times) / len(times) if times else float("inf")
+
+
+def _failed(ran: Ran) -> bool:
+    return ran.step_ns is None
+
+
+def _why_out(arm: Arm, ran: Ran) -> str | None:
+    """Why a run says that an arm need not be tried again."""
+    put_in = [spec for spec, (cure, _) in zip(arm.specs, arm.cures, strict=True) if cure.into is not None]
+    for what in map(ran.cure, put_in):
+        if ran.recordings and not what.get("applied"):
+            return str(what.get("refused") or "the job does nothing that it changes")
+    if ran.step_ns is None:
+        if ran.late:
+            return "no step was timed before its time was up"
+        words = f": {ran.last_words}" if ran.last_words else ""
+        return f"the job ended with status {ran.status} before its steps were timed{words}"
+    return None
+
+
+def best_of_groups(arms: Iterable[Arm], baseline: Arm) -> list[Arm]:
+    """Of each cure the number that saves most, of those that help."""
+    best: dict[str, Arm] = {}
+    for arm in arms:
+        found = arm.against(baseline)
+        if found is None or found.verdict != "helps":
+            continue
+        rival = best.get(arm.group)
+        if rival is None or _mean(arm) < _mean(rival):
+            best[arm.group] = arm
+    return list(best.values())
