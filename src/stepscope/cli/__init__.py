@@ -22,12 +22,13 @@ from stepscope.cli.rules import rules
 from stepscope.cli.run import run
 from stepscope.cli.slice import slice_
 from stepscope.cli.streams import prepare_streams, say, silence, stdout_lost, to_stderr
+from stepscope.cli.try_ import try_
 from stepscope.cli.view import view
 from stepscope.cli.what_if import what_if
 from stepscope.errors import Exit, StepscopeError
 
 COMMANDS: tuple[click.Command, ...] = (
-    diagnose, view, run, capture, compare, what_if, convert, slice_, query, formats, rules, doctor,
+    diagnose, view, run, try_, capture, compare, what_if, convert, slice_, query, formats, rules, doctor,
 )  # fmt: skip
 
 _INTERRUPTED = 130

@@ -36,10 +36,7 @@ class Source:
         if call is None:
             return False
         if isinstance(edit, Keywords):
-            named = [
-                (name, None if code is None else code.replace("{value}", str(value))) for name, code in edit.arguments
-            ]
-            return self._keywords(call, named)
+            return self._keywords(call, [(name, _filled(code, value)) for name, code in edit.arguments])
         if isinstance(edit, First):
             return self._first(call, edit.expression.replace("{value}", str(value)))
         statement = self._statement(call)
@@ -166,6 +163,10 @@ def _within(made: Any, change: _Change) -> Any:
     return cst.FlattenSentinel([*(again if isinstance(again, cst.FlattenSentinel) else [again]), *rest])
 
 
+def _filled(code: str | None, value: int | None) -> str | None:
+    return None if code is None else code.replace("{value}", str(value))
+
+
 def _ends(at: CodeRange) -> tuple[tuple[int, int], tuple[int, int]]:
     return (at.start.line, at.start.column), (at.end.line, at.end.column)
 
@@ -205,9 +206,8 @@ def _wrapped(code: str) -> _Change:
 def _with_keywords(call: cst.Call, wanted: Sequence[tuple[str, str | None]]) -> cst.Call:
     arguments = list(call.args)
     for name, code in wanted:
-        at = next(
-            (i for i, each in enumerate(arguments) if each.keyword is not None and each.keyword.value == name), None
-        )
+        given = [each.keyword.value if each.keyword is not None else None for each in arguments]
+        at = given.index(name) if name in given else None
         if code is None:
             if at is not None:
                 arguments = _without(arguments, at)

@@ -42,8 +42,10 @@ class Patch:
 
 
 def made(applied: Iterable[Applied], script: Path | None, folder: Path) -> Patch:
-    """The change that has the same effect as some cures; ``script`` is the file that the job runs, paths of the diff are
-    relative to ``folder``."""
+    """The change that has the same effect as some cures.
+
+    ``script`` is the file that the job runs; paths of the diff are relative to ``folder``.
+    """
     patch, sources = Patch(), _Sources()
     for one in applied:
         for edit, place in _placed(one, script):
@@ -95,9 +97,8 @@ class _Sources:
 
     def changed(self) -> dict[Path, tuple[str, str]]:
         """Path -> text before and after, of those that are changed."""
-        texts = {
-            path: (source.text, source.changed()) for path, source in self._read.items() if not isinstance(source, str)
-        }
+        read = {path: source for path, source in self._read.items() if not isinstance(source, str)}
+        texts = {path: (source.text, source.changed()) for path, source in read.items()}
         return {path: pair for path, pair in texts.items() if pair[0] != pair[1]}
 
 

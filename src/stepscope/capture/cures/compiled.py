@@ -50,6 +50,7 @@ CUDA_GRAPHS = Cure(
     name="cuda-graphs",
     title="the model compiled into CUDA graphs",
     answers=_RULES[:1],
+    promised=_RULES[:1],
     sets='model.compile(mode="reduce-overhead") for every model',
     may_break=_MAY_BREAK + "; memory of a graph stays taken, and its outputs are overwritten by the next call",
     undone="leave the call of compile() out",

@@ -155,6 +155,8 @@ class Cure:
     environment: Callable[[int | None], dict[str, str]] | None = None
     changes_numbers: bool = False
     """Whether it computes with other precision or in other batches, so that results differ by its nature."""
+    promised: tuple[str, ...] = ()
+    """Those of these rules whose prediction is that of this cure."""
     on_cpu: bool = False
     """Whether it is tried of jobs without a device whatever was found: a profile of a CPU does not call for it."""
     device_only: bool = False

@@ -8,6 +8,7 @@ EXPANDABLE = Cure(
     name="expandable-segments",
     title="an allocator whose blocks grow",
     answers=("allocator_retries", "allocating"),
+    promised=("allocator_retries",),
     sets="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
     may_break="memory shared with other processes by handle",
     undone="leave the variable out",

@@ -24,6 +24,7 @@ PERSISTENT_WORKERS = Cure(
     name="persistent-workers",
     title="the loader's workers stay between epochs",
     answers=("worker_starts", "input_bound"),
+    promised=("worker_starts",),
     sets="DataLoader(persistent_workers=True) for every loader with workers",
     may_break="a dataset that the training process changes between epochs: workers keep their copy",
     undone="leave persistent_workers out",

@@ -41,6 +41,7 @@ PINNED_MEMORY = Cure(
     name="pinned-memory",
     title="batches in pinned memory, copied beside the computation",
     answers=("exposed_copy", "input_bound", "repeated_copies"),
+    promised=("exposed_copy",),
     sets="DataLoader(pin_memory=True) for every loader, and tensor.to(..., non_blocking=True) for its batches",
     may_break="memory of the host that is pinned cannot be swapped; a batch that is written to after its copy began",
     undone="leave pin_memory and non_blocking out",

@@ -50,6 +50,7 @@ TF32 = Cure(
     name="tf32",
     title="matrices of float32 multiplied on tensor cores",
     answers=("tf32_off", "tensor_cores"),
+    promised=("tf32_off",),
     sets='torch.set_float32_matmul_precision("high")',
     may_break="products of float32 matrices have three digits where they had seven",
     undone="leave the call out",

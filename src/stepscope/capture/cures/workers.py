@@ -41,6 +41,7 @@ WORKERS = Cure(
     name="workers",
     title="the loader's worker processes",
     answers=("input_bound", "worker_starts", "host_contention"),
+    promised=("input_bound",),
     sets="DataLoader(num_workers=N, persistent_workers=True) for every loader",
     may_break="a dataset that cannot be pickled or shares state with the training process; random numbers drawn in the "
     "dataset become others",

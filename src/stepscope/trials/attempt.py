@@ -1,0 +1,151 @@
+"""All of ``stepscope try``: the job recorded, its cures tried in turns with it, what came of them as one document."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture.options import Options
+from stepscope.errors import UsageError
+from stepscope.trials import document, patch
+from stepscope.trials.arms import Arm, chosen, named
+from stepscope.trials.baseline import Baseline, recorded
+from stepscope.trials.kept import Kept
+from stepscope.trials.process import Job, Ran
+from stepscope.trials.schedule import Schedule, best_of_groups
+from stepscope.units import format_ns
+
+FEWEST_STEPS, MOST_STEPS = 20, 200
+"""Steps timed in a trial, unless it is said: as many as take ``STEPS_S``, between these."""
+STEPS_S = 3.0
+_SKIP = 5
+"""Steps at least that are never timed: what is compiled is, within these."""
+_LONGER, _START_S = 4, 120.0
+"""A trial may take so many times what recording took, and so long besides: compiling."""
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user wants."""
+
+    words: tuple[str, ...]
+    folder: Path
+    cures: tuple[str, ...] = ()
+    steps: int | None = None
+    budget_s: float = 600.0
+    seed: int = 0
+    watch_value: str | None = None
+    writes_again: bool = False
+    """Whether files that the job writes may be written again by every trial."""
+    scratch: Path | None = None
+    kept: tuple[Path, ...] = ()
+    """What each trial finds as it was, with ``scratch``."""
+    say: Callable[[str], None] = field(default=lambda _: None)
+
+
+def attempt(asked: Asked) -> tuple[dict[str, Any], patch.Patch]:
+    """Try, and tell: the document ``stepscope.try/1`` and the change that has the same effect as what helped.
+
+    Ctrl-C while trials run ends them, and what is known is told. Raises StepscopeError where nothing can be tried.
+    """
+    until = time.monotonic() + asked.budget_s
+    kept = Kept(asked.scratch, asked.kept) if asked.scratch is not None else None
+    job = Job(asked.words, asked.folder)
+    asked.say("recording the job as it is …")
+    with kept.trial("recorded") if kept else nullcontext():
+        base = recorded(job, asked.budget_s)
+    asked.say(f"it was diagnosed: {base.document['summary']['verdict']}")
+    _check_files(base, asked)
+    has_device = bool(base.document["profile"]["devices"])
+    findings = base.document["findings"]
+    arms = (
+        named(asked.cures, findings, base.cores) if asked.cures else chosen(findings, base.cores, has_device=has_device)
+    )
+    schedule = Schedule(Arm(()), _Starting(asked, job, base, kept), until)
+    together: Arm | None = None
+    try:
+        schedule.compare(arms)
+        best = best_of_groups(arms, schedule.baseline)
+        if len(best) > 1 and schedule.ended is None:
+            together = Arm(tuple(spec for arm in best for spec in arm.specs))
+            schedule.compare([together])
+    except KeyboardInterrupt:
+        schedule.ended = "it was interrupted"
+        best = best_of_groups(arms, schedule.baseline)
+    helped = _helped(best, together, schedule.baseline)
+    change = patch.made(document.applied(helped), base.script, Path.cwd())
+    return document.make(asked.words, base, schedule, arms, together, helped, change), change
+
+
+def _helped(best: list[Arm], together: Arm | None, baseline: Arm) -> list[Arm]:
+    """What to keep: all that helps where together it gains more than the best alone, else that one."""
+    if together is None or together.out is not None or not best:
+        return best
+    found = together.against(baseline)
+    alone = max(best, key=lambda arm: _saving(arm, baseline))
+    return best if found is not None and found.saving_ns > _saving(alone, baseline) else [alone]
+
+
+def _saving(arm: Arm, baseline: Arm) -> float:
+    found = arm.against(baseline)
+    return found.saving_ns if found is not None else 0.0
+
+
+def _check_files(base: Baseline, asked: Asked) -> None:
+    """Raises UsageError where every trial would write again what the job wrote while it was recorded."""
+    covered = tuple(path.absolute() for path in asked.kept)
+    files = [name for name in base.ran.files if not any(Path(name).is_relative_to(path) for path in covered)]
+    if files and not asked.writes_again:
+        raise UsageError(
+            "the job writes files that every trial would write again: nothing was tried",
+            *files[:_NAMED],
+            *([f"and {len(files) - _NAMED} more"] if len(files) > _NAMED else []),
+            "--scratch DIR --keep PATH gives each trial PATH as it is now; --writes-again lets them be written",
+        )
+
+
+class _Starting:
+    """Starts an arm's job with its cures."""
+
+    def __init__(self, asked: Asked, job: Job, base: Baseline, kept: Kept | None) -> None:
+        self._asked, self._job, self._kept = asked, job, kept
+        self._steps = asked.steps or _steps(base.step_ns)
+        self._skip = max(_SKIP, base.first_step)
+        self._limit_s = _LONGER * base.ran.wall_s + _START_S
+        self._number = 0
+
+    def __call__(self, arm: Arm) -> Ran:
+        self._number += 1
+        name = f"{self._number:03}-{arm.name.replace('=', '-')[:100]}"
+        asked = self._asked
+        options = Options(
+            skip=self._skip, settle=0, after=self._steps, trial=True, notes_writes=True,
+            cures=arm.specs, seed=asked.seed, watch_value=asked.watch_value,
+        )  # fmt: skip
+        more = {
+            key: value
+            for cure, value_ in arm.cures
+            if cure.environment
+            for key, value in cure.environment(value_).items()
+        }
+        with self._kept.trial(name) if self._kept else nullcontext():
+            ran = self._job.start(name, options, more, self._limit_s)
+        took = format_ns(round(ran.step_ns)) if ran.step_ns is not None else "not timed"
+        asked.say(f"{self._number:>3}  {arm.name:<24} {took}")
+        return ran
+
+
+def _steps(step_ns: int | None) -> int:
+    return FEWEST_STEPS if not step_ns else max(FEWEST_STEPS, min(MOST_STEPS, round(STEPS_S * 1e9 / step_ns)))
+
+
+def listed() -> Sequence[dict[str, Any]]:
+    """Every cure there is."""
+    from stepscope.capture.cures import CURES
+
+    return [document.of_cure(cure) for cure in CURES]

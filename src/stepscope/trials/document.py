@@ -1,0 +1,140 @@
+"""What trials found, as one JSON-ready dict (schema ``stepscope.try/1``). Times are ns per step, memory bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from stepscope._version import __version__
+from stepscope.capture.cures.cure import Cure
+from stepscope.trials import patch, values
+from stepscope.trials.arms import Arm
+from stepscope.trials.baseline import Baseline
+from stepscope.trials.interval import Measured
+from stepscope.trials.process import Ran
+from stepscope.trials.schedule import Schedule
+
+SCHEMA = "stepscope.try/1"
+
+
+def make(
+    words: Sequence[str],
+    base: Baseline,
+    schedule: Schedule,
+    arms: Sequence[Arm],
+    together: Arm | None,
+    helped: Sequence[Arm],
+    change: patch.Patch,
+) -> dict[str, Any]:
+    """Everything. Arms are ordered by what they save, those that could not be measured last."""
+    rows = [_row(arm, schedule.baseline) for arm in arms]
+    runs = [ran for _, ran in schedule.baseline.runs]
+    timed = [ran.step_ns for ran in runs if ran.step_ns is not None]
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "stepscope", "version": __version__},
+        "command": list(words),
+        "baseline": {
+            "verdict": base.document["summary"]["verdict"],
+            "profiles": [str(path) for each in base.ran.recordings for path in each.profiles],
+            "step_ns": round(sum(timed) / len(timed)) if timed else base.step_ns,
+            "runs": len(timed),
+            "steps_per_run": max((ran.steps for ran in runs), default=0),
+            "host_bytes": _most(runs, "host_bytes"),
+            "device_bytes": _most(runs, "device_bytes"),
+        },
+        "trials": sorted(rows, key=_rank),
+        "together": None if together is None else _row(together, schedule.baseline),
+        "keep": [spec for arm in helped for spec in arm.specs],
+        "patch": {"diff": change.diff or None, "by_hand": change.by_hand},
+        "findings_without_cure": _without_cure(base.document["findings"], arms),
+        "ended_early": schedule.ended,
+    }
+
+
+def of_cure(cure: Cure) -> dict[str, Any]:
+    """What a cure says of itself."""
+    return {
+        "cure": cure.name, "title": cure.title, "sets": cure.sets, "may_break": cure.may_break, "undone": cure.undone,
+        "changes_numbers": cure.changes_numbers, "takes_number": cure.values is not None, "answers": list(cure.answers),
+    }  # fmt: skip
+
+
+def applied(arms: Iterable[Arm]) -> list[patch.Applied]:
+    """The cures of some arms, with the places at which they were put into effect."""
+    made = []
+    for arm in arms:
+        for spec, (cure, value) in zip(arm.specs, arm.cures, strict=True):
+            places = [place for _, ran in arm.runs[:1] for place in ran.cure(spec).get("places") or ()]
+            made.append(patch.Applied(cure, value, tuple(places)))
+    return made
+
+
+def _row(arm: Arm, baseline: Arm) -> dict[str, Any]:
+    found = arm.against(baseline) if not arm.failed else None
+    runs = [ran for _, ran in arm.runs]
+    losses = values.compared([ran.values for _, ran in baseline.runs], runs[0].values if runs else ())
+    places = [place for one in applied([arm]) for place in one.places]
+    return {
+        "cures": [{**of_cure(cure), "value": value} for cure, value in arm.cures],
+        "name": arm.name,
+        "findings": [finding["id"] for finding in arm.answers],
+        "predicted": _predicted(arm),
+        "measured": None if found is None else _measured(found),
+        "verdict": _verdict(arm, found),
+        "why": arm.out,
+        "host_bytes": _most(runs, "host_bytes"),
+        "device_bytes": _most(runs, "device_bytes"),
+        "values": asdict(losses),
+        "places": [{key: place.get(key) for key in ("file", "line", "function")} for place in places],
+    }
+
+
+def _verdict(arm: Arm, found: Measured | None) -> str:
+    """``helps``, ``hurts``, ``nothing``, ``unknown``, ``failed`` (the job ended), ``refused`` (it cannot be tried) or
+    ``not_run``."""
+    if arm.failed:
+        return "failed"
+    if arm.out is not None and (found is None or found.half_ns is None):
+        return "refused"
+    return "not_run" if found is None else found.verdict
+
+
+def _measured(found: Measured) -> dict[str, Any]:
+    return {
+        "before_ns": round(found.before_ns),
+        "after_ns": round(found.after_ns),
+        "saving_ns": round(found.saving_ns),
+        "least_saving_ns": None if found.low_ns is None else round(found.low_ns),
+        "most_saving_ns": None if found.high_ns is None else round(found.high_ns),
+        "runs": list(found.runs),
+        "runs_needed": found.runs_needed,
+    }
+
+
+def _predicted(arm: Arm) -> dict[str, Any] | None:
+    """What the first finding whose prediction is that of one of its cures promises of the step."""
+    promised = {rule for cure, _ in arm.cures for rule in cure.promised}
+    answers = (each for each in arm.answers if each["rule"] in promised)
+    told = next((each for each in answers if each["predicted_step_ns"] is not None), None)
+    if told is None:
+        return None
+    return {"finding": told["id"], "step_ns": told["predicted_step_ns"], "best_step_ns": told["best_step_ns"]}
+
+
+def _without_cure(findings: Sequence[dict[str, Any]], arms: Sequence[Arm]) -> list[dict[str, str]]:
+    answered = {finding["id"] for arm in arms for finding in arm.answers}
+    return [{"finding": each["id"], "title": each["title"]} for each in findings if each["id"] not in answered]
+
+
+def _most(runs: Sequence[Ran], kind: str) -> int | None:
+    return max((size for ran in runs if (size := ran.memory(kind)) is not None), default=None)
+
+
+_LAST = {"refused": 1, "failed": 2, "not_run": 3}
+
+
+def _rank(row: dict[str, Any]) -> tuple[int, int]:
+    """Best first."""
+    return _LAST.get(row["verdict"], 0), -(row["measured"] or {"saving_ns": 0})["saving_ns"]
