@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from generator import categories, cli, formats, guides, rules, schema, tables, truth, typescript
+from generator import categories, cli, cures, formats, guides, rules, schema, tables, truth, typescript
 
 
 def pages() -> dict[str, str]:
@@ -12,6 +12,7 @@ def pages() -> dict[str, str]:
     return {
         "categories.md": categories.page(),
         "cli.md": cli.page(),
+        "cures.md": cures.page(),
         "formats.md": formats.page(),
         "guides-coverage.md": guides.page(),
         "limits.md": rules.limits_page(),

@@ -95,6 +95,12 @@ that is late each time is as if it worked on something that was not recorded, so
 costs; where it never idles, a late clock changes nothing. Ops with the numbers of the next call are not seen where
 calls follow each other faster than clocks are exact: the verdict holds there, and the first finding is missing."""
 
+TRIALS = """\
+How often `stepscope try` is right, simulated: runs of a job differ by so much (standard deviation of their means), and
+drift by as much within a block; a cure takes so much of the step away. Each row is {trials:,} trials, each of up to
+four blocks of two runs of either side, until it can be told (`python -m tests.trials.rates`). A cure that does nothing
+is to be called a change in at most 5 of 100."""
+
 HEALTHY = "Generated profiles in which nothing is wrong, by the findings they get: there must be none."
 
 
@@ -121,6 +127,7 @@ def page() -> str:
             section("FLOPs and bytes against XProf", XPROF, table(_XPROF_TITLES, map(_counted, _rows_of("xprof")))),
             section("Totals against XProf", TOTALS, table(_TOTALS_TITLES, map(_total, _rows_of("xprof-totals")))),
             section("Plausible but wrong", MISREAD, table(_misread_titles(), map(_misread, _rows_of("misread")))),
+            section("Trials", TRIALS.format(trials=_rows_of("trial-rates")[0]["trials"]), _trials()),
             section("Healthy profiles", HEALTHY, table(("case", "what it is", "findings"), map(_healthy, healthy))),
         ]
     )
@@ -130,6 +137,17 @@ _XPROF_TITLES = ("profile", "op", "kind", "FLOPs", "of XProf", "bytes", "of XPro
 
 
 _TOTALS_TITLES = ("profile", "what", "stepscope", "XProf", "why they differ")
+
+
+_VERDICTS = {"helps": "helps", "hurts": "hurts", "nothing": "does nothing", "unknown": "cannot be told"}
+
+
+def _trials() -> str:
+    rows = [
+        (_percent(row["spread"]), _percent(row["effect"]), *(_percent(row[verdict]) for verdict in _VERDICTS))
+        for row in _rows_of("trial-rates")
+    ]
+    return table(("runs differ by", "the cure takes away", *_VERDICTS.values()), rows)
 
 
 def _misread_titles() -> tuple[str, ...]:

@@ -28,6 +28,7 @@ NOT_RUN = {
     "pip install": "needs the network; tests/packaging installs the wheel",
     "make demo": "installs from the network; tests/packaging runs it in a fresh checkout",
     "stepscope run": "needs a framework; tests/capture runs it",
+    "stepscope try train.py": "needs a framework; tests/trials/test_try.py runs it",
     "stepscope view": "serves until it is ended; tests/browser runs it",
     "tensorboard --logdir": "serves until it is ended; tests/browser runs it",
     "stepscope compare before1.json.gz": "needs six runs; tests/cli/test_compare.py has several of a side",

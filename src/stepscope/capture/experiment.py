@@ -6,11 +6,13 @@ Only what the process holds in memory is changed; the job's files stay as they a
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
+from .cures.cure import Applying
+from .cures.pinned_memory import PINNED_MEMORY
+from .cures.workers import WORKERS as WORKERS_CURE
 from .phases import Phase
 from .recorder import Recorder
 
@@ -81,18 +83,12 @@ def into(recorder: Recorder, module_name: str, module: Any) -> None:
             _without_callbacks(module, applied)
     elif module_name == "torch" and name == SYNTHETIC:
         _replayed_loaders(recorder, applied)
-    elif module_name == "torch" and name == PINNED and not module.cuda.is_available():
-        told["refused"] = "pinned memory speeds copies to a GPU, and PyTorch sees none here"
     elif module_name == "torch":
-        _other_loaders({"pin_memory": True} if name == PINNED else _workers(number or 0), applied)
+        cure = (PINNED_MEMORY if name == PINNED else WORKERS_CURE).into
+        assert cure is not None
+        cure(Applying(told, number, recorder.on_edge), module, recorder)
     elif module_name == "tensorflow" and name == SYNTHETIC:
         _replayed_datasets(applied)
-
-
-def _workers(number: int) -> dict[str, Any]:
-    if number:
-        return {"num_workers": number, "persistent_workers": True}
-    return {"num_workers": 0, "persistent_workers": False, "prefetch_factor": None, "timeout": 0}
 
 
 def _replayed_loaders(recorder: Recorder, applied: Callable[[], None]) -> None:
@@ -115,21 +111,6 @@ def _length(loader: Any) -> int | None:
         return len(loader)
     except TypeError:
         return None
-
-
-def _other_loaders(changes: dict[str, Any], applied: Callable[[], None]) -> None:
-    loader: Any = import_module("torch.utils.data").DataLoader
-    makes = loader.__init__
-    signature = inspect.signature(makes)
-
-    @functools.wraps(makes)
-    def making(self: Any, *arguments: Any, **named: Any) -> None:
-        bound = signature.bind(self, *arguments, **named)
-        bound.arguments.update(changes)
-        makes(*bound.args, **bound.kwargs)
-        applied()
-
-    loader.__init__ = making
 
 
 def _replayed_datasets(applied: Callable[[], None]) -> None:

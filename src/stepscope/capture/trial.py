@@ -32,6 +32,8 @@ class Trial:
         self._values: list[Any] = []
         """One for each step that ended, None where it had none."""
         self._files: dict[str, None] = {}
+        self._here = os.path.join(os.getcwd(), "")
+        self._ours = os.path.join(os.path.abspath(options.out), "")
         if options.notes_writes:
             sys.addaudithook(self._audit)
 
@@ -107,8 +109,10 @@ class Trial:
 
     def _wrote(self, path: str) -> None:
         path = os.path.abspath(path)
-        passing = path.startswith((*_PASSING, os.path.abspath(self._options.out)))
-        if len(self._files) < MOST_FILES and not passing and "__pycache__" not in path and is_own(path):
+        passing = path.startswith(_PASSING) and not path.startswith(self._here)
+        if passing or path.startswith(self._ours) or "__pycache__" in path or not is_own(path):
+            return
+        if len(self._files) < MOST_FILES:
             self._files[path] = None
 
     def _note_saves(self, recorder: Any, torch: Any) -> None:

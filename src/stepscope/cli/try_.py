@@ -99,6 +99,7 @@ def _tried(command: tuple[str, ...], **chosen: Any) -> tuple[dict[str, Any], Pat
 
     words = launch.command_line(command, chosen["python"])
     asked = Asked(
+        command=command,
         words=tuple(words), folder=new_run(Path(chosen["folder"])), cures=chosen["cures"], steps=chosen["steps"],
         budget_s=chosen["budget"], seed=chosen["seed"], watch_value=chosen["watch_value"],
         writes_again=chosen["writes_again"], scratch=chosen["scratch"], kept=chosen["kept"], say=say,

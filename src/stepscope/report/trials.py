@@ -124,8 +124,9 @@ def _of_values(values: dict[str, Any]) -> str:
     if values["outcome"] == "unknown":
         return f"whether the loss stays the same is not known ({values['why']})"
     if values["outcome"] == "differs":
-        share = format_share(values["largest"]) if values["largest"] != float("inf") else "not a number"
-        return f"the loss differs from step {values['since']} on, by up to {share}"
+        largest = values["largest"]
+        how = "where only one is a number" if largest is None else f"by up to {format_share(largest)}"
+        return f"the loss differs from step {values['since']} on, {how}"
     return f"the loss of {values['steps']} steps is {'equal' if values['outcome'] == 'equal' else _ROUNDING}"
 
 

@@ -33,7 +33,10 @@ _NAMED = 5
 class Asked:
     """What the user wants."""
 
+    command: tuple[str, ...]
+    """As it was typed."""
     words: tuple[str, ...]
+    """What is started."""
     folder: Path
     cures: tuple[str, ...] = ()
     steps: int | None = None
@@ -79,7 +82,7 @@ def attempt(asked: Asked) -> tuple[dict[str, Any], patch.Patch]:
         best = best_of_groups(arms, schedule.baseline)
     helped = _helped(best, together, schedule.baseline)
     change = patch.made(document.applied(helped), base.script, Path.cwd())
-    return document.make(asked.words, base, schedule, arms, together, helped, change), change
+    return document.make(asked.command, base, schedule, arms, together, helped, change), change
 
 
 def _helped(best: list[Arm], together: Arm | None, baseline: Arm) -> list[Arm]:

@@ -19,7 +19,7 @@ SCHEMA = "stepscope.try/1"
 
 
 def make(
-    words: Sequence[str],
+    command: Sequence[str],
     base: Baseline,
     schedule: Schedule,
     arms: Sequence[Arm],
@@ -34,7 +34,7 @@ def make(
     return {
         "schema": SCHEMA,
         "tool": {"name": "stepscope", "version": __version__},
-        "command": list(words),
+        "command": list(command),
         "baseline": {
             "verdict": base.document["summary"]["verdict"],
             "profiles": [str(path) for each in base.ran.recordings for path in each.profiles],
@@ -72,7 +72,7 @@ def applied(arms: Iterable[Arm]) -> list[patch.Applied]:
 
 
 def _row(arm: Arm, baseline: Arm) -> dict[str, Any]:
-    found = arm.against(baseline) if not arm.failed else None
+    verdict, found = _verdict(arm, arm.against(baseline))
     runs = [ran for _, ran in arm.runs]
     losses = values.compared([ran.values for _, ran in baseline.runs], runs[0].values if runs else ())
     places = [place for one in applied([arm]) for place in one.places]
@@ -82,7 +82,7 @@ def _row(arm: Arm, baseline: Arm) -> dict[str, Any]:
         "findings": [finding["id"] for finding in arm.answers],
         "predicted": _predicted(arm),
         "measured": None if found is None else _measured(found),
-        "verdict": _verdict(arm, found),
+        "verdict": verdict,
         "why": arm.out,
         "host_bytes": _most(runs, "host_bytes"),
         "device_bytes": _most(runs, "device_bytes"),
@@ -91,14 +91,14 @@ def _row(arm: Arm, baseline: Arm) -> dict[str, Any]:
     }
 
 
-def _verdict(arm: Arm, found: Measured | None) -> str:
+def _verdict(arm: Arm, found: Measured | None) -> tuple[str, Measured | None]:
     """``helps``, ``hurts``, ``nothing``, ``unknown``, ``failed`` (the job ended), ``refused`` (it cannot be tried) or
-    ``not_run``."""
+    ``not_run``; and what was measured of it, where that is the cure's."""
     if arm.failed:
-        return "failed"
+        return "failed", None
     if arm.out is not None and (found is None or found.half_ns is None):
-        return "refused"
-    return "not_run" if found is None else found.verdict
+        return "refused", None
+    return ("not_run", None) if found is None else (found.verdict, found)
 
 
 def _measured(found: Measured) -> dict[str, Any]:

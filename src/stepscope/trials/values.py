@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ class Compared:
     steps: int
     """Steps compared."""
     largest: float | None = None
-    """The largest relative difference."""
+    """The largest relative difference; None where one of two losses is no number."""
     since: int | None = None
     """The first step that differs by more than rounding."""
     why: str = ""
@@ -36,9 +37,16 @@ def compared(before: Sequence[Sequence[float | None]], after: Sequence[float | N
 
 
 def _difference(one: Sequence[float | None], other: Sequence[float | None]) -> Compared:
-    pairs = [(a, b) for a, b in zip(one, other, strict=False) if a is not None and b is not None]
-    off = [abs(a - b) / max(abs(a), abs(b), 1e-12) if a != b and not (a != a and b != b) else 0.0 for a, b in pairs]
-    off = [float("inf") if share != share else share for share in off]
+    off = [_off(a, b) for a, b in zip(one, other, strict=False) if a is not None and b is not None]
     since = next((step for step, share in enumerate(off) if share > ROUNDING), None)
     outcome = "differs" if since is not None else "rounding" if any(off) else "equal"
-    return Compared(outcome, len(off), max(off, default=None), since)
+    largest = max(off, default=None)
+    return Compared(outcome, len(off), None if largest == math.inf else largest, since)
+
+
+def _off(a: float, b: float) -> float:
+    """The relative difference of two losses; without bound where only one is a number."""
+    if a == b or (math.isnan(a) and math.isnan(b)):
+        return 0.0
+    share = abs(a - b) / max(abs(a), abs(b))
+    return math.inf if math.isnan(share) else share

@@ -7,8 +7,8 @@ from typing import Any
 from stepscope.capture.cures.cure import After, AfterImport, Around, Edit, First, Keywords, Shell
 
 
-def by_hand(edit: Edit, place: dict[str, Any], value: int | None) -> str:
-    """Lines for a person; code is indented by four spaces."""
+def by_hand(edit: Edit, place: dict[str, Any], value: int | str | None) -> str:
+    """Lines for a person; code is indented by four spaces. ``value`` is the cure's number, or what stands for it."""
     at = f" in {place['file']}:{place['line']}" if "line" in place else ""
     if isinstance(edit, Keywords):
         given = [f"{name}={code}" for name, code in edit.arguments if code is not None]

@@ -7,7 +7,7 @@ from .cure import Cure, Shell
 EXPANDABLE = Cure(
     name="expandable-segments",
     title="an allocator whose blocks grow",
-    answers=("allocator_retries", "allocating"),
+    answers=("allocator_retries", "allocator_bound"),
     promised=("allocator_retries",),
     sets="PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
     may_break="memory shared with other processes by handle",

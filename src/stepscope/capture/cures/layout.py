@@ -24,7 +24,7 @@ def _into_channels_last(applying: Applying, torch: Any, recorder: Any) -> None:
 CHANNELS_LAST = Cure(
     name="channels-last",
     title="convolutions with the channels last in memory",
-    answers=("tensor_cores", "memory_bound_chain"),
+    answers=("tensor_cores_unused", "memory_bound_chain"),
     sets="model.to(memory_format=torch.channels_last) for every model with convolutions",
     may_break="code that calls view() on activations; results within rounding",
     undone="leave the call out",
@@ -47,7 +47,7 @@ def _into_benchmark(applying: Applying, torch: Any, recorder: Any) -> None:
 CUDNN_BENCHMARK = Cure(
     name="cudnn-benchmark",
     title="the fastest convolution looked for",
-    answers=("tensor_cores",),
+    answers=("tensor_cores_unused",),
     sets="torch.backends.cudnn.benchmark = True",
     may_break="each new shape is tried out anew; runs differ within rounding",
     undone="leave the line out",

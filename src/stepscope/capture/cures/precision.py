@@ -25,7 +25,7 @@ def _into_bf16(applying: Applying, torch: Any, recorder: Any) -> None:
 BF16 = Cure(
     name="bf16",
     title="the model's forward in bfloat16",
-    answers=("tensor_cores", "low_precision", "amp_partial", "tf32_off", "memory_bound_chain"),
+    answers=("tensor_cores_unused", "low_precision_share", "amp_partial", "tf32_off", "memory_bound_chain"),
     sets="torch.autocast(dtype=torch.bfloat16) around the call of every model",
     may_break="results have three digits where they had seven: watch the loss over a longer run",
     undone="leave the with statement out",
@@ -49,7 +49,7 @@ def _into_tf32(applying: Applying, torch: Any, recorder: Any) -> None:
 TF32 = Cure(
     name="tf32",
     title="matrices of float32 multiplied on tensor cores",
-    answers=("tf32_off", "tensor_cores"),
+    answers=("tf32_off", "tensor_cores_unused"),
     promised=("tf32_off",),
     sets='torch.set_float32_matmul_precision("high")',
     may_break="products of float32 matrices have three digits where they had seven",

@@ -1,0 +1,120 @@
+"""The order of trials, and when they end: runs are made up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from stepscope.capture.results import Recording
+from stepscope.trials.arms import Arm
+from stepscope.trials.process import Ran
+from stepscope.trials.schedule import Schedule, best_of_groups
+
+
+def ran(step_ns: int | None, cures: Mapping[str, dict[str, Any]] | None = None, **more: Any) -> Ran:
+    """A run that took so long per step."""
+    facts = {
+        "steps_seen": 9,
+        "trial": {"times_ns": [] if step_ns is None else [step_ns] * 5},
+        "cures": dict(cures or {}),
+    }
+    found = (Recording(Path("x"), facts, ()),) if step_ns is not None or cures else ()
+    told = {"status": None, "wall_s": 0.0, "last_words": "", "late": False} | more
+    return Ran(found, **told)
+
+
+def applied(arm: Arm, step_ns: int) -> Ran:
+    return ran(step_ns, {spec: {"applied": 1, "places": []} for spec in arm.specs})
+
+
+def schedule(steps: Mapping[str, Callable[[int], int]]) -> tuple[Schedule, list[str]]:
+    """Steps by the arm's name and how many runs there were before."""
+    order: list[str] = []
+
+    def start(arm: Arm) -> Ran:
+        order.append(arm.name)
+        return applied(arm, steps[arm.name](len(order)))
+
+    return Schedule(Arm(()), start, time.monotonic() + 60), order
+
+
+def test_arms_run_there_and_back_until_told() -> None:
+    made, order = schedule(
+        {"as-it-is": lambda n: 1000 + n % 3, "compile": lambda n: 500 + n % 3, "bf16": lambda n: 400 + n % 2}
+    )
+    arms = [Arm(("compile",)), Arm(("bf16",))]
+    made.compare(arms)
+    assert order == ["as-it-is", "compile", "bf16", "bf16", "compile", "as-it-is"]
+    assert [arm.against(made.baseline).verdict for arm in arms] == ["helps", "helps"]  # type: ignore[union-attr]
+    assert made.ended is None
+
+
+def test_a_drift_is_nobodys_saving() -> None:
+    # Each run is slower by 50 than the one before, whatever it is.
+    made, _ = schedule({"as-it-is": lambda n: 1000 + 50 * n, "compile": lambda n: 1000 + 50 * n})
+    arm = Arm(("compile",))
+    made.compare([arm])
+    found = arm.against(made.baseline)
+    assert found is not None
+    assert abs(found.saving_ns) < 1e-6
+    assert found.verdict in ("unknown", "nothing")
+
+
+def test_of_a_cure_with_numbers_the_slow_ones_are_left_behind() -> None:
+    times = {
+        "as-it-is": lambda n: 1000 + n % 2,
+        "workers=1": lambda n: 600 + n % 5 * 40,
+        "workers=2": lambda n: 1500 + n % 3,
+    }
+    made, order = schedule(times)
+    arms = [Arm(("workers=1",)), Arm(("workers=2",))]
+    made.compare(arms)
+    assert arms[1].out is None or arms[1].out == "workers=1 is faster"
+    assert order.count("workers=2") == 2
+    assert [arm.name for arm in best_of_groups(arms, made.baseline)] == ["workers=1"]
+
+
+def test_a_cure_that_does_nothing_here_is_run_once_and_says_why() -> None:
+    def start(arm: Arm) -> Ran:
+        return ran(1000, {"compile": {"applied": 0, "refused": "the model is compiled already"}})
+
+    made = Schedule(Arm(()), start, time.monotonic() + 60)
+    arm = Arm(("compile",))
+    made.compare([arm])
+    assert arm.out == "the model is compiled already"
+    assert len(arm.runs) == 1
+    assert not arm.failed
+
+
+def test_a_job_that_ends_with_a_cure_is_told_with_its_last_words() -> None:
+    def start(arm: Arm) -> Ran:
+        if arm.specs:
+            return ran(None, {"compile": {"applied": 1}}, status=1, last_words="ValueError: no")
+        return ran(1000)
+
+    made = Schedule(Arm(()), start, time.monotonic() + 60)
+    arm = Arm(("compile",))
+    made.compare([arm])
+    assert arm.failed
+    assert arm.out == "the job ended with status 1 before its steps were timed: ValueError: no"
+
+
+def test_nothing_is_begun_that_would_end_too_late() -> None:
+    order: list[str] = []
+
+    def start(arm: Arm) -> Ran:
+        order.append(arm.name)
+        return ran(1000, {spec: {"applied": 1} for spec in arm.specs}, wall_s=1e6)
+
+    made = Schedule(Arm(()), start, time.monotonic() + 60)
+    made.compare([Arm(("compile",))])
+    assert order == ["as-it-is"]
+    assert made.ended == "the time was up"
+
+
+def test_a_baseline_that_fails_ends_all() -> None:
+    made = Schedule(Arm(()), lambda _: ran(None, status=3), time.monotonic() + 60)
+    made.compare([Arm(("compile",))])
+    assert made.ended == "the job ended with status 3 before its steps were timed"

@@ -1,0 +1,122 @@
+"""``stepscope try`` with real PyTorch: jobs whose cures are known."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stepscope
+from tests.captures.environments import framework_python
+
+SCRIPTS = Path(__file__).parent / "scripts"
+SOURCES = Path(stepscope.__file__).parents[1]
+TIMEOUT_S = 300
+pytestmark = pytest.mark.slow
+
+
+def command(*arguments: str | Path) -> list[str]:
+    python = framework_python("torch")
+    return [sys.executable, "-m", "stepscope", "try", "--python", str(python), *map(str, arguments)]
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(SOURCES), "CUDA_VISIBLE_DEVICES": ""}
+
+
+def tried(folder: Path, *arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+    ran = subprocess.run(
+        command(*arguments),
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert ran.returncode == status, ran.stderr
+    return ran
+
+
+def trial(document: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(row for row in document["trials"] if row["name"] == name)
+
+
+def step_ms(script: Path) -> float:
+    ran = subprocess.run(
+        [framework_python("torch"), script, "--short"], capture_output=True, text=True, check=True, timeout=TIMEOUT_S
+    )
+    return float(re.findall(r"step_ms ([0-9.]+)", ran.stdout)[-1])
+
+
+def test_a_cure_that_helps_is_measured_and_its_patch_has_the_same_effect(tmp_path: Path) -> None:
+    script = Path(shutil.copy(SCRIPTS / "loader.py", tmp_path))
+    as_it_is = step_ms(script)
+    arguments = ("--cure", "workers=2", "--cure", "channels-last", "--steps", "20", "-o", "try.json", "--apply")
+    ran = tried(tmp_path, *arguments, "loader.py")
+    document = json.loads((tmp_path / "try.json").read_text(encoding="utf-8"))
+    workers, refused = trial(document, "workers=2"), trial(document, "channels-last")
+    assert workers["verdict"] == "helps"
+    measured = workers["measured"]
+    assert 0.35 < measured["after_ns"] / measured["before_ns"] < 0.75  # Two wait at once where one did.
+    assert measured["least_saving_ns"] <= measured["saving_ns"] <= measured["most_saving_ns"]
+    assert (workers["values"]["outcome"], workers["values"]["steps"] >= 20) == ("equal", True)
+    assert [place["function"] for place in workers["places"]] == ["main"]
+    assert workers["findings"] == ["input_bound.1"]
+    assert workers["predicted"]["finding"] == "input_bound.1"
+    assert (refused["verdict"], refused["why"]) == ("refused", "the model has no two-dimensional convolution")
+    assert document["keep"] == ["workers=2"]
+    assert "batch_size=8, num_workers=2, persistent_workers=True)" in script.read_text(encoding="utf-8")
+    assert "changed" in ran.stderr
+    assert step_ms(script) < 0.75 * as_it_is
+    again = json.loads(tried(tmp_path, "--cure", "workers=2", "--steps", "10", "--format", "json", "loader.py").stdout)
+    assert trial(again, "workers=2")["why"] == "the loader has 2 workers already"
+    assert again["keep"] == []
+
+
+def test_a_job_that_writes_to_a_fixed_place_is_not_tried_unless_told(tmp_path: Path) -> None:
+    shutil.copy(SCRIPTS / "checkpoints.py", tmp_path)
+    stopped = tried(tmp_path, "--cure", "garbage", "--steps", "5", "checkpoints.py", status=2)
+    assert "every trial would write again" in stopped.stderr
+    assert str(tmp_path / "saved" / "model.pt") in stopped.stderr
+    shutil.rmtree(tmp_path / "saved")
+    arguments = ("--scratch", "scratch", "--keep", "saved", "--cure", "garbage", "--steps", "5", "--format", "json")
+    document = json.loads(tried(tmp_path, *arguments, "checkpoints.py").stdout)
+    assert trial(document, "garbage")["measured"] is not None
+    assert not (tmp_path / "saved").exists()
+    assert (tmp_path / "scratch" / "recorded" / "0-saved" / "model.pt").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal")
+def test_an_interrupt_tells_what_is_known(tmp_path: Path) -> None:
+    shutil.copy(SCRIPTS / "loader.py", tmp_path)
+    arguments = command("--cure", "workers=2", "--cure", "garbage", "--steps", "20", "loader.py")
+    with subprocess.Popen(
+        arguments, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as job:
+        assert job.stderr is not None
+        for line in job.stderr:
+            if "workers=2" in line:
+                time.sleep(0.5)
+                job.send_signal(signal.SIGINT)
+                break
+        out, _ = job.communicate(timeout=TIMEOUT_S)
+    assert job.returncode == 0
+    assert "Trials ended early: it was interrupted." in out
+    assert "workers=2" in out
+
+
+def test_a_command_without_steps_says_why(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\nraise SystemExit('no data')\n", encoding="utf-8")
+    ran = tried(tmp_path, "train.py", status=1)
+    assert "nothing can be tried" in ran.stderr
+    assert "Traceback" not in ran.stderr

@@ -1,0 +1,34 @@
+"""Losses of the unchanged job and of one with a cure."""
+
+from __future__ import annotations
+
+from stepscope.trials.values import compared
+
+
+def test_equal_rounded_and_different() -> None:
+    same = [2.0, 1.5, 1.25]
+    assert compared([same, same], same).outcome == "equal"
+    rounded = compared([same], [2.0, 1.5 * (1 + 1e-7), 1.25])
+    assert (rounded.outcome, rounded.since) == ("rounding", None)
+    differs = compared([same], [2.0, 1.5, 1.3])
+    assert (differs.outcome, differs.since, differs.steps) == ("differs", 2, 3)
+    assert differs.largest == (1.3 - 1.25) / 1.3
+
+
+def test_a_job_that_does_not_repeat_itself_tells_nothing() -> None:
+    found = compared([[2.0, 1.5], [2.0, 1.6]], [2.0, 1.5])
+    assert found.outcome == "unknown"
+    assert "by itself" in found.why
+
+
+def test_no_loss_is_said() -> None:
+    assert "--watch-value" in compared([[None, None]], [1.0]).why
+    assert compared([], [1.0]).outcome == "unknown"
+    assert compared([[1.0]], [None]).outcome == "unknown"
+
+
+def test_nan_beside_nan_is_equal_and_beside_a_number_is_not() -> None:
+    nan = float("nan")
+    assert compared([[nan, 1.0]], [nan, 1.0]).outcome == "equal"
+    found = compared([[1.0, 1.0]], [1.0, nan])
+    assert (found.outcome, found.since, found.largest) == ("differs", 1, None)
