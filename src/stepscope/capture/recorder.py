@@ -6,7 +6,6 @@ code and the user's.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Hashable
 from threading import get_ident
@@ -126,17 +125,6 @@ class Recorder(Telling):
         if self.phase in SETTLING:
             self._window.ended = reason
             self._done()
-
-    def wrote_itself(self, path: str) -> None:
-        """The job's own profiler wrote a trace. Never raises."""
-        if os.path.dirname(os.path.abspath(path)) != os.path.abspath(self.options.out):
-            self.manifest.wrote_itself(path)
-            self._guarded_write()
-
-    @property
-    def seeks_calls(self) -> bool:
-        """Whether calls of models may be steps, and none has been found to be one."""
-        return self.phase in SETTLING and self._finder.weakest >= CALL and self._finder.anchor is None
 
     def finish(self) -> None:
         """The process ends: write what there is. Never raises."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -9,11 +10,11 @@ from .backend import Backend
 from .manifest import Manifest
 from .options import Options, fewest_steps
 from .periods import Periods
-from .phases import Phase
+from .phases import SETTLING, Phase
 from .place import rank_and_world
 from .raised import raised
 from .settling import Settling
-from .steps import SOURCES, StepFinder
+from .steps import CALL, SOURCES, StepFinder
 from .window import Window
 
 JOB_ENDED = "the job ended"
@@ -42,7 +43,7 @@ def why_none(
 
 
 class Telling:
-    """The half of a recorder that writes down how it stands."""
+    """The half of a recorder that tells how it stands."""
 
     options: Options
     manifest: Manifest
@@ -57,6 +58,17 @@ class Telling:
     """Whether the job's own profiler is waited for."""
     _told: dict[str, Any] | None
     """What is said of a profile that is kept if nothing better comes."""
+
+    def wrote_itself(self, path: str) -> None:
+        """The job's own profiler wrote a trace. Never raises."""
+        if os.path.dirname(os.path.abspath(path)) != os.path.abspath(self.options.out):
+            self.manifest.wrote_itself(path)
+            self._guarded_write()
+
+    @property
+    def seeks_calls(self) -> bool:
+        """Whether calls of models may be steps, and none has been found to be one."""
+        return self.phase in SETTLING and self._finder.weakest >= CALL and self._finder.anchor is None
 
     def _guarded_write(self) -> None:
         try:
