@@ -41,31 +41,27 @@ def diagnosed(recorded: list[Recording]) -> Diagnosed:
 
     Raises StepscopeError where a profile cannot be read, OSError where the disk has no room.
     """
-    from stepscope import pipeline  # What reading needs is not loaded for --help and --version.
-    from stepscope.cli.pages import runs_of
-    from stepscope.cluster.ranks import ranks_of
-    from stepscope.readers.find import joined
+    from stepscope.cli.pages import runs_of  # What reading needs is not loaded for --help and --version.
+    from stepscope.jobs import Job
     from stepscope.readers.joined import beside
-    from stepscope.readers.source import Source
     from stepscope.report import terminal
+    from stepscope.trials.baseline import opened
     from stepscope.web.assemble import html_file
 
     first, *others = recorded
-    # TensorFlow 1 leaves a profile per step, which are one; of several windows the last is no start-up.
-    source, *rest = [joined([Source(path) for path in each.profiles])[-1] for each in recorded]
-    ranks = ranks_of([source, *rest]) if others else None
-    read = pipeline.read(source) if ranks is None else pipeline.read_ranks(ranks)
-    page = beside(source.path, ".html")
-    if ranks is not None:
+    read = opened(recorded)
+    if isinstance(read, Job):
         folder = first.manifest.parent.absolute()
         page = folder / f"{folder.name}.{first.facts['started_ns']}.html"  # A later run's stands beside it.
+    else:
+        page = beside(read.source.path, ".html")
     document = read.document()
     found = Diagnosed(
         of=profiles_of(recorded),
         verdict=document["summary"]["verdict"],
         text=terminal.render(document, width=_WIDTH, color=False, verbose=False),
         page=page,
-        alone=ranks is None and bool(others),
+        alone=not isinstance(read, Job) and bool(others),
     )
     write_text(found.report, found.text)
     write_text(page, html_file(runs_of(read)))

@@ -15,7 +15,7 @@ from stepscope.trials import document, patch
 from stepscope.trials.arms import Arm, chosen, named
 from stepscope.trials.baseline import Baseline, recorded
 from stepscope.trials.kept import Kept
-from stepscope.trials.process import Job, Ran
+from stepscope.trials.process import Command, Ran
 from stepscope.trials.schedule import Schedule, best_of_groups
 from stepscope.units import format_ns
 
@@ -58,7 +58,7 @@ def attempt(asked: Asked) -> tuple[dict[str, Any], patch.Patch]:
     """
     until = time.monotonic() + asked.budget_s
     kept = Kept(asked.scratch, asked.kept) if asked.scratch is not None else None
-    job = Job(asked.words, asked.folder)
+    job = Command(asked.words, asked.folder)
     asked.say("recording the job as it is …")
     with kept.trial("recorded") if kept else nullcontext():
         base = recorded(job, asked.budget_s)
@@ -115,7 +115,7 @@ def _check_files(base: Baseline, asked: Asked) -> None:
 class _Starting:
     """Starts an arm's job with its cures."""
 
-    def __init__(self, asked: Asked, job: Job, base: Baseline, kept: Kept | None) -> None:
+    def __init__(self, asked: Asked, job: Command, base: Baseline, kept: Kept | None) -> None:
         self._asked, self._job, self._kept = asked, job, kept
         self._steps = asked.steps or _steps(base.step_ns)
         self._skip = max(_SKIP, base.first_step)

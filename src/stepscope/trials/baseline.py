@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,13 @@ from typing import Any
 from stepscope import pipeline
 from stepscope.capture.options import Options
 from stepscope.capture.results import Recording
+from stepscope.cluster.ranks import ranks_of
 from stepscope.errors import InputError
-from stepscope.trials.process import Job, Ran
+from stepscope.jobs import Job
+from stepscope.pipeline import Profile
+from stepscope.readers.find import joined
+from stepscope.readers.source import Source
+from stepscope.trials.process import Command, Ran
 
 NAME = "recorded"
 _LONGEST_S = 1800.0
@@ -51,14 +57,13 @@ class Baseline:
         return path.absolute() if path.suffix == ".py" and path.is_file() else None
 
 
-def recorded(job: Job, budget_s: float) -> Baseline:
+def recorded(job: Command, budget_s: float) -> Baseline:
     """Record the job once. Raises InputError where there are no steps to time, OSError where it cannot be started."""
     ran = job.start(NAME, Options(notes_writes=True), {}, min(budget_s, _LONGEST_S))
     with_profiles = [each for each in ran.recordings if each.profiles]
     if not with_profiles:
         raise InputError(f"nothing can be tried: {_why_none(ran)}", *([ran.last_words] if ran.last_words else []))
-    document = _document(with_profiles)
-    return Baseline(ran, document, with_profiles[0])
+    return Baseline(ran, opened(with_profiles).document(), with_profiles[0])
 
 
 def _why_none(ran: Ran) -> str:
@@ -69,10 +74,12 @@ def _why_none(ran: Ran) -> str:
     return f"no step of the job was recorded because {why}" if any(told) else why
 
 
-def _document(recordings: list[Recording]) -> dict[str, Any]:
-    from stepscope.readers.find import joined
-    from stepscope.readers.source import Source
+def opened(recordings: Sequence[Recording]) -> Profile | Job:
+    """What processes of one job recorded: all ranks together, the first process where they are no ranks of one job.
 
+    Raises StepscopeError where a profile cannot be read.
+    """
+    # TensorFlow 1 leaves a profile per step, which are one; of several windows the last is no start-up.
     source, *rest = [joined([Source(path) for path in each.profiles])[-1] for each in recordings]
-    ranks = pipeline.ranks_of([source, *rest]) if rest else None
-    return (pipeline.read(source) if ranks is None else pipeline.read_ranks(ranks)).document()
+    ranks = ranks_of([source, *rest]) if rest else None
+    return pipeline.read(source) if ranks is None else pipeline.read_ranks(ranks)

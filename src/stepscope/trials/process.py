@@ -76,7 +76,7 @@ def trial_of(recording: Recording) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Command:
     """How the user starts it, and for how long."""
 
     words: tuple[str, ...]
