@@ -143,6 +143,9 @@ SLOW_STEP_SHARE: Final = 0.5
 """A step with this much of the median step more of a rare cause (compiling, a checkpoint, Python code that launches
 nothing) is set apart: the mean would tell of a step that never was."""
 
+NO_CORE_SHARE: Final = 0.05
+"""From this share of the steps on it is told that their thread was ready to run and had no core."""
+
 P95_STEPS: Final = 20
 """Fewer steps than this have no p95: it would be the maximum in disguise."""
 

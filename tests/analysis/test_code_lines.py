@@ -10,7 +10,7 @@ import pytest
 from stepscope.analysis.where import Locator, Where
 from stepscope.readers.rows import table_of
 from stepscope.report import phrases
-from stepscope.trace.tables import Begun, Frames, Looks
+from stepscope.trace.tables import NULL, Begun, Frames, Looks
 from stepscope.trace.trace import Trace
 from tests.kit.builder import TraceDrawing
 from tests.kit.drawing import draw
@@ -28,7 +28,7 @@ def with_lines(trace: Trace, *calls: tuple[str, int], looks: tuple[tuple[int, in
     ]
     strings, frames = table_of(trace.strings, Frames, rows)
     trace = replace(trace, strings=strings, frames=frames)
-    seen = [(at * US, 0, "/home/ana/train.py", line, "main") for at, line in looks]
+    seen = [(at * US, 0, "/home/ana/train.py", line, "main", NULL) for at, line in looks]
     strings, found = table_of(trace.strings, Looks, seen)
     return replace(trace, strings=strings, looks=found)
 
@@ -105,7 +105,7 @@ def test_a_stretch_is_told_by_others_like_it_where_these_agree(lines: tuple[int,
 
 def test_a_look_at_another_function_of_that_name_tells_nothing() -> None:
     trace = with_lines(loop(), *CALLED, looks=((130, 15),))
-    strings, looks = table_of(trace.strings, Looks, [(130 * US, 0, "/home/ana/other.py", 15, "main")])
+    strings, looks = table_of(trace.strings, Looks, [(130 * US, 0, "/home/ana/other.py", 15, "main", NULL)])
     found = line_of(replace(trace, strings=strings, looks=looks), "aten::mm")
     assert (found.file, found.line, found.defined) == ("train.py", 12, True)
 

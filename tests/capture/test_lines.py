@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -53,6 +54,18 @@ def test_the_job_s_own_line_is_seen_not_that_of_a_module(work: Callable[[threadi
     times = list(accumulate(found["time_ns"]))
     assert times == sorted(times)
     assert abs(times[0] - time.time_ns()) < 3_600e9
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="the system does not count it")
+def test_how_long_the_thread_had_no_core_is_written_beside_each_look() -> None:
+    found = watched(turns).facts()["looks"]
+    assert len(found["core_wait_ns"]) == len(found["time_ns"])
+    assert min(found["core_wait_ns"]) >= 0
+
+
+def test_a_system_that_does_not_count_it_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_scheduled", lambda thread: None)
+    assert "core_wait_ns" not in watched(turns).facts()["looks"]
 
 
 @pytest.mark.parametrize("stacks", [True, False])

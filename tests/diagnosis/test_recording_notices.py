@@ -16,7 +16,7 @@ from stepscope.capture.results import manifest_of
 from stepscope.diagnosis.notices.recording import notices
 from stepscope.limits import LINE_LOOKS
 from stepscope.readers.rows import table_of
-from stepscope.trace.tables import Looks
+from stepscope.trace.tables import NULL, Looks
 from tests.kit.drawing import draw
 from tests.kit.kineto_writer import write_kineto
 from tests.support import facts_of_drawing, trace_of
@@ -174,7 +174,7 @@ def test_a_damaged_manifest_is_passed_over(tmp_path: Path, text: str) -> None:
 def looked(drawing: str, *at: tuple[int, int]) -> dict[str, str]:
     """What is said of a profile at whose thread was looked so often at each line."""
     lines = [line for line, often in at for _ in range(often)]
-    rows = [(1_000 * i, 0, "/job/train.py", line, "<module>") for i, line in enumerate(lines)]
+    rows = [(1_000 * i, 0, "/job/train.py", line, "<module>", NULL) for i, line in enumerate(lines)]
     trace = trace_of(draw(drawing))
     strings, looks = table_of(trace.strings, Looks, rows)
     facts = analyse(replace(trace, strings=strings, looks=looks))

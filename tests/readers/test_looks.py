@@ -39,6 +39,7 @@ def test_looks_are_at_the_thread_whose_steps_were_marked() -> None:
     trace = job()
     found = with_looks(trace, told(trace), "a.json")
     assert found.table("looks").select("time_ns", "line").rows() == [(1_000, 12), (2_000, 12)]
+    assert found.table("looks")["core_wait_ns"].to_list() == [None, None]
     main = next(int(trace.slices.track[s]) for s in range(len(trace.slices)) if trace.name_of(s) == "aten::mm")
     assert set(found.looks.track.tolist()) == {main}
 
@@ -63,3 +64,15 @@ def test_without_looks_the_trace_stays_as_it_is(manifest: Any) -> None:
     trace = job()
     assert with_looks(trace, manifest, "a.json") is trace
     assert with_looks(trace, told(trace), "b.json") is trace
+
+
+def test_waits_for_a_core_count_from_the_first_look() -> None:
+    trace = job()
+    found = with_looks(trace, told(trace, core_wait_ns=[7_000, 30, 12]), "a.json")
+    assert found.table("looks")["core_wait_ns"].to_list() == [0, 42]
+
+
+@pytest.mark.parametrize("waited", [[1, 2], [1, -2, 3], ["x"] * 3, [1 << 61] * 3])
+def test_waits_that_make_no_sense_are_left_aside_with_their_looks(waited: list[Any]) -> None:
+    trace = job()
+    assert not len(with_looks(trace, told(trace, core_wait_ns=waited), "a.json").looks)

@@ -3,7 +3,8 @@ checkpoint, a collection of garbage.
 
 Costs and shares are means over the usual steps: one step of ten that compiles must not read as "each step compiles".
 Waiting for input, copies, launches and waits for the device are never set apart: they come in bursts (a loader with
-four workers holds up every fourth step) and are what every step pays for.
+four workers holds up every fourth step) and are what every step pays for. Set apart are also steps that took longer
+because their thread had no core: that tells of the machine, and nothing of the program.
 """
 
 from __future__ import annotations
@@ -43,15 +44,43 @@ class SlowStep:
     """Position of that device's account."""
     once: bool = False
     """Whether it is slow for work that is done once: it tells nothing of steps to come."""
+    no_core: bool = False
+    """Whether it is slow as its thread was ready and had no core; the cause is none then."""
 
 
 def slow_steps(
-    accounts: list[Account], steps: tuple[int, ...], step_ns: I64, once: OneTimeWork, unused: frozenset[int]
+    accounts: list[Account],
+    steps: tuple[int, ...],
+    step_ns: I64,
+    once: OneTimeWork,
+    unused: frozenset[int],
+    no_core_ns: I64 | None = None,
 ) -> tuple[SlowStep, ...]:
-    """The steps that take much longer than the others: for work that is done once, or for a rare cause."""
-    first = _with_one_time_work(accounts, steps, step_ns, once, unused)
-    others = tuple(step for step in steps if step not in {found.step for found in first})
-    return tuple(sorted((*first, *_rarely_slow(accounts, others, step_ns, unused)), key=lambda found: found.step))
+    """The steps that take much longer than the others: for work that is done once, for want of a core
+    (``no_core_ns``: per step what its thread may have waited for one), or for a rare cause."""
+    no_core = np.zeros_like(step_ns) if no_core_ns is None else no_core_ns
+    found = _with_one_time_work(accounts, steps, step_ns, once, unused)
+    found += _without_core(_others(steps, found), step_ns, no_core)
+    found += _rarely_slow(accounts, _others(steps, found), step_ns, no_core, unused)
+    return tuple(sorted(found, key=lambda each: each.step))
+
+
+def _others(steps: tuple[int, ...], found: tuple[SlowStep, ...]) -> tuple[int, ...]:
+    return tuple(step for step in steps if step not in {each.step for each in found})
+
+
+def _without_core(steps: tuple[int, ...], step_ns: I64, no_core_ns: I64) -> tuple[SlowStep, ...]:
+    """The steps that take longer by ``SLOW_STEP_SHARE`` of the median step, and may not without what they waited longer
+    for a core: fewer than half."""
+    if len(steps) < FEW_STEPS:
+        return ()
+    rows = list(steps)
+    longer = step_ns[rows] - float(np.median(step_ns[rows]))
+    without = no_core_ns[rows] - float(np.median(no_core_ns[rows]))
+    limit = SLOW_STEP_SHARE * float(np.median(step_ns[rows]))
+    slow = np.flatnonzero((longer > limit) & (longer - without <= limit))
+    found = tuple(SlowStep(steps[k], int(longer[k]), Category.UNKNOWN_HOST, 0, no_core=True) for k in slow.tolist())
+    return found if 2 * len(found) < len(steps) else ()
 
 
 def _with_one_time_work(
@@ -76,10 +105,10 @@ def _with_one_time_work(
 
 
 def _rarely_slow(
-    accounts: list[Account], steps: tuple[int, ...], step_ns: I64, unused: frozenset[int]
+    accounts: list[Account], steps: tuple[int, ...], step_ns: I64, no_core_ns: I64, unused: frozenset[int]
 ) -> tuple[SlowStep, ...]:
-    """The steps whose rare causes exceed the median's by ``SLOW_STEP_SHARE`` of the median step, and are most of what
-    they take longer: fewer than half."""
+    """The steps whose rare causes exceed the median's by ``SLOW_STEP_SHARE`` of the median step, also without what was
+    waited for a core, and are most of what they take longer: fewer than half."""
     if len(steps) < FEW_STEPS:
         return ()
     usual = float(np.median(step_ns[list(steps)]))
@@ -93,7 +122,8 @@ def _rarely_slow(
         parts = account.parts[np.ix_(rows, codes)]
         excess = parts - np.median(parts, axis=0).astype(np.int64)
         total = parts.sum(axis=1) - int(np.median(parts.sum(axis=1)))
-        for k in np.flatnonzero((total > limit) & (2 * total >= longer)).tolist():
+        least = total - no_core_ns[list(steps)]
+        for k in np.flatnonzero((least > limit) & (2 * total >= longer)).tolist():
             found = SlowStep(steps[k], int(total[k]), CATEGORIES[codes[int(excess[k].argmax())]], at)
             if found.step not in worst or worst[found.step].excess_ns < found.excess_ns:
                 worst[found.step] = found

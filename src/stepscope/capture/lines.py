@@ -41,6 +41,8 @@ class Lines:
         self._times = array("q")
         self._seen = array("i")
         """Per look its place, -1 where the thread was in none of the job's own functions."""
+        self._waited = array("q")
+        """Per look how long the thread had waited for a core (ns, the system's count); empty where it does not tell."""
 
     def start(self, ident: int) -> None:
         """Look at the thread of that number; where no thread can be started the profile goes without."""
@@ -60,19 +62,19 @@ class Lines:
             self._thread.join(timeout=1)
 
     def looks(self) -> dict[str, Any] | None:
-        """What was seen: the thread, Unix times (ns; each but the first from the one before) and per look its place
-        in the list of them (file, line, function), -1 for none. None where it never looked at code of the job."""
+        """What was seen: the thread, Unix times (ns; each but the first from the one before), per look its place in
+        the list of them (file, line, function), -1 for none, and how long the thread had waited for a core (as the
+        times), where that is known. None where it never looked at code of the job."""
         if not self._places:
             return None
         count = min(len(self._times), len(self._seen))
-        times = self._times[:count].tolist()
-        steps = times[:1] + [later - earlier for earlier, later in pairwise(times)]
         return {
             "thread": self._of,
             "every_ms": EVERY_MS,
             "places": [list(place) for place in self._places],
-            "time_ns": steps,
+            "time_ns": _steps(self._times[:count]),
             "place": self._seen[:count].tolist(),
+            **({"core_wait_ns": _steps(self._waited[:count])} if len(self._waited) >= count else {}),
         }
 
     def facts(self) -> dict[str, Any]:
@@ -81,6 +83,14 @@ class Lines:
         return {"looks": found} if found else {}
 
     def _look(self, ident: int) -> None:
+        scheduled = _scheduled(self._of)
+        try:
+            self._look_on(ident, scheduled)
+        finally:
+            if scheduled is not None:
+                os.close(scheduled)
+
+    def _look_on(self, ident: int, scheduled: int | None) -> None:
         pause = EVERY_MS / 1_000
         while not self._over.wait(pause) and len(self._times) < MOST:
             began = thread_time_ns()
@@ -92,10 +102,36 @@ class Lines:
             if frame is not None:
                 key = frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
                 place = self._places.setdefault(key, len(self._places))
+            if scheduled is not None:
+                self._waited.append(_waited(scheduled))
             self._times.append(now)
             self._seen.append(place)
             frame = None  # Else the job's values live on until the next look.
             pause = max(EVERY_MS / 1_000, SHARE * (thread_time_ns() - began) / 1e9)
+
+
+def _steps(values: array[int]) -> list[int]:
+    """The first, and of each other what it is more than the one before: short in a file."""
+    first: list[int] = values[:1].tolist()
+    return first + [later - earlier for earlier, later in pairwise(values)]
+
+
+def _scheduled(thread: int | None) -> int | None:
+    """A file in which Linux says how long a thread ran and how long it waited for a core; None where there is none."""
+    try:
+        found = os.open(f"/proc/self/task/{thread}/schedstat", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        _waited(found)
+    except (OSError, IndexError, ValueError):
+        os.close(found)
+        return None
+    return found
+
+
+def _waited(scheduled: int) -> int:
+    return int(os.pread(scheduled, 96, 0).split()[1])
 
 
 def working_thread() -> int:

@@ -38,6 +38,8 @@ def stretches_of(facts: Facts, account: Account, cause: Category) -> Stretches:
         start, end = host_time(facts.trace, facts.host, cause, windows)
         if cause is Category.PYTHON:  # between two ops of a host that computes there always is some
             long = end - start >= DISPATCH_GAP_NS
+            if facts.core_waits is not None:  # A thread without a core does no work, however long that takes.
+                long &= end - start - facts.core_waits.most(start, end) >= DISPATCH_GAP_NS
             start, end = start[long], end[long]
         main, no = np.full(start.size, facts.host.main, np.int32), np.zeros(start.size, np.bool_)
         return Stretches(start, end, main, no, no)

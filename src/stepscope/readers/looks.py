@@ -24,15 +24,21 @@ class Looked(msgspec.Struct):
     place: list[int]
     thread: int | None = None
     """The system's number of the thread."""
+    core_wait_ns: list[int] | None = None
+    """How long it had waited for a core; each but the first from the one before."""
 
-    def rows(self, track: int, epoch_ns: int) -> list[tuple[int, int, str, int, str]]:
+    def rows(self, track: int, epoch_ns: int) -> list[tuple[int, int, str, int, str, int]]:
         """Rows of the table, in order of time: the looks that met code of the program's own. ``epoch_ns`` is the Unix
         time of the trace's origin."""
         times = (np.cumsum(np.array(self.time_ns, np.int64)) - epoch_ns).tolist()
-        seen = sorted((time, place) for time, place in zip(times, self.place, strict=True) if place >= 0)
+        if self.core_wait_ns is None:
+            waited = [t.NULL] * len(times)
+        else:
+            waited = (np.cumsum(np.array(self.core_wait_ns, np.int64)) - sum(self.core_wait_ns[:1])).tolist()
+        seen = sorted(each for each in zip(times, self.place, waited, strict=True) if each[1] >= 0)
         return [
-            (time, track, file, line, function)
-            for time, place in seen
+            (time, track, file, line, function, core_wait)
+            for time, place, core_wait in seen
             if abs(time) < 1 << 61
             for file, line, function in (self.places[place],)
         ]
@@ -46,6 +52,9 @@ def looked_of(given: Any) -> Looked | None:
         return None
     sound = len(looked.time_ns) == len(looked.place) and all(0 <= line < 1 << 31 for _, line, _ in looked.places)
     sound = sound and max(map(abs, looked.time_ns), default=0) < 1 << 62
+    waited = looked.core_wait_ns
+    if waited is not None:
+        sound = sound and len(waited) == len(looked.time_ns) and min(waited, default=0) >= 0 and sum(waited) < 1 << 62
     return looked if sound and max(looked.place, default=-1) < len(looked.places) else None
 
 

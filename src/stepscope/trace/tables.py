@@ -204,6 +204,9 @@ class Looks(Table):
     file: I32 = column("File of the innermost function that is the program's own.", text=True)
     line: I64 = column("Line that it was at.")
     function: I32 = column("Name of that function.", text=True)
+    core_wait_ns: I64 = column(
+        "How long the thread had been ready to run and had no core, since the first look.", unit="ns", nullable=True
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.notices import (
     capture,
     contradicted,
+    cores,
     devices,
     efficiency,
     memory,
@@ -27,6 +28,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     steps.inferred,
     steps.left_out,
     steps.other_phases,
+    cores.no_core,
     steps.few_steps,
     steps.little_time,
     steps.warm_up,

@@ -54,7 +54,8 @@ callbacks of Keras, Hugging Face or Lightning, by their frames, or in the ranges
 Keras's) is a finding of its own, which names each with file and line. Frames of PyTorch's own that give ops (modules,
 autograd, optimizers) do not count to it: where a device waits for them they are a finding of their own. Walks over the
 modules of a model give none, and have advice of their own from `TOLD_SHARE` on. Without a device all is the main
-thread's own time, and theirs is what computing takes.""",
+thread's own time, and theirs is what computing takes; a stretch counts without what its thread may have waited for a
+core meanwhile.""",
     shared_limits=("SEEN_ONCE_SHARE", "TOLD_SHARE"),
     needs="Python frames, or ranges around the work.",
     cure="A step in which the host does not do this.",

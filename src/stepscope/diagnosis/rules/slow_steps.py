@@ -1,3 +1,14 @@
+<<<<<<< HEAD
+=======
+"""slow_steps: now and then a step takes much longer, for a cause that the other steps do not have.
+
+Statement: steps set apart by ``analysis.slow_steps`` (limit ``SLOW_STEP_SHARE``), grouped by cause. The cost is what
+they take longer, spread over all timed steps; of one such step it says that it was seen once. What the profiler itself
+does, what is done once (``code_loading``), and steps whose thread had no core (``no_core``), are notices and no
+findings.
+"""
+
+>>>>>>> 17e81fe (What a busy machine makes slow is none of the program's: looks tell how long the thread had no core)
 from __future__ import annotations
 
 import numpy as np
@@ -61,7 +72,7 @@ def find(facts: Facts) -> list[Finding]:
     """One finding per cause."""
     groups: dict[Category, list[SlowStep]] = {}
     for found in facts.slow:
-        if found.cause is not Category.PROFILER and not found.once:
+        if found.cause is not Category.PROFILER and not found.once and not found.no_core:
             groups.setdefault(found.cause, []).append(found)
     return [_finding(facts, cause, group) for cause, group in groups.items()]
 

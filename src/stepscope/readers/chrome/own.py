@@ -56,7 +56,7 @@ class OwnTrack(msgspec.Struct, omit_defaults=True):
     stream: int | None = None
 
 
-class OwnLooks(msgspec.Struct):
+class OwnLooks(msgspec.Struct, omit_defaults=True):
     """Looks at threads, in columns; times are the file's."""
 
     time_ns: list[Annotated[int, msgspec.Meta(ge=-LONGEST_NS, le=LONGEST_NS)]]
@@ -64,6 +64,8 @@ class OwnLooks(msgspec.Struct):
     place: list[Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]]
     places: list[tuple[str, Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)], str]]
     """File, line and function."""
+    core_wait_ns: list[Annotated[int, msgspec.Meta(ge=t.NULL, le=LONGEST_NS)]] | None = None
+    """Absent where no look has it."""
 
 
 class OwnRoot(OwnRun, omit_defaults=True, kw_only=True):
@@ -88,6 +90,7 @@ def root_of(header: dict[str, Any]) -> OwnRoot | None:
     looks = root.looks
     if looks is not None:
         sound = sound and len(looks.time_ns) == len(looks.track) == len(looks.place)
+        sound = sound and (looks.core_wait_ns is None or len(looks.core_wait_ns) == len(looks.place))
         sound = sound and max(looks.track, default=-1) < len(root.tracks)
         sound = sound and max(looks.place, default=-1) < len(looks.places)
     return root if sound else None
@@ -119,7 +122,8 @@ def looks_root(trace: Trace) -> OwnLooks | None:
     rows = zip(looks.file.tolist(), looks.line.tolist(), looks.function.tolist(), strict=True)
     place = [numbers.setdefault(row, len(numbers)) for row in rows]
     places = [(strings[file], line, strings[function]) for file, line, function in numbers]
-    return OwnLooks(looks.time_ns.tolist(), looks.track.tolist(), place, places)
+    waited = looks.core_wait_ns.tolist() if (looks.core_wait_ns != t.NULL).any() else None
+    return OwnLooks(looks.time_ns.tolist(), looks.track.tolist(), place, places, waited)
 
 
 def stated_looks(conversion: Conversion, looks: OwnLooks) -> t.Looks:
@@ -129,7 +133,9 @@ def stated_looks(conversion: Conversion, looks: OwnLooks) -> t.Looks:
     lines = np.array([line for _, line, _ in looks.places], np.int64)
     functions = np.array([text(function) for _, _, function in looks.places], np.int32)
     times = np.array(looks.time_ns, np.int64) - conversion.origin
-    return t.Looks(times, np.array(looks.track, np.int32), files[place], lines[place], functions[place])
+    waited = [t.NULL] * place.size if looks.core_wait_ns is None else looks.core_wait_ns
+    columns = files[place], lines[place], functions[place], np.array(waited, np.int64)
+    return t.Looks(times, np.array(looks.track, np.int32), *columns)
 
 
 def restate_kinds(events: RawEvents, kinds: t.U8) -> None:

@@ -48,11 +48,11 @@ def looks_of(conversion: Conversion, epoch_ns: int | None) -> t.Looks:
     given = conversion.events.header.get(LINES)
     looked = looked_of(given.get("looks") if isinstance(given, dict) else None)
     threads = [tid for _, tid in conversion.events.lanes]
-    rows: list[tuple[int, int, str, int, str]] = []
+    rows: list[tuple[int, int, str, int, str, int]] = []
     if looked is not None and epoch_ns is not None:
         lanes = [lane for lane, thread in enumerate(threads) if str(thread) == str(looked.thread)]
         rows = looked.rows(int(conversion.track_of_lane[lanes[0]]), epoch_ns) if lanes else []
-    time, track, file, line, function = zip(*rows, strict=True) if rows else ((),) * 5
+    time, track, file, line, function, waited = zip(*rows, strict=True) if rows else ((),) * 6
     text = conversion.builder.text
     return t.Looks(
         np.array(time, np.int64),
@@ -60,6 +60,7 @@ def looks_of(conversion: Conversion, epoch_ns: int | None) -> t.Looks:
         np.array([text(each) for each in file], np.int32),
         np.array(line, np.int64),
         np.array([text(each) for each in function], np.int32),
+        np.array(waited, np.int64),
     )
 
 

@@ -1,0 +1,28 @@
+"""What the machine had to run beside the job."""
+
+from __future__ import annotations
+
+from stepscope.analysis.facts import Facts
+from stepscope.diagnosis.finding import Notice
+from stepscope.limits import NO_CORE_SHARE
+from stepscope.units import format_ns, format_share
+
+
+def no_core(facts: Facts) -> Notice | None:
+    """That the thread of the steps was ready to run, and no core was free."""
+    if facts.core_waits is None or not len(facts.timed):
+        return None
+    steps = list(facts.timed)
+    start, end = (bounds[steps] for bounds in facts.step_bounds)
+    waited, total = int(facts.core_waits.between(start, end).sum()), int((end - start).sum())
+    slow = sum(found.no_core for found in facts.slow)
+    if not slow and waited < NO_CORE_SHARE * total:
+        return None
+    told = f"{format_share(waited / total)} of its time ({format_ns(waited // len(steps))} per step)"
+    apart = f" {slow} of {len(steps)} steps took much longer for that." if slow else ""
+    return Notice(
+        "no_core",
+        f"The main thread was ready to run and had no core for {told}: more ran on this machine than it has cores, "
+        f"other programs or this job's own threads and workers.{apart} On a machine of its own the job is faster, and "
+        "its steps vary less.",
+    )
