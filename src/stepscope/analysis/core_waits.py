@@ -39,6 +39,12 @@ class CoreWaits:
         return np.asarray(np.where(first > last, np.clip(end - start, 0, grown[last]), within))
 
 
+def most_without_core(trace: Trace, track: int, windows: tuple[I64, I64]) -> I64:
+    """The most that a thread can have waited for a core in some windows; nothing where the profile does not tell."""
+    found = core_waits(trace, track)
+    return np.zeros_like(windows[0]) if found is None else found.most(*windows)
+
+
 def core_waits(trace: Trace, track: int) -> CoreWaits | None:
     """Those of a thread; None where the profile does not tell."""
     looks = trace.looks

@@ -16,7 +16,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.complete import StepContents, complete_steps, step_contents, used_steps
 from stepscope.analysis.contention import Contention, contention
 from stepscope.analysis.copies import Copies, find_copies
-from stepscope.analysis.core_waits import CoreWaits, core_waits
+from stepscope.analysis.core_waits import most_without_core
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.exchange.collectives import Collectives, collectives_of
 from stepscope.analysis.graph_copies import GraphCopies, graph_copies
@@ -74,8 +74,6 @@ class Facts:
     without the slow ones."""
     slow: tuple[SlowStep, ...]
     """Steps set apart for a rare cause (``slow_steps``)."""
-    core_waits: CoreWaits | None
-    """When the main thread had no core; None where the profile does not tell."""
     accounts: list[Account]
     """One per device; where there is no device, one for the host (none without host threads)."""
     unused: frozenset[int]
@@ -387,9 +385,8 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     chips = [account for account in accounts if account.rows.device not in beside]
     unused = unused_devices(chips, timed, markers.own) | beside
     step_bounds = _step_bounds(markers, [account for account in accounts if account.rows.device not in unused])
-    waits = core_waits(trace, host.main)
-    no_core_ns = None if waits is None else waits.most(*step_bounds)
-    slow = slow_steps(accounts, timed, step_bounds[1] - step_bounds[0], once, unused, no_core_ns)
+    no_core_ns = most_without_core(trace, host.main, step_bounds)
+    slow = slow_steps(accounts, timed, (step_bounds[1] - step_bounds[0], no_core_ns), once, unused)
     used = tuple(step for step in timed if step not in {found.step for found in slow})
     tick("accounting", 1, 4)
     locator = Locator(trace)
@@ -414,7 +411,6 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
         complete=complete,
         used=used,
         slow=slow,
-        core_waits=waits,
         accounts=accounts,
         unused=unused,
         step_bounds=step_bounds,

@@ -51,14 +51,13 @@ class SlowStep:
 def slow_steps(
     accounts: list[Account],
     steps: tuple[int, ...],
-    step_ns: I64,
+    times: tuple[I64, I64],
     once: OneTimeWork,
     unused: frozenset[int],
-    no_core_ns: I64 | None = None,
 ) -> tuple[SlowStep, ...]:
-    """The steps that take much longer than the others: for work that is done once, for want of a core
-    (``no_core_ns``: per step what its thread may have waited for one), or for a rare cause."""
-    no_core = np.zeros_like(step_ns) if no_core_ns is None else no_core_ns
+    """The steps that take much longer than the others: for work that is done once, for want of a core, or for a rare
+    cause; ``times`` are how long each step took, and what of it its thread may have waited for a core."""
+    step_ns, no_core = times
     found = _with_one_time_work(accounts, steps, step_ns, once, unused)
     found += _without_core(_others(steps, found), step_ns, no_core)
     found += _rarely_slow(accounts, _others(steps, found), step_ns, no_core, unused)

@@ -8,6 +8,7 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
+from stepscope.analysis.core_waits import most_without_core
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step
@@ -38,8 +39,8 @@ def stretches_of(facts: Facts, account: Account, cause: Category) -> Stretches:
         start, end = host_time(facts.trace, facts.host, cause, windows)
         if cause is Category.PYTHON:  # between two ops of a host that computes there always is some
             long = end - start >= DISPATCH_GAP_NS
-            if facts.core_waits is not None:  # A thread without a core does no work, however long that takes.
-                long &= end - start - facts.core_waits.most(start, end) >= DISPATCH_GAP_NS
+            # A thread without a core does no work, however long that takes.
+            long &= end - start - most_without_core(facts.trace, facts.host.main, (start, end)) >= DISPATCH_GAP_NS
             start, end = start[long], end[long]
         main, no = np.full(start.size, facts.host.main, np.int32), np.zeros(start.size, np.bool_)
         return Stretches(start, end, main, no, no)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stepscope.analysis.core_waits import core_waits
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Notice
 from stepscope.limits import NO_CORE_SHARE
@@ -10,11 +11,12 @@ from stepscope.units import format_ns, format_share
 
 def no_core(facts: Facts) -> Notice | None:
     """That the thread of the steps was ready to run, and no core was free."""
-    if facts.core_waits is None or not len(facts.timed):
+    waits = core_waits(facts.trace, facts.host.main)
+    if waits is None or not facts.timed:
         return None
     steps = list(facts.timed)
     start, end = (bounds[steps] for bounds in facts.step_bounds)
-    waited, total = int(facts.core_waits.between(start, end).sum()), int((end - start).sum())
+    waited, total = int(waits.between(start, end).sum()), int((end - start).sum())
     slow = sum(found.no_core for found in facts.slow)
     if not slow and waited < NO_CORE_SHARE * total:
         return None

@@ -1,14 +1,3 @@
-<<<<<<< HEAD
-=======
-"""slow_steps: now and then a step takes much longer, for a cause that the other steps do not have.
-
-Statement: steps set apart by ``analysis.slow_steps`` (limit ``SLOW_STEP_SHARE``), grouped by cause. The cost is what
-they take longer, spread over all timed steps; of one such step it says that it was seen once. What the profiler itself
-does, what is done once (``code_loading``), and steps whose thread had no core (``no_core``), are notices and no
-findings.
-"""
-
->>>>>>> 17e81fe (What a busy machine makes slow is none of the program's: looks tell how long the thread had no core)
 from __future__ import annotations
 
 import numpy as np
@@ -42,7 +31,7 @@ RULE = Rule(
     statement="""\
 Steps set apart by `analysis.slow_steps` (limit `SLOW_STEP_SHARE`), grouped by cause. The cost is what they take longer,
 spread over all timed steps; of one such step it says that it was seen once. What the profiler itself does, and what is
-done once (`code_loading`), is a notice and no finding.""",
+done once (`code_loading`), and steps whose thread had no core, are notices and no findings.""",
     shared_limits=("SLOW_STEP_SHARE",),
     needs="Several steps.",
     cure="A recording in which these steps take what the others do; to first order.",
