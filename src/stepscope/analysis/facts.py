@@ -385,8 +385,7 @@ def analyse(trace: Trace, progress: Progress | None = None) -> Facts:
     chips = [account for account in accounts if account.rows.device not in beside]
     unused = unused_devices(chips, timed, markers.own) | beside
     step_bounds = _step_bounds(markers, [account for account in accounts if account.rows.device not in unused])
-    no_core_ns = most_without_core(trace, host.main, step_bounds)
-    slow = slow_steps(accounts, timed, (step_bounds[1] - step_bounds[0], no_core_ns), once, unused)
+    slow = slow_steps(accounts, timed, step_bounds, most_without_core(trace, host.main, step_bounds), once, unused)
     used = tuple(step for step in timed if step not in {found.step for found in slow})
     tick("accounting", 1, 4)
     locator = Locator(trace)

@@ -51,13 +51,14 @@ class SlowStep:
 def slow_steps(
     accounts: list[Account],
     steps: tuple[int, ...],
-    times: tuple[I64, I64],
+    bounds: tuple[I64, I64],
+    no_core: I64,
     once: OneTimeWork,
     unused: frozenset[int],
 ) -> tuple[SlowStep, ...]:
     """The steps that take much longer than the others: for work that is done once, for want of a core, or for a rare
-    cause; ``times`` are how long each step took, and what of it its thread may have waited for a core."""
-    step_ns, no_core = times
+    cause; ``no_core`` is what of each its thread may have waited for one."""
+    step_ns = bounds[1] - bounds[0]
     found = _with_one_time_work(accounts, steps, step_ns, once, unused)
     found += _without_core(_others(steps, found), step_ns, no_core)
     found += _rarely_slow(accounts, _others(steps, found), step_ns, no_core, unused)
