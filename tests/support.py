@@ -1,12 +1,17 @@
-"""From the kit's events, or a file, to facts: what most tests of analyses and rules start with."""
+"""From the kit's events, or a file, to facts: what most tests of analyses and rules start with.
+
+What many tests read (real traces, planted cases) is read once in a process: traces and facts cannot be changed.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
+import stepscope
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.readers.chrome.samples import with_samples
 from stepscope.readers.kineto import to_trace
@@ -17,6 +22,9 @@ from stepscope.trace.trace import Trace
 from tests.kit.drawing import draw
 from tests.kit.events import Event
 from tests.kit.kineto_writer import write_kineto
+from tests.kit.planted import CASES
+from tests.kit.several import SEVERAL
+from tests.kit.traces import real_trace
 
 
 def trace_of_bytes(data: bytes, *, road: str = "auto") -> Trace:
@@ -43,6 +51,29 @@ def facts_of_drawing(text: str) -> Facts:
 def read_trace(path: Path) -> Trace:
     source = Source(str(path))
     return to_trace(with_samples(read_events(source), source))
+
+
+@cache
+def real_profile(name: str) -> stepscope.Profile:
+    """A real trace by its name (``kineto/h100_bert_small.json.gz``); skips the test where it is absent."""
+    profile = stepscope.open(real_trace(name))
+    assert isinstance(profile, stepscope.Profile)
+    return profile
+
+
+def real_facts(name: str) -> Facts:
+    return real_profile(name).facts
+
+
+@cache
+def planted_file(name: str) -> bytes:
+    """The profile of a planted case, as PyTorch writes it."""
+    return write_kineto((CASES | SEVERAL)[name]().events)
+
+
+@cache
+def planted_facts(name: str) -> Facts:
+    return analyse(trace_of_bytes(planted_file(name)))
 
 
 def unmarked(trace: Trace) -> Trace:

@@ -27,6 +27,7 @@ from tests.kit.kineto_writer import FORMS, Form, write_kineto
 from tests.kit.planted import CASES
 from tests.kit.random_traces import random_traces
 from tests.report import documents
+from tests.support import planted_file
 
 US = 1_000
 
@@ -299,7 +300,7 @@ def test_any_trace_in_any_form_gives_a_valid_document(
 @pytest.mark.parametrize("name", CASES)
 def test_every_planted_profile_gives_a_valid_document(tmp_path: Path, name: str):
     path = tmp_path / "trace.json"
-    path.write_bytes(write_kineto(CASES[name]().events))
+    path.write_bytes(planted_file(name))
     assert_reportable(path)
 
 

@@ -8,12 +8,12 @@ from hypothesis import given
 
 from stepscope.analysis.accounting import check
 from stepscope.analysis.categories import CATEGORIES, RECORDED
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.errors import TraceInvariantError
 from stepscope.trace.tables import Kind
 from tests.kit.random_traces import random_traces
-from tests.kit.traces import KINETO_TRACES, real_trace
-from tests.support import facts_of, facts_of_drawing, read_trace
+from tests.kit.traces import KINETO_TRACES
+from tests.support import facts_of, facts_of_drawing, real_facts
 
 
 def assert_exact(facts: Facts) -> None:
@@ -53,7 +53,7 @@ def test_the_integers_sum_on_any_trace(events):
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_the_integers_sum_on_every_real_trace(name):
-    assert_exact(analyse(read_trace(real_trace(name))))
+    assert_exact(real_facts(name))
 
 
 def test_a_wrong_sum_is_an_error_not_a_report():

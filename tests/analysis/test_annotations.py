@@ -16,11 +16,11 @@ from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
 from tests.kit.planted import CASES
 from tests.kit.random_traces import random_traces
-from tests.kit.traces import KINETO_TRACES, real_trace
+from tests.kit.traces import KINETO_TRACES
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
 from tests.readers.xplane_files import US as PS
 from tests.readers.xplane_files import read
-from tests.support import facts_of, facts_of_drawing, read_trace
+from tests.support import facts_of, facts_of_drawing, planted_facts, real_facts, real_profile
 
 US = 1_000
 
@@ -273,7 +273,7 @@ def test_own_times_and_the_rest_sum_to_the_steps(events):  # type: ignore[no-unt
 
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_planted_jobs_have_their_time_in_annotations_once(case: str):
-    facts = facts_of(CASES[case]().events)
+    facts = planted_facts(case)
     made = annotation_times(facts)
     if made is not None:
         check(facts, made)
@@ -282,7 +282,7 @@ def test_planted_jobs_have_their_time_in_annotations_once(case: str):
 @pytest.mark.real
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_real_profiles_have_their_time_in_annotations_once(name: str):
-    facts = analyse(read_trace(real_trace(name)))
+    facts = real_facts(name)
     made = annotation_times(facts)
     if made is not None:
         check(facts, made)
@@ -291,7 +291,7 @@ def test_real_profiles_have_their_time_in_annotations_once(name: str):
 @pytest.mark.real
 def test_a_real_jobs_phases():
     """Rank 0 of 128: its trainer names its phases, and its backward kernels are launched by autograd's thread."""
-    profile = stepscope.open(real_trace("kineto/a100_rank0_of_128.json.gz"))
+    profile = real_profile("kineto/a100_rank0_of_128.json.gz")
     assert isinstance(profile, stepscope.Profile)
     times = told(found(profile.facts))
     assert times["## backward ##"][0][1] == 206_692
@@ -301,6 +301,6 @@ def test_a_real_jobs_phases():
 @pytest.mark.real
 @pytest.mark.parametrize("name", ["mi300_jax_attention", "tpu_v6e_4_chips", "v100_many_processes"])
 def test_what_a_runtime_does_on_a_python_thread_is_no_annotation(name: str):
-    profile = stepscope.open(real_trace(f"xplane/{name}.xplane.pb"))
+    profile = real_profile(f"xplane/{name}.xplane.pb")
     assert isinstance(profile, stepscope.Profile)
     assert annotation_times(profile.facts) is None

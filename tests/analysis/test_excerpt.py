@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope import pipeline
 from stepscope.analysis.excerpt import by_steps
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.errors import UsageError
@@ -12,8 +11,8 @@ from stepscope.trace.select import select
 from stepscope.trace.trace import Trace
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
-from tests.kit.traces import KINETO_TRACES, real_trace
-from tests.support import facts_of
+from tests.kit.traces import KINETO_TRACES
+from tests.support import facts_of, real_facts
 
 
 def running_ahead(steps: int = 6) -> list[Event]:
@@ -99,7 +98,7 @@ def test_markers_of_other_steps_that_reach_in_are_dropped():
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_inner_steps_of_real_profiles_stay_what_they_were(name):
-    facts = pipeline.open(real_trace(name)).facts
+    facts = real_facts(name)
     numbers = facts.markers.numbers
     if len(numbers) < 4 or None in numbers:
         return

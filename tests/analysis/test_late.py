@@ -10,11 +10,9 @@ from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from tests.kit.builder import TraceDrawing
-from tests.kit.kineto_writer import write_kineto
-from tests.kit.planted import CASES
 from tests.kit.traces import real_trace
 from tests.kit.wrong import made_wrong
-from tests.support import read_trace, trace_of, trace_of_bytes
+from tests.support import planted_file, read_trace, trace_of, trace_of_bytes
 
 MS = 1_000
 
@@ -71,7 +69,7 @@ def test_a_device_that_begins_as_soon_as_launches_arrive_is_not_late(late: int):
 
 @pytest.mark.parametrize("case", ["healthy", "sync_bound", "allocator_retries"])
 def test_markers_that_cut_ops_are_of_another_clock(case: str):
-    good = write_kineto(CASES[case]().events)
+    good = planted_file(case)
     assert not contradictions(analyse(trace_of_bytes(good))).markers
     found = diagnose(analyse(trace_of_bytes(made_wrong(good, "markers_shifted"))))
     notice = next((one.text for one in found.notices if one.code == "profile_contradicts_itself"), "")
@@ -88,7 +86,7 @@ def test_markers_beside_the_profilers_own_code_are_of_another_clock():
 
 def test_a_marker_that_ends_in_a_range_of_the_program_is_none_of_another_clock():
     """Lightning ends PyTorch's step while its own ranges are open."""
-    good = json.loads(write_kineto(CASES["healthy"]().events))
+    good = json.loads(planted_file("healthy"))
     marks = [event for event in good["traceEvents"] if str(event.get("name", "")).startswith("ProfilerStep#")]
     good["traceEvents"] += [
         {**mark, "name": "[pl][profile]optimizer_step", "ts": mark["ts"] + mark["dur"] - 20, "dur": 40}

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-import stepscope
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.layers import Layer
 from stepscope.limits import LAYER_DEPTH
 from tests.kit import xla
 from tests.kit.events import Event, Stream, Thread
 from tests.kit.planted import CASES
-from tests.kit.traces import KINETO_TRACES, real_trace
-from tests.support import facts_of, facts_of_drawing, trace_of
+from tests.kit.traces import KINETO_TRACES
+from tests.support import facts_of, facts_of_drawing, planted_facts, real_facts, trace_of
 
 US = 1_000
 
@@ -77,7 +76,7 @@ def test_backward_kernels_belong_to_the_layer_they_differentiate(links):
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ("sampled", "cpu_only")])
 def test_times_add_up_to_the_kernels(name):
-    facts = analyse(trace_of(CASES[name]().events))
+    facts = planted_facts(name)
     for found in facts.layers:
         assert sum(layer.own_ns for layer in found.layers) + found.outside_ns == found.total_ns
         assert found.total_ns == sum(use.total_ns for use in facts.kernels.uses if use.device == found.device)
@@ -126,7 +125,7 @@ def test_nothing_is_told_without_modules_and_scopes():
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_times_of_real_layers_add_up(name):
-    facts = stepscope.open(real_trace(name)).facts
+    facts = real_facts(name)
     for found in facts.layers:
         assert sum(layer.own_ns for layer in found.layers) + found.outside_ns == found.total_ns
         if found.device is not None:
@@ -136,7 +135,7 @@ def test_times_of_real_layers_add_up(name):
 @pytest.mark.real
 def test_layers_of_a_real_training_step():
     """ResNet with checkpointing on an MI300: nearly all is some layer's, most of it backward."""
-    facts = stepscope.open(real_trace("kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz")).facts
+    facts = real_facts("kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz")
     (found,) = facts.layers
     assert found.outside_ns < 0.05 * found.total_ns
     first = found.layers[0]

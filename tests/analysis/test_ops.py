@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-import stepscope
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.ops import OpUse
 from stepscope.readers import step_stats
 from stepscope.readers.source import Source
 from tests.kit import step_stats as written
 from tests.kit.planted import CASES
-from tests.kit.traces import KINETO_TRACES, real_trace
-from tests.support import facts_of_drawing, trace_of
+from tests.kit.traces import KINETO_TRACES
+from tests.support import facts_of_drawing, planted_facts, real_facts
 
 US = 1_000
 
@@ -134,7 +133,7 @@ def test_126224_multiplications_take_21_9_us_each(tmp_path: Path):
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ("sampled", "cpu_only", "graph_launched")])
 def test_every_device_op_is_one_ops_or_outside(name):
-    facts = analyse(trace_of(CASES[name]().events))
+    facts = planted_facts(name)
     assert facts.ops is not None
     steps = list(facts.used)
     start = facts.markers.start[steps]
@@ -149,7 +148,7 @@ def test_every_device_op_is_one_ops_or_outside(name):
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_times_of_real_ops_add_up(name):
-    facts = stepscope.open(real_trace(name)).facts
+    facts = real_facts(name)
     if facts.ops is None:
         pytest.skip("no ops were recorded")
     for uses in (facts.ops.by_type, facts.ops.by_place):

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.analysis.roofline import Roof, Utilisation, kernel_roofs, op_roofs, utilisation
 from tests.diagnosis.loops import CALL, facts_with, loop
 from tests.kit.builder import TraceDrawing
-from tests.kit.traces import KINETO_TRACES, real_trace
-from tests.support import read_trace
+from tests.kit.traces import KINETO_TRACES
+from tests.support import real_facts
 
 V100 = "Tesla V100-SXM2-16GB"
 HALF_GEMM = "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn"
@@ -168,7 +168,7 @@ def test_how_kernels_were_launched():
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_no_share_is_above_one_without_a_doubt(name: str):
-    for work in analyse(read_trace(real_trace(name))).work:
+    for work in real_facts(name).work:
         for one in (*op_roofs(work), *kernel_roofs(work)):
             assert one.roof.doubt or (one.roof.share or 0) <= 1
             assert (one.roof.flops or 0) >= 0
@@ -182,7 +182,7 @@ def test_a_language_model_by_hand():
     """Qwen1.5-0.5B over 16 x 559 tokens: 24 layers of 4 square projections, three of 1024 x 2816, causal attention and
     the rotary angles. The head is not among them: only hidden states were asked for.
     """
-    (work,) = analyse(read_trace(real_trace("kineto/h100_qwen05b.json.gz"))).work
+    (work,) = real_facts("kineto/h100_qwen05b.json.gz").work
     tokens, width, inner = 16 * 559, 1024, 2816
     layer = 2 * tokens * width * (4 * width + 3 * inner)
     attention = 2 * 16 * 16 * (559 * 560 // 2) * (64 + 64)

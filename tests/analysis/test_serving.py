@@ -11,10 +11,9 @@ from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.serving import Serving, serving
 from stepscope.names.serving import ServingPhase
 from tests.kit.builder import TraceDrawing
-from tests.kit.traces import real_trace
 from tests.kit.xplanes import Ev, Plane, line, space
 from tests.readers.xplane_files import read
-from tests.support import facts_of, read_trace
+from tests.support import facts_of, real_facts
 
 US = 1_000
 DECODE = "execute_context_0(0)_generation_32(32)"
@@ -161,4 +160,4 @@ def test_real_iterations(name, phase, requests, prompt, answers, ms):
 
 
 def facts_of_file(name: str) -> Facts:
-    return analyse(read_trace(real_trace(name)))
+    return real_facts(name)

@@ -10,14 +10,14 @@ from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.limits import UNRECORDED_NS
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
-from tests.kit.traces import KINETO_TRACES, real_trace
-from tests.support import read_trace, trace_of
+from tests.kit.traces import KINETO_TRACES
+from tests.support import real_facts, trace_of
 
 MS = 1_000
 
 
 def analyse_real(name: str) -> Facts:
-    return analyse(read_trace(real_trace(name)))
+    return real_facts(name)
 
 
 def parts(facts: Facts, at: int = 0) -> dict[str, int]:

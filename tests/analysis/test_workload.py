@@ -17,8 +17,8 @@ from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, FlowEnd
 from tests.kit.kineto_form import Form
 from tests.kit.kineto_writer import write_kineto
-from tests.kit.traces import REPOSITORY, real_trace
-from tests.support import trace_of, trace_of_bytes
+from tests.kit.traces import REPOSITORY
+from tests.support import real_facts, trace_of, trace_of_bytes
 
 
 def steps(*names: str, kernel: str = "gemm") -> list[Event]:
@@ -165,5 +165,5 @@ def test_devices_that_are_the_host_have_no_maker_of_accelerators():
     ],
 )
 def test_real_profiles(name, purpose, newest):
-    found = stepscope.open(real_trace(name)).facts.workload
+    found = real_facts(name).workload
     assert (found.purpose, found.newest) == (purpose, newest)

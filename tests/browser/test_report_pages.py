@@ -12,6 +12,7 @@ import stepscope
 from stepscope.report import phrases
 from stepscope.units import format_ns
 from tests.kit.traces import real_trace
+from tests.support import real_profile
 from tests.web.reports import EXAMPLE
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def test_the_step_range_filters_what_has_steps(page: Page, reports: Reports) -> 
     assert "mean of 2 steps: steps 6 to 7" in page.locator("main").inner_text()
     rows = [
         row
-        for row in stepscope.open(real_trace(V100)).document()["accounting"]
+        for row in real_profile(V100).document()["accounting"]
         if row["phase"] == "step" and row["step"] in (1, 2)
     ]
     mean = round(sum(row["parts"]["input"] for row in rows) / 2)
@@ -94,7 +95,7 @@ def test_the_step_range_filters_what_has_steps(page: Page, reports: Reports) -> 
 @pytest.mark.real
 def test_a_finding_leads_to_its_place_in_the_trace(page: Page, reports: Reports) -> None:
     open_page(page, reports(V100), "overview")
-    evidence = stepscope.open(real_trace(V100)).document()["findings"][0]["evidence"][0]
+    evidence = real_profile(V100).document()["findings"][0]["evidence"][0]
     page.get_by_role("button", name="Show in trace").first.click()
     page.wait_for_url("**#/trace?**")
     # First as asked, then as the viewer tells what it shows.

@@ -10,10 +10,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-import stepscope
 from stepscope.units import format_ns, format_share
 from tests.browser.test_report_pages import H100, V100, open_page
-from tests.kit.traces import real_trace
+from tests.support import real_profile
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -22,7 +21,7 @@ Reports = Callable[[str], str]
 
 
 def analyses(trace: str) -> dict[str, Any]:
-    found: dict[str, Any] = stepscope.open(real_trace(trace)).document()["analyses"]
+    found: dict[str, Any] = real_profile(trace).document()["analyses"]
     return found
 
 
@@ -38,7 +37,7 @@ def test_points_of_the_roofline_have_the_colour_of_what_bounds_them(shared_page:
 
 @pytest.mark.real
 def test_every_page_says_what_of_it_is_of_the_chosen_steps(shared_page: Page, reports: Reports) -> None:
-    document = stepscope.open(real_trace(V100)).document()
+    document = real_profile(V100).document()
     rows = [row for row in document["accounting"] if row["phase"] == "step" and row["step"] in (1, 2, 3)]
     busy = {part["category"]: part["busy"] for part in document["analyses"]["breakdown"][0]["parts"]}
     whole = sum(row["dur_ns"] for row in rows)
@@ -99,7 +98,7 @@ def test_no_two_places_of_an_op_look_alike(shared_page: Page, reports: Reports) 
 
 @pytest.mark.real
 def test_phases_are_shown(shared_page: Page, reports: Reports) -> None:
-    document = stepscope.open(real_trace(V100)).document()
+    document = real_profile(V100).document()
     open_page(shared_page, reports(V100), "overview")
     phases = shared_page.locator("section:has(h2:text-is('Device time by phase'))").inner_text()
     for ns in document["summary"]["phases_ns_per_step"].values():
@@ -108,7 +107,7 @@ def test_phases_are_shown(shared_page: Page, reports: Reports) -> None:
 
 @pytest.mark.real
 def test_runs_that_could_be_fused_are_shown(shared_page: Page, reports: Reports) -> None:
-    document = stepscope.open(real_trace(H100)).document()
+    document = real_profile(H100).document()
     open_page(shared_page, reports(H100), "kernels")
     (chain,) = [one for one in document["findings"] if one["rule"] == "memory_bound_chain"]
     fused = shared_page.locator("section:has(h2:text-is('Fusion candidates'))")

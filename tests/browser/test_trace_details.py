@@ -10,7 +10,7 @@ import pytest
 
 import stepscope
 from tests.browser.trace_steps import command, opened, panel, pressed, span, tab
-from tests.kit.traces import real_trace
+from tests.support import real_profile
 from tests.web.reports import EXAMPLES
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def live(page: Page) -> str:
 
 @pytest.mark.real
 def test_a_kernel_against_the_devices_peaks(shared_page: Page, reports: Reports) -> None:
-    profile = stepscope.open(real_trace(BERT))
+    profile = real_profile(BERT)
     ops = profile.document()["analyses"]["roofline"]["ops"]
     kernel = next(one["kernel"] for one in ops if one["flops_share"])
     opened(shared_page, reports(BERT))
@@ -49,7 +49,7 @@ def test_a_kernel_against_the_devices_peaks(shared_page: Page, reports: Reports)
 
 @pytest.mark.real
 def test_what_is_not_known_of_a_kernel_is_said(shared_page: Page, reports: Reports) -> None:
-    ops = stepscope.open(real_trace(A100)).document()["analyses"]["roofline"]["ops"]
+    ops = real_profile(A100).document()["analyses"]["roofline"]["ops"]
     opened(shared_page, reports(A100))
     found(shared_page, f'kind:kernel name="{ops[0]["kernel"]}"')
     assert "the peak of this device is not known" in panel(shared_page)

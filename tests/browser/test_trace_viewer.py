@@ -12,7 +12,7 @@ import pytest
 
 import stepscope
 from tests.browser.trace_steps import opened, panel, pressed, settled, span, tab
-from tests.kit.traces import real_trace
+from tests.support import real_profile
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -54,7 +54,7 @@ def test_the_gaps_tab_lists_the_reports_longest_gap(page: Page, reports: Reports
     opened(page, reports(V100))
     tab(page, "Gaps")
     page.wait_for_selector(".tv-panel-body tbody tr")
-    profile = stepscope.open(real_trace(V100))
+    profile = real_profile(V100)
     longest = profile.document()["analyses"]["idle"]["gaps"][0]
     first = page.locator(".tv-panel-body tbody tr").first.inner_text()
     assert longest["blocking"] in first
@@ -68,7 +68,7 @@ def test_search_by_fields_counts_and_steps_through(page: Page, reports: Reports,
     pressed(page, "/")
     page.keyboard.type("kind:kernel dur>1ms")
     page.wait_for_selector(".tv-count:not(:empty)")
-    profile = stepscope.open(real_trace(V100))
+    profile = real_profile(V100)
     assert isinstance(profile, stepscope.Profile)
     slices = profile.trace.slices
     count = int(((slices.kind == 9) & (slices.dur_ns > 1_000_000)).sum())
@@ -172,7 +172,7 @@ def test_the_same_area_in_python_has_the_same_numbers(page: Page, reports: Repor
     page.get_by_role("button", name="Copy JSON").click()
     settled(page)
     found = json.loads(page.evaluate("navigator.clipboard.readText()"))
-    profile = stepscope.open(real_trace(V100))
+    profile = real_profile(V100)
     assert isinstance(profile, stepscope.Profile)
     region = profile.region(found["begin"], found["end"])
     rows = [row for row in region.to_dicts() if row["device"] is not None and row["name"] is not None]
@@ -212,7 +212,7 @@ def test_a_finding_leads_to_its_slice_and_the_address_to_the_view(page: Page, re
     page.get_by_role("button", name="Show in trace").first.click()
     page.wait_for_selector(".tv-stage[data-frames]")
     settled(page)
-    document = stepscope.open(real_trace(V100)).document()
+    document = real_profile(V100).document()
     # The evidence of waiting for launches is a gap, which is what gets selected.
     evidence = document["findings"][0]["evidence"][0]
     assert page.locator(".tv-live").inner_text() == f"host launching work, idle, {evidence['dur_ns']} ns"

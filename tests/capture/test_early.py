@@ -18,8 +18,7 @@ from stepscope.cli.early import Early
 from stepscope.cli.recorded import tell
 from tests.capture.jobs import SCRIPTS, environment, run
 from tests.captures.environments import framework_python
-from tests.kit.kineto_writer import write_kineto
-from tests.kit.planted import CASES
+from tests.support import planted_file
 
 WAIT_S = 60
 
@@ -54,7 +53,7 @@ def test_what_is_recorded_is_told_at_once_and_not_worked_out_again(
     one = Early(tmp_path, 0, stop=False)
     one.start()
     write(tmp_path, "a", "exporting", None)
-    write(tmp_path, "a", "done", write_kineto(CASES["input_bound"]().events))
+    write(tmp_path, "a", "done", planted_file("input_bound"))
     text = told("in a browser", capsys)
     assert "stepscope: recorded, and the command goes on. For 61." in text
     assert "waits for input data" in text
@@ -71,7 +70,7 @@ def test_what_is_recorded_is_told_at_once_and_not_worked_out_again(
 
 
 def test_nothing_is_told_before_all_that_records_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    profile = write_kineto(CASES["input_bound"]().events)
+    profile = planted_file("input_bound")
     one = Early(tmp_path, 0, stop=False)
     one.start()
     write(tmp_path, "a", "done", profile)
@@ -104,7 +103,7 @@ def test_stop_ends_the_job_once_it_is_recorded(
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
     one = Early(tmp_path, 0, stop=True)
-    write(tmp_path, "a", "done", profile or write_kineto(CASES["input_bound"]().events))
+    write(tmp_path, "a", "done", profile or planted_file("input_bound"))
     one.start()
     end = time.monotonic() + WAIT_S
     while not sent and time.monotonic() < end:

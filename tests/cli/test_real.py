@@ -11,11 +11,12 @@ from stepscope import cli, pipeline
 from stepscope.report import markdown, terminal
 from tests.kit.traces import KINETO_TRACES, real_trace
 from tests.report import documents
+from tests.support import real_profile
 
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_the_document_is_valid_and_readable_in_every_format(name: str):
-    document = documents.check(pipeline.open(real_trace(name)).document())
+    document = documents.check(real_profile(name).document())
     verdict = document["summary"]["verdict"]
     for width in (60, 100):
         for verbose in (False, True):

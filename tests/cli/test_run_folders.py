@@ -13,15 +13,14 @@ from stepscope.cli import main, run_folders
 from stepscope.cli.run_folders import DEFAULT_OUT, TOGETHER_S, discard_empty, last_runs, new_run, runs
 from stepscope.errors import UsageError
 from stepscope.readers.find import find
-from tests.kit.kineto_writer import write_kineto
-from tests.kit.planted import CASES
+from tests.support import planted_file
 
 
 def recorded(folder: Path, name: str = "a") -> Path:
     """A run folder with a profile and its manifest."""
     folder.mkdir(parents=True, exist_ok=True)
     profile = folder / f"{name}.pt.trace.json"
-    profile.write_bytes(write_kineto(CASES["input_bound"]().events))
+    profile.write_bytes(planted_file("input_bound"))
     files = [{"path": profile.name}]
     (folder / f"{name}{ENDING}").write_text(json.dumps({"schema": SCHEMA, "files": files, "steps_seen": 9}))
     return profile

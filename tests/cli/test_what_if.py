@@ -14,13 +14,14 @@ from stepscope.errors import UsageError
 from tests.kit.kineto_writer import write_kineto
 from tests.kit.planted import CASES
 from tests.kit.planted_case import step_ns
+from tests.support import planted_file
 
 
 @pytest.fixture
 def chain(tmp_path: Path) -> Path:
     """Three reads in a row before host work: only all three pay."""
     path = tmp_path / "chain.json"
-    path.write_bytes(write_kineto(CASES["sync_chain"]().events))
+    path.write_bytes(planted_file("sync_chain"))
     return path
 
 
@@ -58,7 +59,7 @@ def test_what_the_profile_has_not_is_named_with_what_it_has(chain: Path, capsys:
 
 def test_where_nothing_can_be_replayed_it_says_why(tmp_path: Path):
     path = tmp_path / "cpu.json"
-    path.write_bytes(write_kineto(CASES["cpu_only"]().events))
+    path.write_bytes(planted_file("cpu_only"))
     with pytest.raises(UsageError, match="nothing can be predicted from this profile: no device was recorded"):
         stepscope.open(path).what_if("input_bound.1")
     with pytest.raises(UsageError, match="nope: there is no such finding; this profile has between"):

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import stepscope
 from stepscope import cli, pipeline
 from stepscope.analysis.exchange.asked import Asked
 from stepscope.analysis.exchange.collectives import KINDS, Collectives
@@ -26,9 +25,8 @@ from stepscope.trace.trace import Device, Info
 from tests.cluster.jobs import data_parallel, simulate
 from tests.diagnosis.test_exchanges import exchanging
 from tests.kit.builder import TraceDrawing
-from tests.kit.traces import real_trace
 from tests.report import documents
-from tests.support import trace_of
+from tests.support import real_profile, trace_of
 
 A100 = tuple(Device(at, "NVIDIA A100-SXM4-80GB", compute_capability=(8, 0)) for at in range(8))
 EIGHT = Group("0", None, 8)
@@ -208,7 +206,7 @@ def test_what_is_no_bandwidth_is_refused(text: str, capsys: pytest.CaptureFixtur
 
 @pytest.mark.real
 def test_the_gradients_of_a_real_resnet_are_its_parameters() -> None:
-    profile = stepscope.open(real_trace("kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz"))
+    profile = real_profile("kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz")
     assert isinstance(profile, pipeline.Profile)
     found = documents.check(profile.document())["analyses"]["gradients"]
     # ResNet-18 has 11,689,512 parameters (torchvision), here in 16 bits.

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import stepscope
-from stepscope import pipeline
 from stepscope.analysis.exchange.collectives import KINDS, Collective
 from stepscope.jobs import Job
 from tests.captures.environments import framework_python
 from tests.cluster.jobs import check_booked
 from tests.kit.traces import real_trace
 from tests.report import documents
+from tests.support import real_profile
 
 SCRIPT = Path(__file__).parent / "scripts" / "gloo_ranks.py"
 TIMEOUT_S = 90
@@ -136,7 +136,7 @@ def test_two_sampled_ranks_of_128(tmp_path: Path) -> None:
     ],
 )
 def test_every_generation_of_names(name: str, kinds: set[Collective], sized: bool) -> None:
-    profile = pipeline.open_profile(real_trace(f"kineto/{name}.json.gz"))
+    profile = real_profile(f"kineto/{name}.json.gz")
     found = profile.facts.collectives
     assert {KINDS[kind] for kind in found.kind} == kinds
     assert bool((found.bytes > 0).any()) == sized

@@ -20,8 +20,8 @@ from tests.kit.events import Event
 from tests.kit.loop import run
 from tests.kit.plan import Plan
 from tests.kit.planted import CASES
-from tests.kit.traces import KINETO_TRACES, real_trace
-from tests.support import read_trace, trace_of
+from tests.kit.traces import KINETO_TRACES
+from tests.support import real_facts, trace_of
 
 
 def side_of(events: tuple[Event, ...]) -> Side:
@@ -47,7 +47,7 @@ def test_two_runs_of_the_same_code_do_not_differ(seed: int):
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_a_real_run_does_not_differ_from_itself(name: str):
-    facts = analyse(read_trace(real_trace(name)))
+    facts = real_facts(name)
     one = of_profile(facts, diagnose(facts))
     found = compare(one, one)
     assert not found.changed

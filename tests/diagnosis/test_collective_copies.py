@@ -6,7 +6,6 @@ import doctest
 
 import pytest
 
-import stepscope
 from stepscope import pipeline
 from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import diagnose
@@ -15,8 +14,8 @@ from stepscope.names import staging
 from tests.diagnosis.loops import CALL, diagnosed, loop
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream
-from tests.kit.traces import real_trace
 from tests.kit.xla import HostRange, Job, Op, build
+from tests.support import real_profile
 
 US = 1_000
 STEP = 4_700 + CALL
@@ -108,7 +107,7 @@ def test_xla_s_copies_for_a_collective() -> None:
 
 @pytest.mark.real
 def test_buckets_of_a_real_ddp_job() -> None:
-    profile = stepscope.open(real_trace("kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz"))
+    profile = real_profile("kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz")
     assert isinstance(profile, pipeline.Profile)
     (finding,) = [one for one in profile.diagnosis.minor if one.rule == "collective_copies"]
     assert finding.saving_after_ns_per_step == 0  # with the collectives hidden behind the backward, these are too

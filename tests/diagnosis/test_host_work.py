@@ -16,8 +16,7 @@ from stepscope.limits import SEEN_ONCE_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop, rules, work
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
-from tests.kit.planted import CASES
-from tests.support import facts_of
+from tests.support import planted_facts
 
 US = 1_000
 STEP = 10_000
@@ -160,7 +159,7 @@ def test_time_of_which_the_profile_shows_nothing_has_no_name():
         work(drawing, start + HELD, start + STEP)
 
     assert "between_steps" not in rules(diagnosed(loop(STEP, step)))
-    assert not [f for f in diagnose(facts_of(CASES["python_unseen"]().events)).findings if f.rule == "between_steps"]
+    assert not [f for f in diagnose(planted_facts("python_unseen")).findings if f.rule == "between_steps"]
 
 
 @pytest.mark.parametrize(("name", "cat"), [("cudaMalloc", "cuda_runtime"), ("XlaCompile", "cpu_op")])

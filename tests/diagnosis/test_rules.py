@@ -31,7 +31,7 @@ from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream
 from tests.kit.planted import CASES
 from tests.kit.traces import REPOSITORY
-from tests.support import facts_of
+from tests.support import facts_of, planted_facts
 
 US = 1_000
 STEP = 10_000
@@ -521,7 +521,7 @@ def test_copies_within_a_device_are_work():
 
 
 def test_a_hidden_copy_costs_nothing():
-    found = diagnose(facts_of(CASES["hidden_copy"]().events))
+    found = diagnose(planted_facts("hidden_copy"))
     assert "exposed_copy" not in [f.rule for f in (*found.findings, *found.minor)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, HOST_CAUSES, Category
-from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.evidence import booked
 from stepscope.diagnosis.untold import KINDS
@@ -13,8 +13,8 @@ from stepscope.limits import UNTOLD_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop
 from tests.kit.builder import TraceDrawing
 from tests.kit.planted import CASES
-from tests.kit.traces import KINETO_TRACES, real_trace
-from tests.support import read_trace
+from tests.kit.traces import KINETO_TRACES
+from tests.support import real_facts
 
 US = 1_000
 STEP = 4_000
@@ -38,7 +38,7 @@ def passed_over(facts: Facts, diagnosis: Diagnosis) -> dict[str, float]:
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_real_profiles_leave_nothing_untold(name: str):
-    facts = analyse(read_trace(real_trace(name)))
+    facts = real_facts(name)
     diagnosis = diagnose(facts)
     assert passed_over(facts, diagnosis) == {}
     one_paragraph(diagnosis)

@@ -13,13 +13,12 @@ from stepscope.doctor.outcome import problem
 from stepscope.doctor.profiles import Examined
 from stepscope.doctor.terminal import render
 from tests.doctor.machines import PROBE, Machine, packages, with_nvidia
-from tests.kit.kineto_writer import write_kineto
-from tests.kit.planted import CASES
+from tests.support import planted_file
 
 
 def test_status_and_json_of_this_machine(capsys, tmp_path):
     path = tmp_path / "profile.json"
-    path.write_bytes(write_kineto(CASES["healthy"]().events))
+    path.write_bytes(planted_file("healthy"))
     status = cli.main(["doctor", "--format", "json", str(path)])
     made = json.loads(capsys.readouterr().out)
     assert made["schema"] == SCHEMA

@@ -15,6 +15,7 @@ from tests.kit.events import DEVICE_WORK
 from tests.kit.kineto_writer import write_kineto
 from tests.kit.nsys_writer import Export, write_nsys
 from tests.kit.planted import CASES
+from tests.support import planted_file
 
 
 def outcomes(path: Path) -> dict[str, tuple[State, str, str | None]]:
@@ -33,7 +34,7 @@ def written(tmp_path):
 
 
 def test_a_whole_profile_has_nothing_to_cure(written):
-    found = outcomes(written(write_kineto(CASES["healthy"]().events)))
+    found = outcomes(written(planted_file("healthy")))
     assert found == {"complete": (State.OK, found["complete"][1], None)}
     assert "1 device; nothing is missing" in found["complete"][1]
 
@@ -47,12 +48,12 @@ def test_launches_without_kernels_are_a_problem_with_a_cure(written):
 
 
 def test_no_device_at_all_is_a_warning(written):
-    found = outcomes(written(write_kineto(CASES["cpu_only"]().events)))
+    found = outcomes(written(planted_file("cpu_only")))
     assert found["profile_no_device"][0] is State.WARNING
 
 
 def test_damage_and_what_the_tool_itself_reports(written):
-    data = write_kineto(CASES["healthy"]().events)
+    data = planted_file("healthy")
     assert outcomes(written(data[: len(data) // 2]))["damaged_truncated"][0] is State.WARNING
     extra = {"DIAGNOSTIC_EVENT": [{"severity": 3, "text": "Buffers were dropped"}]}
     export = Export(extra=extra, graphs=True)
@@ -81,7 +82,7 @@ def test_a_path_that_leads_nowhere_is_a_problem(tmp_path):
 
 
 def test_a_folder_gives_an_examination_per_profile(written, tmp_path):
-    written(write_kineto(CASES["healthy"]().events), "a.json")
+    written(planted_file("healthy"), "a.json")
     written(write_nsys(CASES["healthy"]().events), "b.sqlite")
     found = list(profiles.examine(str(tmp_path)))
     assert sorted(Path(one.path).name for one in found) == ["a.json", "b.sqlite"]
@@ -89,7 +90,7 @@ def test_a_folder_gives_an_examination_per_profile(written, tmp_path):
 
 @pytest.mark.parametrize("cap", profiles.CAPS)
 def test_a_profile_that_ends_at_a_tools_cap_is_suspected(written, cap):
-    profile = pipeline.open(written(write_kineto(CASES["healthy"]().events)))
+    profile = pipeline.open(written(planted_file("healthy")))
     completeness = profile.trace.completeness
     for events, suspected in ((cap, True), (cap - 1, False)):
         trace = replace(profile.trace, completeness=replace(completeness, events=events))
@@ -111,7 +112,7 @@ def test_every_cure_is_for_a_notice_that_exists():
 
 
 def test_without_a_device_the_cause_is_named_and_not_the_doctor_again(written):
-    found = outcomes(written(write_kineto(CASES["cpu_only"]().events)))
+    found = outcomes(written(planted_file("cpu_only")))
     _, sentence, cure = found["profile_no_device"]
     assert "the job ran on the CPU alone, or its profiler was not asked" in sentence
     assert "ProfilerActivity.CUDA" in (cure or "")
@@ -119,7 +120,7 @@ def test_without_a_device_the_cause_is_named_and_not_the_doctor_again(written):
 
 
 def test_a_profile_that_was_told_to_leave_devices_out(written, monkeypatch):
-    path = written(write_kineto(CASES["cpu_only"]().events))
+    path = written(planted_file("cpu_only"))
     (source,) = find(str(path)).sources
     trace = pipeline.read(source).trace
     told = replace(trace, info=replace(trace.info, header={"profile_options": {"device_tracer_level": 0}}))

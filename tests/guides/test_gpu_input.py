@@ -17,9 +17,9 @@ from tests.guides.tf_steps import GEMM, MATMUL, drained, marked, per_step
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
 from tests.kit.kineto_writer import write_kineto
-from tests.kit.planted import CASES
 from tests.kit.several import SEVERAL
 from tests.kit.tf_gpu import TfGpuJob
+from tests.support import planted_file
 
 US, MS = 1_000, 1_000_000
 WAIT = 12_000
@@ -78,7 +78,7 @@ def run(step_ms: int, profile: Path | None = None, experiment: str | None = None
 
 
 def test_a16_a_run_on_synthetic_batches_says_how_much_of_the_input_is_real() -> None:
-    plain = run(10, shown(write_kineto(CASES["input_bound"]().events)).path)
+    plain = run(10, shown(planted_file("input_bound")).path)
     changed = run(7, experiment="synthetic-input", started=2)
     first, second, _ = outcome(changed, [plain, changed])
     assert first == "experiment synthetic-input: a step took 7.00 ms instead of 10.0 ms, 3.00 ms less"

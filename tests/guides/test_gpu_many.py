@@ -15,10 +15,10 @@ from tests.kit.events import Stream
 from tests.kit.kineto_writer import write_kineto
 from tests.kit.loop import run
 from tests.kit.plan import Plan
-from tests.kit.planted import CASES
 from tests.kit.tf_gpu import EXECUTORS, TfGpuJob
 from tests.kit.traces import REPOSITORY
 from tests.kit.xplanes import Unsigned
+from tests.support import planted_file
 
 US, MS = 1_000, 1_000_000
 GRADIENT = "gradient_tape/model/dense/MatMul/MatMul:MatMul"
@@ -176,7 +176,7 @@ def test_a64_gradients_of_tensorflow_have_four_bytes_whatever_the_precision() ->
 
 
 def test_a65_a_larger_batch_is_predicted() -> None:
-    path = shown(write_kineto(CASES["launch_bound"]().events)).path
+    path = shown(planted_file("launch_bound")).path
     text = stepscope("what-if", path, "--batch", "2")
     # Kernels of 3 us behind launches of 17: twice the work costs nothing.
     assert "With a batch 2 times as large a step takes about 3.43 ms instead of 3.43 ms: 1.72 ms for as many" in text

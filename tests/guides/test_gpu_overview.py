@@ -11,9 +11,9 @@ from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
 from tests.kit.kineto_writer import write_kineto
 from tests.kit.planted import CASES
-from tests.kit.several import SEVERAL
 from tests.kit.tf_gpu import TfGpuJob
 from tests.kit.traces import real_trace
+from tests.support import planted_file
 
 US, MS = 1_000, 1_000_000
 
@@ -28,11 +28,11 @@ def test_a1_a_small_model_is_told_that_launching_costs_more_than_computing() -> 
     found = shown(write_kineto(loop(2_000, step))).finding("too_little_work")
     assert found["title"] == "Too little work for this device"
     assert "on the CPU: for a model this small it may be faster" in " ".join(found["fix"].split())
-    assert "too_little_work" not in shown(write_kineto(CASES["healthy"]().events)).rules()
+    assert "too_little_work" not in shown(planted_file("healthy")).rules()
 
 
 def several(case: str) -> Shown:
-    return shown(write_kineto(SEVERAL[case]().events))
+    return shown(planted_file(case))
 
 
 def test_a2_the_report_says_in_which_order_to_work() -> None:

@@ -22,9 +22,9 @@ from tests.guides import tf_steps
 from tests.guides.shown import Shown, shown, stepscope
 from tests.guides.tf_steps import EIGEN, GEMM, MATMUL, drained, keras, marked
 from tests.kit.kineto_writer import write_kineto
-from tests.kit.several import SEVERAL
 from tests.kit.tf_gpu import TfGpuJob
 from tests.kit.traces import REPOSITORY
+from tests.support import planted_file
 
 US, MS = 1_000, 1_000_000
 OTHER: Op = ("aten::custom", [], [], "mystery_kernel", 1_500)
@@ -127,7 +127,7 @@ def test_a47_one_change_at_a_time_is_compared_with_the_run_before() -> None:
                      profiles / "simulated_masked_loss_one.json.gz")  # fmt: skip
     assert "step time" in told
     assert "13.1 ms" in told
-    assert "Work in this order, one change at a time" in shown(write_kineto(SEVERAL["five"]().events)).flat
+    assert "Work in this order, one change at a time" in shown(planted_file("five")).flat
 
 
 def test_a48_what_16_bits_would_gain_is_predicted_from_an_xplane_without_a_device_name() -> None:

@@ -16,8 +16,8 @@ from tests.guides.test_gpu_input import run
 from tests.kit.builder import TraceDrawing
 from tests.kit.kineto_writer import write_kineto
 from tests.kit.masked_loss import VARIANTS, MaskedLoss
-from tests.kit.planted import CASES
 from tests.kit.traces import REPOSITORY
+from tests.support import planted_file
 
 US, MS = 1_000, 1_000_000
 PROFILES = REPOSITORY / "examples" / "profiles"
@@ -184,7 +184,7 @@ def test_c14_the_debug_mode_that_names_every_wait_is_told_with_what_it_prints() 
 
 
 def loader() -> str:
-    return str(shown(write_kineto(CASES["input_on_main_thread"]().events)).finding("input_bound")["fix"])
+    return str(shown(planted_file("input_on_main_thread")).finding("input_bound")["fix"])
 
 
 def test_c15_the_loader_s_options_are_told() -> None:

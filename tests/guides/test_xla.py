@@ -16,13 +16,12 @@ from stepscope.trace.tables import Kind
 from stepscope.writers import saved
 from tests.analysis.test_xla import BUILD, EXECUTE, TRANSFER, compiling, lazy_loop
 from tests.guides.shown import Shown, shown, shown_trace, stepscope
-from tests.kit.kineto_writer import write_kineto
 from tests.kit.lazy_reports import AFTER, BEFORE, STEPS
-from tests.kit.planted import CASES
 from tests.kit.traces import real_trace
 from tests.kit.xla import HostRange, Job, Line, Op, build
 from tests.remote.peers import nothing_listens, serving
 from tests.remote.test_client import capture, impatient, sends_xspace
+from tests.support import planted_file
 from tests.web.test_app_capture import ask, ended, job, server, wanted
 
 __all__ = ["impatient", "job", "server"]
@@ -289,6 +288,6 @@ def test_d24_a_capture_is_bounded_in_time_and_size(
 
 
 def test_d25_a_step_that_was_cut_off_is_left_out() -> None:
-    steps = shown(write_kineto(CASES["incomplete_last_step"]().events)).report["steps"]
+    steps = shown(planted_file("incomplete_last_step")).report["steps"]
     assert [step["complete"] for step in steps] == [True] * 7 + [False]
-    assert shown(write_kineto(CASES["incomplete_last_step"]().events)).summary["steps_used"] < 8
+    assert shown(planted_file("incomplete_last_step")).summary["steps_used"] < 8

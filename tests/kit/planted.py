@@ -21,6 +21,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from tests.kit.events import CALLS, DEVICE_WORK
 from tests.kit.machine import Costs
@@ -273,7 +274,7 @@ def cpu_only(seed: int = 0, jitter: float = 0.05) -> Planted:
 
 
 CASES: dict[str, Callable[[], Planted]] = {
-    case.__name__: case
+    case.__name__: cache(case)
     for case in (
         healthy,
         input_bound,
@@ -311,4 +312,4 @@ CASES: dict[str, Callable[[], Planted]] = {
         cpu_only,
     )
 }
-"""Every case by name, each a function without required arguments."""
+"""Every case by name, each a function without required arguments that simulates once in a process."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from tests.kit.plan import Plan
 from tests.kit.planted_case import Planted, plant
@@ -77,6 +78,8 @@ def _without(plan: Plan, **plans: Plan) -> Planted:
 
 
 SEVERAL: dict[str, Callable[[], Planted]] = {
-    case.__name__: case for case in (input_and_sync, input_and_callback, input_and_copy, five, compiling_and_three)
+    case.__name__: cache(case)
+    for case in (input_and_sync, input_and_callback, input_and_copy, five, compiling_and_three)
 }
-"""Every case by name; the keys of ``without_ns`` are the rules that must find the causes, and ``all``."""
+"""Every case by name, simulated once in a process; the keys of ``without_ns`` are the rules that must find the causes,
+and ``all``."""

@@ -18,6 +18,7 @@ from tests.kit.kineto_writer import FORMS, Form, representable, write_kineto, ze
 from tests.kit.planted import CASES
 from tests.kit.random_traces import random_traces
 from tests.kit.traces import real_trace
+from tests.support import planted_file
 
 FINE = tuple(form for form in FORMS if form.generation in ("2023", "2025"))
 
@@ -88,7 +89,7 @@ def test_launches_and_arrows_can_be_followed(form: Form) -> None:
 
 
 def test_device_work_names_the_op_that_launched_it() -> None:
-    _, events = parsed(write_kineto(CASES["healthy"]().events))
+    _, events = parsed(planted_file("healthy"))
     ops = {event["args"]["External id"]: event["name"] for event in events if event.get("cat") == "cpu_op"}
     of = {
         event["name"].rsplit("_", 1)[0]: ops[event["args"]["External id"]]
@@ -103,7 +104,7 @@ def test_device_work_names_the_op_that_launched_it() -> None:
 
 
 def test_frames_know_their_parents() -> None:
-    _, events = parsed(write_kineto(CASES["healthy"]().events))
+    _, events = parsed(planted_file("healthy"))
     frames = {event["args"]["Python id"]: event for event in events if event.get("cat") == "python_function"}
     chains = set()
     for frame in frames.values():

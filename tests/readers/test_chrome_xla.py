@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-import stepscope
 from stepscope.readers.chrome import xla
-from tests.kit.traces import real_trace
 from tests.readers.chrome_files import Event, event, linked, losses, named, read, rows, slice_
+from tests.support import real_profile
 
 HOST = named("process_name", "/host:CPU"), named("thread_name", "python", tid=1), named("thread_name", "pool/7", tid=2)
 
@@ -200,7 +199,7 @@ def test_a_thread_is_pythons_by_what_only_python_calls():
 @pytest.mark.real
 def test_a_real_export_beside_an_xplane():
     """Four forced devices, three steps of one module with one all-reduce per device and step."""
-    profile = stepscope.open(real_trace("xplane/jax_cpu4_json/vm.trace.json.gz"))
+    profile = real_profile("xplane/jax_cpu4_json/vm.trace.json.gz")
     trace = profile.trace
     assert trace.info.format == "XLA trace JSON"
     assert [device.kind for device in trace.info.devices] == ["cpu"] * 4

@@ -12,11 +12,9 @@ from typing import Any
 
 from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import Diagnosis, diagnose
-from tests.kit.kineto_writer import write_kineto
-from tests.kit.planted import CASES
 from tests.kit.traces import REPOSITORY, traces_folder
 from tests.kit.wrong import WAYS, made_wrong
-from tests.support import trace_of_bytes
+from tests.support import planted_file, trace_of_bytes
 
 FILE = REPOSITORY / "docs" / "misread.json"
 REAL = ("v100_resnet50_workers0", "mi300_resnet_checkpointing_rank0_of_8")
@@ -33,7 +31,7 @@ COST_WITHIN = 0.10
 @cache
 def profile(name: str) -> bytes:
     if name in SIMULATED:
-        return write_kineto(CASES[name]().events)
+        return planted_file(name)
     return (traces_folder() / "kineto" / f"{name}.json.gz").read_bytes()
 
 

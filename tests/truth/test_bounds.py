@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-import stepscope
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import least_ns
@@ -27,7 +26,8 @@ from stepscope.whatif.change import GONE, Change
 from stepscope.whatif.predictor import Predictor
 from tests.diagnosis.loops import CALL, facts_with, loop
 from tests.kit.builder import TraceDrawing
-from tests.kit.traces import KINETO_TRACES, real_trace
+from tests.kit.traces import KINETO_TRACES
+from tests.support import real_profile
 
 ROUNDING = 0.01
 """Of a step: ops that lie across the bounds of steps, and the replay's own grain."""
@@ -202,7 +202,7 @@ CHECKS: tuple[Check, ...] = (
 
 @pytest.mark.parametrize("name", TRACES)
 def test_nothing_impossible_is_claimed(name: str):
-    profile = stepscope.open(real_trace(name))
+    profile = real_profile(name)
     case = Case(profile.facts, profile.diagnosis)
     assert {check.__name__: complaints for check in CHECKS if (complaints := list(check(case)))} == {}
 

@@ -7,9 +7,8 @@ import json
 import pytest
 
 from stepscope.analysis.contradictions import contradictions
-from stepscope.analysis.facts import analyse
 from tests.kit.traces import KINETO_TRACES, real_trace
-from tests.support import read_trace
+from tests.support import real_facts
 from tests.truth import misread
 
 ROWS = {row.pop("way"): row for row in json.loads(misread.FILE.read_text(encoding="utf-8"))}
@@ -40,6 +39,6 @@ def test_real(way: str, name: str):
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_good_profiles_are_left_alone(name: str):
-    found = contradictions(analyse(read_trace(real_trace(name))))
+    found = contradictions(real_facts(name))
     assert not found.any
     assert not found.ends_early

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-import stepscope
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.floors import faster
@@ -17,8 +16,8 @@ from stepscope.whatif.graph import dependency_graph
 from stepscope.whatif.predictor import predictor
 from stepscope.whatif.replay import replay
 from tests.kit.planted import CASES, Planted
-from tests.kit.traces import KINETO_NAMES, real_trace
-from tests.support import trace_of
+from tests.kit.traces import KINETO_NAMES
+from tests.support import real_facts, trace_of
 
 
 def host(cause: Category) -> Callable[[Facts], Change]:
@@ -142,7 +141,7 @@ def test_real_profiles_replay_within_one_percent():
     """The median of the errors is under 0.1 %, the worst under 1.5 %, and nearly nothing is kept as measured."""
     errors = {}
     for name in KINETO_NAMES:
-        found = predictor(stepscope.open(real_trace(f"kineto/{name}.json.gz")).facts)
+        found = predictor(real_facts(f"kineto/{name}.json.gz"))
         if isinstance(found, str):
             assert TOLD[name] in found, (name, found)
         else:

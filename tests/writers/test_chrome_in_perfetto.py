@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-import stepscope
 from stepscope.writers.chrome import write
 from tests.captures.environments import framework_python
 from tests.kit.traces import KINETO_TRACES, real_trace
+from tests.support import real_profile
 from tests.writers.perfetto import dropped, load
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ OTHERS = (
 
 @pytest.mark.parametrize("name", [*KINETO_TRACES, *(pytest.param(name, marks=pytest.mark.real) for name in OTHERS)])
 def test_perfetto_keeps_everything(name: str, engine: Path, tmp_path: Path) -> None:
-    trace = stepscope.open(real_trace(name)).trace
+    trace = real_profile(name).trace
     path = tmp_path / "out.json"
     write(trace, path)
     complaints, slices, escaping, arrows, counters = ask(

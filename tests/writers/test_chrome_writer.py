@@ -24,7 +24,7 @@ from stepscope.writers.chrome import LACKS, slices, write
 from tests.kit.random_traces import random_traces
 from tests.kit.traces import KINETO_TRACES, real_trace
 from tests.readers.chrome_files import event, named, read, slice_
-from tests.support import trace_of
+from tests.support import real_profile, trace_of
 from tests.writers.perfetto import dropped, load
 
 ORDERED = ("tracks", "slices", "device_ops", "memory", "counters", "instants")
@@ -62,7 +62,7 @@ def assert_same_run(one: Info, other: Info) -> None:
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_a_real_profile_is_read_back_and_nothing_of_it_dropped(name: str, tmp_path: Path):
-    trace = stepscope.open(real_trace(name)).trace
+    trace = real_profile(name).trace
     back, document = again(trace, tmp_path)
     assert dropped(document) == []
     assert len([event for event in document["traceEvents"] if event["ph"] == "X"]) == len(trace.slices)
@@ -88,7 +88,7 @@ def test_profilers_themselves_write_slices_that_are_dropped(name: str):
      "timeline/tf1_run_metadata.pb"],
 )  # fmt: skip
 def test_profiles_of_other_formats_become_kineto(name: str, tmp_path: Path):
-    trace = stepscope.open(real_trace(name)).trace
+    trace = real_profile(name).trace
     back, document = again(trace, tmp_path, "out.json.gz")
     assert back.info.format == "Kineto JSON"
     assert dropped(document) == []

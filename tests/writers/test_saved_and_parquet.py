@@ -16,8 +16,8 @@ from stepscope.readers.source import Source
 from stepscope.trace import tables as t
 from stepscope.trace.views import numbered
 from stepscope.writers import parquet, saved
-from tests.kit.traces import KINETO_TRACES, real_trace
-from tests.support import read_trace
+from tests.kit.traces import KINETO_TRACES
+from tests.support import read_trace, real_profile
 from tests.trace.traces import assert_same, traces
 
 
@@ -63,7 +63,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "profiles" / "cpu_i
 
 @pytest.mark.parametrize("name", KINETO_TRACES)
 def test_real_profiles_come_back_to_the_bit(name, tmp_path):
-    trace = read_trace(real_trace(name))
+    trace = real_profile(name).trace
     saved.write(trace, tmp_path / "x")
     again = read(Source(tmp_path / "x"))
     assert is_saved(Source(tmp_path / "x").head(64))

@@ -16,11 +16,11 @@ from stepscope.trace import tables as t
 from stepscope.writers import saved
 from stepscope.writers.registry import WRITERS, Writer
 from tests.kit import gpu_runs, xla
-from tests.kit.kineto_writer import write_kineto
 from tests.kit.nsys_writer import write_nsys
 from tests.kit.planted import CASES
 from tests.kit.traces import KINETO_NAMES, REPOSITORY, real_trace
 from tests.readers import xplane_files
+from tests.support import planted_file
 from tests.writers.carried import check
 
 READ_BACK = [writer for writer in WRITERS if writer.name not in ("parquet",)]
@@ -78,8 +78,8 @@ MADE = {
     "StepStats of TensorFlow 1": _made(gpu_runs.old()),
     "StepStats of TensorFlow 2": _made(gpu_runs.new()),
     "an export of Nsight Systems": _made(write_nsys(CASES["device_waits"]().events)),
-    "a profile of PyTorch": _made(write_kineto(CASES["two_devices"]().events)),
-    "device waits of PyTorch": _made(write_kineto(CASES["device_waits"]().events)),
+    "a profile of PyTorch": _made(planted_file("two_devices")),
+    "device waits of PyTorch": _made(planted_file("device_waits")),
     "XPlane of a GPU": _made(xplane_files.nvidia()),
     "XPlane of JAX on eight devices": lambda _: REPOSITORY / "examples" / "profiles" / "jax_eight_devices.xplane.pb.gz",
     "TPUs": _built(TPU),

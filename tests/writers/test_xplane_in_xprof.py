@@ -22,8 +22,8 @@ from stepscope.analysis.facts import analyse
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
 from stepscope.writers.xplane import write
-from tests.kit.traces import REPOSITORY, real_trace
-from tests.support import read_trace
+from tests.kit.traces import REPOSITORY
+from tests.support import read_trace, real_profile
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +95,7 @@ def windows_ms(trace: Trace) -> list[float]:
                           ("mi300_resnet_checkpointing_rank0_of_8", range(15, 18))]
 )  # fmt: skip
 def test_a_gpu_profile_of_pytorch(name: str, numbers: range, xprof_python: str, tmp_path: Path) -> None:
-    trace = read_trace(real_trace(f"kineto/{name}.json.gz"))
+    trace = real_profile(f"kineto/{name}.json.gz").trace
     tools = opened(trace, tmp_path, xprof_python)
     expected = windows_ms(trace)
     assert len(expected) == len(numbers)

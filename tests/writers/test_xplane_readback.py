@@ -19,7 +19,7 @@ from stepscope.writers.xplane import write
 from tests.kit.events import Event
 from tests.kit.random_traces import random_traces
 from tests.kit.traces import REPOSITORY, real_trace
-from tests.support import read_trace, trace_of
+from tests.support import read_trace, real_profile, trace_of
 
 DETAILS = ("device", "stream", "bytes", "direction", "source_memory", "target_memory", "registers", "shared_memory",
            "occupancy_pct", "graph")  # fmt: skip
@@ -94,7 +94,7 @@ KINETO = ("a100_event_sync_multi_stream", "h100_bert_small", "mi300_resnet_check
 @pytest.mark.real
 @pytest.mark.parametrize("name", KINETO)
 def test_profiles_of_pytorch(name: str, tmp_path: Path) -> None:
-    trace = read_trace(real_trace(f"kineto/{name}.json.gz"))
+    trace = real_profile(f"kineto/{name}.json.gz").trace
     again = read_back(trace, tmp_path)
     check_same(trace, again)
     assert rows_of(again, again.flows, ("source", "target"), ("kind",)) == rows_of(
