@@ -13,6 +13,8 @@ BIN  := $(VENV)/bin
 MADE_FOR := $(VENV)/made-for
 # A person's "pip install --user" default cannot work inside an environment.
 export PIP_USER := 0
+# Tests start hundreds of processes: each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint types imports pages docs setup clean
@@ -26,7 +28,7 @@ demo: setup  ## diagnose the profile in examples/
 test: setup  ## run the tests
 	@$(BIN)/python -m pytest -m "not slow" $(PARALLEL)
 
-check: lint types imports  ## run every linter
+check: lint types imports pages test  ## everything .ci/run checks, but the slow tests
 
 lint: setup  ## ruff
 	@$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Settings of hypothesis (quick by default, thorough with HYPOTHESIS_PROFILE=thorough) and of every test."""
+"""Settings of hypothesis (HYPOTHESIS_PROFILE: quick by default, usual in .ci/run, or thorough) and of every test."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "default", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=1000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.register_profile("quick", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("usual", parent=settings.get_profile("quick"), max_examples=60)
+settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(autouse=True)

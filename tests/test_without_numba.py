@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROFILE = Path(__file__).resolve().parents[1] / "examples" / "profiles" / "cpu_input_bound.json.gz"
 
 SCRIPT = """
@@ -25,6 +27,7 @@ def report(numba: str) -> dict:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_the_report_is_the_same_and_says_that_reading_was_slow():
     fast, slow = report("with"), report("without")
     (notice,) = [n for n in slow["profile"]["notices"] if n not in fast["profile"]["notices"]]

@@ -17,6 +17,8 @@ from tests.kit import example_ranks
 from tests.kit.traces import real_trace
 from tests.web.reports import EXAMPLE, EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 

@@ -18,6 +18,8 @@ from stepscope.wire import field
 from tests.browser.test_report_served import watched
 from tests.web.reports import EXAMPLE
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 

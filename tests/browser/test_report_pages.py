@@ -33,7 +33,14 @@ def open_page(page: Page, address: str, name: str) -> None:
 
 @pytest.mark.real
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("trace", [V100, H100, B200], ids=["v100", "h100", "b200"])
+@pytest.mark.parametrize(
+    "trace",
+    [
+        pytest.param(H100, id="h100"),
+        pytest.param(V100, id="v100", marks=pytest.mark.slow),
+        pytest.param(B200, id="b200", marks=pytest.mark.slow),
+    ],
+)
 def test_each_page_of_a_real_profile(page: Page, reports: Reports, shot: Shot, name: str, trace: str) -> None:
     real_trace(trace)
     open_page(page, reports(trace), name)
@@ -110,7 +117,9 @@ def test_a_link_opens_its_finding(page: Page, reports: Reports) -> None:
     assert page.evaluate("document.activeElement.parentElement.id") == "finding-input_bound.1"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+@pytest.mark.parametrize(
+    "theme", ["light", *(pytest.param(theme, marks=pytest.mark.slow) for theme in ("dark", "contrast"))]
+)
 def test_themes(page: Page, reports: Reports, shot: Shot, theme: str) -> None:
     open_page(page, reports("example"), "overview")
     page.get_by_label("Theme").select_option(theme)

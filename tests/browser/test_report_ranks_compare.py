@@ -18,6 +18,8 @@ from stepscope.units import format_ns
 from tests.kit import example_ranks
 from tests.web.reports import EXAMPLES, HOSTILE, hostile_profile
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

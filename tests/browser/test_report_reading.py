@@ -14,6 +14,8 @@ from stepscope.units import format_ns, format_share
 from tests.browser.test_report_pages import H100, V100, open_page
 from tests.support import real_profile
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

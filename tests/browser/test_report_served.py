@@ -22,6 +22,8 @@ import pytest
 import stepscope
 from tests.web.reports import EXAMPLE, EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 

@@ -12,6 +12,8 @@ import pytest
 import stepscope
 from tests.web.reports import EXAMPLE
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

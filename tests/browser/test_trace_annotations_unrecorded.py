@@ -18,6 +18,8 @@ from tests.kit.drawing import draw
 from tests.kit.events import Event
 from tests.kit.kineto_writer import write_kineto
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.browser.trace_steps import opened, settled
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 

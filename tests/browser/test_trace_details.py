@@ -13,6 +13,8 @@ from tests.browser.trace_steps import command, opened, panel, pressed, span, tab
 from tests.support import real_profile
 from tests.web.reports import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

@@ -15,6 +15,8 @@ from stepscope.web.server import Server
 from tests.browser.trace_steps import command, heads, opened, panel, pressed, settled, span, tab
 from tests.web.reports import EXAMPLE
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 

@@ -20,6 +20,8 @@ from stepscope import cli
 from tests.browser.trace_steps import copied, opened, panel, pressed, settled, span, tab
 from tests.web.reports import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

@@ -13,6 +13,8 @@ from stepscope.web import pack as packs
 from tests.browser.trace_steps import opened, pressed, span
 from tests.web.reports import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

@@ -15,6 +15,8 @@ from tests.browser.trace_steps import opened, settled, tab
 from tests.kit import example_ranks
 from tests.web.reports import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 

@@ -231,7 +231,9 @@ def test_a_finding_leads_to_its_slice_and_the_address_to_the_view(page: Page, re
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+@pytest.mark.parametrize(
+    "theme", ["light", *(pytest.param(theme, marks=pytest.mark.slow) for theme in ("dark", "contrast"))]
+)
 def test_themes_and_colours(page: Page, reports: Reports, theme: str, shot: Shot) -> None:
     opened(page, reports(MI300))
     page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)

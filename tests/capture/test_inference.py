@@ -43,10 +43,12 @@ def test_calls_of_a_compiled_module_are_steps(tmp_path: Path) -> None:
     assert stepscope.open(ran.profile()).steps["number"].to_list() == ran.steps()
 
 
+@pytest.mark.slow
 def test_models_can_be_copied_and_saved_while_they_are_watched(tmp_path: Path) -> None:
     assert job(tmp_path, "torch_copied.py").stdout == b"end False\n"
 
 
+@pytest.mark.slow
 def test_too_few_calls_are_said(tmp_path: Path) -> None:
     ran = job(tmp_path, "torch_serve.py", "plain", 3)
     assert "no profile was written because " in ran.stderr
@@ -73,6 +75,7 @@ def test_tokens_of_generate_are_steps_and_calls_of_few_tokens_are(
     assert abs(embeddings - forwards * len(ran.steps())) <= forwards
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["first", "whole"])
 def test_the_jobs_own_profiler_and_ours(tmp_path: Path, kind: str) -> None:
     """Ours comes after its window, where it ends; what it wrote is diagnosed in both cases."""
@@ -92,6 +95,7 @@ def test_the_jobs_own_profiler_and_ours(tmp_path: Path, kind: str) -> None:
         assert sum(line.startswith("step time ") for line in ran.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_second_run_has_a_folder_of_its_own(tmp_path: Path) -> None:
     first, second = (job(tmp_path, "torch_serve.py", "plain", 3) for _ in range(2))
     assert runs(tmp_path) == [first.out, second.out]

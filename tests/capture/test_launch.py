@@ -69,13 +69,20 @@ def test_signals_reach_the_command(tmp_path: Path, number: signal.Signals) -> No
 
 
 def test_a_stopped_and_continued_command_is_waited_for(tmp_path: Path) -> None:
-    code = "import os, signal, time; print(os.getpid(), flush=True); time.sleep(0.3); print('end')"
+    goes_on = tmp_path / "goes on"
+    code = (
+        "import os, time\n"
+        "print(os.getpid(), flush=True)\n"
+        f"while not os.path.exists({str(goes_on)!r}):\n    time.sleep(0.01)\n"
+        "print('end')\n"
+    )
     command = [sys.executable, "-m", "stepscope", "run", "--out", str(tmp_path), sys.executable, "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()) as job:
         assert job.stdout is not None
         child = int(job.stdout.readline())
         os.kill(child, signal.SIGSTOP)
         time.sleep(0.1)
+        goes_on.touch()
         os.kill(child, signal.SIGCONT)
         assert job.communicate(timeout=30)[0] == b"end\n"
         assert job.returncode == 0

@@ -35,10 +35,13 @@ def test_what_ends_a_job_before_its_framework_is_said(tmp_path: Path, body: str,
     ("ending", "status", "said"),
     [
         ("import torchvizz", 1, MISSING + " 'torchvizz' ({}:2) before its first step"),
-        ("raise SystemExit(3)", 3, "no steps were found in "),
-        ("raise KeyboardInterrupt", 128 + signal.SIGINT, "it ended with KeyboardInterrupt ({}:2) before"),
+        pytest.param("raise SystemExit(3)", 3, "no steps were found in ", marks=pytest.mark.slow),
+        pytest.param(
+            "raise KeyboardInterrupt", 128 + signal.SIGINT, "it ended with KeyboardInterrupt ({}:2) before",
+            marks=pytest.mark.slow,
+        ),
     ],
-)
+)  # fmt: skip
 def test_what_ends_a_job_before_its_first_step_is_said(tmp_path: Path, ending: str, status: int, said: str) -> None:
     script = tmp_path / "train.py"
     script.write_text(f"import torch\n{ending}\n")
@@ -48,6 +51,7 @@ def test_what_ends_a_job_before_its_first_step_is_said(tmp_path: Path, ending: s
     assert ("; the command ended with status 3" in ran.stderr) == (status == 3)
 
 
+@pytest.mark.slow
 def test_an_exception_after_steps_is_said_with_their_number(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(

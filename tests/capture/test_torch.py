@@ -66,6 +66,7 @@ def test_two_optimizers_and_accumulation_are_one_step(tmp_path: Path) -> None:
     assert profile.steps["number"].to_list() == ran.steps()
 
 
+@pytest.mark.slow
 def test_too_few_steps_leave_a_sentence(tmp_path: Path) -> None:
     ran = torch_loop(tmp_path, "plain", 4)
     assert ran.status == 0
@@ -105,6 +106,7 @@ def test_what_does_not_start_is_recorded_with_less(tmp_path: Path) -> None:
     assert "starting the profiler: RuntimeError: no room for stacks" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skip", [6, 8, 9])
 def test_the_scripts_own_profiler_gets_its_events(tmp_path: Path, skip: int) -> None:
     """Two sessions at once would take the process down when the first is exported. The job's own begins in step 9 while
@@ -157,7 +159,6 @@ def test_each_rank_of_torchrun_leaves_a_profile(tmp_path: Path) -> None:
     assert "the same with the traces, for a browser: " in ran.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_each_spawned_rank_leaves_a_profile(tmp_path: Path) -> None:
     words = ("--python", framework_python("torch"), SCRIPTS / "torch_ranks.py", "spawn")

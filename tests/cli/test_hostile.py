@@ -29,6 +29,7 @@ def ran(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_ends_as_documented(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(real_trace(f"hostile/{name}.json.gz"))

@@ -139,7 +139,14 @@ def shell(words: list[str], **streams: Path) -> subprocess.CompletedProcess[str]
             handle.close()
 
 
-@pytest.mark.parametrize("words", [["diagnose"], ["diagnose", "--format", "json"], ["query", "--tables"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["diagnose"],
+        pytest.param(["diagnose", "--format", "json"], marks=pytest.mark.slow),
+        pytest.param(["query", "--tables"], marks=pytest.mark.slow),
+    ],
+)
 def test_a_standard_output_that_is_full(words, profile):
     done = shell([words[0], str(profile), *words[1:]], stdout=Path("/dev/full"))
     assert done.returncode == 1
@@ -148,13 +155,17 @@ def test_a_standard_output_that_is_full(words, profile):
     assert "Exception ignored" not in done.stderr
 
 
-@pytest.mark.parametrize(("words", "status"), [(["diagnose", "IN"], 0), (["diagnose", "missing"], 1), (["no"], 2)])
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [(["diagnose", "IN"], 0), pytest.param(["diagnose", "missing"], 1, marks=pytest.mark.slow), (["no"], 2)],
+)
 def test_a_standard_error_that_is_full_leaves_the_status(words, status, profile):
     done = shell([str(profile) if word == "IN" else word for word in words], stderr=Path("/dev/full"))
     assert done.returncode == status
     assert bool(done.stdout) == (status == 0)
 
 
+@pytest.mark.slow
 def test_kernels_that_no_file_can_hold_are_compiled_all_the_same(profile, tmp_path):
     """A quota of the home folder, or none in a container."""
     code = (

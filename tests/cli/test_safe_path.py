@@ -34,11 +34,13 @@ def hostile(tmp_path: Path) -> Path:
     "command",
     [
         ["-m", "stepscope", "diagnose", "ranks"],
-        ["-m", "stepscope", "diagnose", "ranks", "--scheduler", "local"],
+        pytest.param(["-m", "stepscope", "diagnose", "ranks", "--scheduler", "local"], marks=pytest.mark.slow),
         ["-m", "stepscope", "doctor"],
-        ["-m", "stepscope", "convert", "ranks/rank0.json.gz", "out.stepscope"],
-        ["-c", _POOL],
-        ["-c", _DASK],
+        pytest.param(
+            ["-m", "stepscope", "convert", "ranks/rank0.json.gz", "out.stepscope"], marks=pytest.mark.slow
+        ),
+        pytest.param(["-c", _POOL], marks=pytest.mark.slow),
+        pytest.param(["-c", _DASK], marks=pytest.mark.slow),
     ],
     ids=lambda command: " ".join(command)[:60],
 )

@@ -37,7 +37,13 @@ OWN_WORDS = re.compile(
 """Words of stepscope's own design, that nobody who reads a report has been told."""
 
 
-KINDS = [(name, job) for at, name in enumerate(CASES) for job in ("inference", tuple(JOBS)[2 * (at % 2)])]
+KINDS = [
+    *((name, "inference") for name in CASES),
+    *(
+        pytest.param(name, tuple(JOBS)[2 * (at % 2)], marks=() if at < 8 else pytest.mark.slow)
+        for at, name in enumerate(CASES)
+    ),
+]
 """Every case as a job of inference, and as one of the other two."""
 
 

@@ -165,6 +165,19 @@ def test_remedies_are_those_of_a_profile_that_stepscope_recorded(tmp_path: Path)
     assert recorded.keys() >= alone.keys()
 
 
+def test_what_became_of_what_was_asked_for_is_not_cut_off(tmp_path: Path) -> None:
+    """A short report tells the first notices: how many there are of the steps differs from run to run of a job."""
+    (tmp_path / "rank0.json").write_bytes(write_kineto(draw(SLOW_FIRST)))
+    failures = [{"when": "starting the profiler", "what": "RuntimeError: no memory"}]
+    window = {"first_step": 5, "steps": 5, "settled": True, "ended": "the job ended"}
+    told = manifest(failures=failures, window=window, switches=switched(stacks=False))
+    (tmp_path / "host.1.2.stepscope.json").write_text(json.dumps(told))
+    codes = [notice.code for notice in stepscope.open(tmp_path / "rank0.json").notices]
+    assert codes[:2] == ["profile_lighter", "profile_stopped_early"]
+    assert "profile_warm_up" in codes
+    assert len(codes) == len(set(codes))
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": "stepscope.capture/1", "files": 3}', "[" * 100_000])
 def test_a_damaged_manifest_is_passed_over(tmp_path: Path, text: str) -> None:
     (tmp_path / "host.1.2.stepscope.json").write_text(text)

@@ -44,7 +44,7 @@ INPUTS = {
     "writer": 20,
 }
 """So many of each take some 60 s on one core."""
-SOME = 4
+SOME = 12
 """One in so many of them each time; the rest when there is time,"""
 MANY = 5
 """and so many times as many."""

@@ -49,8 +49,23 @@ KINETO_NAMES = (
     "v100_two_ranks_rank1",
 )
 
+LARGE = (
+    "a100_alexnet_sync",
+    "b200_eager_rank0_of_8",
+    "mi300_resnet_checkpointing_rank0_of_8",
+    "v100_resnet50_workers0",
+    "v100_two_ranks_rank1",
+)
+"""Take more time than all others together: tests over all real traces read them only where slow tests run."""
+
+
+def marks_of(name: str) -> tuple[pytest.MarkDecorator, ...]:
+    """The marks of a test over a real trace of that name."""
+    return (pytest.mark.real, pytest.mark.slow) if name in LARGE else (pytest.mark.real,)
+
+
 KINETO_TRACES = [
-    pytest.param(f"kineto/{name}.json.gz", id=name, marks=pytest.mark.real) for name in KINETO_NAMES
+    pytest.param(f"kineto/{name}.json.gz", id=name, marks=marks_of(name)) for name in KINETO_NAMES
 ]
 """For ``@pytest.mark.parametrize("name", KINETO_TRACES)``.
 

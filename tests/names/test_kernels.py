@@ -6,6 +6,7 @@ import gzip
 import json
 import time
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import pytest
@@ -486,9 +487,9 @@ def test_an_unknown_kernel_with_a_matrix_instruction_uses_tensor_cores() -> None
     ],
 )
 def test_hostile_names_cost_little_time(name: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     describe(name)
-    assert time.perf_counter() - begin < 0.3
+    assert time.process_time() - begin < 0.3
 
 
 @pytest.mark.parametrize(
@@ -510,6 +511,7 @@ def test_precision_of_an_op(types: str, precision: Precision | None) -> None:
     assert op_precision(types) == precision
 
 
+@cache
 def _events(name: str) -> list[dict[str, Any]]:
     with gzip.open(real_trace(f"kineto/{name}.json.gz"), "rt", errors="replace") as file:
         loaded = json.load(file, strict=False)

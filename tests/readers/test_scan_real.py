@@ -17,6 +17,7 @@ from . import scan_reference as reference
 TRACES = Path(os.environ.get("STEPSCOPE_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
 FILES = sorted([*TRACES.glob("kineto/*.json.gz"), *TRACES.glob("xplane/*/*.json.gz"), *TRACES.glob("timeline/*.json")])
 SMALL = [path for path in FILES if path.stat().st_size < 500_000]
+EACH = [pytest.param(path, marks=() if path in SMALL else pytest.mark.slow) for path in FILES]
 
 pytestmark = pytest.mark.real
 needs_files = pytest.mark.skipif(not FILES, reason=f"no real traces under {TRACES}")
@@ -28,7 +29,7 @@ def text_of(path: Path) -> bytes:
 
 
 @needs_files
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", EACH, ids=lambda path: path.name)
 def test_fast_road_equals_json(path: Path) -> None:
     events = read_events(Source(path), road="fast")
     text = text_of(path)

@@ -111,7 +111,7 @@ def until(holds: Callable[[], bool]) -> None:
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
     monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
-    monkeypatch.setattr(on_demand, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(on_demand, "PATIENCE_S", 1.0)
     monkeypatch.setattr(on_demand, "MAIN_THREAD_S", 3.0)
     yield Job()
     assert sessions.make_way is None

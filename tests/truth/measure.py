@@ -236,7 +236,7 @@ def repaired() -> list[Row]:
 def stalled(name: str, kind_name: str) -> Row:
     """A real profile with a stall put into each used step."""
     kind, path = KINDS[kind_name], traces_folder() / "kineto" / f"{name}.json.gz"
-    plain = stepscope.open(path).facts
+    plain, _ = _plain(name)
     assert plain.mean_step_ns is not None
     delay_us = max(LEAST_US, plain.mean_step_ns // 2_000)
     data = injected(path, kind, delay_us, _marks(plain))

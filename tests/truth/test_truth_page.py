@@ -9,7 +9,7 @@ import pytest
 from tests.kit.inject import KINDS
 from tests.kit.planted import CASES
 from tests.kit.several import SEVERAL
-from tests.kit.traces import real_trace
+from tests.kit.traces import marks_of, real_trace
 from tests.truth import measure
 
 FIGURES = json.loads(measure.FILE.read_text(encoding="utf-8"))
@@ -69,8 +69,13 @@ def test_pairs():
         same(found, row)
 
 
-@pytest.mark.real
-@pytest.mark.parametrize("row", FIGURES["stalled"], ids=lambda row: f"{row['trace']}-{row['kind']}")
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, id=f"{row['trace']}-{row['kind']}", marks=marks_of(row["trace"]))
+        for row in FIGURES["stalled"]
+    ],
+)
 def test_stalls_in_real_profiles(row):
     real_trace(f"kineto/{row['trace']}.json.gz")
     assert row["cost_error"] <= COST

@@ -32,11 +32,12 @@ def hostile_profile(folder: Path) -> Path:
     """The example's profile with its ops, ranges and files called by attacks, and one by a megabyte."""
     trace = json.loads(_events())
     names: dict[str, str] = {}
+    longest = LONG
     for event in trace["traceEvents"]:
         name = event.get("name")
         if event.get("ph") == "X" and isinstance(name, str) and not name.startswith(("ProfilerStep", "enumerate")):
-            at = names.setdefault(name, f"{HOSTILE[len(names) % len(HOSTILE)]} {len(names)}" if len(names) else LONG)
-            event["name"] = at
+            at = names.setdefault(name, f"{HOSTILE[len(names) % len(HOSTILE)]} {len(names)}")
+            event["name"], longest = longest or at, ""
         elif event.get("ph") == "M" and "name" in event.get("args", {}):
             event["args"]["name"] = HOSTILE[0]
     path = folder / "<b>hostile & 'named'.json"

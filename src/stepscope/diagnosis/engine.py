@@ -79,7 +79,7 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     plan = tuple(finding.id for finding in planned)
     told, left = list(notices(facts)), untold(facts, worth)
     if manifest is not None:
-        told, left = [*recording.reworded(told), *recording.notices(facts, manifest)], recording.reworded(left)
+        told, left = recording.together(told, facts, manifest), recording.reworded(left)
     told += left
     return Diagnosis(worth, minor, tuple(told), sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan)
 

@@ -133,6 +133,18 @@ _INSTEAD = {
 """Remedies for who calls a profiler -> those for who has had stepscope do so, with all activities."""
 
 
+_FIRST = frozenset({"profile_lighter", "profile_stopped_early"})
+"""What became of what was asked for: short reports cut the list of notices off, and how many come of what the steps
+show is chance."""
+
+
+def together(told: Iterable[Notice], facts: Facts, manifest: Manifest) -> list[Notice]:
+    """The notices on a profile that stepscope recorded, and those of its manifest, in the order of reading."""
+    ours = notices(facts, manifest)
+    first = [notice for notice in ours if notice.code in _FIRST]
+    return [*first, *reworded(told), *(notice for notice in ours if notice.code not in _FIRST)]
+
+
 def reworded(told: Iterable[Notice]) -> list[Notice]:
     """Notices on a profile that stepscope recorded, with remedies that its user has at hand."""
     found = list(told)
