@@ -115,6 +115,7 @@ def reads_the_second_time(source: Source) -> Partial | Failed:
     return pipeline.reduce_rank(source)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_a_retry_and_is_named(
     address: str, copies: Path, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -530,7 +530,7 @@ def _kernels(name: str) -> list[dict[str, Any]]:
         ("h100_bert_small", 30, 0, {P.BF16: 30}),
         ("v100_resnet50_workers0", 0, 966, {P.FP32: 966}),
         ("v100_two_ranks_rank1", 0, 2665, {P.FP32: 2665}),
-        ("a100_alexnet_sync", 6, 10, {P.TF32: 6, P.FP32: 10}),
+        pytest.param("a100_alexnet_sync", 6, 10, {P.TF32: 6, P.FP32: 10}, marks=pytest.mark.slow),
         ("a100_rank0_of_128", 308, 34, {P.TF32: 308, P.FP32: 34}),
         ("b200_eager_rank0_of_8", 217, 0, {P.BF16: 109, P.FP8: 108}),
         ("mi210_gpu_only", 62, 0, {P.BF16: 62}),
@@ -550,7 +550,7 @@ def test_tensor_core_use_of_real_traces(
 @pytest.mark.parametrize(
     "trace",
     [
-        "a100_alexnet_sync",
+        pytest.param("a100_alexnet_sync", marks=pytest.mark.slow),
         "a100_event_sync",
         "a100_rank0_of_128",
         "a100_rank1_of_128",

@@ -16,6 +16,7 @@ from stepscope.errors import InputError
 from stepscope.readers.events import RawEvents
 from stepscope.readers.scan import drive, read_arguments, read_events, window
 from stepscope.readers.source import Source
+from tests.kit.some import some
 
 from . import scan_reference as reference
 
@@ -75,7 +76,7 @@ def spans(text: bytes) -> list[tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("indent", some([None, 1], 1))
 def test_cut_anywhere_keeps_every_whole_event(folder: Path, road: str, indent: int | None) -> None:
     text = trace(EVENTS[:3], indent)
     where = spans(text)

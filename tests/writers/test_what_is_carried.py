@@ -106,7 +106,9 @@ def assert_carried(path: Path, writer: Writer, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("writer", READ_BACK, ids=lambda writer: writer.name)
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if "eight" in name else ()) for name in MADE]
+)
 def test_what_is_written_is_read_again(name: str, writer: Writer, tmp_path: Path) -> None:
     assert_carried(MADE[name](tmp_path), writer, tmp_path)
 
