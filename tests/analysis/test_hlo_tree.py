@@ -5,6 +5,7 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
+import stepscope
 from stepscope.analysis.facts import analyse
 from stepscope.analysis.hlo.text import LONGEST, MOST, neighbourhood, text_of
 from stepscope.analysis.hlo.tree import program_trees
@@ -15,6 +16,7 @@ from stepscope.report.schema import load
 from stepscope.trace.trace import Trace
 from tests.analysis.test_hlo_work import FLOPS, GEMM, A, B, gpu
 from tests.kit.hlo import op, program
+from tests.kit.traces import real_trace
 
 SCOPED = op("gemm.1", "custom-call", "(bf16[4096,4096], s8[64])", "a", "b", scope="jit(f)/attn/dot_general",
             more=((28, "__cublas$gemm"), (43, GEMM)))  # fmt: skip
@@ -48,6 +50,29 @@ def test_a_program_whose_work_is_known_has_a_utilisation() -> None:
     trace = gpu(program(A, B, SCOPED, AGAIN), ("k1", "gemm.1", 900), ("k2", "neg.remat", 100))
     (tree,) = program_trees(trace, analyse(trace).work)
     assert tree.utilisation == pytest.approx(FLOPS / 312e12 / 1e-3, rel=1e-6)
+
+
+def test_what_computes_nothing_stands_in_the_tree_with_its_time() -> None:
+    exchange = op("all-reduce.1", "all-reduce", "bf16[4096,4096]", "a", scope="jit(f)/psum")
+    ran = ("k1", "gemm.1", 900), ("ncclDevKernel_AllReduce", "all-reduce.1", 600)
+    trace = gpu(program(A, B, SCOPED, exchange), *ran)
+    facts = analyse(trace)
+    (tree,) = program_trees(trace, facts.work)
+    assert (tree.total.ns, tree.total.flops, tree.waiting_ns) == (1_500_000, FLOPS, 0)
+    assert tree.utilisation == pytest.approx(FLOPS / 312e12 / 0.9e-3, rel=1e-6)  # it may run beside the product
+    (node,) = (node for node in op_tree(facts)[0]["nodes"] if node["name"] == "all-reduce.1")
+    assert (node["total_ns"], node["flops"], node["op"]["category"], node["op"]["bound"]) == (
+        600_000, 0, "collective", None)  # fmt: skip
+
+
+@pytest.mark.real
+def test_a_program_that_waits_for_host_memory_says_so_op_by_op() -> None:
+    found = op_tree(stepscope.open(real_trace("xplane/tpu_v6e_4_chips.xplane.pb")).facts)
+    assert len(found) == 4
+    for one in found:
+        assert one["waiting_ns"] / one["total_ns"] == pytest.approx(0.969, abs=0.001)
+        assert [node["name"] for node in one["nodes"][:4]] == ["copy-done.4", "copy-done.2", "copy-done", "copy-done.5"]
+        assert {node["op"]["category"] for node in one["nodes"][:4]} == {"host_memory"}
 
 
 def test_the_report_holds_text_and_graph_and_fits_its_schema() -> None:

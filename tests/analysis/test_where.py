@@ -310,6 +310,19 @@ def test_which_files_are_the_users_own(file: str, users: bool):
     assert Frame(file, 1, "f").is_users is users
 
 
+@pytest.mark.parametrize(
+    ("frame", "users"),
+    [
+        (Frame("ufunc_api.py", 176, "__call__"), False),
+        (Frame("functions.py", 654, "softmax"), False),
+        (Frame("functions.py", 12, "train_step"), True),
+        (Frame("src/functions.py", 12, "softmax"), True),
+    ],
+)
+def test_files_of_jax_are_known_without_their_folder(frame: Frame, users: bool):
+    assert frame.is_users is users
+
+
 @pytest.mark.parametrize("file", ["torch\\nn\\modules\\module.py", "C:\\venv\\Lib\\site-packages\\mine\\x.py"])
 def test_libraries_are_known_on_windows_too(file: str):
     assert not Frame(file, 1, "f").is_users

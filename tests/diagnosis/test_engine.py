@@ -34,7 +34,7 @@ from tests.diagnosis.loops import (
 )
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream
-from tests.kit.xla import HostRange, Job, build
+from tests.kit.xla import HostRange, Job, Op, build
 from tests.support import facts_of, facts_of_drawing
 
 US = 1_000
@@ -172,6 +172,39 @@ def test_a_cause_of_both_devices_is_one_finding():
     assert (finding.id, finding.device) == ("input_bound.1", 0)
     assert (finding.cost_ns_per_step, finding.saving_ns_per_step) == (2_000 * US, 2_000 * US)
     assert finding.why.endswith("2 of 2 devices have it; the figures are those of device 0.")
+
+
+EXECUTE = "PjRtComputationClient::ExecuteComputation"
+
+
+def input_beside_idle(gap_us: int) -> Job:
+    """Device 0 waits 2 ms per step for a batch; device 1 has all its work queued and pauses in the middle of it."""
+    host: list[HostRange] = []
+    ops: list[Op] = []
+    for k in range(6):
+        at = STEP * k
+        host.append(HostRange("train", at, STEP, Kind.STEP, step=k))
+        host.append(HostRange(EXECUTE, at + 10, 20, Kind.RUNTIME_CALL))
+        ops.append(Op("a.1", at + 40, 4_000 - 40, device=1, execute=len(host) - 1, run=k))
+        ops.append(Op("b.1", at + 4_000 + gap_us, STEP - 4_000 - gap_us, device=1, execute=len(host) - 1, run=k))
+        host.append(HostRange("load_batch", at + 50, 2_000, Kind.ANNOTATION))
+        host.append(HostRange(EXECUTE, at + 2_060, 20, Kind.RUNTIME_CALL))
+        ops.append(Op("a.1", at + 2_090, STEP - 2_090, execute=len(host) - 1, run=100 + k))
+    return Job(host, ops)
+
+
+@pytest.mark.parametrize(("gap_us", "replays"), [(2_000, True), (2_000, False), (20, False)])
+def test_a_device_that_idles_in_nobody_knows_what_may_wait_for_another(
+    gap_us: int, replays: bool, monkeypatch: pytest.MonkeyPatch
+):
+    if not replays:
+        monkeypatch.setattr(engine, "predictor", lambda facts: "nothing was replayed")
+    found = diagnose(analyse(build(input_beside_idle(gap_us))))
+    (finding,) = (one for one in (*found.findings, *found.minor) if one.rule == "input_bound")
+    assert finding.cost_ns_per_step == pytest.approx(2_000 * US, rel=0.05)
+    unknown = gap_us == 2_000 and not replays
+    assert (finding.saving_ns_per_step is None) is unknown
+    assert ("whether it waits for this one is not known" in (finding.not_determined or "")) is unknown
 
 
 def test_a_device_that_lacks_the_cause_holds_the_step():

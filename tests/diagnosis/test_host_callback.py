@@ -25,8 +25,10 @@ def _frames(at: float, call: float, function: str) -> list[Ev]:
     ]
 
 
-def on_processor(op: str = "pure_callback.1", call: float = CALLS, *, frames: bool = True) -> Facts:
-    """A step on XLA:CPU: an op, a call of Python, another op."""
+def on_processor(
+    op: str = "pure_callback.1", call: float = CALLS, *, frames: bool = True, around: str | None = None
+) -> Facts:
+    """A step on XLA:CPU: an op, a call of Python (inside of one of control flow), another op."""
     events = []
     for step in range(STEPS):
         at = step * (2 * COMPUTES + call + 1.0)
@@ -38,7 +40,11 @@ def on_processor(op: str = "pure_callback.1", call: float = CALLS, *, frames: bo
             Ev("CommonPjRtLoadedExecutable::Execute (jit_step)", int((at + 0.2) * MS), run - MS // 10,
                {"run_id": 100 + step}),
             Ev("dot.1", int((at + 0.2) * MS), COMPUTES * MS, told | {"hlo_op": "dot.1"}),
-            Ev(op, int((at + 0.2 + COMPUTES) * MS), int(call * MS), told | {"hlo_op": op}),
+            *(
+                Ev(each, int((at + 0.2 + COMPUTES) * MS), int(call * MS), told | {"hlo_op": each})
+                for each in (around, op)
+                if each
+            ),
             Ev("dot.2", int((at + 0.2 + COMPUTES + call) * MS), COMPUTES * MS, told | {"hlo_op": "dot.2"}),
         ]  # fmt: skip
         events += _frames(at + 0.2 + COMPUTES, call, "slow_lookup") if frames else []
@@ -87,6 +93,12 @@ def test_the_device_waits_for_the_function_that_its_program_calls(op: str) -> No
     assert f"`{op.split('.')[0]}` 10.0 ms (1 call per step, of `slow_lookup`)" in found.why
     assert diagnosis.whatif.replay_error is not None
     assert diagnosis.whatif.replay_error < 0.01
+
+
+def test_a_call_inside_of_control_flow_is_no_compute() -> None:
+    """Where a program runs on several devices, one of them calls for all."""
+    parts = mean_parts(on_processor(around="conditional"))
+    assert (parts["python"], parts["compute"]) == (CALLS * 1_000_000, 2 * COMPUTES * 1_000_000)
 
 
 def test_without_frames_the_function_is_not_told() -> None:

@@ -124,7 +124,7 @@ def test_sending_a_batch_is_weighed_against_waiting_for_it(input_us: int, copy_u
     assert words in finding.why
 
 
-def cut(read: str | None, *, framework: str = "PyTorch/XLA") -> Job:
+def cut(read: str | None, *, framework: str = "PyTorch/XLA", inside: str | None = None) -> Job:
     """Two programs per step of 1,000 µs; between them a value is read, and the device is idle for 200 µs."""
     host: list[HostRange] = []
     ops: list[Op] = []
@@ -136,6 +136,8 @@ def cut(read: str | None, *, framework: str = "PyTorch/XLA") -> Job:
             ops.append(Op("fusion.1", at + begin + 50, 350, execute=len(host) - 1, run=2 * k + part))
         if read:
             host.append(HostRange(read, at + 100, 310))
+        if inside:
+            host.append(HostRange(inside, at + 90, 330, Kind.PYTHON_FRAME))
     return Job(host, ops, framework=framework)
 
 
@@ -149,6 +151,12 @@ def test_a_value_read_between_two_programs_of_a_step_cuts_its_graph():
     assert finding.cost_ns_per_step == 250 * US
     assert finding.why.startswith("Once per step")
     assert "add_step_closure" in finding.fix
+
+
+@pytest.mark.parametrize(("function", "count"), [("save_checkpoint", 0), ("evaluate", 1)])
+def test_a_checkpoint_has_to_read_and_cuts_nothing(function: str, count: int):
+    read = "PjRtComputationClient::TransferFromDevice"
+    assert len(cuts(cut(read, inside=f"train.py(31): {function}"))) == count
 
 
 @pytest.mark.parametrize("read", [None, "train/metrics"])

@@ -145,10 +145,15 @@ def _containers(trace: Trace) -> Bools:
 
 
 def _without_containers(trace: Trace, rows: I32, contains: Bools) -> I32:
-    """One device's ops, in order of start, without the containers in which another op began."""
-    ids = trace.device_ops.slice[rows]
+    """One device's ops, in order of start, without the containers in which another op, or a wait of the program for
+    the host, began."""
+    ids, waits = trace.device_ops.slice[rows], trace.device_waits
+    if not contains[rows].any():
+        return rows
     start = trace.slices.start_ns[ids]
-    begun = np.searchsorted(start, start + trace.slices.dur_ns[ids]) - np.searchsorted(start, start)
+    within = waits.slice[waits.device == trace.device_ops.device[rows[0]]]
+    begins = np.sort(np.concatenate((start, trace.slices.start_ns[within])))
+    begun = np.searchsorted(begins, start + trace.slices.dur_ns[ids]) - np.searchsorted(begins, start)
     return rows[~(contains[rows] & (begun > 1))]
 
 

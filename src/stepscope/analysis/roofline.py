@@ -172,6 +172,8 @@ class Work:
     """Which rows start in the used steps."""
     used_ns: int
     """Duration of the used steps."""
+    others: Rows
+    """Ops of the activity that compute nothing, in the used steps."""
 
     @property
     def ns(self) -> I64:
@@ -211,7 +213,9 @@ def device_work(
     for activity, (bounds, chosen) in zip(activities, periods, strict=True):
         rows = np.flatnonzero(activity.category == Category.COMPUTE.code)
         groups, group = kernel_groups(trace, activity, rows, precisions)
-        period = np.asarray(np.searchsorted(bounds, activity.start[rows], "right") - 1, np.intp)
+        began = np.asarray(np.searchsorted(bounds, activity.start, "right") - 1, np.intp)
+        period = began[rows]
+        others = np.isin(began, chosen) & (activity.category != Category.COMPUTE.code)
         found.append(
             Work(
                 trace=trace,
@@ -224,6 +228,7 @@ def device_work(
                 period=period,
                 used=among(period, chosen),
                 used_ns=int(np.diff(bounds)[chosen].sum()),
+                others=np.flatnonzero(others),
             )
         )
     return found

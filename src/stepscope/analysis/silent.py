@@ -16,8 +16,9 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.followed import helpers
 from stepscope.analysis.host import NO_CAUSE, HostActivity
-from stepscope.analysis.where import LIBRARY_FILES, parse_frame
+from stepscope.analysis.where import parse_frame
 from stepscope.names.hosts import Giving, gives_ops, is_frameworks_own, only_wraps
+from stepscope.names.libraries import LIBRARY_FILES
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, is_outermost

@@ -15,6 +15,7 @@ from stepscope.analysis.backward import forward_of
 from stepscope.analysis.code_lines import CodeLines
 from stepscope.names.frames import frame_parts
 from stepscope.names.hosts import is_frameworks_own, runs_others, step_marker, walks_modules
+from stepscope.names.libraries import LIBRARIES, LIBRARY_FILES, LIBRARY_FUNCTIONS
 from stepscope.trace.codes import among, grouped, mapped, used_codes
 from stepscope.trace.forest import inherit, innermost_at, outermost
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows
@@ -26,52 +27,6 @@ but for frames that ran when recording began, that of PyTorch."""
 
 _FILES_ALONE = ("XPlane", "XLA trace JSON")
 """Formats whose frames name files without their folders."""
-
-LIBRARIES = frozenset(
-    (
-        *("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "torchmetrics", "functorch", "triton"),
-        *("transformers", "accelerate", "datasets", "tokenizers", "peft", "trl", "diffusers", "timm", "einops"),
-        *("lightning", "pytorch_lightning", "lightning_fabric", "ignite", "fairseq", "deepspeed", "megatron", "apex"),
-        *("xformers", "flash_attn", "flashinfer", "bitsandbytes", "transformer_engine", "mamba_ssm", "liger_kernel"),
-        *("vllm", "sglang", "tensorrt_llm", "lmdeploy", "text_generation_server", "xgrammar", "onnxruntime", "optimum"),
-        *("mmcv", "mmengine", "torchrec", "fbgemm_gpu", "torchao", "torchtune", "torch_xla", "torch_tensorrt"),
-        *("torch_geometric", "dgl", "monai", "kornia", "albumentations", "ultralytics", "sentence_transformers"),
-        *("numpy", "scipy", "pandas", "pyarrow", "PIL", "cv2", "sklearn", "skimage", "numba", "cupy", "matplotlib"),
-        *("decord", "av", "torchcodec", "imageio", "librosa", "soundfile", "sentencepiece", "tiktoken", "webdataset"),
-        *("tqdm", "wandb", "tensorboard", "tensorboardX", "mlflow", "loguru", "rich", "absl", "yaml", "requests"),
-        *("fsspec", "safetensors", "huggingface_hub", "ray", "dask", "joblib", "hydra"),
-        *("omegaconf", "pydantic", "fastapi", "starlette", "uvicorn", "uvloop", "zmq", "aiohttp", "grpc", "click"),
-        *("IPython", "ipykernel", "tornado", "_pytest", "pytest", "pluggy", "stepscope"),
-        *("jax", "jaxlib", "flax", "optax", "tensorflow", "keras", "tensorflow_datasets"),
-    )
-)
-"""Top-level packages whose frames are not the user's own code."""
-
-LIBRARY_FILES = frozenset(
-    f"{name}.py"
-    for name in (
-        # jax/_src and jaxlib
-        *("pjit", "pxla", "partial_eval", "mlir", "compiler", "dispatch", "linear_util", "api_util", "array", "stages"),
-        *("sharding_impls", "named_sharding", "profiler", "tree_util", "traceback_util", "xla_bridge", "batching"),
-        *("custom_derivatives", "custom_jvp_call", "source_info_util", "dtypes", "lax_numpy", "lax", "ufuncs", "ad"),
-        *("reductions", "indexing", "array_methods", "control_flow", "loops", "core", "api", "monitoring"),
-        *("xla_metadata", "compilation_cache", "basearray", "abstract_arrays", "pretty_printer", "mesh", "layout"),
-        *("weakref_lru_cache", "slicing"),
-        # tensorflow, keras and torch_xla
-        *("polymorphic_function", "tracing_compilation", "concrete_function", "atomic_function", "function_type_utils"),
-        *("func_graph", "execute", "tensor_conversion_registry", "constant_op", "iterator_ops", "dataset_ops", "nest"),
-        *("gen_math_ops", "gen_dataset_ops", "gen_array_ops", "backprop", "data_adapter", "traceback_utils"),
-        *("callback_list", "epoch_iterator"),
-        *("xla_model", "parallel_loader", "dynamo_bridge"),
-    )
-)
-"""Files of frameworks whose profiler keeps no more of a path than this (XPlane)."""
-_LIBRARY_FUNCTIONS = {
-    # tensorflow/python/framework/ops.py: how a tensor is read
-    "ops.py": re.compile(r"_?numpy(?:_internal)?|__(?:float|int|bool|index|array|len|format|repr|str)__"),
-}
-"""Of files that the user may have, too, the functions that are a framework's."""
-
 
 _GENERATED = re.compile(
     r"^<(?!ipython-input|stdin)"  # <eval_with_key>.12 (torch.fx), <string>, <frozen importlib._bootstrap>
@@ -137,7 +92,7 @@ class Frame:
             return False
         if _STANDARD.search(path):
             return False
-        its = _LIBRARY_FUNCTIONS.get(path)
+        its = LIBRARY_FUNCTIONS.get(path)
         if path in LIBRARY_FILES or (its is not None and its.fullmatch(self.function)):
             return False
         root = path.split("/")[0].removesuffix(".py")

@@ -7,10 +7,11 @@ from functools import reduce
 from operator import or_
 
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
 from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.chains import completed, together
-from stepscope.diagnosis.evidence import capture_slows_host
+from stepscope.diagnosis.evidence import booked, capture_slows_host
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.left_on_host import as_range
 from stepscope.diagnosis.loader import by_workers
@@ -30,6 +31,11 @@ from stepscope.whatif.recording import Overhead, overhead, told_step_ns
 _SAMPLED = "The profile was sampled: record whole steps (no sampling, no event filter) to have costs per step."
 
 _CONTRADICTED = "The profile is not what the job did (see its notices): costs cannot be told from it."
+
+
+_OTHERS_IDLE = """\
+Another device takes as long and idles meanwhile for reasons the profile does not record: whether it waits for this one
+is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,8 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     """Apply every rule; ``manifest`` is what ``stepscope run`` says of how the profile came about."""
     replayed = predictor(facts)
     rules = () if facts.device_lost or facts.is_capture else RULES
-    by_rule = [_over_devices(facts, rule.find(facts)) for rule in rules]
+    simulated = isinstance(replayed, Predictor)
+    by_rule = [_over_devices(facts, rule.find(facts), simulated=simulated) for rule in rules]
     place = {finding.rule: at for at, findings in enumerate(by_rule) for finding in findings}
     found = [finding for findings in by_rule for finding in findings]
     recorded = replayed.recording if isinstance(replayed, Predictor) else overhead(facts, None)
@@ -172,12 +179,13 @@ def _whatif(facts: Facts, replayed: Predictor | str, findings: tuple[Finding, ..
     return WhatIf(replayed.error, replayed.residual_share, None, combined)
 
 
-def _over_devices(facts: Facts, found: list[Finding]) -> list[Finding]:
+def _over_devices(facts: Facts, found: list[Finding], *, simulated: bool) -> list[Finding]:
     """One finding per rule and title: the device where it costs most speaks for all that have it.
 
     Waits are the host's, so those of all devices are one set, whatever each device names first.
     A step ends with its last device, so a fix gains what the longest window loses: a device that lacks
     the cause, or has less of it, holds the step. A device that computes nothing holds none, whatever it waits for.
+    One that idles in nobody knows what may wait for that cause all the same: then only a replay tells what a fix gains.
     """
     merged = []
     found = [finding for finding in found if finding.device not in facts.unused]
@@ -192,14 +200,24 @@ def _over_devices(facts: Facts, found: list[Finding]) -> list[Finding]:
             merged.append(worst)
             continue
         saved = {finding.device: finding.saving_ns_per_step or 0 for finding in group}
-        left = max(window - saved.get(device, 0) for device, window in windows.items())
+        holds = max(windows, key=lambda device: windows[device] - saved.get(device, 0))
+        left = windows[holds] - saved.get(holds, 0)
         figures = f"the figures are those of device {worst.device}"
         also = f" {len(group)} of {len(windows)} devices have it; {figures}." if len(group) > 1 else ""
         saving = max(max(windows.values()) - left, 0)
         changes = [finding.change for finding in group if finding.change is not None]
         change = reduce(or_, changes) if changes else None
-        merged.append(replace(worst, saving_ns_per_step=saving, change=change, why=worst.why + also))
+        told = replace(worst, saving_ns_per_step=saving, change=change, why=worst.why + also)
+        short = worst.saving_ns_per_step - saving
+        if not simulated and min(short, _unexplained(facts, holds)) >= max(least_told(facts.median_step_ns), saving):
+            told = replace(told, saving_ns_per_step=None, change=None, not_determined=_OTHERS_IDLE.replace("\n", " "))
+        merged.append(told)
     return merged
+
+
+def _unexplained(facts: Facts, device: int | None) -> int:
+    """What a device idles per step with work queued, for reasons the profile does not record."""
+    return sum(booked(facts, one, Category.UNKNOWN_DEVICE) for one in facts.working if one.rows.device == device)
 
 
 def _mean_window(facts: Facts, account: Account) -> int:

@@ -8,6 +8,7 @@ from stepscope.document.findings import Where
 from stepscope.document.kinds import (
     ByteRate,
     Bytes,
+    CategoryName,
     Count,
     Field,
     FlopRate,
@@ -40,6 +41,7 @@ class ProgramGraph(TypedDict):
 class ProgramOp(TypedDict):
     """An instruction of a program."""
 
+    category: Annotated[CategoryName, Field("What its time is booked as; of what computes nothing no rates are told.")]
     opcode: Annotated[str, Field("What the instruction does.")]
     kind: Annotated[str, Field("What kind of work it is.")]
     kernel: Annotated[str, Field("Its main kernel.")]
@@ -86,7 +88,7 @@ class Program(TypedDict):
     utilisation: Annotated[
         Ratio | None,
         Field(
-            "Time its matrix products would take at the peak rate over the time of its ops; null "
+            "Time its matrix products would take at the peak rate over the time it computes or waits; null "
             "where not all of it is known.",
             "MFU",
         ),
@@ -94,6 +96,9 @@ class Program(TypedDict):
     rematerialised_ns: Annotated[Ns, Field("Of ops that compute again what was computed before.", "computed again")]
     outside_compilation_ns: Annotated[
         Ns, Field("Of ops that hand work to the host in the middle of the program.", "on the host")
+    ]
+    waiting_ns: Annotated[
+        Ns, Field("Of ops in which the device only waits: for data, another device or the host.", "waits")
     ]
     unknown: Annotated[
         list[UnknownWork],

@@ -69,9 +69,12 @@ def _widest(section: Section, at: int) -> int:
 
 
 def _needed(section: Section) -> int:
-    """Cells that name columns need: what their longest name takes, or enough of it to be told from others."""
+    """Cells that name columns need: what their longest name takes, or enough of it to be told from others.
+
+    At least one: what does not fit has no room, with or without names.
+    """
     names = (_widest(section, at) for at, column in enumerate(section.columns) if column.name)
-    return min(_LEAST_NAME, max(names, default=0))
+    return min(_LEAST_NAME, max(names, default=1))
 
 
 def _folded(section: Section) -> Section:

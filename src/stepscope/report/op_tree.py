@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.hlo.text import neighbourhood, text_of
 from stepscope.analysis.hlo.tree import Node, ProgramTree, Total, is_outside, is_rematerialised, program_trees
@@ -34,6 +35,7 @@ def _program(tree: ProgramTree) -> dict[str, Any]:
         "utilisation": tree.utilisation,
         "rematerialised_ns": tree.rematerialised_ns,
         "outside_compilation_ns": tree.outside_ns,
+        "waiting_ns": tree.waiting_ns,
         "unknown": [{"name": name, "ns": ns} for name, ns in sorted(tree.unknown.items(), key=lambda item: -item[1])],
         "count_of_nodes": len(tree.nodes),
         "nodes": [_node(node, drawn) for node in tree.nodes[:NODES]],
@@ -54,13 +56,14 @@ def _total(total: Total) -> dict[str, Any]:
 def _node(node: Node, drawn: set[int]) -> dict[str, Any]:
     op = node.op
     return {"name": node.name, "depth": node.depth, **_total(node.total),
-            "op": None if op is None else _op(op, drawn=id(op) in drawn)}  # fmt: skip
+            "op": None if op is None else _op(op, node.category, drawn=id(op) in drawn)}  # fmt: skip
 
 
-def _op(op: OpRoof, *, drawn: bool) -> dict[str, Any]:
-    place = op.place
+def _op(op: OpRoof, category: Category, *, drawn: bool) -> dict[str, Any]:
+    place, computes = op.place, category is Category.COMPUTE
     assert place is not None
     return {
+        "category": str(category),
         "opcode": place.one.opcode,
         "kind": str(op.kind),
         "kernel": op.kernel,
@@ -70,7 +73,7 @@ def _op(op: OpRoof, *, drawn: bool) -> dict[str, Any]:
         "intensity": op.roof.intensity,
         "rematerialised": is_rematerialised(place),
         "outside_compilation": is_outside(place),
-        "unknown": place.cost.unknown,
+        "unknown": place.cost.unknown if computes else None,
         "hlo": text_of(place.program, place.one) if drawn else None,
         "graph": _graph(op) if drawn else None,
     }

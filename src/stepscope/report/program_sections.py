@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stepscope.report import labels
 from stepscope.report.section import ABSENT, Column, Section, cut, name, number, text
 from stepscope.units import format_count, format_ns, format_rate, format_share
 
@@ -25,6 +26,7 @@ def op_tree(found: list[dict[str, Any]]) -> list[Section]:
         number("MFU"),
         number("computed again"),
         number("on the host"),
+        number("waits"),
         Column("work not known"),
     )
     rows, left_out = cut((_program(one) for one in found), len(found))
@@ -41,9 +43,12 @@ def _program(one: dict[str, Any]) -> tuple[str, ...]:
         _rate(one["flops_per_s"], "FLOP/s"),
         _rate(one["bytes_per_s"], "B/s"),
         ABSENT if one["utilisation"] is None else format_share(one["utilisation"]),
-        *(format_ns(one[key]) if one[key] else ABSENT for key in ("rematerialised_ns", "outside_compilation_ns")),
+        *(format_ns(one[key]) if one[key] else ABSENT for key in _PARTS),
         unknown or ABSENT,
     )
+
+
+_PARTS = ("rematerialised_ns", "outside_compilation_ns", "waiting_ns")
 
 
 def _titled(one: dict[str, Any]) -> str:
@@ -69,6 +74,8 @@ def _node(node: dict[str, Any]) -> tuple[str, ...]:
     remarks = [word for key, word in (("rematerialised", "computed again"), ("outside_compilation", "on the host"))
                if op.get(key)]  # fmt: skip
     remarks += [f"work of {op['unknown']} not known"] if op.get("unknown") else []
+    if op and op["category"] != "compute":
+        remarks = [labels.CATEGORIES[op["category"]].words, *remarks]
     return (
         f"{'· ' * node['depth']}{node['name']}",
         format_ns(node["total_ns"]),

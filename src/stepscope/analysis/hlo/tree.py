@@ -3,6 +3,9 @@
 An op is rematerialised where the compiler or the framework computes it again in place of keeping it: its name holds
 ``.remat``, or its scope JAX's ``rematted_computation``. Outside compilation is what a device hands to the host in the
 middle of a program (``XlaSendToHost``). Both rules are XProf's (xprof/utils/op_utils.h).
+
+Ops that compute nothing (exchanges, copies, and the ends of what runs on its own, in which the device waits) stand in
+the tree with their time alone: what they move is no traffic of kernels.
 """
 
 from __future__ import annotations
@@ -11,8 +14,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from stepscope.analysis.categories import BUSY, CATEGORIES, Category
+from stepscope.analysis.costs.call import CostKind
 from stepscope.analysis.hlo.programs import Place
-from stepscope.analysis.roofline import OpRoof, Work, op_roofs, per_second
+from stepscope.analysis.roofline import OpRoof, Roof, Work, op_roofs, per_second
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Trace
 
@@ -46,6 +53,8 @@ class Node:
     depth: int
     total: Total
     op: OpRoof | None = None
+    category: Category = Category.COMPUTE
+    """What an op's time is booked as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,85 +66,126 @@ class ProgramTree:
     program: int | None
     total: Total
     utilisation: float | None
-    """Time its products would take at the peak rate, over the time of its ops; None where not all of it is known."""
+    """Time its products would take at the peak rate, over the time it computes or waits; None where not all of it is
+    known."""
     rematerialised_ns: int
     outside_ns: int
+    waiting_ns: int
+    """Time of ops in which the device only waits."""
     unknown: dict[str, int]
     """Time of ops whose operations are not known, by what has no formula."""
     nodes: tuple[Node, ...]
     """Depth first, by time."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """An instruction of a program and what its time is booked as."""
+
+    op: OpRoof
+    place: Place
+    category: Category
+
+    @property
+    def waits(self) -> bool:
+        """Whether the device only waits in it."""
+        return self.category not in BUSY
+
+
 def program_trees(trace: Trace, works: Iterable[Work]) -> list[ProgramTree]:
     """The programs that ran in the used steps, by device and time."""
     found = []
     for work in works:
-        programs: dict[int, list[OpRoof]] = defaultdict(list)
+        programs: dict[int, list[_Ran]] = defaultdict(list)
         for op in op_roofs(work):
             if op.place is not None:
-                programs[op.place.number].append(op)
+                programs[op.place.number].append(_Ran(op, op.place, Category.COMPUTE))
+        for ran in _without_work(work):
+            programs[ran.place.number].append(ran)
         made = [_tree(trace, work.activity.device, number, ops) for number, ops in programs.items()]
         found += sorted(made, key=lambda tree: -tree.total.ns)
     return found
 
 
-def _tree(trace: Trace, device: int, number: int, ops: list[OpRoof]) -> ProgramTree:
+def _without_work(work: Work) -> list[_Ran]:
+    """The instructions of programs that compute nothing, in the used steps."""
+    activity, rows = work.activity, work.others
+    number = work.costs.place[activity.slice[rows]]
+    rows, number = rows[number >= 0], number[number >= 0]
+    keys, at = np.unique(np.stack((number, activity.category[rows]), axis=1), axis=0, return_inverse=True)
+    at = at.reshape(-1)
+    total, counts = np.bincount(at, activity.end[rows] - activity.start[rows]).astype(np.int64), np.bincount(at)
+    found = []
+    for (which, code), ns, count in zip(keys.tolist(), total.tolist(), counts.tolist(), strict=True):
+        place = work.costs.compiled[which]
+        roof = Roof(count, ns, 0, 0, None, False, None, None)
+        op = OpRoof(activity.device, place.one.name, place.operands, CostKind.COMPILED, place.one.name, roof, place)
+        found.append(_Ran(op, place, CATEGORIES[code]))
+    return found
+
+
+def _tree(trace: Trace, device: int, number: int, ran: list[_Ran]) -> ProgramTree:
     program = int(trace.programs.program[number])
-    total = _total(ops)
     unknown: dict[str, int] = defaultdict(int)
-    for op in ops:
-        if op.roof.flops is None and op.place is not None:
-            unknown[op.place.cost.unknown or op.name] += op.roof.ns
+    for one in ran:
+        if one.op.roof.flops is None:
+            unknown[one.place.cost.unknown or one.op.name] += one.op.roof.ns
     return ProgramTree(
         device=device,
         module=trace.strings[trace.programs.module[number]],
         program=None if program == NULL else program,
-        total=total,
-        utilisation=_utilisation(ops, total, unknown=bool(unknown)),
-        rematerialised_ns=sum(op.roof.ns for op in ops if op.place and is_rematerialised(op.place)),
-        outside_ns=sum(op.roof.ns for op in ops if op.place and is_outside(op.place)),
+        total=_total(ran),
+        utilisation=_utilisation(ran, unknown=bool(unknown)),
+        rematerialised_ns=_ns(one for one in ran if is_rematerialised(one.place)),
+        outside_ns=_ns(one for one in ran if is_outside(one.place)),
+        waiting_ns=_ns(one for one in ran if one.waits),
         unknown=dict(unknown),
-        nodes=tuple(_nodes([(_path(op), op) for op in ops], 0)),
+        nodes=tuple(_nodes([(_path(one.place), one) for one in ran], 0)),
     )
 
 
-def _total(ops: Sequence[OpRoof]) -> Total:
-    flops, moved = [op.roof.flops for op in ops], [op.roof.bytes for op in ops]
+def _ns(ran: Iterable[_Ran]) -> int:
+    return sum(one.op.roof.ns for one in ran)
+
+
+def _total(ran: Sequence[_Ran]) -> Total:
+    flops, moved = [one.op.roof.flops for one in ran], [one.op.roof.bytes for one in ran]
     return Total(
-        ns=sum(op.roof.ns for op in ops),
-        count=sum(op.roof.count for op in ops),
+        ns=_ns(ran),
+        count=sum(one.op.roof.count for one in ran),
         flops=None if None in flops else sum(value or 0 for value in flops),
         bytes=None if None in moved else sum(value or 0 for value in moved),
     )
 
 
-def _utilisation(ops: Sequence[OpRoof], total: Total, *, unknown: bool) -> float | None:
-    products = [op.roof for op in ops if op.place is not None and op.place.is_product]
-    if unknown or not total.ns or any(not roof.peak_flops or roof.flops is None for roof in products):
+def _utilisation(ran: Sequence[_Ran], *, unknown: bool) -> float | None:
+    """Exchanges and copies may run beside what computes: their time is not counted, that of waits is."""
+    ns = _ns(one for one in ran if one.waits or one.category is Category.COMPUTE)
+    products = [one.op.roof for one in ran if one.category is Category.COMPUTE and one.place.is_product]
+    if unknown or not ns or any(not roof.peak_flops or roof.flops is None for roof in products):
         return None
-    return sum((roof.flops or 0) / (roof.peak_flops or 1) for roof in products) * 1e9 / total.ns
+    return sum((roof.flops or 0) / (roof.peak_flops or 1) for roof in products) * 1e9 / ns
 
 
-def _path(op: OpRoof) -> tuple[str, ...]:
+def _path(place: Place) -> tuple[str, ...]:
     """The scopes around an op, outermost first; the framework's op ends them."""
-    scope = op.place.one.scope if op.place is not None else None
-    return tuple(part for part in (scope or "").split("/") if part)[:_DEEPEST]
+    return tuple(part for part in (place.one.scope or "").split("/") if part)[:_DEEPEST]
 
 
 _DEEPEST = 32
 """Scopes within each other that are told apart; the rest is one."""
 
 
-def _nodes(ops: list[tuple[tuple[str, ...], OpRoof]], depth: int) -> list[Node]:
-    inside: dict[str, list[tuple[tuple[str, ...], OpRoof]]] = defaultdict(list)
+def _nodes(ran: list[tuple[tuple[str, ...], _Ran]], depth: int) -> list[Node]:
+    inside: dict[str, list[tuple[tuple[str, ...], _Ran]]] = defaultdict(list)
     made: list[list[Node]] = []
-    for path, op in ops:
+    for path, one in ran:
         if depth < len(path):
-            inside[path[depth]].append((path, op))
+            inside[path[depth]].append((path, one))
         else:
-            made.append([Node(op.name, depth, _total([op]), op)])
+            made.append([Node(one.op.name, depth, _total([one]), one.op, one.category)])
     for scope, members in inside.items():
-        made.append([Node(scope, depth, _total([op for _, op in members])), *_nodes(members, depth + 1)])
+        made.append([Node(scope, depth, _total([one for _, one in members])), *_nodes(members, depth + 1)])
     return [node for group in sorted(made, key=lambda group: -group[0].total.ns) for node in group]
 
 

@@ -23,7 +23,9 @@ def cost_nothing(facts: Facts) -> Notice | None:
     if not free:
         return None
     longest = max(free, key=lambda sync: sync.blocked_ns)
-    at = f" ({longest.where.at})" if longest.where.file else ""
+    place = longest.where
+    begins = f"in `{place.function}`, which begins at " if place.defined else ""
+    at = f" ({begins}{place.at})" if place.file else ""
     others = f", and {len(free) - 1} more do," if len(free) > 1 else ""
     share = format_share(longest.blocked_ns / facts.used_ns)
     return Notice(

@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.xla import executions_of
@@ -16,6 +17,7 @@ from stepscope.diagnosis.rule import Rule
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
+from stepscope.trace.forest import outermost
 from stepscope.trace.tables import Rows
 from stepscope.units import format_times
 from stepscope.whatif.change import Change
@@ -28,7 +30,8 @@ RULE = Rule(
     statement="""\
 In a used step a device runs two compiled programs one after another, and between them ends a read of a value on the
 main thread (`.item()`, `print`, `float(x)`, `np.asarray`). The cost is the device's idle time between such programs.
-Several programs without a read between them are no cut: they are queued.""",
+Several programs without a read between them are no cut: they are queued; nor is what writes a checkpoint, which has to
+read.""",
     needs="Programs of the device and reads on the main thread (XLA).",
     cure="A step without the wait between its programs.",
     example="`float(loss)` in the middle of a step of PyTorch/XLA.",
@@ -77,7 +80,8 @@ def _cuts(facts: Facts, activity: DeviceActivity, account: Account) -> tuple[iv.
     runs = executions_of(facts.trace, activity, facts.host)
     host, slices = facts.host, facts.trace.slices
     fetching = host.in_role(XlaRole.FETCH) | mapped(slices.name, facts.trace.strings, _reads, np.bool_)
-    reads = np.flatnonzero(fetching[host.waits.slice] & (host.waits.track == host.main))
+    saving = outermost(host.causes == Category.CHECKPOINT_IO.code, slices.parent) >= 0
+    reads = np.flatnonzero((fetching & ~saving)[host.waits.slice] & (host.waits.track == host.main))
     if len(runs) < 2 or not reads.size:
         return iv.EMPTY, reads[:0]
     row = np.searchsorted(account.rows.bounds, runs.start, "right") - 1

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.host_callbacks import HostCallback, host_callbacks
+from stepscope.analysis.host_callbacks import JAXS_OWN, HostCallback, host_callbacks
 from stepscope.analysis.where import Where
-from stepscope.diagnosis.evidence import SHOWN, has_python, slices_as_evidence
+from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import CALLED_FOR_VALUES, CALLED_TO_TELL, remedy
 from stepscope.diagnosis.rule import Rule
@@ -42,7 +42,8 @@ def _found(facts: Facts, account: Account) -> Finding | None:
         return None
     share = format_share(cost * len(facts.used) / facts.used_ns)
     told = "; ".join(_told(facts, each) for each in called[:SHOWN])
-    unknown = "" if has_python(facts) else " Which functions these are was not recorded."
+    known = any(each.functions for each in called) or all(each.op in JAXS_OWN for each in called)
+    unknown = "" if known else " Which functions these are was not recorded."
     telling = [each for each in called if each.op in _TELLS]
     fixes = [CALLED_FOR_VALUES] * (len(telling) < len(called)) + [CALLED_TO_TELL] * bool(telling)
     return Finding(

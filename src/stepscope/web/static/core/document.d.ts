@@ -821,6 +821,7 @@ export interface Program {
   utilisation: number | null;
   rematerialised_ns: number;
   outside_compilation_ns: number;
+  waiting_ns: number;
   unknown: UnknownWork[];
   program: string | null;
   count: number;
@@ -851,6 +852,7 @@ export interface ProgramNode {
 
 /** An instruction of a program. */
 export interface ProgramOp {
+  category: string;
   opcode: string;
   kind: string;
   kernel: string;

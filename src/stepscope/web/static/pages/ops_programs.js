@@ -14,7 +14,7 @@ const RATES = [
   ns('time', (/** @type {Row} */ row) => row.total_ns),
   number('count', (/** @type {Row} */ row) => row.count),
   number('rate', (/** @type {Row} */ row) => row.flops_per_s || null, (value) => formatRate(value, 'FLOP/s')),
-  number('bytes', (/** @type {Row} */ row) => row.bytes_per_s, (value) => formatRate(value, 'B/s')),
+  number('bytes', (/** @type {Row} */ row) => row.bytes_per_s || null, (value) => formatRate(value, 'B/s')),
 ];
 
 /** @param {Context} context */
@@ -24,7 +24,7 @@ export function programs(context) {
 }
 
 /** @param {Context} context @param {Row} one @param {number} at */
-function tree({ place }, one, at) {
+function tree({ place, words }, one, at) {
   const closer = h('div', { 'aria-live': 'polite' });
   // Of a scope the op in it that takes longest.
   const show = (/** @type {Row} */ row) => {
@@ -38,16 +38,18 @@ function tree({ place }, one, at) {
   const listed = shown < one.count_of_nodes ? `; the first ${shown} of ${one.count_of_nodes}` : '';
   const peak = one.utilisation === null ? '' : `; MFU (its matrix products) ${formatShare(one.utilisation)}`;
   const again = one.rematerialised_ns ? `; ${formatNs(one.rematerialised_ns)} computed again` : '';
+  const waits = one.waiting_ns ? `; ${formatNs(one.waiting_ns)} waiting` : '';
   const id = one.program === null ? '' : `(${one.program})`;
   return panel(`Ops of ${one.module}${id} by scope, device ${one.device}`,
-    { note: `${formatNs(one.total_ns)} in the steps used${peak}${again}${listed}` }, table({
+    { note: `${formatNs(one.total_ns)} in the steps used${peak}${waits}${again}${listed}` }, table({
       label: `Ops of ${one.module}`,
       rows: one.nodes,
       columns: [
         named('scope or op', (row) => `${'· '.repeat(row.depth)}${row.name}`),
         ...RATES,
         word('bound by', (row) => row.op?.bound),
-        word('remarks', (row) => [row.op?.rematerialised && 'computed again',
+        word('remarks', (row) => [row.op && row.op.category !== 'compute' && words.categories[row.op.category]?.words,
+          row.op?.rematerialised && 'computed again',
           row.op?.outside_compilation && 'on the host',
           row.op?.unknown && `work of ${row.op.unknown} not known`].filter(Boolean).join(', ') || null),
       ],
