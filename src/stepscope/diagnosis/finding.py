@@ -62,6 +62,8 @@ class Option:
     title: str
     predicted_step_ns: int
     best_step_ns: int | None = None
+    workers: int | None = None
+    """Of a loader's workers: how many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

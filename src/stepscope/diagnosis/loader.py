@@ -31,7 +31,8 @@ def by_workers(facts: Facts, replayed: Predictor | str, recorded: Overhead | Non
     making = _making_ns(facts, known, recorded, step)
     batches = Batches(making, min(known.waiting_ns, making), rest, facts.run.cores_of_rank, known.workers > 0)
     found = batches.best()
-    options = {"workers": Option(f"{_workers(found.workers)} make the batches", found.step_ns, found.best_ns)}
+    title = f"{_workers(found.workers)} make the batches"
+    options = {"workers": Option(title, found.step_ns, found.best_ns, found.workers)}
     if known.function is not None:
         name = known.function.frame.function
         options = {"make": Option(f"make `{name}` cheaper: all of it", rest)} | options

@@ -46,6 +46,7 @@ class Option(TypedDict):
     title: Annotated[NonEmpty, Field("The cure in words.")]
     predicted_step_ns: Annotated[Ns, Field("Step time with it.")]
     best_step_ns: Annotated[Ns | None, Field("That at best, where it is a range; null where it is none.")]
+    workers: NotRequired[Annotated[Count | None, Field("Of a loader's workers: how many; null where it is no number.")]]
 
 
 class FixPart(TypedDict):

@@ -8,9 +8,13 @@ from typing import Any
 
 from stepscope.capture.cures import CURES, parsed
 from stepscope.capture.cures.cure import Cure
+from stepscope.capture.cures.workers import WORKERS
 from stepscope.errors import UsageError
 from stepscope.trials.interval import Measured, measured
 from stepscope.trials.process import Ran
+
+_MODULES = {"PyTorch": "torch"}
+"""What a report calls a framework -> the module that its cures are put into."""
 
 
 @dataclass(slots=True)
@@ -63,6 +67,14 @@ def chosen(findings: Sequence[dict[str, Any]], cores: int, *, has_device: bool) 
     return arms
 
 
+def has_cures(document: dict[str, Any]) -> bool:
+    """Whether a diagnosis has findings that a cure of the job's framework answers."""
+    rules = {finding["rule"] for finding in document["findings"]}
+    module, has_device = _MODULES.get(document["profile"]["framework"]), bool(document["profile"]["devices"])
+    fitting = [cure for cure in CURES if cure.module is not None and cure.module == module]
+    return any(rules & set(cure.answers) and (has_device or not cure.device_only) for cure in fitting)
+
+
 def named(names: Sequence[str], findings: Sequence[dict[str, Any]], cores: int) -> list[Arm]:
     """The arms that ``--cure`` names: ``workers``, with all its numbers, or ``workers=2``. Raises UsageError."""
     arms = []
@@ -77,5 +89,8 @@ def named(names: Sequence[str], findings: Sequence[dict[str, Any]], cores: int) 
 
 
 def _arms(cure: Cure, cores: int, answers: tuple[dict[str, Any], ...]) -> list[Arm]:
-    values: Sequence[int | None] = (None,) if cure.values is None else cure.values(cores)
+    values: Sequence[int | None] = (None,)
+    if cure.values is not None:
+        named = {each.get("workers") for finding in answers for each in finding["options"]} - {None}
+        values = sorted({*cure.values(cores), *(named if cure.name == WORKERS.name else ())})
     return [Arm((cure.spec(value),), answers) for value in values]

@@ -80,7 +80,7 @@ def _row(arm: Arm, baseline: Arm) -> dict[str, Any]:
         "cures": [{**of_cure(cure), "value": value} for cure, value in arm.cures],
         "name": arm.name,
         "findings": [finding["id"] for finding in arm.answers],
-        "predicted": _predicted(arm),
+        "predicted": predicted(arm),
         "measured": None if found is None else _measured(found),
         "verdict": verdict,
         "why": arm.out,
@@ -113,14 +113,18 @@ def _measured(found: Measured) -> dict[str, Any]:
     }
 
 
-def _predicted(arm: Arm) -> dict[str, Any] | None:
+def predicted(arm: Arm) -> dict[str, Any] | None:
     """What the first finding whose prediction is that of one of its cures promises of the step."""
     promised = {rule for cure, _ in arm.cures for rule in cure.promised}
-    answers = (each for each in arm.answers if each["rule"] in promised)
-    told = next((each for each in answers if each["predicted_step_ns"] is not None), None)
-    if told is None:
-        return None
-    return {"finding": told["id"], "step_ns": told["predicted_step_ns"], "best_step_ns": told["best_step_ns"]}
+    answers = [each for each in arm.answers if each["rule"] in promised and each["predicted_step_ns"] is not None]
+    numbers = {value for _, value in arm.cures if value is not None}
+    for finding in answers:
+        # Of a cure that takes a number the promise is that of one number.
+        options = [each for each in finding["options"] if each.get("workers") in numbers] if numbers else [finding]
+        for told in options:
+            step, best = told["predicted_step_ns"], told["best_step_ns"]
+            return {"finding": finding["id"], "step_ns": step, "best_step_ns": best}
+    return None
 
 
 def _without_cure(findings: Sequence[dict[str, Any]], arms: Sequence[Arm]) -> list[dict[str, str]]:

@@ -187,6 +187,7 @@ export interface Option {
   title: string;
   predicted_step_ns: number;
   best_step_ns: number | null;
+  workers?: number | null;
 }
 
 /** One of the places that must be fixed together. */
