@@ -80,8 +80,8 @@ def test_a_cure_that_is_not_known_is_told_with_where_to_look() -> None:
     [
         ("PyTorch", "input_bound", [], True),
         ("JAX", "input_bound", [], False),
-        ("PyTorch", "tf32_off", [], False),
-        ("PyTorch", "tf32_off", [{}], True),
+        ("PyTorch", "exposed_copy", [], False),
+        ("PyTorch", "exposed_copy", [{}], True),
         ("PyTorch", "hot_python", [], True),
         ("PyTorch", "loss_scaling", [], False),
     ],
