@@ -69,7 +69,8 @@ def test_where_the_others_waiting_is_undivided_the_saving_is_not_determined(tmp_
         return [Op("input", 4 * MS if rank in late else 100 * US), *pairs_apart(late=-1)(rank, step)]
 
     facts = facts_of(simulate(WORLD, program, clocks=clocks(4)), tmp_path)
-    assert told(facts, "input_bound").finding.saving_ns_per_step == pytest.approx(3.9 * MS, rel=0.1)
+    # The two wait 3.9 ms of it, which is more than a step of all ranks takes on average.
+    assert told(facts, "input_bound").finding.saving_ns_per_step == facts.told_step_ns
     partials = list(facts.partials)
     for rank in range(2, WORLD):  # a broadcast waits for one alone: who waited cannot be told
         table = partials[rank].collectives

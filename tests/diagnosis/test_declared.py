@@ -11,6 +11,7 @@ import pytest
 import stepscope
 from stepscope import limits
 from stepscope.cluster.rules import DECLARED, JOB_RULES
+from stepscope.diagnosis import untold
 from stepscope.diagnosis.rule import SCOPES
 from stepscope.diagnosis.rules import RULES
 
@@ -50,6 +51,11 @@ def test_what_a_rule_declares_is_whole_and_names_what_there_is(rule) -> None:
     named = set(re.findall(r"`([A-Z]+_[A-Z_]+|TURNS)`", rule.statement))
     assert named <= own | set(rule.shared_limits)
     assert all(hasattr(limits, name) for name in rule.shared_limits)
+
+
+def test_idle_time_that_rules_tell_of_is_that_of_rules_there_are() -> None:
+    for kind in (*untold.KINDS, *untold.ON_HOST):
+        assert kind.whole | kind.apart <= set(DECLARED)
 
 
 def test_findings_are_on_the_pages_that_their_rules_name() -> None:

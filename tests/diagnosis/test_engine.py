@@ -14,7 +14,7 @@ from stepscope.analysis.summary import busy_share, mean_parts
 from stepscope.diagnosis import engine
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.ranking import order, ranked_ns
+from stepscope.diagnosis.ranking import bounded, order, ranked_ns
 from stepscope.diagnosis.rules import DECLARED, loop_sync, repeated_copies
 from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.trace.tables import Kind
@@ -106,6 +106,15 @@ def test_findings_are_told_and_ranked_by_what_their_fix_gains_not_by_what_they_c
     found = sized((2, 3_010), (5_000, 99), (99, None), (100, None), (100, 100))
     assert [f.title for f in found.findings] == ["t0", "t4", "t3"]  # without a saving last, by their cost
     assert [f.title for f in found.minor] == ["t1", "t2"]
+
+
+@pytest.mark.parametrize(("saving", "left"), [(4, 6), (12, 0), (-1, 10)])
+def test_no_fix_gains_more_than_the_step_takes(saving: int, left: int):
+    (one,) = sized((500, 500)).findings
+    told = bounded(dataclasses.replace(one, saving_ns_per_step=saving, predicted_step_ns=None), 10)
+    assert (told.saving_ns_per_step, told.predicted_step_ns) == (10 - left, left)
+    said = dataclasses.replace(one, saving_ns_per_step=12, predicted_step_ns=10)
+    assert bounded(said, 10) is said  # of slow steps the usual one is left, whatever they took
 
 
 def test_a_wait_around_the_steps_ranks_by_what_it_costs():

@@ -15,8 +15,8 @@ from stepscope.cluster.rules.straggler import TITLES, who_waits
 from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.left_on_host import left_by_job
-from stepscope.diagnosis.ranking import ids, least_told, order, size, tells
-from stepscope.diagnosis.verdict import GROUPS, HOST_WORDS
+from stepscope.diagnosis.ranking import bounded, ids, least_told, order, size, tells
+from stepscope.diagnosis.verdict import GROUPS, HOST_WORDS, largest
 from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.units import format_ns, format_share
 
@@ -42,7 +42,7 @@ class JobDiagnosis:
 
 def diagnose(facts: JobFacts) -> JobDiagnosis:
     """Put what is known of a job into words."""
-    of_job = [_unrecorded(facts, one) for rule in JOB_RULES for one in rule.find(facts)]
+    of_job = [_told(facts, one) for rule in JOB_RULES for one in rule.find(facts)]
     found = folded(facts, of_job, _of_ranks(facts))
     found = [found[at] for at in order([one.finding for one in found], DECLARED)]
     names = ids([one.finding for one in found])
@@ -55,11 +55,11 @@ def diagnose(facts: JobFacts) -> JobDiagnosis:
     return JobDiagnosis(worth, minor, tuple(notices(facts)), sentence, bottleneck, plan)
 
 
-def _unrecorded(facts: JobFacts, one: RankFinding) -> RankFinding:
+def _told(facts: JobFacts, one: RankFinding) -> RankFinding:
     """A finding on the job, of the step as it is when nobody records; those of ranks are so already."""
-    if facts.told_step_ns is None:
-        return one
-    finding = left_by_job(one.finding, facts.told_step_ns, facts.unrecorded_share, on_host=facts.on_host)
+    finding = bounded(one.finding, facts.mean_step_ns)
+    if facts.told_step_ns is not None:
+        finding = left_by_job(finding, facts.told_step_ns, facts.unrecorded_share, on_host=facts.on_host)
     return replace(one, finding=finding)
 
 
@@ -81,10 +81,9 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
     group = [one for one in group if 2 * size(one.finding) >= size(worst.finding)]
     having = {one.rank for one in group}
     finding, count, all_ = worst.finding, len(having), len(facts.partials)
-    step = facts.told_step_ns
     own, saving = finding.saving_ns_per_step, _saving(facts, group, worst)
     cost = finding.cost_ns_per_step
-    if finding.rule == "exposed_collective" and cost is not None and facts.blame is not None:
+    if DECLARED[finding.rule].holds_waiting and cost is not None and facts.blame is not None:
         parts, share = facts.mean_parts, _share_of_rule(facts, worst)
         cost = round(share * sum(parts.get(c, 0.0) for c in (Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER)))
         # What has no saving on any rank has none in the job.
@@ -93,7 +92,6 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
         why = finding.why.replace(finding.alone, told) if finding.alone else finding.why + told
         finding = replace(finding, why=why, alone="")
     told = f" {count} of {all_} ranks have it; the figures are those of rank {worst.rank}." if count > 1 else ""
-    predicted = None if step is None or saving is None else max(step - saving, 0)
     few = f"{count} of {all_} ranks" if count > 1 else f"rank {worst.rank}"
     finding = replace(
         finding,
@@ -101,13 +99,13 @@ def _merged(facts: JobFacts, group: list[RankFinding]) -> RankFinding:
         cost_ns_per_step=cost,
         saving_ns_per_step=saving,
         saving_after_ns_per_step=None,  # behind what ranks above it in its own rank's report
-        predicted_step_ns=predicted,
+        predicted_step_ns=None,
         best_step_ns=finding.best_step_ns if saving == own else None,
         prediction_basis=finding.prediction_basis if saving == own else None if saving is None else "first_order",
         why=finding.why + told,
         not_determined=_UNDIVIDED if saving is None and own is not None else finding.not_determined,
     )
-    return RankFinding(finding, worst.rank, count)
+    return RankFinding(bounded(finding, facts.told_step_ns), worst.rank, count)
 
 
 def _saving(facts: JobFacts, group: list[RankFinding], worst: RankFinding) -> int | None:
@@ -170,8 +168,7 @@ def _verdict(facts: JobFacts) -> tuple[str, str]:
                 f"For {share} of each step ({lost}) {' '.join(who_waits(facts, one))} for {facts.name(lane)}: {cause}.",
                 "straggler",
             )
-    shares = {name: sum(parts.get(c, 0.0) for c in of) / total for name, (of, _) in GROUPS.items()}
-    worst = max(shares, key=lambda name: shares[name])
+    worst, shares = largest(parts)
     busy = sum(parts.get(c, 0.0) for c in (Category.COMPUTE, Category.HOST_COMPUTE, Category.MEMSET)) / total
     on_devices = any(partial.devices for partial in facts.partials)
     if shares[worst] < BOTTLENECK_SHARE:

@@ -18,7 +18,7 @@ from stepscope.diagnosis.loader import by_workers
 from stepscope.diagnosis.notices import notices, recording
 from stepscope.diagnosis.notices.recording import Manifest
 from stepscope.diagnosis.notices.steps import takes_little
-from stepscope.diagnosis.ranking import ids, least_told, order, tells
+from stepscope.diagnosis.ranking import bounded, ids, least_told, order, tells
 from stepscope.diagnosis.rules import DECLARED, RULES
 from stepscope.diagnosis.unrecorded import places_unrecorded, unrecorded
 from stepscope.diagnosis.untold import untold
@@ -160,11 +160,9 @@ def _predicted(facts: Facts, replayed: Predictor | str, recorded: Overhead | Non
         finding = together(replace(finding, saving_ns_per_step=saving, prediction_basis="replay", fix_set=parts))
     elif recorded is not None:
         finding = unrecorded(facts, recorded, finding)
-    step, gained = told_step_ns(facts), finding.saving_ns_per_step
-    if step is None or gained is None:
+    finding = bounded(finding, told_step_ns(facts))
+    if finding.predicted_step_ns is None or finding.saving_ns_per_step is None:
         return finding
-    if finding.predicted_step_ns is None:
-        finding = replace(finding, predicted_step_ns=max(step - gained, 0))
     return as_range(facts, by_workers(facts, replayed, recorded, finding))
 
 

@@ -1,9 +1,10 @@
-"""The order of findings and their numbers, of a profile and of a job alike."""
+"""How findings are bounded, put in order and numbered, of a profile and of a job alike."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.rule import Rule
@@ -11,6 +12,15 @@ from stepscope.limits import FINDING_NS, FINDING_SHARE
 
 _ALIKE = 0.1
 """What knows the cure of a part of a general finding is told before that, which gains no more than so much beyond."""
+
+
+def bounded(finding: Finding, step_ns: int | None) -> Finding:
+    """With the step time that its fix leaves, where the rule does not say it: no fix gains more than the step takes."""
+    saving = finding.saving_ns_per_step
+    if step_ns is None or saving is None or finding.predicted_step_ns is not None:
+        return finding
+    saving = min(max(saving, 0), step_ns)
+    return replace(finding, saving_ns_per_step=saving, predicted_step_ns=step_ns - saving)
 
 
 def order(found: Sequence[Finding], rules: Mapping[str, Rule]) -> list[int]:

@@ -61,6 +61,8 @@ class Rule:
     """Of which cause of a late rank it tells, where that rank alone has it."""
     is_one: bool = False
     """Whether findings of several devices or ranks are told as one whatever their titles name."""
+    holds_waiting: bool = False
+    """Whether its cost holds waiting for late ranks, which one rank's profile does not tell from the rest."""
     at_most_its_cost: bool = False
     """Whether a finding counts no more than it costs where findings are ranked: it may be there to time the steps, and
     what it gains beyond is that other causes, whose own cures come first, would be hidden."""

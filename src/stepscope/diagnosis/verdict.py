@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stepscope.analysis.accounting import one_time_ns
 from stepscope.analysis.categories import Category
 from stepscope.analysis.contradictions import contradictions
@@ -47,6 +49,13 @@ GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {
 """What bounds the step: groups of categories, each with the words for a sentence."""
 
 
+def largest(parts: Mapping[Category, float]) -> tuple[str, dict[str, float]]:
+    """The group of causes that takes most of a mean step, and the share of each group."""
+    total = sum(parts.values()) or 1
+    shares = {name: sum(parts.get(cause, 0) for cause in causes) / total for name, (causes, _) in GROUPS.items()}
+    return max(shares, key=lambda name: shares[name]), shares
+
+
 def verdict(facts: Facts) -> tuple[str, str]:
     """What bounds the usual step and which steps are not usual, in a sentence each; and the name of what bounds it."""
     if contradictions(facts).withholds:
@@ -85,8 +94,7 @@ def _usual_verdict(facts: Facts) -> tuple[str, str]:
         return f"What bounds the step is not determined: part of the file is missing{what}.", "unknown"
     parts = mean_parts(facts)
     total = sum(parts.values()) or 1
-    shares = {name: sum(parts.get(c, 0) for c in causes) / total for name, (causes, _) in GROUPS.items()}
-    worst = max(shares, key=lambda name: shares[name])
+    worst, shares = largest(parts)
     window = of_what(facts)
     if not facts.activities:
         return _host_verdict(facts, worst, (shares[worst], parts.get(Category.HOST_COMPUTE, 0) / total), window)

@@ -67,8 +67,7 @@ def find(facts: JobFacts) -> list[RankFinding]:
         ),
         fix=paragraphs(remedy(_FIX, facts.partials[0].workload)),
         cost_ns_per_step=mean,
-        saving_ns_per_step=min(mean, step),
-        predicted_step_ns=max(step - mean, 0),
+        saving_ns_per_step=mean,
         basis="modelled",
         confidence="low",
     )

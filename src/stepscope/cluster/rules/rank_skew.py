@@ -64,7 +64,7 @@ def find(facts: JobFacts) -> list[RankFinding]:
     """At most one finding."""
     if facts.blame is None or facts.sampled or not facts.blame.determined:
         return []
-    blame, step = facts.blame, facts.mean_step_ns or 0
+    blame = facts.blame
     behind = {rank for one in slow_links(facts) for rank in one.ranks}
     known = {at for at, lane in enumerate(blame.lanes) if facts.ranks[lane.partial] in behind}
     known |= {one.lane for one in blame.stragglers}
@@ -85,8 +85,7 @@ def find(facts: JobFacts) -> list[RankFinding]:
         ),
         fix=paragraphs(remedy(_CURE, facts.partials[0].workload)),
         cost_ns_per_step=round(rest),
-        saving_ns_per_step=round(min(rest, step)),
-        predicted_step_ns=max(round(step - rest), 0),
+        saving_ns_per_step=round(rest),
         basis="modelled",
         confidence="low",
     )

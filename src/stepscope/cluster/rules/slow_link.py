@@ -58,8 +58,6 @@ def find(facts: JobFacts) -> list[RankFinding]:
 
 
 def _finding(facts: JobFacts, one: SlowLink) -> Finding:
-    step = facts.mean_step_ns or 0
-    saving = min(one.exposed_ns, step)
     ranks = f"{', '.join(map(str, one.ranks[:8]))}{', …' if len(one.ranks) > 8 else ''}"
     hosts = f" ({', '.join(one.hosts[:4])})" if one.hosts else ""
     speed = ""
@@ -76,7 +74,6 @@ def _finding(facts: JobFacts, one: SlowLink) -> Finding:
         ),
         fix=paragraphs(remedy(_FIX, facts.partials[0].workload)),
         cost_ns_per_step=one.exposed_ns,
-        saving_ns_per_step=saving,
-        predicted_step_ns=max(step - saving, 0),
+        saving_ns_per_step=one.exposed_ns,
         confidence="high" if one.siblings > 1 else "medium",
     )

@@ -103,7 +103,7 @@ def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
     assert facts.blame is not None
     lane = facts.blame.lanes[one.lane]
     partial = facts.partials[lane.partial]
-    own, step = facts.cause_of(lane, one.waited_ns), facts.mean_step_ns or 0
+    own = facts.cause_of(lane, one.waited_ns)
     name, host, cause = facts.name(lane), partial.host, own.cause
     counted = [late for late in facts.blame.steps if late.number in facts.used_steps]
     who, wait = who_waits(facts, one)
@@ -114,7 +114,6 @@ def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
         f"come to collectives, and {who} {wait} {format_ns(one.waited_ns)} per step for it"
         f"{' on average' if len(one.others) > 1 else ''}. {_because(own)}"
     )
-    saving = max(min(one.saving_ns, step), 0)
     return RankFinding(
         Finding(
             rule=RULE.id,
@@ -122,8 +121,7 @@ def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
             why=why + _also(facts, one, len(counted)),
             fix=paragraphs(_fix(cause, partial.workload)),
             cost_ns_per_step=one.waited_ns,
-            saving_ns_per_step=saving,
-            predicted_step_ns=max(step - saving, 0),
+            saving_ns_per_step=one.saving_ns,
             confidence="high" if cause != "unknown" else "medium",
             device=lane.device if lane.device >= 0 else None,
         ),

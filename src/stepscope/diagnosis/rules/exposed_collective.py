@@ -80,6 +80,7 @@ half of that time is no exchange."""),
     needs="Collectives of the device.",
     cure="A step whose collectives run behind compute, no shorter than they take together.",
     example="Gradients that are reduced after the backward pass, not during it.",
+    holds_waiting=True,
 )
 
 _TITLES = {
