@@ -28,9 +28,34 @@ from typing import Any, TypeVar, cast
 
 from stepscope.limits import KERNELS_KEPT_S
 
+_SETTINGS = ".numba_config.yaml"
+"""Where one stands, numba looks for a file of this name at every start and every compilation, and does what it says."""
+
+
+def _loaded() -> Any:
+    """numba, without the settings that lie where one stands: that is often among profiles of others.
+
+    Those of the environment, the user's own, count. Where the caller's program has loaded numba already, so it stays.
+    """
+    if "numba" in sys.modules:
+        return sys.modules["numba"]
+    exists = os.path.exists
+
+    def without_settings(path: Any) -> bool:
+        return path != _SETTINGS and exists(path)
+
+    os.path.exists = without_settings
+    try:
+        found: Any = import_module("numba")
+    finally:
+        os.path.exists = exists
+    found.core.config._config_fname = ""  # No file has this name.
+    return found
+
+
 numba: Any
 try:
-    numba = import_module("numba")
+    numba = _loaded()
     binding: Any = import_module("llvmlite.binding")
 except ImportError:
     numba = None

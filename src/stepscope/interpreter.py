@@ -4,13 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
+
+_HOME = str(Path(__file__).resolve().parents[1])
+"""Where stepscope itself lies."""
 
 
 def own_environment() -> dict[str, str]:
-    """The environment of an interpreter that finds what this one does.
+    """The environment of an interpreter that finds what this one does, but for what lies where the user stands.
 
-    Neither it nor those that it starts find modules in the folder they are started in: whoever reads a folder of
-    profiles stands in it, and what lies there is not to be run.
+    Neither it nor those that it starts find modules in the folder they are started in, or beside the script that asks
+    for them: whoever reads a folder of profiles stands in it, and what lies there is not to be run.
     """
-    path = os.pathsep.join(filter(os.path.isabs, sys.path))
-    return os.environ | {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+    return os.environ | {"PYTHONPATH": os.pathsep.join(safe_path()), "PYTHONSAFEPATH": "1"}
+
+
+def safe_path() -> list[str]:
+    """The folders in which this interpreter finds modules, without those that Python adds for the user's program."""
+    unsafe = {os.path.realpath(folder) for folder in (_standing(), _of_script()) if folder} - {_HOME}
+    return [entry for entry in sys.path if os.path.isabs(entry) and os.path.realpath(entry) not in unsafe]
+
+
+def _standing() -> str | None:
+    with suppress(OSError):  # A folder that is gone.
+        return os.getcwd()
+    return None
+
+
+def _of_script() -> str | None:
+    main = sys.modules.get("__main__")
+    script = getattr(main, "__file__", None)
+    if script is None or getattr(main, "__spec__", None) is not None:  # With -m it is a module, and may be installed.
+        return None
+    return os.path.dirname(os.path.abspath(str(script)))

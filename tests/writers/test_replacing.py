@@ -77,3 +77,29 @@ def test_a_report_that_the_disk_has_no_room_for_leaves_the_old_one(tmp_path, mon
         write_text(target, "new")
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_link_left_where_the_output_goes_leads_nowhere(tmp_path):
+    """In a folder that others can write: names beside the output that can be foreseen are theirs to take."""
+    target, theirs = tmp_path / "out.json", tmp_path / "theirs"
+    theirs.write_text("kept")
+    (tmp_path / f".out.json.{os.getpid()}.part").symlink_to(theirs)
+    with replacing(target) as part:
+        assert part.parent.stat().st_mode & 0o777 == 0o700
+        part.write_text("new")
+    assert (target.read_text(), theirs.read_text()) == ("new", "kept")
+
+
+def test_the_longest_name_that_a_file_can_have(tmp_path):
+    target = tmp_path / ("x" * 255)
+    write_text(target, "new")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_threads_that_write_one_output_do_not_meet(tmp_path):
+    target = tmp_path / "out.json"
+    with replacing(target) as first, replacing(target) as second:
+        first.write_text("first")
+        second.write_text("second")
+    assert target.read_text() == "first"
+    assert list(tmp_path.iterdir()) == [target]

@@ -118,8 +118,9 @@ def _by_gdb(process: Process, commands: Path) -> str | None:
     words = ["gdb", "-nx", "-batch", "-iex", "set auto-solib-add off", "-p", str(process.pid), "-x", str(commands)]
     try:
         ran = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=GDB_S, check=False
-        )
+            words, cwd=os.path.abspath(os.sep), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", timeout=GDB_S, check=False,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return f"gdb has not come to it within {GDB_S:g} s"
     if "stepscope asked 0" in ran.stdout:

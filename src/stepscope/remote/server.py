@@ -24,6 +24,7 @@ from stepscope.capture.on_demand import Asked, OnDemand
 from stepscope.capture.options import VARIABLE
 from stepscope.capture.state import shared
 from stepscope.capture.torch_hooks import watch_torch
+from stepscope.interpreter import safe_path
 from stepscope.remote.addresses import is_loopback
 
 START_S = 30.0
@@ -197,7 +198,7 @@ def _environment(python: str | os.PathLike[str] | None) -> dict[str, str]:
     kept["PYTHONSAFEPATH"] = "1"  # What it starts finds no modules where the job stands, either.
     if python is not None:
         return kept
-    path = [str(Path(__file__).parents[2]), *(entry for entry in sys.path if entry)]
+    path = [str(Path(__file__).parents[2]), *safe_path()]
     return {**kept, "PYTHONPATH": os.pathsep.join(path)}
 
 

@@ -5,42 +5,44 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A name beside ``path`` to write a file or folder under; it becomes ``path`` once the block is done.
+    """A name to write a file or folder under, in a folder beside ``path``; it becomes ``path`` once the block is done.
 
-    Where the block fails, what it wrote is removed and ``path`` is as it was. Raises OSError, with ``path`` as the
-    file's name, where its folder does not exist, a file would take the place of a folder, or the disk, a quota or a
+    Where the block fails, what it wrote is removed and ``path`` is as it was. That folder is this user's alone and has
+    a name that nobody can foresee: beside ``path`` others may write, and leave links. Raises OSError, with ``path`` as
+    the file's name, where its folder does not exist, a file would take the place of a folder, or the disk, a quota or a
     limit lets it not be written.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        own = Path(tempfile.mkdtemp(prefix=".stepscope-", suffix=".part", dir=path.parent))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    beside = own / path.name
     try:
         yield beside
         if path.is_dir() and not beside.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         os.replace(beside, path)
     except OSError as error:
-        raise _of(path, beside, error) from error
+        raise _of(path, own, error) from error
     finally:
-        with suppress(OSError):  # What a disk that has become read-only keeps is under no name that is read.
-            if beside.is_dir():
-                shutil.rmtree(beside)
-            else:
-                beside.unlink(missing_ok=True)
+        shutil.rmtree(own, ignore_errors=True)  # What a disk that has become read-only keeps is under no name we read.
 
 
-def _of(path: Path, beside: Path, error: OSError) -> OSError:
+def _of(path: Path, own: Path, error: OSError) -> OSError:
     """The error, with the file that was asked for as its file: a write that fails names none, and one of what lies
     beside names a file that is gone by then."""
     named = error.filename
-    if named is not None and not str(named).startswith(str(beside)):
+    if named is not None and not str(named).startswith(str(own)):
         return error
     number = errno.EIO if error.errno is None else error.errno
     return OSError(number, error.strerror or os.strerror(number), str(path))
