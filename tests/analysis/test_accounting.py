@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
 
-from stepscope.analysis.accounting import check
+from stepscope.analysis.accounting import account_devices, check
 from stepscope.analysis.categories import CATEGORIES, RECORDED
-from stepscope.analysis.facts import Facts
+from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.facts import Facts, analyse
 from stepscope.errors import TraceInvariantError
 from stepscope.trace.tables import Kind
+from tests.kit.kineto_writer import write_kineto
 from tests.kit.random_traces import random_traces
+from tests.kit.shapes import SHAPES
 from tests.kit.traces import KINETO_TRACES
-from tests.support import facts_of, facts_of_drawing, real_facts
+from tests.support import facts_of, facts_of_drawing, real_facts, trace_of_bytes
 
 
 def assert_exact(facts: Facts) -> None:
@@ -66,3 +71,22 @@ def test_a_wrong_sum_is_an_error_not_a_report():
     facts.accounts[0].parts[0, 0] += 1
     with pytest.raises(TraceInvariantError, match="do not sum"):
         check(facts.accounts[0])
+
+
+class _Counted(list[DeviceActivity]):
+    times = 0
+
+    def __iter__(self) -> Iterator[DeviceActivity]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_devices_are_not_gone_through_for_every_device():
+    """A file of a few hundred kilobytes can have thousands."""
+    times = set()
+    for devices in (3, 40):
+        facts = analyse(trace_of_bytes(write_kineto(SHAPES["many_devices"](devices))))
+        counted = _Counted(facts.activities)
+        account_devices(facts.trace, counted, facts.host, facts.markers)
+        times.add(counted.times)
+    assert len(times) == 1

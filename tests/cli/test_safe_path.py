@@ -41,7 +41,7 @@ def ran(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     "settings",
     [
         "cache_locator_classes: select.Locator",
-        *(pytest.param(text, marks=pytest.mark.slow) for text in ("opt: [", "- opt", "debug_cache: 1", "disable_jit: 1")),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("opt: [", "- opt", "debug_cache: 1", "disable_jit: 1")),
     ],
 )
 def test_numba_is_not_told_what_to_do_by_what_lies_there(settings: str, tmp_path: Path) -> None:

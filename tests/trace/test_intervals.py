@@ -36,6 +36,15 @@ def test_union_covers_what_any_member_covers(pairs):
     assert iv.measure(found) == len(points(*arrays(pairs)))
 
 
+@given(st.lists(members, max_size=4))
+def test_overlapping_covers_what_two_cover(sets):
+    made = [iv.union(*arrays(pairs)) for pairs in sets]
+    found = iv.overlapping(made)
+    assert_is_set(found)
+    covered = [points(*one) for one in made]
+    assert points(*found) == {t for t in range(-2, 2 * END) if sum(t in one for one in covered) > 1}
+
+
 @given(members, members)
 def test_intersect_and_subtract_are_the_set_operations(first, second):
     a, b = iv.union(*arrays(first)), iv.union(*arrays(second))

@@ -78,9 +78,11 @@ def account_devices(
     """Book the time of every device."""
     awaited = awaited_ends(trace, activities)
     found = []
+    busy = [activity.busy for activity in activities]
+    one, several = iv.joined(busy), iv.overlapping(busy)
     for activity, ends in zip(activities, awaited, strict=True):
         rows = device_rows(activity, markers)
-        others = iv.joined([iv.EMPTY, *(other.busy for other in activities if other is not activity)])
+        others = iv.joined([iv.subtract(one, activity.busy), several])
         window = int(rows.bounds[0]), int(rows.bounds[-1])
         found.append(_account_device(activity, rows, explain_idle(trace, activity, host, ends, others, window)))
     return found

@@ -101,7 +101,8 @@ def silence(trace: Trace, host: HostActivity, calls: I32, account: Account, rows
         idle: iv.Intervals = (start[track == thread], end[track == thread])
         waited[mine] = iv.covered_between(idle, begun, begun + slices.dur_ns[calls[mine]])
     total = np.bincount(slices.name[calls], waited, len(trace.strings)).astype(np.int64)
-    hot = [code for code in np.argsort(-total, kind="stable").tolist() if total[code] >= max(least_ns, 1)]
+    some = np.flatnonzero(total >= max(least_ns, 1))  # Of all names few: this is asked for every device.
+    hot = some[np.argsort(-total[some], kind="stable")].tolist()
     functions = tuple(_function(trace, calls, waited, code, int(total[code])) for code in hot)
     return Silence(functions, _spans(trace, host, calls[among(slices.name[calls], hot)]))
 

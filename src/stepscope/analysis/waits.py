@@ -57,8 +57,8 @@ def _of_copies_between(activities: list[DeviceActivity]) -> list[I64]:
     found = [np.full(len(activity), NULL, np.int64) for activity in activities]
     for ends, activity in zip(found, activities, strict=True):
         rows = np.flatnonzero((activity.category == Category.COPY_P2P.code) & activity.launched)
-        others = [other.end for other in activities if other is not activity]
-        if not rows.size or not others:
+        others = [other.end for other in activities if other is not activity] if rows.size else []
+        if not others:
             continue
         done = np.sort(np.concatenate(others))
         start, launch = activity.start[rows], activity.launch[rows]

@@ -23,6 +23,7 @@ from stepscope.diagnosis.remedies import LOSS_SCALING, SIXTEEN_BITS, TF32, remed
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.limits import MIXED_SHARE
 from stepscope.names.kernels import Tri
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import F64, Bools
 from stepscope.whatif.changes import faster_kernels
 
@@ -39,6 +40,14 @@ HALVED = " Memory-bound kernels of ops that then run in 16 bits move half the by
 Kernel = KernelGroup | KernelUse
 
 
+@shared
+def _uses_of_devices(facts: Facts) -> dict[int, list[KernelUse]]:
+    found: dict[int, list[KernelUse]] = {}
+    for use in facts.kernels.uses:
+        found.setdefault(use.device, []).append(use)
+    return found
+
+
 @dataclass(frozen=True)
 class MatrixWork:
     """The kernels of one device and what it can do at best."""
@@ -49,7 +58,7 @@ class MatrixWork:
 
     def uses(self, chosen: Callable[[Kernel], bool]) -> list[KernelUse]:
         """The kernels of the used steps that are chosen, longest first."""
-        return [use for use in self.facts.kernels.uses if use.device == self.work.activity.device and chosen(use)]
+        return [use for use in _uses_of_devices(self.facts).get(self.work.activity.device, ()) if chosen(use)]
 
     def rows(self, chosen: Callable[[Kernel], bool]) -> Bools:
         """Which rows of the work are chosen kernels."""

@@ -37,6 +37,16 @@ def joined(sets: Iterable[Intervals]) -> Intervals:
     return union(*(np.concatenate(part) for part in zip(EMPTY, *sets, strict=True)))
 
 
+def overlapping(sets: Iterable[Intervals]) -> Intervals:
+    """What more than one of some sets covers."""
+    starts, ends = (np.concatenate(part) for part in zip(EMPTY, *sets, strict=True))
+    times = np.concatenate((starts, ends))
+    order = np.argsort(times, kind="stable")
+    many = np.cumsum(np.where(order < starts.size, 1, -1)) > 1
+    times = times[order]
+    return union(times[:-1][many[:-1]], times[1:][many[:-1]])
+
+
 def measure(a: Intervals) -> int:
     """The total length of a set."""
     return int((a[1] - a[0]).sum())
