@@ -7,7 +7,7 @@ import pytest
 from stepscope.analysis.input_stages import DEVICE, LOADER, TRAINING, InputStages, Stage
 from stepscope.analysis.summary import feeds_devices
 from stepscope.diagnosis.engine import diagnose
-from stepscope.report import input_pipeline
+from stepscope.report import input_pipeline, input_sections
 from tests.diagnosis.loops import facts_with, loop, work
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
@@ -102,7 +102,7 @@ def test_loader_threads_feed_as_many_devices_as_they_make_batches_for(busy_us: i
     facts = ahead(busy_us, threads=threads)
     assert feeds_devices(facts) == pytest.approx(devices, rel=0.02)
     given = input_pipeline.entry(facts, facts.input_stages)
-    assert f"they feed {devices:.1f} devices like this" in input_pipeline.table(given).note
+    assert f"they feed {devices:.1f} devices like this" in input_sections.stages(given).note
 
 
 @pytest.mark.parametrize("busy_us", [100, 3_000])
@@ -115,7 +115,7 @@ def test_where_the_device_waits_the_input_feeds_no_more_than_it_does(busy_us: in
 def test_what_the_input_feeds_is_held_against_the_devices_that_are_there(busy_us: int, feeds: float):
     facts = ahead(busy_us, devices=2)
     assert feeds_devices(facts) == pytest.approx(feeds, rel=0.03)
-    assert "there are 2" not in input_pipeline.table(input_pipeline.entry(facts, facts.input_stages)).note
+    assert "there are 2" not in input_sections.stages(input_pipeline.entry(facts, facts.input_stages)).note
 
 
 def test_devices_that_wait_are_more_than_the_input_feeds():
@@ -131,7 +131,7 @@ def test_devices_that_wait_are_more_than_the_input_feeds():
 
     facts = facts_with(loop(STEP, step))
     assert feeds_devices(facts) == pytest.approx(1.2, abs=0.02)
-    note = input_pipeline.table(input_pipeline.entry(facts, facts.input_stages)).note
+    note = input_sections.stages(input_pipeline.entry(facts, facts.input_stages)).note
     assert "devices like this; there are 2" in note
     (finding,) = (f for f in diagnose(facts).findings if f.rule == "input_bound")
     assert "the input feeds 1.2 devices like these, not 2." in finding.why
@@ -161,10 +161,10 @@ def test_a_profile_without_a_pipeline_has_none():
 
 def test_the_table_says_what_was_not_recorded():
     without = InputStages(4_000, (Stage("other", TRAINING, 4_000, None),), None)
-    section = input_pipeline.table(input_pipeline.entry(prepared(0), without))
+    section = input_sections.stages(input_pipeline.entry(prepared(0), without))
     assert section.rows == [("other", "main thread", "1.00 µs", "–")]
     assert "were not recorded" in section.note
-    assert input_pipeline.table(None).rows == []
+    assert input_sections.stages(None).rows == []
 
 
 def test_threads_that_work_one_after_another_are_not_held_up():

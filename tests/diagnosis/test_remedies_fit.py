@@ -173,6 +173,7 @@ VOUCHED = {
     "tf32_off.py": r"TF32",
     "xla.py": r"backward",
     "input_pipeline.py": r"training",
+    "input_sections.py": r"training",
     "op_sections.py": r"backward",
     "memory_sections.py": r"optimizer|gradient",
     "steps.py": r"training",

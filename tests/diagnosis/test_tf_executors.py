@@ -15,7 +15,7 @@ from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.engine import Diagnosis, diagnose
 from stepscope.diagnosis.finding import Finding
-from stepscope.report import input_pipeline
+from stepscope.report import input_pipeline, input_sections
 from tests.kit.tf_gpu import EXECUTORS, GET_NEXT, TfGpuJob
 from tests.readers.xplane_files import read
 
@@ -179,7 +179,7 @@ def test_a_job_that_waits_for_nothing_is_left_alone(step: Step) -> None:
 def test_the_input_table_names_the_thread_that_takes_batches(step: Step, thread: str) -> None:
     facts, _ = found(run(step))
     assert facts.input_stages is not None
-    table = input_pipeline.table(input_pipeline.entry(facts, facts.input_stages))
+    table = input_sections.stages(input_pipeline.entry(facts, facts.input_stages))
     assert f"per step in the loader on the {thread};" in table.note
     assert {row[1] for row in table.rows if row[1] != "loader threads"} <= {thread, "device"}
 

@@ -38,6 +38,39 @@ def test_nothing_inside_imports_the_public_names(modules: list[Path], root: Path
     assert wrong == []
 
 
+RENDERERS = ("terminal", "markdown", "json_", "sections")
+COMPUTES = ("numpy", "polars", "numba", *(f"stepscope.{name}" for name in
+            ("analysis", "cluster", "diagnosis", "whatif", "trace", "readers", "comparison", "sql")))  # fmt: skip
+
+
+def test_renderers_compute_nothing(root: Path) -> None:
+    """What makes text of a document, and what that is made of, imports nothing that could work figures out."""
+    folder = root / "src" / "stepscope" / "report"
+    waiting, seen, wrong = list(RENDERERS), set[str](), []
+    while waiting:
+        if (name := waiting.pop()) in seen:
+            continue
+        seen.add(name)
+        for module in imported((folder / f"{name}.py").read_text(encoding="utf-8")):
+            inner = module.removeprefix("stepscope.report.")
+            if (folder / f"{inner}.py").exists():
+                waiting.append(inner)
+            wrong += [f"{name}: {module}"] if module.startswith(COMPUTES) else []
+    assert wrong == []
+    assert {"tables", "phrases", "rank_sections", "op_sections"} <= seen
+
+
+def imported(source: str) -> list[str]:
+    """Every module that a source imports, wherever it does, and what it takes from packages."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found
+
+
 def test_importing_stepscope_loads_nothing_heavy() -> None:
     """A training job pays for what it imports; see sys.modules of a fresh interpreter."""
     script = f"import stepscope, sys; print(*(set({HEAVY!r}) & set(sys.modules)))"

@@ -23,6 +23,7 @@ sys.exit(status)
 
 HEAVY = ("numpy", "numba", "llvmlite", "polars", "msgspec", "isal", "rich", "sqlglot")
 OTHERS = (
+    "stepscope.document.declared", "stepscope.document.kinds",
     "polars", "sqlglot", "stepscope.sql", "stepscope.web", "stepscope.comparison", "stepscope.remote",
     "stepscope.readers.nsys", "stepscope.readers.sqlite", "stepscope.readers.step_stats", "stepscope.readers.timeline",
 )  # fmt: skip

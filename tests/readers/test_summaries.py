@@ -10,7 +10,7 @@ import pytest
 
 import stepscope
 from stepscope.readers.summaries import Fill, queue_fill, with_queue_fill
-from stepscope.report import input_pipeline
+from stepscope.report import input_sections
 from tests.kit.step_stats import CPU, EPOCH_US, device, message, node, number, text
 from tests.kit.step_stats import step_stats as stats
 from tests.support import facts_of_drawing
@@ -153,7 +153,7 @@ def test_the_report_says_how_full_queues_were(tmp_path: Path) -> None:
         {"name": TAG, "readings": 2, "mean": 0.375, "least": 0.25},
         {"name": "other/fraction_of_8_full", "readings": 1, "mean": 1.0, "least": 1.0},
     ]
-    note = input_pipeline.table(document["analyses"]["input"]).note
+    note = input_sections.stages(document["analyses"]["input"]).note
     assert f"{TAG} was 37.5 % full on average, 25.0 % at the least" in note
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.limits import ANNOTATIONS_LISTED
-from stepscope.report import annotated, document
+from stepscope.report import annotation_sections, document
 from stepscope.report.sections import sections
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
@@ -40,7 +40,7 @@ def test_a_row_per_annotation_with_means_per_step():
     assert (load["count"], load["per_step"]) == (2, 1.0)
     assert load["whole"]["host_ns"] == 2 * load["whole"]["per_step"]["host_ns"] == 400_000
     assert load["own"]["device_ns"] == 200_000
-    table = annotated.table(given)
+    table = annotation_sections.table(given)
     row = dict(zip((column.title for column in table.columns), table.rows[0], strict=False))
     assert row["annotation"] == "load"
     assert row["host"] == "200 µs"
@@ -56,7 +56,7 @@ def test_times_of_several_devices_are_means_over_them():
     (train,) = given["annotations"]
     assert train["whole"]["device_ns"] == 200_000
     assert train["whole"]["per_step"]["device_ns"] == 50_000
-    assert "mean of 2 devices" in annotated.table(given).note
+    assert "mean of 2 devices" in annotation_sections.table(given).note
 
 
 def test_without_a_device_the_table_has_the_hosts_columns_alone():

@@ -102,8 +102,8 @@ def test_the_tables():
     ]
     places = found["What was allocated inside the profile and in use at the peak"].rows
     assert places == [
-        ("device 0", "activations", "60.0 MiB", "1", "aten::linear", "train.py:31+"),
-        ("device 0", "temporaries", "40.0 MiB", "1", "aten::linear", "train.py:31+"),
+        ("device 0", "activations", "60.0 MiB", "1", "aten::linear", "–", "–", "train.py:31+"),
+        ("device 0", "temporaries", "40.0 MiB", "1", "aten::linear", "–", "–", "train.py:31+"),
     ]
 
 

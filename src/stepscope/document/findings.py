@@ -66,7 +66,7 @@ class Finding(TypedDict):
 
     title: Annotated[Name, Field("What it is, in one sentence.", "what")]
     cost_ns_per_step: Annotated[
-        Ns | None, Field("Time it takes of a step now; null where that is not known.", "per step")
+        Ns | None, Field("Time it takes of a step now; null where that is not known.", "per step", null="not recorded")
     ]
     saving_ns_per_step: Annotated[Ns | None, Field("What fixing it alone gains.", "a fix saves")]
     saving_after_ns_per_step: NotRequired[

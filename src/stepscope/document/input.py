@@ -55,7 +55,7 @@ class Producers(TypedDict):
 class InputIterator(TypedDict):
     """An iterator of tf.data."""
 
-    path: Annotated[Name, Field("The datasets from the root to its own.", "iterator")]
+    path: Annotated[list[Name], Field("The datasets from the root to its own.", "iterator")]
     dataset: Annotated[Name | None, Field("Node of the dataset's graph, or those that were made one.", "dataset")]
     calls_per_step: Annotated[float, Field("Elements it was asked for.", "calls per step")]
     ns_per_step: Annotated[Ns, Field("Time of all calls together.", "per step")]

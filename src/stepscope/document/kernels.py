@@ -168,6 +168,6 @@ class Utilisation(TypedDict):
     ]
     share: Annotated[
         Ratio | None,
-        Field("Time the products take at the peak of their format, over the time of the steps.", "of the peak"),
+        Field("Time the products take at the peak of their format, over the time of the steps."),
     ]
-    reason: Annotated[str | None, Field("Why there is no share.")]
+    reason: Annotated[str | None, Field("Why there is no share.", "of the peak")]

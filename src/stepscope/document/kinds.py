@@ -20,14 +20,15 @@ class Kind(NamedTuple):
 class Field(NamedTuple):
     """What a field means in one sentence, and the title of its column in tables; without one it has none.
 
-    ``view`` names the tables that have the column, where a row is shown in several. A column without a title holds the
-    columns of the object inside. ``least`` and ``most`` bound how long a list is; ``keys`` are those that a map has in
-    every document.
+    ``view`` names the tables that have the column, where a row is shown in several; ``null`` is what they show where
+    there is no value. A column without a title holds the columns of the object or map inside. ``least`` and ``most``
+    bound how long a list is; ``keys`` are those that a map has in every document.
     """
 
     meaning: str
     column: str | None = None
     view: str = ""
+    null: str = "–"
     least: int | None = None
     most: int | None = None
     distinct: bool = False

@@ -224,13 +224,13 @@ class ProgramUse(TypedDict):
     """What a program needs of one memory space."""
 
     module: Annotated[Name, Field("Name of the compiled module.", "program")]
-    space: Annotated[Count, Field("Memory space; 0 is the device's main memory.", "in")]
+    on_host: Annotated[bool, Field("Whether it is the host's memory.", "in")]
+    space: Annotated[Count, Field("Memory space; 0 is the device's main memory.")]
     peak_bytes: Annotated[Bytes, Field("The most that is needed at once.", "needs at most")]
     unpadded_bytes: Annotated[Bytes, Field("The same without padding.", "padding")]
     allocated_bytes: Annotated[Bytes, Field("What the program takes while it runs.", "takes")]
-    by_use: Annotated[dict[str, Count], Field("What the peak is made of.", "")]
+    by_use: Annotated[dict[str, Bytes], Field("What the peak is made of.", "", null="0 B")]
     program: Annotated[str | None, Field("Id of the program, as text: it has 64 bits.")]
-    on_host: Annotated[bool, Field("Whether it is the host's memory.")]
     buffers: Annotated[list[ProgramBuffer], Field("Alive at the peak, largest first.", most=25)]
     others: Annotated[OtherBuffers, Field("Buffers that are not listed.")]
 

@@ -11,8 +11,8 @@ class File(TypedDict):
     """An input file."""
 
     path: Annotated[Path, Field("Path of the file.", "file")]
-    bytes: Annotated[Bytes | None, Field("Size on disk.", "size")]
-    events: Annotated[Count | None, Field("Events in it.", "events")]
+    bytes: Annotated[Bytes | None, Field("Size on disk.", "size", null="not recorded")]
+    events: Annotated[Count | None, Field("Events in it.", "events", null="not recorded")]
 
 
 class Device(TypedDict):

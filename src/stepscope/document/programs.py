@@ -45,11 +45,13 @@ class ProgramOp(TypedDict):
     opcode: Annotated[str, Field("What the instruction does.")]
     kind: Annotated[str, Field("What kind of work it is.")]
     kernel: Annotated[str, Field("Its main kernel.")]
-    bound: Annotated[Literal["compute", "memory", "neither"] | None, Field("What limits it by the roofline.")]
+    bound: Annotated[
+        Literal["compute", "memory", "neither"] | None, Field("What limits it by the roofline.", "bound by")
+    ]
     flops_share: Annotated[Ratio | None, Field("Of the peak rate.")]
     bandwidth_share: Annotated[Ratio | None, Field("Of the memory's bandwidth.")]
     intensity: Annotated[float | None, Field("Operations per byte.")]
-    rematerialised: Annotated[bool, Field("Whether it computes again what was computed before.")]
+    rematerialised: Annotated[bool, Field("Whether it computes again what was computed before.", "remarks")]
     outside_compilation: Annotated[bool, Field("Whether it hands work to the host.")]
     unknown: Annotated[str | None, Field("What has no formula, where its operations are not known.")]
     hlo: Annotated[str | None, Field("Its HLO text; null for ops that take little time.")]
@@ -64,10 +66,10 @@ class ProgramNode(TypedDict):
     count: Annotated[Count, Field("How many there were.", "count")]
     flops_per_s: Annotated[FlopRate | None, Field("Operations per second.", "rate")]
     bytes_per_s: Annotated[ByteRate | None, Field("Bytes per second.", "bytes")]
+    op: Annotated[ProgramOp | None, Field("What an op is; null for scopes.", "")]
     depth: Annotated[Count, Field("How far inside other scopes.")]
     flops: Annotated[Count | None, Field("Operations; null where those of an op are not known.")]
     bytes: Annotated[Bytes | None, Field("Bytes moved at least.")]
-    op: Annotated[ProgramOp | None, Field("What an op is; null for scopes.")]
 
 
 class UnknownWork(TypedDict):
@@ -80,8 +82,8 @@ class UnknownWork(TypedDict):
 class Program(TypedDict):
     """A compiled program on one device."""
 
-    device: Annotated[Count, Field("Index of the device.", "device")]
     module: Annotated[Name, Field("Name of the compiled module.", "program")]
+    device: Annotated[Count, Field("Index of the device.", "device")]
     total_ns: Annotated[Ns, Field("Time of all of them.", "time")]
     flops_per_s: Annotated[FlopRate | None, Field("Operations per second.", "rate")]
     bytes_per_s: Annotated[ByteRate | None, Field("Bytes per second.", "bytes")]

@@ -21,7 +21,7 @@ class Step(TypedDict):
             "step time",
         ),
     ]
-    host_dur_ns: Annotated[Ns | None, Field("The host's period.", "host time")]
+    host_dur_ns: Annotated[Ns | None, Field("The host's period.", "host time", null="not recorded")]
     basis: Annotated[
         Literal["device", "host"], Field("Whether it is measured on the device or on the host.", "measured on")
     ]

@@ -14,9 +14,16 @@ class DeviceIdle(TypedDict):
     device: Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]
     total_ns: Annotated[Ns, Field("Idle time in all.", "idle in all")]
     between_steps_ns: Annotated[
-        Ns | None, Field("Before the first op of each step, since the last op of the step before.", "before first op")
+        Ns | None,
+        Field(
+            "Before the first op of each step, since the last op of the step before.",
+            "before first op",
+            null="not recorded",
+        ),
     ]
-    within_steps_ns: Annotated[Ns | None, Field("The rest: behind the first op of each step.", "behind first op")]
+    within_steps_ns: Annotated[
+        Ns | None, Field("The rest: behind the first op of each step.", "behind first op", null="not recorded")
+    ]
 
 
 class Gap(TypedDict):
@@ -47,10 +54,13 @@ class LaunchDelay(TypedDict):
 
     device: Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]
     count: Annotated[Count, Field("Launches.", "launches")]
-    median_ns: Annotated[SignedNs | None, Field("The median; below 0 where clocks disagree.", "median")]
-    p95_ns: Annotated[SignedNs | None, Field("19 of 20 take no longer.", "p95")]
+    median_ns: Annotated[
+        SignedNs | None, Field("The median; below 0 where clocks disagree.", "median", null="not recorded")
+    ]
+    p95_ns: Annotated[SignedNs | None, Field("19 of 20 take no longer.", "p95", null="not recorded")]
     waiting_share: Annotated[
-        Share | None, Field("Share of step time the device waited for launches.", "step time spent waiting")
+        Share | None,
+        Field("Share of step time the device waited for launches.", "step time spent waiting", null="not recorded"),
     ]
 
 
@@ -60,8 +70,10 @@ class Sync(TypedDict):
     op: Annotated[Name | None, Field("Host op that waits.", "host waits in")]
     device: NotRequired[Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]]
     per_step: Annotated[Rate | None, Field("How many per step.", "per step")]
-    blocked_ns_per_step: Annotated[Ns | None, Field("Time the host is held up.", "host blocked")]
-    cost_ns_per_step: Annotated[Ns | None, Field("Device idle time the wait caused.", "device idle for it")]
+    blocked_ns_per_step: Annotated[Ns | None, Field("Time the host is held up.", "host blocked", null="not recorded")]
+    cost_ns_per_step: Annotated[
+        Ns | None, Field("Device idle time the wait caused.", "device idle for it", null="not recorded")
+    ]
     where: Annotated[Where | None, Field("The place in the user's program.", "where")]
     call: Annotated[str | None, Field("Runtime call it waits in.")]
     count: Annotated[Count, Field("How many there were.")]
@@ -76,8 +88,8 @@ class Copy(TypedDict):
     op: Annotated[Name | None, Field("Host op that launches it.", "from op")]
     device: NotRequired[Annotated[Index | None, Field("Index of the device; null for the host's time.", "device")]]
     per_step: Annotated[Rate | None, Field("How many per step.", "per step")]
-    bytes_per_step: Annotated[Bytes | None, Field("Bytes per step.", "bytes")]
-    exposed_ns_per_step: Annotated[Ns | None, Field("Time that nothing else hides.", "exposed")]
+    bytes_per_step: Annotated[Bytes | None, Field("Bytes per step.", "bytes", null="not recorded")]
+    exposed_ns_per_step: Annotated[Ns | None, Field("Time that nothing else hides.", "exposed", null="not recorded")]
     every_step: Annotated[bool | None, Field("The copy recurs at the same place in every step.", "every step")]
     target_memory: Annotated[str, Field("Kind of memory it writes.")]
     count: Annotated[Count, Field("How many there were.")]

@@ -1,43 +1,10 @@
-"""The quick estimate of what reducing gradients takes, as the report has it and as a sentence."""
+"""The quick estimate of what reducing gradients takes, as a sentence."""
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from stepscope.analysis.exchange.asked import Asked
-from stepscope.analysis.exchange.collectives import Collectives
-from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.remedies import TRAINS
 from stepscope.units import format_bytes, format_count, format_ns, format_rate
-
-if TYPE_CHECKING:
-    from stepscope.cluster.gradients import Gradients
-    from stepscope.cluster.job import JobFacts
-
-
-def of_profile(table: Collectives, facts: Facts, asked: Asked) -> dict[str, Any]:
-    """What the analyses of one profile say of it, if anything; the hosts of its peers are not known."""
-    if asked.parameters is None and not facts.workload.is_for(TRAINS):
-        return {}  # what such a program reduces are no gradients
-    from stepscope.cluster.gradients import gradients  # Not loaded for profiles that reduce none.
-
-    return _entry(gradients(table, np.array(facts.used, np.int64), facts.trace.info, None, asked))
-
-
-def of_job(facts: JobFacts, asked: Asked) -> dict[str, Any]:
-    """What the analyses of a job say of it, by its first rank."""
-    from stepscope.cluster.gradients import gradients
-
-    first, hosts = facts.partials[0], {partial.host for partial in facts.partials}
-    one_host = False if len(hosts - {None}) > 1 else None if None in hosts or facts.missing else True
-    return _entry(gradients(first.collectives, np.flatnonzero(first.steps.used), first, one_host, asked))
-
-
-def _entry(found: Gradients | None) -> dict[str, Any]:
-    return {} if found is None else {"gradients": dataclasses.asdict(found)}
 
 
 def headlines(document: dict[str, Any], *, verbose: bool = True) -> list[tuple[str, str]]:

@@ -16,7 +16,6 @@ from stepscope.report import bar, gradients, phrases
 from stepscope.report.names import code_spans, shorten, visible
 from stepscope.report.phrases import Document
 from stepscope.report.section import Section
-from stepscope.report.sections import sections
 from stepscope.units import format_ns, format_share
 
 _BAR_WIDTH = 80
@@ -40,6 +39,8 @@ def render(document: Document, *, verbose: bool = False) -> str:
         lines += [*filter(None, [prose(phrases.plan(document)), text(phrases.replayed(document["whatif"]))]), ""]
     lines += _notices(document["profile"]["notices"], phrases.reasons(untold, all_titles=verbose))
     if verbose:
+        from stepscope.report.sections import sections  # Declarations that a short report needs none of.
+
         for section in sections(document):
             lines += _folded(section)
     version = document["tool"]["version"]

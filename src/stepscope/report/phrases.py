@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from stepscope.limits import FINDING_SHARE, PRECISION_KNOWN, PRECISION_UNKNOWN
@@ -14,6 +15,8 @@ from stepscope.report import labels
 from stepscope.units import NOT_RECORDED, format_bytes, format_count, format_ns, format_share
 
 Document = dict[str, Any]
+Place = Mapping[str, Any]
+""":class:`stepscope.document.findings.Where`, or as much of it as there is."""
 _RANKS_NAMED = 3
 
 
@@ -156,7 +159,7 @@ def bar_note(document: Document) -> str:
     return f"means over {count} ranks, late ones among them" if is_job(document) and count > 1 else ""
 
 
-def two_shares(name: str, shares: dict[str, Any]) -> Headline:
+def two_shares(name: str, shares: Mapping[str, Any]) -> Headline:
     """A share by count and by time."""
     by_count, by_time = shares["by_count"], shares["by_time"]
     if by_time is None:
@@ -171,7 +174,7 @@ def narrow_kernels(document: Document) -> Headline:
     return low_precision(summary["low_precision_share"], summary.get("precision_known_share"))
 
 
-def low_precision(shares: dict[str, Any], known: float | None) -> Headline:
+def low_precision(shares: Mapping[str, Any], known: float | None) -> Headline:
     """The share of kernels in 16 bits or fewer; ``known`` is the share of kernel time whose precision is known."""
     name, by_time = "16-bit kernels", shares["by_time"]
     if by_time is None or known is None or known >= PRECISION_KNOWN:
@@ -295,7 +298,7 @@ def trust(finding: dict[str, Any]) -> str:
     return f"{prediction}, {confidence}" if prediction else confidence
 
 
-def where(place: dict[str, Any] | None) -> str:
+def where(place: Place | None) -> str:
     """One place as a line of text, most exact locator first; empty where nothing of it was recorded."""
     if place is None:
         return ""
@@ -317,7 +320,7 @@ def where(place: dict[str, Any] | None) -> str:
     return " · ".join(pieces)
 
 
-def places(given: list[dict[str, Any]]) -> list[str]:
+def places(given: Sequence[Place]) -> list[str]:
     """The places of a finding, a line each; where there are several, with the time that passes in each."""
     told = [(line, place.get("ns_per_step")) for place in given if (line := where(place))]
     return [line if ns is None or len(told) < 2 else f"{line} · {format_ns(ns)}" for line, ns in told]
@@ -327,7 +330,7 @@ BEGINS = "+"
 """Behind a line in a table: that of the function's beginning."""
 
 
-def locator(place: dict[str, Any] | None) -> str:
+def locator(place: Place | None) -> str:
     """The most exact part of a place alone, for a table."""
     if place is None:
         return ""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
+from stepscope.document.serving import CounterUse, NetworkUse
+from stepscope.document.steps import Breakdown
 from stepscope.report import labels
 from stepscope.report.section import ABSENT, Section, cut, name, number, text
-from stepscope.units import format_count, format_ns, format_share
+from stepscope.report.tables import table
+from stepscope.units import format_ns, format_share
 
 _PARTS_SHOWN = 4
 
 
-def beside(entries: Sequence[dict[str, Any]], names: dict[int, str | None]) -> Section:
+def beside(entries: Sequence[Breakdown], names: Mapping[int | None, str | None]) -> Section:
     """Where the time of the devices goes, in the parts that take most of it."""
     devices = [entry for entry in entries if entry["device"] is not None]
     of = [{part["category"]: part["ns_per_step"] for part in entry["parts"]} for entry in devices]
@@ -43,46 +45,17 @@ def beside(entries: Sequence[dict[str, Any]], names: dict[int, str | None]) -> S
     return Section("Devices beside each other", columns, rows if len(devices) > 1 else [], note)
 
 
-def _busy(entry: dict[str, Any]) -> str:
+def _busy(entry: Breakdown) -> str:
     busy = sum(part["ns_per_step"] for part in entry["parts"] if part["busy"])
     return format_share(busy / entry["step_ns"]) if entry["step_ns"] else ABSENT
 
 
-def counters(given: Sequence[dict[str, Any]]) -> Section:
+def counters(given: Sequence[CounterUse]) -> Section:
     """What devices counted."""
-    rows, note = cut(
-        (
-            (
-                use["name"],
-                text(use["device"]),
-                format_count(use["count"]),
-                *(f"{use[key]:.4g}" for key in ("least", "mean", "most")),
-            )
-            for use in given
-        ),
-        len(given),
-    )
-    columns = (name("counter"), number("device"), number("values"), number("least"), number("mean"), number("most"))
-    unit = "in the steps used, in the profile's own units"
-    return Section("Counters of the devices", columns, rows, "; ".join(filter(None, (unit, note))))
+    return table("Counters of the devices", CounterUse, given, "in the steps used, in the profile's own units")
 
 
-def network(given: Sequence[dict[str, Any]]) -> Section:
+def network(given: Sequence[NetworkUse]) -> Section:
     """What Megascale did."""
-    rows, note = cut(
-        (
-            (
-                use["name"],
-                format_count(use["count"]),
-                format_ns(use["ns"]),
-                format_ns(use["median_ns"]),
-                format_ns(use["longest_ns"]),
-            )
-            for use in given
-        ),
-        len(given),
-    )
-    columns = (name("action or exchange"), number("count"), number("time"), number("median"), number("longest"))
-    said = "in the whole profile; several run at a time"
-    return Section("Exchanges between slices over the network (Megascale)", columns, rows,
-                   "; ".join(filter(None, (said, note))))  # fmt: skip
+    note = "in the whole profile; several run at a time"
+    return table("Exchanges between slices over the network (Megascale)", NetworkUse, given, note)

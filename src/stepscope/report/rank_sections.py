@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from stepscope.document.ranks import LateStep, RankClock, RankRow, Ranks, Traffic, UnreadableRank
 from stepscope.report import labels
-from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, rate, text, yes
-from stepscope.units import format_bytes, format_ns, format_share, in_runs
+from stepscope.report.section import ABSENT, Column, Section, cut, number, rate
+from stepscope.report.tables import Look, table
+from stepscope.units import NS_PER_US, format_ns, in_runs
 
 CAUSES = {
     "input": "input",
@@ -20,10 +20,17 @@ _BOUND = "≤, ≥: waiting is in it, as not all members of the group are here o
 BREAKDOWNS_SHOWN = 8
 """Ranks (or devices of them) that have a table each of where their time goes."""
 _PER_LINE = 12
-_SHOWN = ("compute", "collective_transfer", "collective_wait", "collective", "input")
+_SHOWN = {
+    "compute": "compute",
+    "transfer": "collective_transfer",
+    "waits for ranks": "collective_wait",
+    "undivided": "collective",
+    "input": "input",
+}
+"""Parts of a step that ranks are compared by, by title."""
 
 
-def sections(ranks: dict[str, Any] | None, collectives: list[dict[str, Any]]) -> list[Section]:
+def sections(ranks: Ranks | None, collectives: list[Traffic]) -> list[Section]:
     """What of a job's analyses has rows."""
     exchanged = [_traffic(collectives), _bandwidths(collectives)]
     if ranks is None:
@@ -39,10 +46,8 @@ def sections(ranks: dict[str, Any] | None, collectives: list[dict[str, Any]]) ->
     ]
 
 
-def _unreadable(failed: list[dict[str, Any]]) -> Section:
-    columns = (number("rank"), place("file"), name("why"))
-    rows, note = cut(((text(one.get("rank")), one["path"], one["reason"]) for one in failed), len(failed))
-    return Section("Ranks that could not be read", columns, rows, note)
+def _unreadable(failed: list[UnreadableRank]) -> Section:
+    return table("Ranks that could not be read", UnreadableRank, failed)
 
 
 def _missing(ranks: list[int]) -> Section:
@@ -53,7 +58,7 @@ def _missing(ranks: list[int]) -> Section:
     return Section("Ranks without a profile here", (Column("ranks"),), rows, note)
 
 
-def _spread(ranks: list[dict[str, Any]]) -> Section:
+def _spread(ranks: list[RankRow]) -> Section:
     """Of many ranks the means, and for each part of a step who has least and who most of it."""
     parts = {part for row in ranks for part in row["parts_ns_per_step"]} if len(ranks) > BREAKDOWNS_SHOWN else set()
     of = {part: [row["parts_ns_per_step"].get(part, 0) for row in ranks] for part in parts}
@@ -77,154 +82,67 @@ def _spread(ranks: list[dict[str, Any]]) -> Section:
     return Section("Where each step's time goes, over the ranks", columns, rows, note)
 
 
-def _ns(value: int | None) -> str:
-    return ABSENT if value is None else format_ns(value)
-
-
-def _lane(row: dict[str, Any]) -> str:
+def _lane(row: RankRow | LateStep) -> str:
     return f"{row['rank']}" if row["device"] in (None, 0) else f"{row['rank']}, device {row['device']}"
 
 
-def _late(steps: list[dict[str, Any]]) -> Section:
-    columns = (
-        number("step"),
-        number("step time"),
-        number("late rank"),
-        number("others waited"),
-        Column("because of"),
-        Column("by way of"),
-        Column("in the means"),
+def _late(steps: list[LateStep]) -> Section:
+    look = Look(
+        cells={
+            "rank": _lane,
+            "cause": lambda step: CAUSES[step["cause"]],
+            "chain": lambda step: " → ".join(map(str, step["chain"])) if len(step["chain"]) > 1 else ABSENT,
+        },
+        titles={"used": None} if all(step["used"] for step in steps) else {},
     )
-    all_used = all(step["used"] for step in steps)
-    rows, note = cut(
-        (
-            (
-                text(step["number"]),
-                _ns(step["dur_ns"]),
-                _lane(step),
-                _ns(step["waited_ns"]),
-                CAUSES[step["cause"]],
-                " → ".join(map(str, step["chain"])) if len(step["chain"]) > 1 else ABSENT,
-                ABSENT if all_used else yes(step["used"]),
-            )
-            for step in steps
-        ),
-        len(steps),
-    )
-    return Section("Whom each step waited for", columns, rows, note)
+    return table("Whom each step waited for", LateStep, steps, look=look)
 
 
-def _ranks(ranks: list[dict[str, Any]]) -> Section:
+def _ranks(ranks: list[RankRow]) -> Section:
     """The ranks others waited for most come first."""
     ordered = sorted(ranks, key=lambda row: -(row["made_wait_ns_per_step"] or 0))
-    columns = (
-        number("rank"),
-        name("host"),
-        number("step time"),
-        number("compute"),
-        number("transfer"),
-        number("waits for ranks"),
-        number("undivided"),
-        number("input"),
-        number("others wait for it"),
-        number("late in steps"),
-    )
-    rows, note = cut(
-        (
-            (
-                _lane(row),
-                text(row["host"]),
-                _ns(row["step_ns"]),
-                *(_ns(row["parts_ns_per_step"].get(part)) for part in _SHOWN),
-                _ns(row["made_wait_ns_per_step"]),
-                text(row["late_steps"]),
-            )
-            for row in ordered
-        ),
-        len(ordered),
-    )
-    return Section("Ranks", columns, rows, note or "means per step")
+    return table("Ranks", RankRow, ordered, "means per step", Look(cells={"rank": _lane}, keys=_SHOWN))
 
 
-def _clocks(clocks: list[dict[str, Any]]) -> Section:
+def _clocks(clocks: list[RankClock]) -> Section:
     known = [clock for clock in clocks if clock["offset_ns"] is not None]
-    columns = (number("rank"), number("clock is behind by"), number("drift (µs/s)"), number("±"), number("collectives"))
-    rows, note = cut(
-        (
-            (
-                text(clock["rank"]),
-                f"{clock['offset_ns'] / 1000:,.3f} µs",
-                rate(clock["drift"] * 1e6),
-                _ns(clock["uncertainty_ns"]),
-                text(clock["collectives"]),
-            )
-            for clock in known
-        ),
-        len(known),
+    look = Look(
+        cells={
+            "offset_ns": lambda clock: f"{clock['offset_ns'] / NS_PER_US:,.3f} µs",
+            "drift": lambda clock: rate(clock["drift"] * 1e6),
+        }
     )
-    return Section("Clocks, against the first rank's", columns, rows, note)
+    return table("Clocks, against the first rank's", RankClock, known, look=look)
 
 
-def _traffic(collectives: list[dict[str, Any]]) -> Section:
-    columns = (
-        Column("collective"),
-        name("group"),
-        number("ranks"),
-        number("size"),
-        number("per step"),
-        number("takes"),
-        number("transfer"),
-        number("waits"),
-        number("exposed per step"),
-        number("most uneven"),
-    )
-    rows, note = cut(
-        (
-            (
-                one["kind"].replace("_", "-"),
-                one["group"],
-                text(one["size"]),
-                ABSENT if one["bytes"] is None else format_bytes(one["bytes"]),
-                rate(one["per_step"]),
-                format_ns(one["duration_ns"]),
-                f"{'≤ ' if one['bound'] else ''}{format_ns(one['transfer_ns'])}",
-                _ns(one["wait_ns"]),
-                _ns(one["exposed_ns_per_step"]),
-                ABSENT if one["imbalance"] is None else f"{one['imbalance']:.2f} ×",
-            )
-            for one in collectives
-        ),
-        len(collectives),
+def _traffic(collectives: list[Traffic]) -> Section:
+    look = Look(
+        "traffic",
+        {
+            "kind": _kind,
+            "transfer_ns": lambda one: f"{'≤ ' if one['bound'] else ''}{format_ns(one['transfer_ns'])}",
+            "imbalance": lambda one: ABSENT if one["imbalance"] is None else f"{one['imbalance']:.2f} ×",
+        },
     )
     bound = _BOUND if any(one["bound"] for one in collectives) else ""
-    return Section("Collectives", columns, rows, "; ".join(filter(None, (note, bound))))
+    return table("Collectives", Traffic, collectives, bound, look)
 
 
-def _bandwidths(collectives: list[dict[str, Any]]) -> Section:
+def _kind(one: Traffic) -> str:
+    return one["kind"].replace("_", "-")
+
+
+def _bandwidths(collectives: list[Traffic]) -> Section:
     told = [one for one in collectives if one["algorithm_bandwidth"] is not None]
-    columns = (
-        Column("collective"),
-        name("group"),
-        number("size"),
-        number("algorithm GB/s"),
-        number("bus GB/s"),
-        number("of the link"),
+    look = Look(
+        "bandwidth",
+        {
+            "kind": _kind,
+            "algorithm_bandwidth": lambda one: _bandwidth(one["algorithm_bandwidth"], one["bound"]),
+            "bus_bandwidth": lambda one: _bandwidth(one["bus_bandwidth"], one["bound"]),
+        },
     )
-    rows, note = cut(
-        (
-            (
-                one["kind"].replace("_", "-"),
-                one["group"],
-                format_bytes(one["bytes"]),
-                _bandwidth(one["algorithm_bandwidth"], one["bound"]),
-                _bandwidth(one["bus_bandwidth"], one["bound"]),
-                ABSENT if one["link_share"] is None else format_share(one["link_share"]),
-            )
-            for one in told
-        ),
-        len(told),
-    )
-    return Section("Bandwidth of collectives", columns, rows, note)
+    return table("Bandwidth of collectives", Traffic, told, look=look)
 
 
 def _bandwidth(value: float | None, bound: bool) -> str:

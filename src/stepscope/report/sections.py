@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from stepscope.document.findings import Finding
+from stepscope.document.kernels import LoggedOp, Placement, Precision
+from stepscope.document.ops import FunctionUse
+from stepscope.document.profile import File, Profile
+from stepscope.document.steps import AccountingRow, Breakdown, BreakdownPart, Step
+from stepscope.document.waits import Overlap
 from stepscope.report import (
-    annotated,
+    annotation_sections,
     efficiency_sections,
-    input_pipeline,
+    input_sections,
     labels,
     phrases,
     pods,
     program_sections,
     rank_sections,
-    serving,
+    serving_sections,
     wait_sections,
     xla_sections,
 )
 from stepscope.report.memory_sections import memory, programs
 from stepscope.report.op_sections import layers, ops
 from stepscope.report.phrases import Document
-from stepscope.report.section import ABSENT, Column, Section, cut, name, number, place, rate, text, yes
-from stepscope.units import format_bytes, format_count, format_ns, format_share
+from stepscope.report.section import ABSENT, Column, Section, number, text
+from stepscope.report.tables import Look, table
+from stepscope.units import format_count, format_ns, format_share
 
 
 def sections(document: Document) -> list[Section]:
@@ -42,14 +50,14 @@ def sections(document: Document) -> list[Section]:
         pods.network(analyses.get("network", [])),
         _outside(document["accounting"]),
         _phases(document["summary"]["phases_ns_per_step"]),
-        _overlap(analyses.get("overlap", [])),
-        *serving.tables(analyses.get("serving")),
+        table(_HIDDEN, Overlap, analyses.get("overlap", [])),
+        *serving_sections.tables(analyses.get("serving")),
         *wait_sections.idle(analyses.get("idle"), phrases.step_names(document)),
         wait_sections.syncs(analyses.get("syncs", [])),
         wait_sections.copies(analyses.get("copies", [])),
-        annotated.table(analyses.get("annotations")),
-        input_pipeline.table(analyses.get("input")),
-        input_pipeline.iterators(analyses.get("input")),
+        annotation_sections.table(analyses.get("annotations")),
+        input_sections.stages(analyses.get("input")),
+        input_sections.iterators(analyses.get("input")),
         wait_sections.launch_delay(analyses.get("launch_delay", [])),
         _precision(analyses.get("precision"), analyses.get("placement")),
         _logged(analyses.get("logged_placement", [])),
@@ -97,52 +105,27 @@ def _without_silent_columns(section: Section, silent: set[str]) -> Section:
     return replace(section, columns=columns, rows=[tuple(row[at] for at in told) for row in section.rows])
 
 
-def _minor(findings: list[dict[str, Any]]) -> Section:
-    rows = [
-        (
-            item["title"].replace("`", ""),
-            format_ns(item["cost_ns_per_step"]),
-            _saves(item["saving_ns_per_step"]),
-            _saves(item.get("saving_after_ns_per_step")),
-            next(filter(None, map(phrases.locator, item["where"])), ABSENT),
-        )
-        for item in findings
-    ]
-    fix = number("a fix saves"), number("with those above fixed")
-    columns = (name("what"), number("per step"), *fix, place("where"))
+def _minor(findings: list[Finding]) -> Section:
+    look = Look(
+        cells={
+            "title": lambda item: item["title"].replace("`", ""),
+            "saving_ns_per_step": lambda item: _saves(item["saving_ns_per_step"]),
+            "saving_after_ns_per_step": lambda item: _saves(item.get("saving_after_ns_per_step")),
+            "where": lambda item: next(filter(None, map(phrases.locator, item["where"])), ABSENT),
+        }
+    )
     more = any((item["saving_ns_per_step"] or 0) > (item["cost_ns_per_step"] or 0) for item in findings)
     note = "a fix saves more than its own time where what comes after can then begin earlier" if more else ""
-    return Section("Little or nothing to gain", columns, rows, note)
+    return table("Little or nothing to gain", Finding, findings, note, look)
 
 
 def _saves(ns: int | None) -> str:
     return ABSENT if ns is None else format_ns(ns) if ns else "nothing"
 
 
-def _steps(steps: list[dict[str, Any]]) -> Section:
-    rows, note = cut(
-        (
-            (
-                text(step["number"] if step["number"] is not None else step["index"]),
-                text(step["rank"]),
-                format_ns(step["dur_ns"]),
-                format_ns(step["host_dur_ns"]),
-                step["basis"],
-                yes(step["complete"]),
-            )
-            for step in steps
-        ),
-        len(steps),
-    )
-    columns = (
-        number("step"),
-        number("rank"),
-        number("step time"),
-        number("host time"),
-        Column("measured on"),
-        Column("complete"),
-    )
-    return Section("Steps", columns, rows, note)
+def _steps(steps: list[Step]) -> Section:
+    look = Look(cells={"number": lambda step: text(step["index"] if step["number"] is None else step["number"])})
+    return table("Steps", Step, steps, look=look)
 
 
 def _beside(document: Document) -> Section:
@@ -158,31 +141,27 @@ def _breakdowns(document: Document) -> list[Section]:
     return [] if many else [_breakdown(entry, document) for entry in entries]
 
 
-def _breakdown(entry: dict[str, Any], document: Document) -> Section:
+def _breakdown(entry: Breakdown, document: Document) -> Section:
     where = "Host" if entry["device"] is None else _device_title(entry["device"], document)
-    rank = (
-        "" if entry["rank"] is None or len(document["profile"]["ranks"]) < 2 else f" of rank {entry['rank']}"
-    )
-    rows = [
-        (
-            labels.words(part["category"], document["summary"]["bottleneck"]),
-            "works" if labels.works(part["category"]) else "waits",
-            format_ns(part["ns_per_step"]),
-            format_share(part["share"]),
-        )
-        for part in entry["parts"]
-        if part["ns_per_step"]
-    ]
+    rank = "" if entry["rank"] is None or len(document["profile"]["ranks"]) < 2 else f" of rank {entry['rank']}"
     captures = phrases.is_capture(document["summary"])
     per, whose = ("in all", "the profile's") if captures else ("per step", "each step's")
     note = f"{format_ns(entry['step_ns'])} {per}" + (
         f", mean of {entry['steps']} steps" if entry["steps"] > 1 else ""
     )
-    if entry.get("behind_ns"):
-        note += f"; ends {format_ns(entry['behind_ns'])} after the first device"
-    columns = (Column("part"), Column(""), number(per), number("share"))
+    if behind := entry.get("behind_ns"):
+        note += f"; ends {format_ns(behind)} after the first device"
+    bottleneck = document["summary"]["bottleneck"]
+    look = Look(
+        cells={
+            "category": lambda part: labels.words(part["category"], bottleneck),
+            "busy": lambda part: "works" if labels.works(part["category"]) else "waits",
+        },
+        titles={"ns_per_step": per},
+    )
     unused = ", unused" if entry.get("unused") else ""
-    return Section(f"{where}{unused}{rank}: where {whose} time goes", columns, rows, note)
+    parts = [part for part in entry["parts"] if part["ns_per_step"]]
+    return table(f"{where}{unused}{rank}: where {whose} time goes", BreakdownPart, parts, note, look)
 
 
 def _device_title(device: int, document: Document) -> str:
@@ -191,6 +170,7 @@ def _device_title(device: int, document: Document) -> str:
     return f"Device {device}, {named}" if named else f"Device {device}"
 
 
+_HIDDEN = "Collectives and copies that other work hides"
 _OUTSIDE = {
     "before": "before the first step",
     "after": "after the last step",
@@ -198,26 +178,10 @@ _OUTSIDE = {
 }
 
 
-def _outside(accounting: list[dict[str, Any]]) -> Section:
+def _outside(accounting: list[AccountingRow]) -> Section:
     found = [row for row in accounting if row["phase"] != "step" and row["dur_ns"]]
-    rows, note = cut(
-        (
-            (
-                text(row["device"]),
-                _OUTSIDE[row["phase"]],
-                format_ns(row["start_ns"]),
-                format_ns(row["dur_ns"]),
-            )
-            for row in found
-        ),
-        len(found),
-    )
-    return Section(
-        "Time outside the steps",
-        (number("device"), Column("when"), number("at"), number("time")),
-        rows,
-        note,
-    )
+    look = Look(cells={"phase": lambda row: _OUTSIDE[row["phase"]]})
+    return table("Time outside the steps", AccountingRow, found, look=look)
 
 
 def _phases(phases: dict[str, int] | None) -> Section:
@@ -225,38 +189,16 @@ def _phases(phases: dict[str, int] | None) -> Section:
     return Section("Device time by phase", (Column("phase"), number("per step")), rows)
 
 
-def _overlap(overlap: list[dict[str, Any]]) -> Section:
-    rows = [
-        (
-            found["what"],
-            format_ns(found["ns_per_step"]),
-            format_ns(found["hidden_ns_per_step"]),
-            format_share(found["hidden_share"]),
-        )
-        for found in overlap
-    ]
-    columns = (Column("what"), number("per step"), number("hidden"), number("of it"))
-    return Section("Collectives and copies that other work hides", columns, rows)
 
-
-def _logged(found: list[dict[str, Any]]) -> Section:
+def _logged(found: list[LoggedOp]) -> Section:
     """Ops on the host of which a log beside the profile says that they were placed there."""
-    placed = Column("placed on"), Column("others of its type on")
-    columns = (name("op"), *placed, number("per step"), number("time, per step"))
-    rows, note = cut(
-        (
-            (one["name"], one["device"], one["also_on"] or ABSENT, rate(one["per_step"]), format_ns(one["ns_per_step"]))
-            for one in found
-        ),
-        len(found),
-    )
-    return Section("Ops on the CPU by the log of device placement", columns, rows, note)
+    return table("Ops on the CPU by the log of device placement", LoggedOp, found)
 
 
-def _precision(precision: dict[str, Any] | None, placement: dict[str, Any] | None) -> Section:
+def _precision(precision: Precision | None, placement: Placement | None) -> Section:
     rows = []
     if precision is not None:
-        cores = precision["tensor_core_share"]
+        cores: Mapping[str, Any] = precision["tensor_core_share"]
         shares = ", ".join(f"{answer} {format_share(share)}" for answer, share in cores.items())
         narrow = phrases.low_precision(precision["low_precision_share"], precision.get("known_by_time"))
         rows.append((narrow.name, narrow.text))
@@ -270,20 +212,11 @@ def _precision(precision: dict[str, Any] | None, placement: dict[str, Any] | Non
     return Section("Precision and placement", (Column("what"), Column("value")), rows)
 
 
-def _functions(functions: list[dict[str, Any]]) -> Section:
-    rows, note = cut(
-        ((use["name"], format_ns(use["self_ns"]), format_count(use["count"])) for use in functions), len(functions)
-    )
-    columns = (name("function"), number("own time"), number("calls"))
-    return Section("Functions by the time spent in their own code", columns, rows, note)
+def _functions(functions: list[FunctionUse]) -> Section:
+    return table("Functions by the time spent in their own code", FunctionUse, functions)
 
 
-def _files(profile: dict[str, Any]) -> Section:
-    files = profile["files"]
-    rows, few = cut(
-        ((entry["path"], format_bytes(entry["bytes"]), format_count(entry["events"])) for entry in files), len(files)
-    )
+def _files(profile: Profile) -> Section:
     read = "read whole" if profile["complete"] else "not read whole: see the notices"
     host = f"host {profile['host']}" if profile["host"] else ""
-    note = ", ".join(filter(None, (profile["format"], read, host, few)))
-    return Section("What was read", (place("file"), number("size"), number("events")), rows, note)
+    return table("What was read", File, profile["files"], ", ".join(filter(None, (profile["format"], read, host))))

@@ -20,7 +20,6 @@ from stepscope.report.columns import laid_out
 from stepscope.report.names import code_spans, shorten, shorten_path, visible
 from stepscope.report.phrases import Document
 from stepscope.report.section import Section
-from stepscope.report.sections import sections
 from stepscope.units import format_ns, format_share
 
 _NOTICES_SHORT = 4
@@ -98,6 +97,8 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
         yield _heading("Notices")
         for item in notices:
             yield _coded("!", phrases.notice(item), item["code"])
+    from stepscope.report.sections import sections  # Declarations that a short report needs none of.
+
     for section in sections(document):
         yield from _section(section, width)
 

@@ -9,7 +9,7 @@ from stepscope.analysis.workload import Workload
 from stepscope.capture.results import Recording, recordings
 from stepscope.cluster.rules import DECLARED
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, Remedies, remedy
-from stepscope.report import comparison, gradients, input_pipeline, labels, phrases
+from stepscope.report import comparison, gradients, input_sections, labels, phrases
 from stepscope.report.memory_sections import CATEGORIES as MEMORY
 from stepscope.report.memory_sections import SPACES, USES
 from stepscope.report.phrases import Document
@@ -77,7 +77,7 @@ def words(document: Document) -> dict[str, Any]:
         "causes": CAUSES,
         "files": [phrases.file_line(file) for file in document["profile"]["files"]],
         "capture": _capture(document),
-        "input_note": input_pipeline.table(document["analyses"].get("input")).note,
+        "input_note": input_sections.note(taken) if (taken := document["analyses"].get("input")) else "",
         "missing": {
             "device": "" if document["profile"].get("accelerators") == 0 else remedy(_DEVICE, workload),
             "ops": remedy(_OPS, workload),

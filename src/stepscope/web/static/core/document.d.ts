@@ -739,13 +739,13 @@ export interface ProgramMemory {
 /** What a program needs of one memory space. */
 export interface ProgramUse {
   module: string;
+  on_host: boolean;
   space: number;
   peak_bytes: number;
   unpadded_bytes: number;
   allocated_bytes: number;
   by_use: Record<string, number>;
   program: string | null;
-  on_host: boolean;
   buffers: ProgramBuffer[];
   others: OtherBuffers;
 }
@@ -814,8 +814,8 @@ export interface Utilisation {
 
 /** A compiled program on one device. */
 export interface Program {
-  device: number;
   module: string;
+  device: number;
   total_ns: number;
   flops_per_s: number | null;
   bytes_per_s: number | null;
@@ -845,10 +845,10 @@ export interface ProgramNode {
   count: number;
   flops_per_s: number | null;
   bytes_per_s: number | null;
+  op: ProgramOp | null;
   depth: number;
   flops: number | null;
   bytes: number | null;
-  op: ProgramOp | null;
 }
 
 /** An instruction of a program. */
@@ -920,7 +920,7 @@ export interface Iterators {
 
 /** An iterator of tf.data. */
 export interface InputIterator {
-  path: string;
+  path: string[];
   dataset: string | null;
   calls_per_step: number;
   ns_per_step: number;
