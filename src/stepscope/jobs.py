@@ -131,6 +131,10 @@ class Job:
         """The report as one JSON-ready dict (schema ``stepscope.report/1``)."""
         return self._document
 
+    def brief(self) -> dict[str, Any]:
+        """What short texts show: of a job the whole document, as they say what its ranks do."""
+        return self._document
+
     @cached_property
     def _document(self) -> dict[str, Any]:
         from stepscope.report import job as report

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stepscope import compiled
-from stepscope.analysis.exchange.asked import Asked
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.recording import run_of
 from stepscope.capture.results import manifest_of
@@ -104,7 +103,7 @@ class Profile:
         """One row per step; times in ns (``stepscope.in_ms`` shows them in ms)."""
         from stepscope.report import frames
 
-        return frames.steps(self.document())
+        return frames.steps(self.brief())
 
     @cached_property
     def accounting(self) -> pl.DataFrame:
@@ -112,7 +111,7 @@ class Profile:
         ``stepscope.in_ms`` shows those that took time, in ms."""
         from stepscope.report import frames
 
-        return frames.accounting(self.document())
+        return frames.accounting(self.brief())
 
     def arguments(self, slice_ids: Sequence[int]) -> list[dict[str, Any]]:
         """Everything the recorded file says about some slices (``args``), read again from it.
@@ -142,7 +141,7 @@ class Profile:
         from stepscope.report import frames
         from stepscope.sql import query
 
-        return query(sql, frames.by_name(self.trace, self.document, time_ns))
+        return query(sql, frames.by_name(self.trace, self.brief, time_ns))
 
     def region(self, start_ns: int | None, end_ns: int | None) -> pl.DataFrame:
         """Where a stretch of time went on each device and host thread (columns: ``analysis.region.REGION``).
@@ -223,12 +222,23 @@ class Profile:
         """The report as one JSON-ready dict (schema ``stepscope.report/1``)."""
         return self._document
 
+    def brief(self) -> dict[str, Any]:
+        """The document without the tables of ``analyses`` that short texts do not show, which take time to work out."""
+        return self._brief
+
     @cached_property
     def _document(self) -> dict[str, Any]:
+        from stepscope.analysis.exchange.asked import Asked
+        from stepscope.report import document
+
+        return document.whole(self.brief(), self.facts, self.diagnosis, Asked(self.parameters, self.bandwidth))
+
+    @cached_property
+    def _brief(self) -> dict[str, Any]:
         from stepscope.report import document
 
         file = document.File(str(self.source.path), self.source.size, self.trace.completeness.events)
-        return document.make(self.facts, self.diagnosis, [file], Asked(self.parameters, self.bandwidth))
+        return document.brief(self.facts, self.diagnosis, [file])
 
     def run(self) -> Run:
         """What pages show of this profile: the report and the trace, packed for a browser."""

@@ -141,6 +141,6 @@ def _diagnosed(captured: Captured) -> None:
     from stepscope.report import terminal
 
     assert captured.profile is not None
-    document = captured.profile.document()
+    document = captured.profile.brief()
     sys.stdout.write(terminal.render(document, width=stdout_width(), color=wants_color(), verbose=False))
     sys.stdout.flush()

@@ -6,6 +6,7 @@ import click
 
 from stepscope.cli import outputs
 from stepscope.cli.progress import ProgressBar
+from stepscope.cli.timings import now, timings_option, watched
 
 
 @click.command()
@@ -13,6 +14,7 @@ from stepscope.cli.progress import ProgressBar
 @click.argument("out", metavar="OUT")
 @outputs.to_option
 @outputs.force_option
+@timings_option
 def convert(path: str, out: str, to: str | None, force: bool) -> int:
     """Write a profile in another format.
 
@@ -27,7 +29,9 @@ def convert(path: str, out: str, to: str | None, force: bool) -> int:
 
     writer = outputs.chosen_writer(out, to)
     outputs.check_target(out, path, force)
+    now("reading")
     with ProgressBar() as progress:
-        profile = pipeline.open_profile(path, progress=progress)
+        profile = pipeline.open_profile(path, progress=watched(progress))
+    now("writing")
     outputs.write(profile.trace, out, writer)
     return profile.exit_status

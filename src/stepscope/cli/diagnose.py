@@ -19,6 +19,7 @@ from stepscope.cli.progress import ProgressBar
 from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
 from stepscope.cli.run_folders import last_runs
 from stepscope.cli.streams import say, stdout_width, wants_color
+from stepscope.cli.timings import now, timings_option, watched
 from stepscope.errors import Exit, StepscopeError, UsageError
 from stepscope.writers.replacing import write_text
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from stepscope.readers.folders import Skipped
     from stepscope.readers.source import Source
     from stepscope.report.phrases import Document
+
+    Opened = tuple["Wanted", Profile | Job, Document]
+    """What was wanted, what it is, and what is shown of it."""
 
 _FILE_WIDTH = 100
 
@@ -89,6 +93,7 @@ def _bandwidth(_context: click.Context, _option: click.Parameter, text: str | No
 @click.option(
     "--separately", is_flag=True, help="Diagnose each profile on its own, also where they are ranks of one job."
 )
+@timings_option
 def diagnose(
     paths: tuple[str, ...],
     form: str | None,
@@ -116,6 +121,7 @@ def diagnose(
     from stepscope.readers.joined import parts_of
 
     held = budgets_of(conditions, Path.cwd(), changes=False)
+    now("finding")
     sources, skipped, statuses = _found(paths, verbose=verbose)
     sources = [part for one in sources for part in parts_of(one)] if of_ranks["separately"] else joined(sources)
     rank, scheduler = of_ranks["rank"], of_ranks["scheduler"]
@@ -131,7 +137,9 @@ def diagnose(
     outcomes: list[Outcome] = []
     writes = _html if form == "html" else partial(_text, form=form, verbose=verbose)
     sole = len(wanted) == len(paths) == 1
-    writes(_opened(wanted, statuses, outcomes, held, sole=sole, asked=(parameters, bandwidth)), out)
+    asked = (parameters, bandwidth)
+    short = form == "text" and not verbose and asked == (None, None)  # It shows no table, and no estimate unasked.
+    writes(_opened(wanted, statuses, outcomes, held, sole=sole, short=short, asked=asked), out)
     fired = [outcome for outcome in outcomes if outcome.fired]
     for outcome in fired:
         say(f"--fail-if {outcome.sentence}")
@@ -166,15 +174,18 @@ def _opened(
     budgets: list[Budget],
     *,
     sole: bool,
+    short: bool,
     asked: tuple[int | None, float | None],
-) -> Iterator[tuple[Wanted, Profile | Job]]:
-    """Read one after another; what cannot be read is said where it is not the ``sole`` one."""
+) -> Iterator[Opened]:
+    """Read one after another; what cannot be read is said where it is not the ``sole`` one. Of a ``short`` report only
+    what it shows is worked out."""
     for each in wanted:
         try:
             with ProgressBar() as progress:
-                run = each.read(progress=progress)
+                now("reading")
+                run = each.read(progress=watched(progress))
                 run.parameters, run.bandwidth = asked
-                run.document()  # Analyses run when the document asks for them.
+                document = _work_out(run, short=short)
         except StepscopeError as error:
             if sole:
                 raise
@@ -183,15 +194,27 @@ def _opened(
             continue
         statuses.append(run.exit_status)
         outcomes += _outcomes(budgets, run)
-        yield each, run
+        yield each, run, document
 
 
-def _text(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None, *, form: str, verbose: bool) -> None:
+def _work_out(run: Profile | Job, *, short: bool) -> Document:
+    """What the report shows, worked out stage by stage."""
+    now("analysis")
+    _ = run.facts
+    now("diagnosis")
+    _ = run.findings
+    now("document")
+    document = run.brief() if short else run.document()
+    now("writing")
+    return document
+
+
+def _text(runs: Iterator[Opened], out: str | None, *, form: str, verbose: bool) -> None:
     """Write a report each, one after another."""
     render = _renderer(form, verbose=verbose, to_file=out is not None)
     reports: list[str] = []
-    for each, run in runs:
-        reports.append((_line(each.path, form) if each.named else "") + render(run.document()))
+    for each, _, document in runs:
+        reports.append((_line(each.path, form) if each.named else "") + render(document))
         if out is None:
             # Not click.echo: it writes UTF-8 where the user asked for ASCII.
             sys.stdout.write(("\n" if len(reports) > 1 else "") + reports[-1])
@@ -199,13 +222,13 @@ def _text(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None, *, form
         write_text(Path(out), "\n".join(reports))
 
 
-def _html(runs: Iterator[tuple[Wanted, Profile | Job]], out: str | None) -> None:
+def _html(runs: Iterator[Opened], out: str | None) -> None:
     """Write one page of all profiles."""
     from stepscope.cli.pages import runs_of
     from stepscope.web.assemble import Run, html_file
 
     pages: list[Run] = []
-    for _, run in runs:
+    for _, run, _ in runs:
         pages += runs_of(run, len(pages))
     if pages:
         write_text(Path(str(out)), html_file(pages))

@@ -84,7 +84,7 @@ def _input_ns(run: Recording) -> int | None:
     if not run.profiles:
         return None
     try:
-        document = pipeline.open_profile(run.profiles[-1]).document()
+        document = pipeline.open_profile(run.profiles[-1]).brief()
     except StepscopeError:
         return None
     used = {step["index"] for step in document["steps"] if step["complete"]}

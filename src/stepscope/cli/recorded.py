@@ -131,7 +131,7 @@ def _tell_of_own(found: list[Recording], *, shown: bool) -> None:
         path = each.own_traces[-1]
         who = "the command's own profiler" + (f" in {each.who}" if len(found) > 1 else "")
         try:
-            document = pipeline.open_profile(path).document()
+            document = pipeline.open_profile(path).brief()
         except StepscopeError as error:
             say(f"{who} wrote {path}, which says nothing: {error.sentence}")
             continue

@@ -104,7 +104,7 @@ class _Followed:
 
         self._windows += 1
         try:
-            told = pipeline.open_profile(path).document()["summary"]
+            told = pipeline.open_profile(path).brief()["summary"]
         except StepscopeError as error:  # It was removed meanwhile, for one.
             self._unread += 1
             self._write("window", first_step=first_step, profile=path.name, unread=error.sentence)

@@ -50,6 +50,19 @@ class File:
 
 def make(facts: Facts, diagnosis: Diagnosis, files: list[File], asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
     """The whole report of one trace."""
+    return whole(brief(facts, diagnosis, files), facts, diagnosis, asked)
+
+
+def whole(begun: dict[str, Any], facts: Facts, diagnosis: Diagnosis, asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
+    """The whole report of a trace from its brief one."""
+    return {
+        **begun,
+        "analyses": begun["analyses"] | _analyses(facts, diagnosis) | exchange.of_profile(facts, diagnosis, asked),
+    }
+
+
+def brief(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str, Any]:
+    """The report without the tables that no short text shows: working those out takes as long as the rest of it."""
     return {
         "schema": REPORT_SCHEMA,
         "tool": {"name": "stepscope", "version": __version__},
@@ -60,7 +73,7 @@ def make(facts: Facts, diagnosis: Diagnosis, files: list[File], asked: Asked = N
         "findings": [_finding(facts, finding) for finding in diagnosis.findings],
         "plan": list(diagnosis.plan),
         "whatif": dataclasses.asdict(diagnosis.whatif),
-        "analyses": _analyses(facts, diagnosis) | exchange.of_profile(facts, diagnosis, asked),
+        "analyses": {"breakdown": _breakdowns(facts)},
     }
 
 
@@ -193,7 +206,6 @@ def _where(place: Where | None) -> dict[str, Any] | None:
 
 def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "breakdown": _breakdowns(facts),
         "minor_findings": [_finding(facts, finding) for finding in diagnosis.minor],
         "memory": memory(facts),
     }

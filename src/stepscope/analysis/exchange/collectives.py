@@ -188,9 +188,7 @@ def _host_kind(name: str) -> int:
 
 def _host_messages(trace: Trace, ranges: Rows, kinds: I64) -> dict[str, I64]:
     """Messages: those of the range itself, else of the dispatcher's op, whose k-th of a kind it carries out."""
-    row_of = {int(slice_): row for row, slice_ in enumerate(trace.host_ops.slice.tolist())}
-    own = [row_of.get(row) for row in ranges.tolist()]
-    found = [None if row is None else recorded_message(trace, row) for row in own]
+    found = [None if row < 0 else recorded_message(trace, row) for row in _host_op_rows(trace)[ranges].tolist()]
     ops, names = trace.host_ops, trace.slices.name
     is_op = mapped(names[ops.slice], trace.strings, lambda name: name.startswith("c10d::"), np.bool_)
     at = np.flatnonzero(is_op & (ops.input_dims >= 0))
@@ -203,6 +201,13 @@ def _host_messages(trace: Trace, ranges: Rows, kinds: I64) -> dict[str, I64]:
             for one, row in zip(mine, rows, strict=True):
                 found[one] = recorded_message(trace, row)
     return _columns(found)
+
+
+def _host_op_rows(trace: Trace) -> I32:
+    """Per slice its row of the host ops, -1 for none."""
+    row_of = np.full(len(trace.slices), -1, np.int32)
+    row_of[trace.host_ops.slice] = np.arange(len(trace.host_ops), dtype=np.int32)
+    return row_of
 
 
 def _columns(messages: list[Message | None]) -> dict[str, I64]:
@@ -294,11 +299,11 @@ def _messages(trace: Trace, elements: I64, dtype: I32, dispatch: list[I64]) -> d
         kind = trace.strings[int(dtype[at])]
         size, element = message_bytes(int(elements[at]), kind), message_bytes(1, kind)
         found[at] = Message(size, element, None) if size and element else None
-    row_of = {int(slice_): row for row, slice_ in enumerate(trace.host_ops.slice.tolist())} if dispatch else {}
+    row_of = _host_op_rows(trace) if dispatch else np.empty(0, np.int32)
     for rows in dispatch:
         for at in np.flatnonzero(rows >= 0).tolist():
-            own, row = found[at], row_of.get(int(rows[at]))
-            if row is None or (own is not None and own.ranks is not None):
+            own, row = found[at], int(row_of[rows[at]])
+            if row < 0 or (own is not None and own.ranks is not None):
                 continue
             said = recorded_message(trace, row)
             found[at] = said if own is None or said is None else replace(own, ranks=said.ranks)
