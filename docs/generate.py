@@ -20,6 +20,7 @@ def pages() -> dict[str, str]:
         "rules.md": rules.page(),
         "tables.md": tables.page(),
         "truth.md": truth.page(),
+        "../src/stepscope/web/static/core/declared.js": typescript.columns(),
         "../src/stepscope/web/static/core/document.d.ts": typescript.types(),
     }
 

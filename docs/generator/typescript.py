@@ -6,9 +6,13 @@ from collections.abc import Iterator
 
 from stepscope.document.comparison import Comparison
 from stepscope.document.declared import Declared, Shape, fields, objects
+from stepscope.document.kernels import Kernel, KernelLaunch
 from stepscope.document.report import Report
+from stepscope.document.waits import Copy, LaunchDelay, Sync
 
 TYPES = {int: "number", float: "number", str: "string", bool: "boolean"}
+TABLES = (Kernel, KernelLaunch, Copy, Sync, LaunchDelay)
+"""Rows that pages show with the declared columns alone."""
 MADE = "Made from src/stepscope/document/ by `make docs`; change it there."
 
 
@@ -47,16 +51,13 @@ def _plain(shape: Shape) -> str:
 def columns() -> str:
     """``core/declared.js``."""
     lines = [f"/** Columns of the report's tables, by object. {MADE} */", "", "export const COLUMNS = {"]
-    for one in filter(_titled, objects(Report)):
-        lines += [f"  {one.__name__}: [", *(f"    {_column(each)}," for each in _titled(one)), "  ],"]
+    for one in TABLES:
+        titled = [each for each in fields(one) if each.field.column is not None]
+        lines += [f"  {one.__name__}: [", *(f"    {_column(each)}," for each in titled), "  ],"]
     return "\n".join([*lines, "};"]) + "\n"
 
 
-def _titled(of: type) -> list[Declared]:
-    return [one for one in fields(of) if one.field.column is not None]
-
-
 def _column(one: Declared) -> str:
-    kind = one.shape.kind.name if one.shape.kind else one.shape.of.__name__ if one.shape.of else one.shape.holds
-    parts = {"key": one.key, "title": str(one.field.column), "kind": kind, "view": one.field.view}
-    return "{ " + ", ".join(f"{key}: '{value}'" for key, value in parts.items() if value or key == "title") + " }"
+    shape = one.shape
+    kind = shape.of.__name__ if shape.of else shape.kind.name if shape.kind else shape.holds
+    return f"{{ key: '{one.key}', title: '{one.field.column}', kind: '{kind}' }}"

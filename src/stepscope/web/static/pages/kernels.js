@@ -3,8 +3,9 @@
 import { h } from '../core/dom.js';
 import { prose } from '../core/text.js';
 import { there } from '../core/types.js';
-import { formatBytes, formatNs, formatPerStep, formatRate, formatShare } from '../core/units.js';
-import { device, named, ns, number, share, size, where, word, yes } from '../widgets/columns.js';
+import { formatNs, formatRate, formatShare } from '../core/units.js';
+import { where } from '../widgets/columns.js';
+import { declared } from '../widgets/declared.js';
 import { findingCard, searchParams } from '../widgets/finding.js';
 import { missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
@@ -73,28 +74,13 @@ function orNot(value) {
 function list(context) {
   const { report, place } = context;
   const rows = there(report.analyses.kernels);
-  const sizes = (/** @type {number[]|null|undefined} */ value) => (value?.length ? value.join('×') : null);
   return panel('Kernels by time', { note: `the ${rows.length} that take longest, in the steps used` }, table({
     label: 'Kernels',
     rows,
     filter: place.params.name,
     columns: [
-      named('kernel', (row) => row.name),
-      ...device(report),
-      named('from op', (row) => row.op),
-      ns('time', (row) => row.total_ns),
-      share('share', (row) => row.share),
-      number('count', (row) => row.count),
-      ns('mean', (row) => row.mean_ns),
-      ns('longest', (row) => row.max_ns),
-      word('precision', (row) => row.precision),
-      word('tensor cores', (row) => row.tensor_core),
-      yes('could use them', (row) => row.tensor_core_eligible),
-      word('grid', (row) => sizes(row.launch?.grid)),
-      word('block', (row) => sizes(row.launch?.block)),
-      number('registers', (row) => row.launch?.registers, String),
-      size('shared memory', (row) => row.launch?.shared_memory),
-      number('occupancy', (row) => row.launch?.occupancy_pct, (value) => `${value.toFixed(0)} %`),
+      ...declared('Kernel', report),
+      ...declared('KernelLaunch', report, {}, (row) => row.launch),
     ],
     onRow: (row) => context.go('trace', searchParams(context, row.name)),
     rowLabel: 'Trace',
@@ -121,14 +107,7 @@ function copies({ report }) {
     label: 'Copies',
     rows,
     columns: [
-      word('copy', (row) => row.direction),
-      word('memory', (row) => `${row.source_memory} → ${row.target_memory}`),
-      named('from op', (row) => row.op),
-      ...device(report),
-      number('per step', (row) => row.per_step, formatPerStep),
-      number('bytes', (row) => row.bytes_per_step, formatBytes),
-      ns('exposed', (row) => row.exposed_ns_per_step),
-      yes('every step', (row) => row.every_step),
+      ...declared('Copy', report, { source_memory: (row) => `${row.source_memory} → ${row.target_memory}` }),
       where(),
     ],
   }));

@@ -1,8 +1,9 @@
 /** When and why the device was idle, and what the host waited for. */
 
 import { h } from '../core/dom.js';
-import { ABSENT, formatNs, formatPerStep, formatShare, orDash } from '../core/units.js';
-import { device, named, ns, number, where, word } from '../widgets/columns.js';
+import { ABSENT, formatNs } from '../core/units.js';
+import { device, named, ns, where, word } from '../widgets/columns.js';
+import { declared } from '../widgets/declared.js';
 import { traceParams } from '../widgets/finding.js';
 import { hbar, swatch } from '../widgets/hbar.js';
 import { panel } from '../widgets/panel.js';
@@ -71,12 +72,7 @@ export function syncs({ report }) {
     label: 'Waits of the host for the device',
     rows,
     columns: [
-      named('host waits in', (row) => row.op ?? row.call),
-      ...device(report),
-      number('per step', (row) => row.per_step, formatPerStep),
-      ns('host blocked', (row) => row.blocked_ns_per_step),
-      ns('device idle for it', (row) => row.cost_ns_per_step),
-      where(),
+      ...declared('Sync', report, { op: (row) => row.op ?? row.call }),
       named('why', (row) => row.cause),
     ],
   }));
@@ -90,16 +86,7 @@ export function delays({ report }) {
     label: 'From launch to start',
     rows,
     columns: [
-      number('device', (row) => row.device, String),
-      number('launches', (row) => row.count),
-      ns('median', (row) => row.median_ns),
-      ns('p95', (row) => row.p95_ns),
-      {
-        title: 'step time spent waiting',
-        value: (row) => row.waiting_share,
-        numeric: true,
-        show: (row) => orDash(row.waiting_share, formatShare),
-      },
+      ...declared('LaunchDelay', report),
     ],
   }));
 }
