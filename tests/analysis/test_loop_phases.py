@@ -97,6 +97,19 @@ def test_the_notice_says_what_how_long_how_often_and_where():
     )
 
 
+def test_what_a_library_saves_is_told_with_the_program_s_line_that_calls_it():
+    drawing = TraceDrawing()
+    drawing.python("train.py(7): train", 0, 8 * STEP + 10)
+    for number in range(8):
+        drawing.step(number, number * STEP, STEP)
+        trained(drawing, number * STEP, device=False)
+        if number in (2, 5):
+            drawing.python("torch/serialization.py(900): save", number * STEP + 9_210, 780)
+    text = told(facts_with(drawing.events()))
+    assert text is not None
+    assert "in `save` (torch/serialization.py:900), called from `train` (train.py" in text
+
+
 def test_of_a_device_too_the_step_is_that_of_training():
     def held(drawing: TraceDrawing, at: int) -> int:
         validated(drawing, at, device=True)

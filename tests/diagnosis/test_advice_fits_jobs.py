@@ -80,5 +80,10 @@ def test_host_work_on_a_cpu_is_not_told_of_a_device():
     on_cpu = replace(unknown, vendors=frozenset({CPU}))
     assert "device" not in remedy(HOST_WORK, on_cpu)
     assert "process of its own" in remedy(HOST_WORK, on_cpu)
+    for purpose in (Purpose.INFERENCE, Purpose.UNKNOWN):
+        told_ = remedy(HOST_WORK, replace(on_cpu, purpose=purpose))
+        assert "prepare the next input" in told_
+        assert "device" not in told_
+        assert "N steps" not in told_
     assert remedy(HOST_WORK, unknown) == remedy(HOST_WORK, replace(unknown, vendors=frozenset(NVIDIA)))
     assert "on the device" in remedy(HOST_WORK, unknown)

@@ -47,7 +47,7 @@ def only(diagnosis: Diagnosis) -> Finding:
     ("name", "cat", "rule", "title", "fix"),
     [
         ("callbacks.py(31): log", "python_function", "between_steps", "Python code", "every N steps"),
-        ("Python GC", "user_annotation", "between_steps", "garbage", "gc.freeze"),
+        ("Python GC", "user_annotation", "between_steps", "garbage", "`gc.collect()` of your own"),
         ("torch/serialization.py(944): save", "python_function", "between_steps", "checkpoints", "async_save"),
         ("cudaMalloc", "cuda_runtime", "allocator_bound", "allocated", "expandable_segments"),
         ("_compile.compile_inner (dynamo_timed)", "user_annotation", "recompilation", "compiled", "mark_dynamic"),

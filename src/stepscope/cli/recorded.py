@@ -94,8 +94,7 @@ def tell(found: list[Recording], known: Diagnosed | None = None, status: int = 0
     with_steps = [each for each in found if each.steps] or ([] if recorded else found[:1])
     for each in with_steps:
         if not each.profiles:
-            ended = f"; the command ended with status {status}" if status and not each.facts.get("raised") else ""
-            say(f"{each.who}: no profile was written because {_why(each)}{ended}", *_failures(each))
+            say(f"{each.who}: no profile was written because {_why_none(each, status)}", *_failures(each))
     try:
         if recorded:
             _tell(recorded, known if known is not None and known.of == profiles_of(recorded) else diagnosed(recorded))
@@ -155,6 +154,15 @@ def profiles_of(recorded: list[Recording]) -> tuple[Path, ...]:
 def _paths(each: Recording) -> list[str]:
     paths = [str(path) for path in each.profiles]
     return paths if len(paths) <= _NAMED else [f"{len(paths) - 1} older profiles, and", paths[-1]]
+
+
+def _why_none(each: Recording, status: int) -> str:
+    """Why a process left no profile, of a command that ended with that status."""
+    if not status or each.facts.get("raised"):
+        return _why(each)
+    if not each.steps and each.facts.get("ended") is None:
+        return f"the command ended with status {status} before its first step"
+    return f"{_why(each)}; the command ended with status {status}"
 
 
 def _why(each: Recording) -> str:

@@ -281,7 +281,13 @@ def other_phases(facts: Facts) -> Notice | None:
 
 
 def _called(facts: Facts, row: int) -> str:
-    """A function with its file and line, or a range's name."""
+    """A function with its file and line, or a range's name; of a library's function also what calls it."""
     name = facts.trace.name_of(row)
     frame = parse_frame(name)
-    return f"`{name}`" if frame is None else frame.told
+    if frame is None:
+        return f"`{name}`"
+    caller = facts.locator.where(row)
+    if frame.is_users or caller.file is None or caller.function == frame.function:
+        return frame.told
+    line = "" if caller.line is None or caller.defined else f":{caller.line}"
+    return f"{frame.told}, called from `{caller.function}` ({caller.file}{line})"

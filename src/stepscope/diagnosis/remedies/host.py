@@ -34,7 +34,15 @@ logged.""",
             """\
 Run it every N steps (`if step % 100 == 0:`), or in a process of its own: logging, metrics, progress bars and callbacks
 need not hold up a step. Turn tensors into numbers only when they are logged.""",
-            purposes=(Purpose.TRAINING, Purpose.INFERENCE),
+            purposes=(Purpose.TRAINING,),
+            vendors=(CPU,),
+            certain=True,
+        ),
+        Part(
+            """\
+Make it cheaper in the lines named above (whole arrays in place of loops; what gives the same answer each time once), or
+let a thread or process prepare the next input while the model computes this one.""",
+            purposes=(Purpose.INFERENCE, Purpose.UNKNOWN),
             vendors=(CPU,),
             certain=True,
         ),
@@ -168,8 +176,9 @@ N steps. Where a library does it, look for the call that leaves it out, or for a
 
 GARBAGE: Remedies = {
     None: """\
-Collect when it suits you: after set-up `gc.collect(); gc.freeze()` (what exists then is never looked at again), in the
-loop `gc.disable()` and a `gc.collect()` every few hundred steps, or a higher threshold:
+A `gc.collect()` of your own, where the lines above have one, need not come so often: every few hundred steps, or never.
+Python's own collections come when it suits you: after set-up `gc.collect(); gc.freeze()` (what exists then is never
+looked at again), in the loop `gc.disable()` and a `gc.collect()` every few hundred steps, or a higher threshold:
     gc.set_threshold(50_000, 50, 100)""",
 }
 
