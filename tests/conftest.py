@@ -7,10 +7,17 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from stepscope import compiled
+
 settings.register_profile("quick", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("usual", parent=settings.get_profile("quick"), max_examples=60)
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# Loops run as they do of large profiles; that small ones take another road is tested by processes of their own.
+for _work in (compiled.LOOPS, compiled.JSON):
+    _work.most = _work.most_uncompiled = -1
+os.environ["STEPSCOPE_BACKGROUND"] = "0"
 
 
 @pytest.fixture(autouse=True)

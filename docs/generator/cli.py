@@ -32,6 +32,7 @@ ENVIRONMENT = {
     "NO_COLOR": "Set: no colour.",
     "COLUMNS": "Width of the text where standard output is no terminal; 100 without it.",
     "STEPSCOPE_CACHE": "Folder for compiled code; without it the user's cache folder.",
+    "STEPSCOPE_BACKGROUND": "`0`: no first run leaves a process behind that makes compiled code.",
     "STEPSCOPE_TOKEN": "The token of `stepscope capture`, which then no list of processes shows.",
     "STEPSCOPE_DEBUG": "`1`: a traceback after the sentence of an error.",
     "NUMBA_DISABLE_JIT": "`1`: read without compiled code, some forty times slower; a notice says so.",

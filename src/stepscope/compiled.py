@@ -6,14 +6,17 @@ after everything the machine code depends on (sources, versions, processor): num
 size, which reproducible wheels keep constant from release to release. Folders of other versions go once nobody has used
 them for a month.
 
-Where numba is missing (a Python it does not support yet) ``kernel`` leaves the function as it is: the same results,
-slower. The fast road of ``readers/scan`` then stands aside for the tolerant one.
+A loop is plain Python until a process has so much to do that machine code pays: importing numba and loading what is
+kept takes longer than a small profile in Python, and compiling a hundred times as long (``LOOPS``). Both give the
+same results. Where numba is missing (a Python it does not support yet) loops stay Python for good, and the fast road of
+``readers/scan`` stands aside for the tolerant one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import re
 import shutil
 import stat
@@ -22,11 +25,23 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from stepscope.limits import KERNELS_KEPT_S
+import numpy as np
+
+from stepscope.limits import (
+    KERNELS_KEPT_S,
+    PLAIN_BYTES,
+    PLAIN_LARGEST,
+    PLAIN_S,
+    PLAIN_UNCOMPILED_BYTES,
+    PLAIN_UNCOMPILED_S,
+)
 
 _SETTINGS = ".numba_config.yaml"
 """Where one stands, numba looks for a file of this name at every start and every compilation, and does what it says."""
@@ -52,44 +67,155 @@ def _loaded() -> Any:
     found.core.config._config_fname = ""  # No file has this name.
     return found
 
-
-numba: Any
-try:
-    numba = _loaded()
-    binding: Any = import_module("llvmlite.binding")
-except ImportError:
-    numba = None
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+_PART = "_part_of_kernels"
+"""The attribute of a function that kernels call: the options it is compiled with."""
 
 
 def inlined(function: Function) -> Function:
     """Compile as part of every kernel that calls it."""
-    if numba is None:
-        return function
-    return cast(Function, numba.njit(forceinline=True, **_OPTIONS)(function))
+    setattr(function, _PART, {"forceinline": True})
+    return function
 
 
 def outlined(function: Function) -> Function:
     """Compile as a function of its own: for rare work that would only bloat the loop."""
-    if numba is None:
-        return function
-    return cast(Function, numba.njit(**_OPTIONS)(function))
+    setattr(function, _PART, {})
+    return function
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function that Python calls, and keep its machine code where a folder for it exists."""
-    if numba is None:
-        return function
+    """Compile a function that Python calls once that pays, and keep its machine code where a folder for it exists."""
+    return cast(Function, Kernel(function))
+
+
+def native(function: Function) -> Function:
+    """The same of a function that works on addresses, as Python cannot: it is compiled when it is first called."""
+    return cast(Function, Kernel(function, plain=False))
+
+
+class Kernel:
+    """A loop that Python calls."""
+
+    def __init__(self, function: Callable[..., Any], *, plain: bool = True) -> None:
+        self.py_func = function
+        self._plain = plain
+        self._machine: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the loop: as machine code where that pays."""
+        if self._machine is not None:
+            return self._machine(*arguments)
+        if not self._plain or (available() and not self._pays_in_python(arguments)):
+            return self.machine(*arguments)
+        began = time.thread_time()
+        try:
+            return self.py_func(*arguments)
+        finally:
+            LOOPS.done += time.thread_time() - began
+
+    def _pays_in_python(self, arguments: tuple[Any, ...]) -> bool:
+        largest = max((len(one) for one in arguments if isinstance(one, np.ndarray)), default=0)
+        return largest <= PLAIN_LARGEST and LOOPS.takes(0, self.is_kept)
+
+    @property
+    def machine(self) -> Callable[..., Any]:
+        """The compiled function; the Python one where it cannot be compiled."""
+        if self._machine is None:
+            self._machine = _kept(self.py_func) if compiler() is not None else self.py_func
+        return self._machine
+
+    def is_kept(self) -> bool:
+        """Whether machine code of it is kept."""
+        code = self.py_func.__code__
+        name = f"{Path(code.co_filename).stem}.{code.co_name}"
+        return not must_compile(Path(code.co_filename).parent, name)
+
+
+class Plain:
+    """How much a process has done in Python of what machine code would do faster."""
+
+    def __init__(self, most: float, most_uncompiled: float) -> None:
+        self.most = most
+        """What is done in Python although machine code is kept."""
+        self.most_uncompiled = most_uncompiled
+        """What is done in Python where machine code would have to be made first."""
+        self.done = 0.0
+        self.missed = False
+        """Whether something was done in Python for want of machine code."""
+
+    def takes(self, more: float, is_kept: Callable[[], bool]) -> bool:
+        """Whether so much more is to be done in Python."""
+        done = self.done + more
+        if done <= self.most:
+            return True
+        missed = done <= self.most_uncompiled and not is_kept()
+        self.missed |= missed
+        return missed
+
+
+LOOPS = Plain(PLAIN_S, PLAIN_UNCOMPILED_S)
+"""Seconds of CPU time."""
+JSON = Plain(PLAIN_BYTES, PLAIN_UNCOMPILED_BYTES)
+"""Bytes read by the tolerant road."""
+
+
+def missed() -> bool:
+    """Whether this process did in Python what it would have done with machine code, had there been any."""
+    return LOOPS.missed or JSON.missed
+
+
+@cache
+def compiler() -> Any | None:
+    """numba, None where it cannot be used."""
+    try:
+        return _loaded()
+    except ImportError:
+        return None
+
+
+def available() -> bool:
+    """Whether numba can be used, as far as it is known: it is not imported to tell."""
+    return compiler() is not None if compiler.cache_info().currsize else _is_installed()
+
+
+@cache
+def _is_installed() -> bool:
+    with suppress(ImportError, ValueError):
+        return find_spec("numba") is not None and find_spec("llvmlite") is not None
+    return False
+
+
+@cache
+def _part(function: FunctionType) -> Any:
+    return _machine(function, **getattr(function, _PART))
+
+
+def _machine(function: FunctionType, **options: Any) -> Any:
+    """The compiled function: in its module's names those of kernels and their parts stand for compiled ones."""
+    numba: Any = compiler()
+    names = function.__globals__
+    called = {name: names[name] for name in function.__code__.co_names if name in names}
+    parts = {name: _part(one) for name, one in called.items() if hasattr(one, _PART)}
+    parts |= {name: one.machine for name, one in called.items() if isinstance(one, Kernel)}
+    if parts:
+        known = FunctionType(function.__code__, {**names, **parts}, function.__name__, function.__defaults__)
+        known.__module__, known.__qualname__ = function.__module__, function.__qualname__
+        function = known
+    return numba.njit(**options, **_OPTIONS)(function)
+
+
+def _kept(function: Any) -> Any:
     folder = cache_folder(Path(function.__code__.co_filename).parent)
     if folder is None:
-        return outlined(function)
+        return _machine(function)
+    numba: Any = compiler()
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)  # numba reads it while decorating; the user's own setting comes back below
     try:
-        return cast(Function, _kept_where_possible(numba.njit(cache=True, **_OPTIONS)(function)))
+        return _kept_where_possible(_machine(function, cache=True))
     finally:
         numba.config.CACHE_DIR = previous
 
@@ -166,12 +292,15 @@ def _remove(folder: Path) -> None:
 
 def disabled() -> bool:
     """Whether the user has switched numba's compiler off; kernels then run as Python, where they can."""
+    if "numba" not in sys.modules:
+        return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    numba = compiler()
     return numba is not None and bool(numba.config.DISABLE_JIT)
 
 
 def must_compile(sources: Path, kernel_name: str) -> bool:
     """Whether the next call of a kernel compiles it first, because no machine code of it is kept."""
-    if numba is None or disabled():
+    if not available():
         return False
     folder = cache_folder(sources)
     return folder is None or not any(folder.glob(f"**/{kernel_name}*.nbi"))
@@ -233,10 +362,39 @@ def _folder_name(sources: Path) -> str:
 
 
 def _fingerprint(sources: Path) -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    for text in (numba.__version__, sys.version, binding.get_host_cpu_name(), str(binding.get_host_cpu_features())):
-        digest.update(text.encode())
+    digest = hashlib.blake2b(_of_machine(), digest_size=8)
     # A kernel holds what it inlines, which may come from the package above its own.
-    for path in (Path(__file__), *sorted(sources.glob("*.py")), *sorted(sources.parent.glob("*.py"))):
-        digest.update(path.read_bytes())
+    for folder in (sources, sources.parent):
+        digest.update(_of_sources(folder))
     return digest.hexdigest()
+
+
+@cache
+def _of_sources(folder: Path) -> bytes:
+    digest = hashlib.blake2b()
+    for path in sorted(folder.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+@cache
+def _of_machine() -> bytes:
+    """This module, the compiler's versions and the processor, told without importing the compiler."""
+    digest = hashlib.blake2b(sys.version.encode())
+    for package in ("numba", "llvmlite"):
+        found = find_spec(package)
+        for place in (found.submodule_search_locations or ()) if found is not None else ():
+            with suppress(OSError):
+                digest.update(Path(place, "_version.py").read_bytes())
+    digest.update(Path(__file__).read_bytes())
+    digest.update(_processor())
+    return digest.digest()
+
+
+def _processor() -> bytes:
+    """What tells this processor from others, of which a folder that machines share may hold machine code, too."""
+    with suppress(OSError), open("/proc/cpuinfo", "rb") as file:
+        told = file.read(1 << 14).split(b"\n\n")[0].splitlines()
+        kept = (b"vendor_id", b"cpu family", b"model", b"model name", b"flags", b"CPU ", b"Features", b"cpu", b"isa")
+        return b"\n".join(line for line in told if line.startswith(kept) and b"MHz" not in line)
+    return platform.processor().encode() + platform.machine().encode()

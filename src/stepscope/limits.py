@@ -496,6 +496,19 @@ PAGE_CAPTURES: Final = 100
 
 # --- machine code -------------------------------------------------------------------------------------------------
 
+PLAIN_S: Final = 0.5
+"""CPU time that a process spends on loops in Python before it loads machine code that is kept: as long as that takes."""
+
+PLAIN_UNCOMPILED_S: Final = 6.0
+"""The same where machine code would have to be made first, which takes 25 s and more."""
+
+PLAIN_BYTES: Final = 4 << 20
+PLAIN_UNCOMPILED_BYTES: Final = 32 << 20
+"""The same of JSON, of which Python reads some 15 MB a second."""
+
+PLAIN_LARGEST: Final = 4 << 20
+"""Elements of an array that Python does not begin on: several seconds in one call."""
+
 KERNELS_KEPT_S: Final = 30 * 86_400
 """Machine code of another version is removed when no process has asked for it for so long: a version takes a few MB,
 and compiling it again less than a minute."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stepscope import compiled
+from stepscope.analysis.exchange.asked import Asked
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.recording import run_of
 from stepscope.capture.results import manifest_of
@@ -25,7 +25,6 @@ from stepscope.readers.placement_log import with_placements
 from stepscope.readers.source import Source
 from stepscope.readers.summaries import with_queue_fill
 from stepscope.report.readable import Findings, profile_line
-from stepscope.trace import forest
 from stepscope.trace.tables import TABLES
 from stepscope.trace.trace import Trace
 from stepscope.units import format_ns
@@ -46,8 +45,6 @@ Progress = Callable[[str, int, int], None]
 Span = tuple[int | None, int | None]
 """Start and end; None is an open end."""
 
-SMALL_FILE_BYTES = 16_384
-"""Smaller files are read without the compiled scanner."""
 _NAMED = 5
 """Profiles named where one was wanted."""
 
@@ -228,7 +225,6 @@ class Profile:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        from stepscope.analysis.exchange.asked import Asked
         from stepscope.report import document
 
         return document.whole(self.brief(), self.facts, self.diagnosis, Asked(self.parameters, self.bandwidth))
@@ -275,13 +271,6 @@ class Profile:
     def exit_status(self) -> Exit:
         """``OK``, or ``PARTIAL`` where bytes or events of the input could not become rows."""
         return Exit.OK if self.trace.completeness.complete else Exit.PARTIAL
-
-
-def _must_compile(source: Source, reader: registry.Reader) -> bool:
-    """Whether this run compiles loops first: the trace's, and for all but small files the reader's."""
-    folder = Path(forest.__file__).parent
-    large = source.size > SMALL_FILE_BYTES and reader.must_compile()
-    return large or compiled.must_compile(folder, "forest._nest")
 
 
 def open(
@@ -369,7 +358,7 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
     reading = (lambda done, total: progress("reading", done, total)) if progress else None
     with source.here() as here:
         reader = registry.recognise(here)
-        if progress and _must_compile(here, reader):
+        if progress and reader.must_compile(here.inflated):
             progress("compile", 0, 0)
         trace = with_queue_fill(registry.read(reader, here, reading), here.path)
         manifest = manifest_of(source.path)

@@ -46,7 +46,7 @@ def ran(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 )
 def test_numba_is_not_told_what_to_do_by_what_lies_there(settings: str, tmp_path: Path) -> None:
     (tmp_path / ".numba_config.yaml").write_text(settings)
-    code = "from stepscope import compiled; compiled.numba.core.config.reload_config(); print(compiled.disabled())"
+    code = "from stepscope import compiled; compiled.compiler().core.config.reload_config(); print(compiled.disabled())"
     assert ran(["-P", "-c", code], tmp_path).stdout == "False\n"
     done = ran(["-P", "-m", "stepscope", "diagnose", str(ROOT / "examples" / "ranks" / "rank0.json.gz")], tmp_path)
     assert done.returncode == 0, done.stderr

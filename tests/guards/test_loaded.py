@@ -36,7 +36,8 @@ LOADED = {
     "run --help": (["run", "--help"], HEAVY),
     "diagnose, Kineto": (
         ["diagnose", KINETO],
-        (*OTHERS, "stepscope.readers.xplane.read", "stepscope.readers.xplane.space", "stepscope.readers.chrome.xla",
+        (*OTHERS, "numba", "llvmlite", "stepscope.readers.xplane.read", "stepscope.readers.xplane.space",
+         "stepscope.readers.chrome.xla",
          "stepscope.cluster", "stepscope.jobs"),
     ),
     "diagnose, Kineto, as JSON": (

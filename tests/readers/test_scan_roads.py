@@ -52,7 +52,7 @@ print(len(events), len(events.damages), "numba" in sys.modules, events.notices)
 """
 
 
-MUST_COMPILE = "from stepscope.readers.registry import READERS; print(READERS[-1].must_compile())"
+MUST_COMPILE = "from stepscope.readers.registry import READERS; print(READERS[-1].must_compile(1 << 40))"
 
 
 def test_importing_the_readers_does_not_import_numba() -> None:
@@ -76,8 +76,10 @@ def test_a_small_file_needs_no_numba(tmp_path: Path) -> None:
     assert run(READ.format(before=""), str(path)) == "1 0 False []"
 
 
-def test_the_fast_road_is_taken_otherwise(source: Source) -> None:
-    assert run(READ.format(before=""), str(source.path)) == "20000 0 True []"
+def test_the_fast_road_is_taken_of_more_than_python_reads_as_soon(source: Source) -> None:
+    assert run(READ.format(before=""), str(source.path)) == "20000 0 False []"
+    before = "from stepscope import compiled; compiled.JSON.most = compiled.JSON.most_uncompiled = 1000"
+    assert run(READ.format(before=before), str(source.path)) == "20000 0 True []"
 
 
 def test_progress_ends_at_the_size_of_the_file(source: Source) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stepscope.cli.budgets import budgets_of
+from stepscope.cli.building import build_if_missed
 from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
@@ -140,6 +141,7 @@ def diagnose(
     asked = (parameters, bandwidth)
     short = form == "text" and not verbose and asked == (None, None)  # It shows no table, and no estimate unasked.
     writes(_opened(wanted, statuses, outcomes, held, sole=sole, short=short, asked=asked), out)
+    build_if_missed(wanted[0].path)
     fired = [outcome for outcome in outcomes if outcome.fired]
     for outcome in fired:
         say(f"--fail-if {outcome.sentence}")

@@ -22,7 +22,7 @@ import json, os, stepscope
 from pathlib import Path
 from stepscope import compiled
 folder = compiled.cache_folder(Path(stepscope.__file__).parent / "trace")
-numba = compiled.numba
+numba = compiled.compiler()
 print(json.dumps(dict(numba=numba and numba.__version__, folder=folder and str(folder))))
 if numba is None:
     import numba

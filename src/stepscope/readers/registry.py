@@ -10,6 +10,7 @@ from typing import Any
 
 from stepscope import compiled
 from stepscope.errors import InputError, StepscopeError
+from stepscope.limits import PLAIN_LARGEST, PLAIN_UNCOMPILED_BYTES
 from stepscope.readers import beginnings, foreign
 from stepscope.readers.source import Source
 from stepscope.readers.xplane.recognise import recognise as is_xplane
@@ -32,6 +33,8 @@ class Reader:
     """The module here that has ``read`` and, where the format allows them, ``arguments`` and ``beyond``."""
     kernel: tuple[str, str] | None = None
     """The folder here and the name of the loop that takes longest to compile; None where there is none."""
+    little: int = PLAIN_LARGEST
+    """Bytes that are read without compiled loops where those would have to be made first."""
 
     def read(self, source: Source, progress: Progress | None = None) -> Trace:
         """Read a file of this format."""
@@ -54,8 +57,10 @@ class Reader:
     def _of_home(self, name: str) -> Any:
         return getattr(import_module(f"stepscope.readers.{self.home}"), name, None)
 
-    def must_compile(self) -> bool:
-        """Whether reading a large file compiles loops first, which takes some seconds."""
+    def must_compile(self, size: int) -> bool:
+        """Whether reading so many bytes compiles loops first, which takes some seconds."""
+        if size <= self.little:
+            return False
         folder = Path(__file__).parent
         return self.kernel is not None and compiled.must_compile(folder / self.kernel[0], self.kernel[1])
 
@@ -89,6 +94,7 @@ READERS: tuple[Reader, ...] = (
         beginnings.is_json,
         "chrome.read",
         ("scan", "kernel.scan"),
+        PLAIN_UNCOMPILED_BYTES,
     ),
 )
 """Tried in this order: formats with an unmistakable beginning first."""

@@ -37,6 +37,8 @@ from stepscope.readers.inflate import (
 Container = Literal["plain", "gzip", "zip"]
 CONTAINERS: tuple[Container, ...] = get_args(Container)
 
+_INFLATES = 14
+"""Times that a profile is larger than as gzip: JSON usually 10 to 18."""
 MAPPED_FROM = 64 << 20
 """Plain files of this many bytes are mapped, which is several times faster than reading them. Smaller ones are read:
 a job that writes the same name again and again may cut a file at any time (``mapped``)."""
@@ -78,6 +80,11 @@ class Source:
 
     def __repr__(self) -> str:
         return f"Source({str(self.path)!r})"
+
+    @property
+    def inflated(self) -> int:
+        """About how many bytes the content has."""
+        return self.size if self.container == "plain" else self.size * _INFLATES
 
     def open(self) -> BinaryIO:
         """The file (of a member: the archive) as it lies on disk, unbuffered."""

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from stepscope.compiled import inlined, kernel, outlined
+from stepscope.compiled import inlined, native, outlined
 from stepscope.readers.scan.machine import (
     load_byte,
     load_half,
@@ -138,19 +138,19 @@ def lane_number(table, pid, tid, kinds):
         slot = (slot + 1) & mask
 
 
-@kernel
+@native
 def intern_from_python(start, length, table):
     """The door for Python callers to :func:`intern`."""
     return intern(start, length, table)
 
 
-@kernel
+@native
 def lane_from_python(table, pid, tid, kinds):
     """The door for Python callers to :func:`lane_number`."""
     return lane_number(table, pid, tid, kinds)
 
 
-@kernel
+@native
 def _rehash(hashes, ids, new_hashes, new_ids):
     mask = len(new_ids) - 1
     for old in range(len(ids)):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepscope.compiled import inlined, kernel
+from stepscope.compiled import inlined, native
 from stepscope.readers.scan.gaps import (
     ACTION,
     ACTION_OF,
@@ -193,7 +193,7 @@ def _lane_kind(found):
     return LANE_TEXT if found == TEXT else LANE_ABSENT
 
 
-@kernel
+@native
 def scan(window, start, limit, end, rows, streams, state, counts):  # noqa: C901, PLR0913
     """Scan events from ``start`` until one begins at ``limit`` or later: (position, why it stopped).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from stepscope import compiled
 from stepscope.readers.events import RawEvents
 from stepscope.readers.inflate import Stream
 from stepscope.readers.scan import drive
@@ -45,7 +46,7 @@ def read_events(source: Source, progress: Progress | None = None, *,
         feed.more()
         root = Root(source.path, tally)
         opening = root.open(feed.data, feed.more)
-        make_road, notices = _choose(road, small=feed.ended and len(feed.data) < _SMALL)
+        make_road, notices = _choose(road, small=feed.ended and len(feed.data) < _SMALL, size=source.inflated)
         listing = _list(source, stream, feed, opening.start, make_road, report)
         if stream.fault is not None:
             tally.note(stream.fault.code, stream.fault.offset, size=stream.fault.lost_bytes)
@@ -65,12 +66,12 @@ def _list(source: Source, stream: Stream, feed: Feed, start: int, make_road: Roa
     return read_stream(source, feed, stream, start, make_road(), lambda: report(stream.consumed, source.size))
 
 
-def _choose(road: str, small: bool) -> tuple[RoadType, list[str]]:
+def _choose(road: str, small: bool, size: int) -> tuple[RoadType, list[str]]:
     """The road to take, and what to say about it."""
-    if road == "tolerant" or (road == "auto" and small):
+    if road == "tolerant" or (road == "auto" and (small or _is_little(size))):
         return TolerantRoad, []
+    compiled.compiler()  # Loaded there first: not as a file where one stands would have it.
     try:
-        from stepscope import compiled
         from stepscope.readers.scan import fast
     except (ImportError, OSError) as error:
         if road == "fast":
@@ -82,3 +83,15 @@ def _choose(road: str, small: bool) -> tuple[RoadType, list[str]]:
         return fast.FastRoad, ["no folder for compiled kernels is writable; they are compiled anew each time "
                                "(set STEPSCOPE_CACHE)"]
     return fast.FastRoad, []
+
+
+def _is_little(size: int) -> bool:
+    """Whether the tolerant road has read so much before the fast one could begin."""
+    if not compiled.available() or compiled.disabled() or not compiled.JSON.takes(size, _is_kept):
+        return False
+    compiled.JSON.done += size
+    return True
+
+
+def _is_kept() -> bool:
+    return not compiled.must_compile(Path(__file__).parent, "kernel.scan")

@@ -37,10 +37,11 @@ def read(source: Source, progress: Callable[[int, int], None] | None = None) -> 
     losses = []
     if fault is not None:
         losses.append(Loss(fault.code, 1, TEXTS[fault.code], fault.offset, 0, fault.lost_bytes, damaged=True))
-    if compiled.numba is None or compiled.disabled():
-        losses.append(Loss("reader", 1, "numba is not used here; reading without it is many times slower"))
     _refuse_dust(source, data)
-    trace = to_trace(read_space(data, progress), losses)
+    space = read_space(data, progress)
+    if not compiled.available() or compiled.disabled():
+        losses.append(Loss("reader", 1, "numba is not used here; reading without it is many times slower"))
+    trace = to_trace(space, losses)
     if not trace.completeness.rows:
         raise foreign.empty(source.path, trace.completeness.losses)
     return trace

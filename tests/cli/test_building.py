@@ -1,0 +1,102 @@
+"""Machine code is made in the background where a first run did without, and by nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepscope import compiled
+from stepscope.cli import building
+
+PROFILE = Path(__file__).resolve().parents[2] / "examples" / "profiles" / "cpu_input_bound.json.gz"
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What would be started of a run that missed machine code, on a machine where that is allowed."""
+    found: list[dict[str, Any]] = []
+    monkeypatch.setattr(building.subprocess, "Popen", lambda command, **how: found.append(how | {"command": command}))
+    monkeypatch.setattr(building, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiled.LOOPS, "missed", True)
+    for name in (building.SWITCH, *building.MANAGED):
+        monkeypatch.delenv(name, raising=False)
+    return found
+
+
+def test_a_process_is_left_that_holds_nothing_of_the_user(
+    started: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    building.build_if_missed(PROFILE)
+    (how,) = started
+    assert {how[name] for name in ("stdin", "stdout", "stderr")} == {subprocess.DEVNULL}
+    assert how["cwd"] == tmp_path
+    assert how["start_new_session"]
+    assert how["env"][building.SWITCH] == "0"
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "in the background" in said
+
+
+@pytest.mark.parametrize("name", building.MANAGED)
+def test_none_where_processes_are_counted(
+    started: list[dict[str, Any]], name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(name, "1")
+    building.build_if_missed(PROFILE)
+    assert started == []
+    assert capsys.readouterr().err == ""
+
+
+def test_none_where_it_is_switched_off(started: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(building.SWITCH, "0")
+    building.build_if_missed(PROFILE)
+    assert started == []
+
+
+def test_none_beside_another_one(started: list[dict[str, Any]], tmp_path: Path) -> None:
+    (tmp_path / "building").touch()
+    building.build_if_missed(PROFILE)
+    assert started == []
+    os.utime(tmp_path / "building", (0, 0))  # One that was killed holds nobody up for long.
+    building.build_if_missed(PROFILE)
+    assert len(started) == 1
+
+
+def test_none_where_nothing_was_missed(started: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled.LOOPS, "missed", False)
+    monkeypatch.setattr(compiled.JSON, "missed", False)
+    building.build_if_missed(PROFILE)
+    assert started == []
+
+
+def test_python_is_taken_for_little_and_for_more_where_nothing_is_kept() -> None:
+    work = compiled.Plain(10, 100)
+    assert work.takes(10, lambda: True)
+    assert not work.takes(11, lambda: True)
+    assert not work.missed
+    assert work.takes(100, lambda: False)
+    assert work.missed
+    assert not work.takes(101, lambda: False)
+
+
+@pytest.mark.slow
+def test_the_run_after_the_first_has_machine_code(tmp_path: Path) -> None:
+    managed = {building.SWITCH, *building.MANAGED}
+    environment = {name: value for name, value in os.environ.items() if name not in managed}
+    environment["STEPSCOPE_CACHE"] = str(tmp_path)
+    command = [sys.executable, "-m", "stepscope", "diagnose", str(PROFILE)]
+    first = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    assert "in the background" in first.stderr
+    until = time.monotonic() + 400
+    while not any(tmp_path.rglob("*.nbi")) or any(tmp_path.rglob("building")):
+        assert time.monotonic() < until
+        time.sleep(1)
+    again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    assert again.stdout == first.stdout
+    assert again.stderr == ""
