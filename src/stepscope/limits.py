@@ -497,7 +497,7 @@ PAGE_CAPTURES: Final = 100
 # --- machine code -------------------------------------------------------------------------------------------------
 
 PLAIN_S: Final = 0.5
-"""CPU time that a process spends on loops in Python before it loads machine code that is kept: as long as that takes."""
+"""CPU time that a process spends on loops in Python before it loads machine code that is kept: what that takes, too."""
 
 PLAIN_UNCOMPILED_S: Final = 6.0
 """The same where machine code would have to be made first, which takes 25 s and more."""
