@@ -39,7 +39,7 @@ NOT_RUN = {
     "stepscope capture": "needs a job that runs; tests/capture runs it",
     "KINETO_USE_DAEMON=1 python train.py &": "is that job",
     "make test": "is what runs this test",
-    "make check": ".ci/run runs the linters",
+    "make check": ".ci/run runs its parts",
     "git clone": "needs the network",
     "cd": "the commands of a page run from the repository's root",
     "python capture_demo.py": "needs PyTorch; tests/guards/test_examples.py ties the profiles to the script",
