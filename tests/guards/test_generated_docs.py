@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import stepscope
 from stepscope import cli
 from stepscope.analysis.categories import Category
 from stepscope.cli import COMMANDS
@@ -144,9 +145,18 @@ def codes(document: dict[str, Any]) -> Counter[str]:
     return Counter(notice["code"] for notice in document["profile"]["notices"])
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The report of the file that odd ones are made of."""
+    path = tmp_path_factory.mktemp("whole") / "trace.json"
+    path.write_bytes(ODD["TRACE"])
+    return stepscope.open(path).document()
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
-def test_an_odd_file_leads_to_what_the_page_says(case: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    whole = json.loads(diagnose(ODD["TRACE"], tmp_path, capsys)[1])
+def test_an_odd_file_leads_to_what_the_page_says(
+    case: Any, whole: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     status, out, _ = diagnose(case.data, tmp_path, capsys)
     document = json.loads(out)
     short = Counter(["profile_too_short"])  # toy files of other formats are: no oddity
