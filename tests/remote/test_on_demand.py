@@ -219,7 +219,7 @@ def test_an_import_is_not_interrupted(job: Job, tmp_path: Path, monkeypatch: pyt
 def test_steps_that_do_not_come_are_not_waited_for(job: Job) -> None:
     job.ask(steps=3).join(WAIT_S)
     (error,) = job.answers
-    assert str(error).startswith("no step ended within 0 s: call stepscope.step() once per iteration")
+    assert str(error).startswith("no step ended within 1 s: call stepscope.step() once per iteration")
     assert not job.demand.status()["recording"]
 
 
