@@ -99,6 +99,7 @@ def test_a_training_that_never_ends_leaves_a_manifest_too(tmp_path: Path) -> Non
     assert sorted(manifest["steps_seen"] for manifest in left) == [0, 9]
 
 
+@pytest.mark.slow
 def test_a_library_that_is_missing_is_named() -> None:
     code = "import sys; sys.modules['transformers'] = None\nimport stepscope.integrations.huggingface"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -52,7 +52,7 @@ PAGES = [
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "examples" / "README.md")
     if "```" in page.read_text(encoding="utf-8")
 ]
-FIRST_READ = ("README.md", "read-a-report.md", "compare.md")
+FIRST_READ = ("README.md", "docs/guides/read-a-report.md")
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
 )
@@ -87,7 +87,7 @@ def blocks(text: str) -> list[Block]:
 def marked(page: Path) -> ParameterSet:
     """A page; of those that run many commands only the first that people read are run each time."""
     name = page.relative_to(ROOT).as_posix()
-    return pytest.param(page, id=name, marks=() if page.name in FIRST_READ else pytest.mark.slow)
+    return pytest.param(page, id=name, marks=() if name in FIRST_READ else pytest.mark.slow)
 
 
 @pytest.fixture

@@ -529,12 +529,12 @@ def _kernels(name: str) -> list[dict[str, Any]]:
         ("h100_qwen05b", 275, 1, {P.BF16: 275, P.FP32: 1}),
         ("h100_bert_small", 30, 0, {P.BF16: 30}),
         ("v100_resnet50_workers0", 0, 966, {P.FP32: 966}),
-        ("v100_two_ranks_rank1", 0, 2665, {P.FP32: 2665}),
+        pytest.param("v100_two_ranks_rank1", 0, 2665, {P.FP32: 2665}, marks=pytest.mark.slow),
         pytest.param("a100_alexnet_sync", 6, 10, {P.TF32: 6, P.FP32: 10}, marks=pytest.mark.slow),
         ("a100_rank0_of_128", 308, 34, {P.TF32: 308, P.FP32: 34}),
         ("b200_eager_rank0_of_8", 217, 0, {P.BF16: 109, P.FP8: 108}),
         ("mi210_gpu_only", 62, 0, {P.BF16: 62}),
-        ("mi300_resnet_checkpointing_rank0_of_8", 325, 0, {P.BF16: 325}),
+        pytest.param("mi300_resnet_checkpointing_rank0_of_8", 325, 0, {P.BF16: 325}, marks=pytest.mark.slow),
         ("mi300_vllm_decode", 145, 0, {P.BF16: 121, None: 24}),
     ],
 )
@@ -605,6 +605,7 @@ def _op_id(event: dict[str, Any]) -> int | None:
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_collectives_of_real_traces() -> None:
     def kinds(trace: str) -> Counter[Collective | None]:
         found = (describe(event["name"]).collective for event in _kernels(trace))

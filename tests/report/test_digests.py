@@ -9,7 +9,10 @@ from tests.report import digests
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", digests.NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if "hostile/many" in name else ()) for name in digests.NAMES],
+)
 def test_the_report_of_a_real_trace_holds_what_it_held(name: str):
     if "[" not in name:
         real_trace(name)

@@ -43,7 +43,7 @@ def opened(path: Path) -> stepscope.Profile:
     return made
 
 
-@pytest.mark.parametrize("name", ["example", pytest.param(MI300, marks=pytest.mark.real)])
+@pytest.mark.parametrize("name", ["example", pytest.param(MI300, marks=(pytest.mark.real, pytest.mark.slow))])
 def test_stepscope_finds_the_same_in_it(name: str, tmp_path: Path) -> None:
     before = opened(SMALL if name == "example" else real_trace(name))
     path = exported(before, tmp_path)
