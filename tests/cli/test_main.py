@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from keyword import iskeyword
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,8 +28,13 @@ from tests.report import documents
 class FakeProfile:
     made: dict[str, Any]
     exit_status: Exit = Exit.OK
+    facts: None = None
+    findings: tuple[()] = ()
 
     def document(self) -> dict[str, Any]:
+        return self.made
+
+    def brief(self) -> dict[str, Any]:
         return self.made
 
 
@@ -255,4 +261,5 @@ def test_every_command_is_registered_once():
 def test_every_command_has_a_file_of_its_own():
     folder = Path(cli.__file__).parent
     for command in cli.COMMANDS:
-        assert (folder / f"{command.name.replace('-', '_')}.py").exists()
+        name = command.name.replace("-", "_")
+        assert (folder / (f"{name}_.py" if iskeyword(name) else f"{name}.py")).exists()

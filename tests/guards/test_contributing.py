@@ -16,8 +16,8 @@ from stepscope.diagnosis.rule import Rule
 
 NAMING = ("CONTRIBUTING.md", "SECURITY.md", "docs/releases.md", ".github/PULL_REQUEST_TEMPLATE.md")
 ROOMS = ("src", "tests", "docs", "benchmarks", "examples", ".ci", ".github")
-SLOW = {"long", "timed"}
-"""Stages of .ci/run that hold what is marked slow."""
+SLOW = {"long", "timed", "speed"}
+"""Stages of .ci/run that hold what is marked slow, or measure."""
 CLEARED = """
     1 char = 10 us
     main   |[S          ][T          ][U          ]
