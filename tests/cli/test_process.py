@@ -22,7 +22,8 @@ import stepscope
 
 def read(source, *, progress):
     {before}
-    return SimpleNamespace(document=documents.ALL[str(source.path)], exit_status=Exit.OK)
+    made = documents.ALL[str(source.path)]
+    return SimpleNamespace(document=made, brief=made, facts=None, findings=(), exit_status=Exit.OK)
 
 fake = ModuleType("stepscope.pipeline")
 from stepscope.readers import find
