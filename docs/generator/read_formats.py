@@ -79,6 +79,9 @@ CPUs, NVIDIA and AMD GPUs, TPUs, devices of plug-ins; a file, or a folder in Ten
 `step_num`, the line of steps, or the module that took most time. Launches are matched by correlation id, or by the run
 of a compiled module. Ops get category, FLOPs, bytes, name scope and source line from the modules in the file. Only
 streams and op lines are measured; lines derived from them (`Framework Ops`, `Source code`, …) are not read again.
+Megascale's plane, sparse cores, and counters (`_counters_`, `counters_N`) were checked against XLA's and XProf's
+sources and made files only: no recorded file that has them was at hand. Utilisation that is drawn per unit of a TPU
+(`% util`), and the sizes that Megascale sends, are in no table.
 [How to record one](guides/record-xla.md).
 """,
     "Chrome trace JSON": CHROME,

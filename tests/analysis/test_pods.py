@@ -64,6 +64,18 @@ def test_exchanges_over_the_network_are_no_device():
     assert network(without) == []
 
 
+def test_an_action_takes_as_long_as_it_says():
+    """Actions in progress together share a line, where each lasts from the end of the one before it."""
+    def send(ended: int, shown: int, took: int | None) -> Ev:
+        return Ev("NetworkSend END", (ended - shown) * MS, shown * MS, {"graph_key": "device_7_gid_a$1^i0"} | (
+            {} if took is None else {"action_duration_ns": took * 1_000_000}))  # fmt: skip
+
+    begun = Ev("NetworkSend START", 0, 0, {"graph_key": "device_7_gid_a$1^i0", "action_index": 0})
+    actions = line("actions", begun, send(20, 2, 20), send(21, 1, 15), send(21, 0, 4), send(30, 3, None), id=1)
+    facts = facts_of(chip(0, 8), Plane("/device:CUSTOM:Megascale Trace", (actions,)))
+    assert network(facts) == [NetworkUse("NetworkSend END", 4, 42_000_000, 9_500_000, 20_000_000)]
+
+
 def test_what_happens_inside_kernels_of_a_gpu_is_no_device():
     stream = line("Stream #1(Kernel)", *[Ev("gemm", step * STEP * MS, 8 * MS) for step in range(STEPS)], id=1)
     inside = Plane("/device:CUSTOM:MOSAIC:0", (line("SM 0", Ev("wgmma", 0, MS), id=1),))

@@ -13,7 +13,8 @@ from stepscope.trace.tables import TrackKind
 
 _MEGASCALE = "/device:CUSTOM:Megascale Trace"
 _GRAPH = re.compile(r"device_\d+_gid_")
-"""Begins the name of an exchange; each device that takes part has its own number."""
+"""Begins the name of an exchange; each device that takes part has its own number (XProf's ExtractDeviceIdFromGraphKey
+and kGraphNameRe in xprof/convert/megascale_perfetto). Actions are called ``NetworkSend END`` and so on."""
 
 
 def ended_last(facts: Facts) -> dict[int, int]:

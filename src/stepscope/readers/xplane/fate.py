@@ -52,6 +52,7 @@ def fate_of(view: View, times: Times, ops: Rows) -> Fate:
     instant = good & (what == wire.POINT) & view.on(*HOST_ROLES)
     instant[ops] = False
     instant[times.waits] = False
+    instant &= times.dur <= 0  # an action of Megascale that ended with another is written as a moment
     instant &= view.own_kind == FOREIGN
     counting = good & view.on(LineRole.COUNTERS)
     # TPUs have lines of hardware counters by other names beside the one that XProf knows.

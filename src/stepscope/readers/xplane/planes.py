@@ -1,5 +1,9 @@
 """What planes and lines are, from their names (tsl/profiler/utils/xplane_schema.cc and the profilers that write them).
 
+The names of sparse cores' planes and lines are those of kSparseCorePlaneRegex and kSparseCore*LineName there. Hardware
+counters of TPUs stand on ``_counters_`` and on lines ``counters_N``, which XProf's trace viewer leaves out
+(xplane_to_trace_container.cc) and its utilisation viewer reads: one event per counter, its value in ``counter_value``.
+
 Only the ops of a TPU and the streams of a GPU are measured; every other line of a device is derived from them by
 XProf, or drawn above them, and would count the same time twice.
 """

@@ -70,7 +70,7 @@ KEYS = (
     # memory
     "allocator_name", "requested_bytes", "allocation_bytes", "addr", "bytes_allocated", "bytes_reserved",
     "bytes_available", "fragmentation", "region_type", "data_type", "shape", "index_on_host",
-    "counter_value",
+    "counter_value", "action_duration_ns",
     # iterators of tf.data
     *ITERATORS.values(),
     # the session

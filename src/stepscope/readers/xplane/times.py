@@ -14,7 +14,7 @@ from stepscope.readers.xplane.grouping import dense
 from stepscope.readers.xplane.handovers import REGION_START, Handovers
 from stepscope.readers.xplane.moments import OnLines, first_of_task
 from stepscope.readers.xplane.view import View
-from stepscope.trace.tables import I64, Bools, Rows
+from stepscope.trace.tables import I64, NULL, Bools, Rows
 
 _UNIX_NS = 10**17
 """A line that begins later counts from 1970 (this is March 1973); sessions do not last years."""
@@ -45,9 +45,30 @@ def times_of(view: View, handovers: Handovers, session_start: int | None) -> Tim
         start = start - np.where(unix, session_start, 0)[events.line]
     relative = session_start is not None or not unix.any()
     start, dur, aligned = use_device_clocks(view, start, dur)
+    start, dur = _whole_actions(view, start, dur)
     times = Times(start, dur, np.empty(0, np.intp), session_start if relative else 0, aligned)
     _extend(view, handovers, times)
     return times
+
+
+def _whole_actions(view: View, start: I64, dur: I64) -> tuple[I64, I64]:
+    """Actions of Megascale from their beginning.
+
+    Those in progress together share a line: an event there is only as long as since the end of the one before it, and
+    ``action_duration_ns`` is how long its action took up to that end (xprof/docs/megascale_viewer.md, TraceProcessor::
+    AddGlobalCounters of xprof/convert/megascale_perfetto).
+    """
+    rows = view.space.stats.rows("action_duration_ns").astype(np.intp)
+    beside = np.array([parts.kind == "beside" for parts in view.planes], np.bool_)
+    rows = rows[beside[view.lines.plane[view.events.line[rows]]] & (dur[rows] != NULL)] if rows.size else rows
+    took = view.space.stats.integers("action_duration_ns", rows)
+    rows, took = rows[(took > 0) & (took < FAR_NS)], took[(took > 0) & (took < FAR_NS)]
+    if not rows.size:
+        return start, dur
+    start, dur = start.copy(), dur.copy()
+    start[rows] += dur[rows] - took
+    dur[rows] = took
+    return start, dur
 
 
 def _extend(view: View, handovers: Handovers, times: Times) -> None:
