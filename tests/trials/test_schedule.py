@@ -118,3 +118,26 @@ def test_a_baseline_that_fails_ends_all() -> None:
     made = Schedule(Arm(()), lambda _: ran(None, status=3), time.monotonic() + 60)
     made.compare([Arm(("compile",))])
     assert made.ended == "the job ended with status 3 before its steps were timed"
+
+
+def test_many_arms_are_divided_so_that_the_first_are_told_where_time_is_short() -> None:
+    order: list[str] = []
+    walls = iter([0.0] * 10 + [1e6] * 10)
+
+    def start(arm: Arm) -> Ran:
+        order.append(arm.name)
+        made = {spec: {"applied": 1} for spec in arm.specs}
+        return ran(500 + len(order) % 3 if arm.specs else 1000 + len(order) % 2, made, wall_s=next(walls))
+
+    made = Schedule(Arm(()), start, time.monotonic() + 60)
+    arms = [Arm((f"workers={number}",)) for number in range(6)]
+    made.compare(arms)
+    assert order == [
+        "as-it-is",
+        *(arm.name for arm in arms[:4]),
+        *(arm.name for arm in arms[3::-1]),
+        "as-it-is",
+        "as-it-is",
+    ]
+    assert all(len(arm.runs) == 2 for arm in arms[:4])
+    assert made.ended == "the time was up"

@@ -14,6 +14,9 @@ from stepscope.trials.arms import Arm
 from stepscope.trials.interval import LOOKS, measured
 from stepscope.trials.process import Ran
 
+MOST_ARMS = 4
+"""Arms of a block: where time is short the first are told, and no block lasts so long that drift is not even."""
+
 Start = Callable[[Arm], Ran]
 Told = Callable[[str], None]
 
@@ -35,8 +38,9 @@ class Schedule:
         """Run arms beside the unchanged job until each can be told, or is out."""
         for _ in range(LOOKS):
             active = [arm for arm in arms if arm.out is None and not self._is_told(arm)]
-            if not active or not self._there_and_back(active):
-                return
+            for at in range(0, len(active), MOST_ARMS):
+                if not self._there_and_back(active[at : at + MOST_ARMS]):
+                    return
             for arm in active:
                 self._leave_behind(arm, active)
 

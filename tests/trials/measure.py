@@ -1,0 +1,88 @@
+"""What cures save of real jobs, predicted and measured: the table of ``docs/truth.md``, every pair of them.
+
+python -m tests.trials.measure             # writes docs/trials.json; then make docs
+python -m tests.trials.measure loader      # one of them
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.captures.environments import framework_python
+from tests.kit.traces import REPOSITORY
+from tests.newcomer.runs import alone
+
+FILE = REPOSITORY / "docs" / "trials.json"
+SCRIPTS, NEWCOMERS = (REPOSITORY / "tests" / name / "scripts" for name in ("trials", "newcomer"))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A script, and what starts it."""
+
+    script: Path
+    environment: str = "torch"
+    launcher: tuple[str, ...] = ()
+    cures: tuple[str, ...] = ()
+    """Tried whatever is found; none: what the findings call for."""
+    budget: str = "4m"
+
+
+JOBS = {
+    "loader": Job(SCRIPTS / "loader.py"),
+    "too_many_workers": Job(SCRIPTS / "too_many_workers.py", cures=("workers",)),
+    "threads": Job(SCRIPTS / "threads.py"),
+    "chain": Job(SCRIPTS / "chain.py"),
+    "varying": Job(SCRIPTS / "varying.py"),
+    "garbage": Job(SCRIPTS / "garbage.py", cures=("garbage",)),
+    "healthy": Job(SCRIPTS / "healthy.py"),
+    "slow_dataset": Job(NEWCOMERS / "slow_dataset.py"),
+    "hf_trainer": Job(NEWCOMERS / "hf_trainer.py", environment="integrations"),
+    "lightning_callback": Job(NEWCOMERS / "lightning_callback.py", environment="integrations"),
+    "slow_rank": Job(
+        NEWCOMERS / "slow_rank.py", launcher=("-m", "torch.distributed.run", "--nproc-per-node", "2"),
+        cures=("bucket-size=50", "static-graph"),
+    ),
+}  # fmt: skip
+
+
+def measured(name: str, folder: Path) -> list[dict[str, Any]]:
+    """A row per cure that was measured."""
+    job = JOBS[name]
+    started = [str(framework_python(job.environment)), "-W", "ignore", *job.launcher, str(job.script)]
+    asked = [argument for cure in job.cures for argument in ("--cure", cure)]
+    command = [sys.executable, "-m", "stepscope", "try", "--budget", job.budget, "--format", "json", "--writes-again"]
+    with alone():
+        ran = subprocess.run(
+            [*command, *asked, "--", *started],
+            cwd=folder, env=os.environ | {"CUDA_VISIBLE_DEVICES": ""}, stdout=subprocess.PIPE, check=True,
+        )  # fmt: skip
+    document = json.loads(ran.stdout)
+    rows = [*document["trials"], *filter(None, [document["together"]])]
+    return [
+        {"job": name, "cure": row["name"], "verdict": row["verdict"], "loss": row["values"]["outcome"]}
+        | {"predicted": row["predicted"], "measured": row["measured"], "kept": row["name"] in document["keep"]}
+        for row in rows
+        if row["measured"] is not None
+    ]
+
+
+def write(name: str, rows: list[dict[str, Any]]) -> None:
+    """In place of what is written of the same job."""
+    old = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []
+    kept = [row for row in old if row["job"] != name]
+    every = sorted([*kept, *rows], key=lambda row: list(JOBS).index(row["job"]))
+    FILE.write_text("[\n" + ",\n".join(map(json.dumps, every)) + "\n]\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or JOBS:
+        with tempfile.TemporaryDirectory() as made:
+            write(name, measured(name, Path(made)))
