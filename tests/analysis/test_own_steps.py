@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stepscope.analysis.excerpt import by_steps
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import behind_ns
 from stepscope.diagnosis.engine import diagnose
 from stepscope.trace import intervals as iv
+from stepscope.trace.select import select
 from stepscope.whatif.change import Change
 from stepscope.whatif.graph import dependency_graph
 from stepscope.whatif.replay import replay
@@ -32,6 +34,15 @@ def gpu(number: int, at_us: int, step_us: int, steps: int) -> Plane:
         (line("Steps", *drawn, id=1), line("Stream #7(Kernel)", *kernels, id=7)),
         {"device_vendor": "Nvidia"},
     )
+
+
+def numbered(number: int, at_us: int, steps: range) -> Plane:
+    """The same of steps of 200 us with these numbers, step 0 at some time."""
+    drawn = [Ev(str(k), (at_us + k * 200) * US, 200 * US) for k in steps]
+    kernels = [Ev("sgemm", (at_us + k * 200 + 20) * US, 180 * US, {"correlation_id": Unsigned(1000 * number + k)})
+               for k in steps]  # fmt: skip
+    lines = line("Steps", *drawn, id=1), line("Stream #7(Kernel)", *kernels, id=7)
+    return Plane(f"/device:GPU:{number}", lines, {"device_vendor": "Nvidia"})
 
 
 def launched_one_by_one(number: int, at_us: int) -> tuple[Plane, list[Ev]]:
@@ -87,3 +98,33 @@ def test_what_the_host_does_between_the_steps_of_two_devices_is_no_saving_of_eit
     assert without(1_000, 4_000) == unchanged
     assert without(5_210, 5_230) == unchanged - 20_000
     assert "host_ran_ahead" not in {notice.code for notice in diagnose(facts).notices}
+
+
+def test_a_step_that_only_some_devices_mark_is_none() -> None:
+    """The profile begins in a step of the second device and ends in one of the first."""
+    facts = facts_of_planes(numbered(0, 100, range(3, 8)), numbered(1, 50, range(2, 7)))
+    assert facts.markers.numbers == (3, 4, 5, 6)
+    assert {device: start.tolist() for device, (start, _) in facts.markers.own.items()} == {
+        0: [700_000, 900_000, 1_100_000, 1_300_000], 1: [650_000, 850_000, 1_050_000, 1_250_000],
+    }  # fmt: skip
+    assert facts.unused == frozenset()
+
+
+def test_another_program_that_marks_fewer_steps_is_not_unused() -> None:
+    facts = facts_of_planes(numbered(4, 100, range(6)), numbered(6, 9_000, range(4)))
+    assert facts.unused == frozenset()
+    assert facts.steps_apart
+    windows = [account.duration_ns[account.step_rows((1, 2))].tolist() for _, account in facts.devices]
+    assert windows == [[200_000, 200_000]] * 2
+
+
+def test_steps_that_are_cut_out_are_each_device_s_own() -> None:
+    """The second device is 130 of 200 us behind: it runs step 1 when the first begins step 2."""
+    whole = facts_of_planes(numbered(0, 100, range(6)), numbered(1, 230, range(6)))
+    part = by_steps(whole, 2, 5)
+    cut = analyse(select(whole.trace, part))
+    assert cut.markers.numbers == (2, 3, 4)
+    assert cut.complete == (True, True, True)
+    assert sorted(cut.markers.own) == [0, 1]
+    for (activity, _), (before, _) in zip(cut.devices, whole.devices, strict=True):
+        assert len(activity) == 3 < len(before)

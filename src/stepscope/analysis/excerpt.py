@@ -44,7 +44,10 @@ def by_steps(facts: Facts, first: int | None, stop: int | None) -> Part:
     follows = high + 1 < len(markers) and not markers.gap_after[high]
     end = int(markers.start[high + 1] if follows else markers.end[high])
     device_end = max([end, *(_end_of(account, high) for _, account in facts.devices)])
-    keep = with_partners(facts.trace, _kept(facts, begin, end, device_end))
+    keep = _kept(facts, begin, end, device_end)
+    for device in markers.own:
+        _keep_own(facts, keep, device, (low, high + 1 if follows else None))
+    keep = with_partners(facts.trace, keep)
     return Part(keep, _ranges(numbers[low : high + 1]), (begin, end))
 
 
@@ -88,6 +91,20 @@ def _kept(facts: Facts, begin: int, end: int, device_end: int) -> Bools:
     inside = (slices.start_ns[marks] >= begin) & (slices.start_ns[marks] < end)
     keep[marks] = inside
     return keep
+
+
+def _keep_own(facts: Facts, keep: Bools, device: int, steps: tuple[int, int | None]) -> None:
+    """The same of a device that marks its steps itself: what lies between its own marks of the first and the step
+    behind the last one (None: to the end of its last mark)."""
+    trace, slices = facts.trace, facts.trace.slices
+    start, end = facts.markers.own[device]
+    low, behind = steps
+    begin = int(start[low])
+    over = int(end[-1] if behind is None else start[behind])
+    mine = trace.tracks.device[slices.track] == device
+    keep[mine] = overlapping(trace, begin, over)[mine]
+    marks = mine & among(trace.tracks.kind[slices.track], (TrackKind.DEVICE_LINE,)) & (slices.kind == Kind.STEP)
+    keep[marks] = ((slices.start_ns >= begin) & (slices.start_ns < over))[marks]
 
 
 def _numbers(markers: Markers) -> list[int]:

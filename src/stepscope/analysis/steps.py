@@ -141,6 +141,8 @@ _SOURCE_RANKS = {
     MarkerSource.STEPS_LINE: RANK_TPU_STEPS,
     MarkerSource.MODULES_LINE: RANK_MODULES,
 }
+Mark = tuple[int, int | None]
+"""The slice of a marker, and the number of its step."""
 _MARKING_TRACKS = (TrackKind.HOST_THREAD, TrackKind.DEVICE_LINE)
 
 
@@ -159,10 +161,10 @@ def _recorded(trace: Trace) -> Markers | None:
     return _from_ends(trace, ends[0]) if ends else None
 
 
-def _by_source(trace: Trace) -> dict[int, list[tuple[int, int | None]]]:
+def _by_source(trace: Trace) -> dict[int, list[Mark]]:
     """Rank of the source -> its markers as (slice, step number): what the profile says outright, else the names."""
     slices, marks = trace.slices, trace.step_marks
-    found: dict[int, list[tuple[int, int | None]]] = {}
+    found: dict[int, list[Mark]] = {}
     for row, source, number in zip(marks.slice.tolist(), marks.source.tolist(), marks.number.tolist(), strict=True):
         rank, named = _SOURCE_RANKS[MarkerSource(source)], step_marker(trace.name_of(row))
         rank = rank if named is None or named.ends_step else min(rank, named.rank)
@@ -178,18 +180,18 @@ def _by_source(trace: Trace) -> dict[int, list[tuple[int, int | None]]]:
     return found
 
 
-def _ends_step(trace: Trace, found: list[tuple[int, int | None]]) -> bool:
+def _ends_step(trace: Trace, found: list[Mark]) -> bool:
     marker = step_marker(trace.name_of(found[0][0]))
     return marker is not None and marker.ends_step
 
 
-def _one_thread(trace: Trace, found: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
+def _one_thread(trace: Trace, found: list[Mark]) -> list[Mark]:
     """Markers of the thread that has most of them, outermost where they nest, in time order. One that begins shortly
     before the one before it ends, and ends after it, follows it: times were rounded."""
     tracks = trace.slices.track[[row for row, _ in found]]
     values, counts = np.unique(tracks, return_counts=True)
     main = values[counts.argmax()]
-    kept: list[tuple[int, int | None]] = []
+    kept: list[Mark] = []
     reach = np.iinfo(np.int64).min
     for row, number in sorted(
         (f for f, track in zip(found, tracks, strict=True) if track == main),
@@ -203,9 +205,10 @@ def _one_thread(trace: Trace, found: list[tuple[int, int | None]]) -> list[tuple
 
 
 def _from_slices(
-    trace: Trace, found: list[tuple[int, int | None]], every: list[tuple[int, int | None]]
+    trace: Trace, found: list[Mark], every: list[Mark]
 ) -> Markers:
     """The steps of some markers; ``every`` are those of all tracks."""
+    found, every = _marked_by_all(trace, found, every)
     rows = np.array([row for row, _ in found], np.int32)
     start, end = _bounds(trace, rows)
     return Markers(
@@ -227,8 +230,25 @@ def _bounds(trace: Trace, rows: I32) -> tuple[I64, I64]:
     return start, np.minimum(end, np.append(start[1:], end[-1:]))
 
 
+def _marked_by_all(trace: Trace, found: list[Mark], every: list[Mark]) -> tuple[list[Mark], list[Mark]]:
+    """Of steps that devices mark by number, those that all of them mark, where that is most of them: one that only
+    some mark was begun before the profile, or cut off where it ended, and no step of the others."""
+    by_device: dict[int, list[int | None]] = {}
+    for row, number in every:
+        track = trace.slices.track[row]
+        if trace.tracks.kind[track] == TrackKind.DEVICE_LINE:
+            by_device.setdefault(int(trace.tracks.device[track]), []).append(number)
+    numbers = [number for _, number in found]
+    if len(by_device) < 2 or None in numbers or any(len({*each}) < len(each) for each in by_device.values()):
+        return found, every
+    shared = {*numbers}.intersection(*by_device.values())
+    if 2 * len(shared) < len(numbers):
+        return found, every
+    return [mark for mark in found if mark[1] in shared], [mark for mark in every if mark[1] in shared]
+
+
 def _own_marks(
-    trace: Trace, found: list[tuple[int, int | None]], every: list[tuple[int, int | None]]
+    trace: Trace, found: list[Mark], every: list[Mark]
 ) -> dict[int, tuple[I64, I64]]:
     """Of steps that devices mark: what each marks itself, where it marks as many. Devices run the same step at times of
     their own: chips of one program a little apart, those of other processes far from each other."""
@@ -242,7 +262,7 @@ def _own_marks(
     return own
 
 
-def _from_ends(trace: Trace, found: list[tuple[int, int | None]]) -> Markers | None:
+def _from_ends(trace: Trace, found: list[Mark]) -> Markers | None:
     """Steps that end where an optimizer step ends; the last optimizer of an iteration counts."""
     names = trace.slices.name[[row for row, _ in found]]
     values, counts = np.unique(names, return_counts=True)
