@@ -14,6 +14,7 @@ import pytest
 
 from stepscope.capture import launch
 from stepscope.capture.options import Options, from_environment
+from stepscope.cli import main
 from tests.capture.jobs import environment, run
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and exit statuses of POSIX")
@@ -107,6 +108,17 @@ def test_a_script_that_does_not_exist_is_said_with_its_folder(tmp_path: Path) ->
 def test_an_option_that_is_none_is_refused(tmp_path: Path) -> None:
     ran = run(tmp_path, "--actve", "3", "train.py")
     assert (ran.status, "there is no option --actve" in ran.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["run", "try"])
+@pytest.mark.parametrize(
+    ("words", "form"), [(("-c", "print(1)"), "python -c 'print(1)'"), (("-", "x y"), "python - 'x y'")]
+)
+def test_what_python_takes_in_place_of_a_script_is_told_with_the_form_that_works(
+    name: str, words: tuple[str, ...], form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, *words]) == 2
+    assert f"write stepscope {name} {form}" in capsys.readouterr().err
 
 
 def test_words_become_commands() -> None:

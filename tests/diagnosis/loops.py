@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.readers.rows import table_of
+from stepscope.trace.tables import NULL, Looks, TrackKind
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
 from tests.kit.kineto_writer import write_kineto
@@ -38,6 +43,15 @@ def facts_with(events: list[Event], **header: Any) -> Facts:
 
 def diagnosed(events: list[Event], header: Mapping[str, Any] | None = None) -> Diagnosis:
     return diagnose(facts_with(events, **(header or {})))
+
+
+def looked(events: list[Event], *seen: tuple[int, int, str]) -> Diagnosis:
+    """What is diagnosed where the host thread was looked at: when (µs), at which line of ``train.py``, and in what."""
+    trace = trace_of_bytes(write_kineto(events))
+    (track,) = np.flatnonzero(trace.tracks.kind == TrackKind.HOST_THREAD).tolist()
+    rows = [(at * 1_000, track, "/job/train.py", line, function, NULL) for at, line, function in seen]
+    strings, looks = table_of(trace.strings, Looks, rows)
+    return diagnose(analyse(replace(trace, strings=strings, looks=looks)))
 
 
 def rules(diagnosis: Diagnosis) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from stepscope.diagnosis.engine import Diagnosis
 from stepscope.diagnosis.finding import Finding
 from stepscope.limits import HOT_PYTHON_SHARE
-from tests.diagnosis.loops import CALL, diagnosed, loop
+from tests.diagnosis.loops import CALL, diagnosed, looked, loop
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
 
@@ -57,6 +57,13 @@ def test_a_walk_over_the_modules_is_named_with_its_caller_and_time():
         ("diffusers/pipelines/pipeline_utils.py", 1173),
         ("sample.py", 30),
     ]
+
+
+def test_the_line_that_a_function_was_at_is_told_where_its_thread_was_looked_at():
+    looks = [(STEP * step + 80, 44, "prepare") for step in range(6)]
+    finding = found(looked(launching(100, "train.py(40): prepare"), *looks), "hot_python")
+    assert finding is not None
+    assert (finding.where[0].line, finding.where[0].function, finding.where[0].defined) == (44, "prepare", False)
 
 
 SIGNATURE = "inspect.py(3346): signature"

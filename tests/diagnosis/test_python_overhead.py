@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope.diagnosis.finding import Finding
-from tests.diagnosis.loops import diagnosed, loop
+from tests.diagnosis.loops import diagnosed, looked, loop
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event
 
@@ -39,6 +39,13 @@ def test_python_around_small_ops_is_told_with_its_functions():
     assert found.where[0].defined
     assert "torch_compile=True" in found.fix
     assert "logging_steps=100" in found.fix
+
+
+def test_the_line_that_a_function_was_at_is_told_where_its_thread_was_looked_at():
+    looks = [(STEP * step + 60, 43, "tweak") for step in range(6)]
+    (found,) = [f for f in looked(around_ops(200, TRAINER, "train.py(40): tweak"), *looks).findings
+                if f.rule == "python_overhead"]  # fmt: skip
+    assert (found.where[0].line, found.where[0].function, found.where[0].defined) == (43, "tweak", False)
 
 
 def test_a_librarys_function_is_told_with_the_call_into_it():
@@ -77,6 +84,12 @@ def test_a_callback_is_told_with_all_that_it_calls():
     assert found.where[0].defined
     assert "reads 40 numbers" in found.why
     assert "between_steps" not in {each.rule for each in diagnosed(with_callback(40)).findings}
+
+
+def test_the_line_that_a_callback_was_at_is_told_where_its_thread_was_looked_at():
+    looks = [(STEP * step + 9_900, 63, "on_train_batch_end") for step in range(6)]
+    (found,) = [f for f in looked(with_callback(2), *looks).findings if f.rule == "callback_time"]
+    assert (found.where[0].line, found.where[0].defined) == (63, False)
 
 
 def test_the_same_function_called_by_no_list_of_callbacks_is_none():

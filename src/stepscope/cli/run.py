@@ -14,6 +14,7 @@ import click
 from stepscope.capture import launch
 from stepscope.capture.options import Options
 from stepscope.capture.results import recordings
+from stepscope.cli.commands import check_command
 from stepscope.cli.early import Early
 from stepscope.cli.recorded import tell
 from stepscope.cli.run_folders import DEFAULT_OUT, discard_empty, new_run, runs
@@ -107,8 +108,7 @@ def run(command: tuple[str, ...], python: str | None, watch: float | None, stop:
     Exit status: the command's own, whatever happens to the recording; 128 + n where signal n ended it; 0 where --stop
     did; 126 or 127 where it cannot be started; 2 wrong usage.
     """
-    if command[0].startswith("-") and command[0] != "-m":
-        raise UsageError(f"there is no option {command[0]}; see stepscope run --help")
+    check_command(command, "run")
     _check(chosen["experiment"])
     if stop and (watch or not hasattr(signal, "SIGCHLD")):
         raise UsageError("--stop ends the command after its one recording: not with --watch, nor on Windows")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stepscope.capture import launch
+from stepscope.cli.commands import check_command
 from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.run_folders import new_run
 from stepscope.cli.streams import say, stdout_width, to_stderr
@@ -84,8 +85,7 @@ def try_(command: tuple[str, ...], form: str | None, out: str | None, lists: boo
         return _show_list(form)
     if not command:
         raise UsageError("name the command to try: stepscope try train.py")
-    if command[0].startswith("-") and command[0] != "-m":
-        raise UsageError(f"there is no option {command[0]}; see stepscope try --help")
+    check_command(command, "try")
     if bool(chosen["kept"]) != (chosen["scratch"] is not None):
         raise UsageError("--scratch DIR and --keep PATH go together")
     document, change = _tried(command, **chosen)

@@ -15,11 +15,18 @@ _LOOKED_AT = 200
 _POINTS = 32
 """Points of a call at which it is asked which line ran: what takes 3 % of it is met."""
 
+_KNOWN = 0.2
+"""A function is told by a line of it that holds this share of its time: what is not known of the rest (what ops took,
+stretches that nobody looked at) makes it no worse a place to look."""
+
 
 def lines_of(facts: Facts, within: Bools, function: Frame) -> tuple[Place, ...]:
     """The lines of a function in which the time of its calls inside of some slices passes, longest first; the function
     as a whole where no lines are known."""
-    calls = _calls(facts, within, function)
+    return _lines_of_calls(facts, calls_of(facts, within, function))
+
+
+def _lines_of_calls(facts: Facts, calls: I32) -> tuple[Place, ...]:
     dur = facts.trace.slices.dur_ns[calls]
     longest = calls[np.argsort(-dur, kind="stable")[:_LOOKED_AT]]
     start, length = facts.trace.slices.start_ns[longest], facts.trace.slices.dur_ns[longest]
@@ -36,13 +43,25 @@ def lines_of(facts: Facts, within: Bools, function: Frame) -> tuple[Place, ...]:
     )
 
 
-def _calls(facts: Facts, within: Bools, function: Frame) -> I32:
+def longest_line(facts: Facts, calls: I32, frame: Frame) -> Where:
+    """The line of a function in which most time of some of its calls passes, as far as lines are known; the function
+    where they are of less than ``_KNOWN`` of it."""
+    function = Where(frame.file, frame.line, frame.function, defined=frame.is_definition)
+    if not frame.is_users or not calls.size:
+        return function
+    known = (place.where for place in _lines_of_calls(facts, calls) if place.share >= _KNOWN)
+    mine = (line for line in known if line.function == frame.function and line.file == frame.file)
+    return next((line for line in mine if line.line is not None and not line.defined), function)
+
+
+def calls_of(facts: Facts, within: Bools, function: Frame) -> I32:
     """The outermost calls of a function inside of some slices."""
     slices, strings = facts.trace.slices, facts.trace.strings
     is_frame = slices.kind == Kind.PYTHON_FRAME
+    # As profiles write it, or as the locator gives it: without a line that is none, or as a definition.
     codes = [
         code for code in used_codes(slices.name[is_frame], len(strings)).tolist()
-        if parse_frame(strings[code]) == function
+        if function in (parse_frame(strings[code]), facts.locator.frame(strings[code]))
     ]
     mine = is_frame & np.isin(slices.name, codes) & (outermost(within, slices.parent) >= 0)
     rows = np.flatnonzero(is_outermost(mine, slices.parent))

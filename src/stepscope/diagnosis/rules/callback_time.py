@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.where import Frame, Where
+from stepscope.analysis.where import Frame
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.function_lines import longest_line
 from stepscope.diagnosis.remedies import PYTORCH, remedy
 from stepscope.diagnosis.remedies.overhead import IN_CALLBACKS
 from stepscope.diagnosis.rule import Rule
@@ -64,9 +65,7 @@ def _finding(facts: Facts, named: list[tuple[Frame, Rows, int]]) -> Finding:
         fix=paragraphs(remedy(IN_CALLBACKS, facts.workload)),
         cost_ns_per_step=cost,
         saving_ns_per_step=cost,
-        where=tuple(
-            Where(frame.file, frame.line, frame.function, defined=frame.is_definition) for frame, _, _ in named
-        ),
+        where=tuple(longest_line(facts, rows.astype(np.int32), frame) for frame, rows, _ in named),
         evidence=slices_as_evidence(facts, [int(row) for _, rows, _ in named for row in rows]),
     )
 

@@ -9,6 +9,7 @@ from stepscope.analysis.silent import Silence, SilentFunction
 from stepscope.analysis.where import Frame, Where, parse_frame
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.function_lines import longest_line
 from stepscope.diagnosis.remedies import ASK_ONCE, KEEP_ANSWERS, remedy
 from stepscope.diagnosis.rule import Rule
 from stepscope.limits import PLACES_SHOWN
@@ -108,7 +109,8 @@ def _by(facts: Facts, function: SilentFunction) -> Where | None:
 
 
 def _own(facts: Facts, function: SilentFunction) -> Where | None:
-    return _place(facts.locator.frame(function.name))
+    frame = facts.locator.frame(function.name)
+    return longest_line(facts, function.calls[:_LOOKED_AT].astype(np.int32), frame) if frame else None
 
 
 def _place(frame: Frame | None) -> Where | None:

@@ -12,7 +12,7 @@ from stepscope.analysis.hot_functions import HotFunction, hot_functions
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
-from stepscope.diagnosis.function_lines import lines_of
+from stepscope.diagnosis.function_lines import calls_of, longest_line
 from stepscope.diagnosis.remedies import remedy
 from stepscope.diagnosis.remedies.overhead import AROUND_OPS
 from stepscope.diagnosis.rule import Limit, Rule
@@ -105,9 +105,7 @@ def _place(facts: Facts, each: HotFunction) -> Where:
     """A function's line that takes most of its time, where lines are known, with all that passes in its own code."""
     frame, ns = each.frame, facts.per_step(each.ns)
     within = np.isin(np.searchsorted(facts.markers.start, facts.trace.slices.start_ns, "right") - 1, facts.used)
-    lines = (place.where for place in lines_of(facts, within, frame)) if frame.is_users else ()
-    known = (line for line in lines if line.function == frame.function and line.file == frame.file)
-    longest = next(known, Where(frame.file, frame.line, frame.function, defined=frame.is_definition))
+    longest = longest_line(facts, calls_of(facts, within, frame), frame)
     return replace(longest, ns_per_step=ns)
 
 
