@@ -61,6 +61,58 @@ def test_a_launcher_that_comes_late_to_an_address_is_another_run(tmp_path: Path)
     assert new_run(tmp_path, {**job, "NODE_RANK": "1"}) == tmp_path / "run-2"
 
 
+def _plant(note: Path, text: str) -> None:
+    note.unlink()
+    note.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["..", "../elsewhere", "/etc", ".", "", "run-1/../..", "run-x", "run-1\n", "a\0b", "\xe9"]
+)
+def test_a_note_names_a_run_or_nothing(tmp_path: Path, text: str) -> None:
+    job, out = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}, tmp_path / "out"
+    new_run(out, {**job, "NODE_RANK": "0"})
+    (note,) = out.glob(".jobs/7-0.1")
+    _plant(note, text)
+    assert new_run(out, {**job, "NODE_RANK": "1"}) == out / "run-2"
+    assert sorted(os.listdir(tmp_path)) == ["out"]
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
+def test_a_note_is_a_plain_file(tmp_path: Path, kind: str) -> None:
+    job, out = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}, tmp_path / "out"
+    new_run(out, {**job, "NODE_RANK": "0"})
+    (note,) = out.glob(".jobs/7-0.1")
+    note.unlink()
+    (tmp_path / "text").write_text("run-1")
+    match kind:
+        case "link":
+            note.symlink_to(tmp_path / "text")
+        case "dangling":
+            note.symlink_to(tmp_path / "none")
+        case "pipe":
+            os.mkfifo(note)
+        case _:
+            note.mkdir()
+    assert new_run(out, {**job, "NODE_RANK": "1"}) == out / "run-2"
+
+
+def test_a_run_that_a_note_names_is_a_folder_of_the_same_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, out = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}, tmp_path / "out"
+    new_run(out, {**job, "NODE_RANK": "0"}).rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    (out / "run-1").symlink_to(tmp_path / "elsewhere")
+    assert new_run(out, {**job, "NODE_RANK": "1"}) == out / "run-2"
+    told = os.fstat
+
+    def of_another(descriptor: int) -> os.stat_result:
+        found = told(descriptor)
+        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:10]))
+
+    monkeypatch.setattr(run_folders.os, "fstat", of_another)
+    assert new_run(out, {**job, "NODE_RANK": "2"}) not in (out / "run-1", out / "run-2")
+
+
 def test_the_last_runs_with_profiles_are_found(tmp_path: Path) -> None:
     for number in (1, 2, 9, 10):
         recorded(tmp_path / f"run-{number}")

@@ -98,7 +98,7 @@ def answer(folder: Path, data: bytes, number: int) -> str:
     """A saved form in one of the other formats (every sixteenth in each), read again.
 
     Tables that no reader would make may be told in another way, but only once: what was written and read is the same
-    when it is written and read again.
+    when it is written and read again. Where nothing is left that the format holds, writing it again may be refused.
     """
     path = folder / "profile"
     path.write_bytes(data)
@@ -119,7 +119,11 @@ def answer(folder: Path, data: bytes, number: int) -> str:
         check_trace(read)
         if writer.name == "stepscope":
             assert_same(read, trace)
-        check(once, writer, folder)
+        try:
+            check(once, writer, folder)
+        except OutputError as error:
+            assert_sentence(error)
+            assert len(read.nodes) == 0, f"a trace that came of {writer.name} cannot be written so again"
         made.append(writer.name)
     return f"read: {' '.join(made)}"
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import stepscope
 from stepscope.cli import main
 from stepscope.errors import Exit, OutputError
 from stepscope.readers import step_stats
@@ -130,6 +133,16 @@ def test_tensors_live_until_their_last_use_and_memory_adds_up(tmp_path: Path) ->
 def test_a_trace_of_something_else_is_refused(tmp_path: Path) -> None:
     trace = facts_of_drawing("main  | [a]").trace
     with pytest.raises(OutputError, match="no node of a TensorFlow graph"):
+        timeline.write(trace, tmp_path / "out.timeline.json")
+    assert not (tmp_path / "out.timeline.json").exists()
+
+
+def test_a_trace_that_lies_on_no_device_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run.pb").write_bytes(LOOP)
+    trace = stepscope.open(tmp_path / "run.pb").trace
+    nowhere = np.full(len(trace.tracks), -1, np.int32)
+    trace = dataclasses.replace(trace, tracks=dataclasses.replace(trace.tracks, process=nowhere))
+    with pytest.raises(OutputError, match="lies on a device that TensorFlow names"):
         timeline.write(trace, tmp_path / "out.timeline.json")
     assert not (tmp_path / "out.timeline.json").exists()
 

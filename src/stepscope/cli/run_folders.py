@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,6 +24,9 @@ TOGETHER_S = 600.0
 """Launchers of one job that is named by an address alone start within this time: the next job has the same address."""
 _NAME = re.compile(r"run-([0-9]{1,9})")
 _JOBS = ".jobs"
+_NOTE_BYTES = 32
+_PLAIN_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Through no link, and without waiting for a pipe's other end."""
 _EXACT = (("SLURM_JOB_ID", "SLURM_STEP_ID"), ("PMIX_NAMESPACE",), ("OMPI_MCA_ess_base_jobid",))
 """Variables that tell one start of a job from every other."""
 _LIKELY = (("TORCHELASTIC_RUN_ID",), ("MASTER_ADDR", "MASTER_PORT"), ("MASTER_ADDR",))
@@ -66,12 +70,13 @@ def new_run(out: Path, environment: Mapping[str, str] = os.environ) -> Path:
     jobs.mkdir(parents=True, exist_ok=True)
     who = "-".join([host(), *(environment[each] for each in _PLACES if each in environment)])
     for attempt in range(1, 1_000):
-        note = jobs / f"{name}.{attempt}"
-        folder = _agreed(note, out)
-        old = not exact and time.time() - note.stat().st_mtime > TOGETHER_S
-        if not old and _is_first(jobs / f"{name}.{attempt}.{_safe(who)}"):
-            folder.mkdir(exist_ok=True)
-            return folder
+        note, mark = jobs / f"{name}.{attempt}", jobs / f"{name}.{attempt}.{_safe(who)}"
+        _agree(note, out)
+        old = not exact and time.time() - note.lstat().st_mtime > TOGETHER_S
+        if not old and _is_first(mark):
+            folder = _told(note, mark, out)
+            if folder is not None:
+                return folder
     return _made(out)
 
 
@@ -112,19 +117,38 @@ def _safe(text: str) -> str:
     return re.sub(r"[^\w-]+", "-", text)[:100]
 
 
-def _agreed(note: Path, out: Path) -> Path:
-    """The run folder that a note names; the first to come makes both."""
-    if not note.exists():
-        mine = _made(out)
-        part = note.with_name(f"{note.name}.{host()}.{os.getpid()}.part")
-        try:
-            part.write_text(mine.name, encoding="utf-8")
-            os.link(part, note)  # Fails where it is there, also on a network's disk.
-        except FileExistsError:
-            mine.rmdir()
-        finally:
-            part.unlink(missing_ok=True)
-    return out / note.read_text(encoding="utf-8")
+def _agree(note: Path, out: Path) -> None:
+    """Leave a note of the job's run folder where there is none: the first to come makes both."""
+    if os.path.lexists(note):
+        return
+    mine = _made(out)
+    part = note.with_name(f"{note.name}.{host()}.{os.getpid()}.part")
+    try:
+        with part.open("x", encoding="utf-8") as file:  # Writes through no link that somebody laid there.
+            file.write(mine.name)
+        os.link(part, note)  # Fails where it is there, also on a network's disk.
+    except FileExistsError:
+        mine.rmdir()
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _told(note: Path, mark: Path, out: Path) -> Path | None:
+    """The run folder that a note names; None where others than the user wrote it or made what is called so.
+
+    On a disk that all see, what this user makes may belong to somebody else: whoever the mark belongs to.
+    """
+    owner = mark.lstat().st_uid
+    with suppress(OSError), open(os.open(note, _PLAIN_READ), "rb") as file:
+        status, name = os.fstat(file.fileno()), file.read(_NOTE_BYTES).decode("ascii", "replace")
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != owner or not _NAME.fullmatch(name):
+            return None
+        folder = out / name
+        with suppress(FileExistsError):
+            folder.mkdir()
+        made = folder.lstat()
+        return folder if stat.S_ISDIR(made.st_mode) and made.st_uid == owner else None
+    return None
 
 
 def _is_first(mark: Path) -> bool:

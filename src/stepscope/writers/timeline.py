@@ -59,14 +59,26 @@ LACKS = (
 def write(trace: Trace, path: Path) -> None:
     """Write a trace as a Timeline.
 
-    Raises OutputError where it holds no node of a TensorFlow graph, OSError where the disk does.
+    Raises OutputError where it holds no node of a TensorFlow graph or nothing lies on a device of TensorFlow's, OSError
+    where the disk does.
     """
     if len(trace.nodes) == 0:
         raise OutputError(
             "this trace holds no node of a TensorFlow graph, of which a Timeline is made; write it --to chrome instead"
         )
+    if not _on_a_device(trace):
+        raise OutputError(
+            "nothing in this trace lies on a device that TensorFlow names (/job:…/device:GPU:0), by which a Timeline "
+            "is known; write it --to chrome instead"
+        )
     with replacing(path) as beside:
         beside.write_bytes(msgspec.json.encode({"traceEvents": list(events(trace))}))
+
+
+def _on_a_device(trace: Trace) -> bool:
+    """Whether what is written is known for a Timeline again."""
+    processes = trace.tracks.process[trace.slices.track]
+    return any(code >= 0 and trace.strings[code].startswith("/") for code in np.unique(processes).tolist())
 
 
 def events(trace: Trace) -> Iterator[Event]:
