@@ -92,8 +92,8 @@ wrong, and no cost, saving or verdict is told. *Right*: what is told is what the
 step and 10 % of the cost of its first finding; *said* where a notice tells what is missing. *Wrong*: another first
 finding, or none. Clocks are shifted by half a step, one step and two and a half, and drift by 1, 2 and 5 %. A device
 that is late each time is as if it worked on something that was not recorded, so both are said, and nothing is told of
-costs; where it never idles, a late clock changes nothing. Ops with the numbers of the next call are not seen where
-calls follow each other faster than clocks are exact: the verdict holds there, and the first finding is missing."""
+costs; where it never idles, a late clock changes nothing. Ops with the numbers of the next call are told from clocks
+that are little apart by the first launch, which has no op, and the last op, which has no call."""
 
 TRIALS = """\
 How often `stepscope try` is right, simulated: runs of a job differ by so much (standard deviation of their means), and

@@ -13,14 +13,29 @@ from tests.support import real_facts
 from tests.truth import misread
 
 ROWS = {row.pop("way"): row for row in json.loads(misread.FILE.read_text(encoding="utf-8"))}
-KNOWN_WRONG = {("correlations_off", "launch_bound")}
-"""Its verdict is right, and so are its costs; the first finding is missing. The calls are so close to each other that
-the clocks' own error is larger."""
 
 
-def test_every_way_is_on_the_page_and_no_more_are_wrong():
+def test_every_way_is_on_the_page_and_none_is_wrong():
     assert list(ROWS) == list(misread.WAYS)
-    assert {(way, name) for way, row in ROWS.items() for name in row if row[name] == "wrong"} == KNOWN_WRONG
+    assert not [(way, name) for way, row in ROWS.items() for name in row if row[name] == "wrong"]
+
+
+@pytest.mark.parametrize("way", ["shifted", "first_op_lost", "last_launch_lost"])
+def test_clocks_that_are_as_exact_as_any_are_not_blamed(way: str):
+    root = json.loads(misread.profile("launch_bound"))
+    kernels = [event for event in root["traceEvents"] if event.get("cat") == "kernel"]
+    lost = {"shifted": None, "first_op_lost": kernels[0], "last_launch_lost": None}[way]
+    if way == "last_launch_lost":
+        last = kernels[-1]["args"]["correlation"]
+        lost = next(
+            event
+            for event in root["traceEvents"]
+            if event.get("cat") == "cuda_runtime" and event["args"]["correlation"] == last
+        )
+    for event in kernels:
+        event["ts"] -= 20  # Each begins 12 us before its call, and more where the numbers are those of the next.
+    root["traceEvents"] = [event for event in root["traceEvents"] if event is not lost]
+    assert not {notice.code for notice in misread.told(json.dumps(root).encode())[0].notices} & {*misread.SAYS}
 
 
 @pytest.mark.parametrize("name", some(misread.SIMULATED, 2))

@@ -108,8 +108,9 @@ def contradictions(facts: Facts) -> Contradictions:
     marked = marked_inside(facts)
     if not count or not among(trace.launches.basis, (LaunchBasis.CORRELATION, LaunchBasis.GRAPH)).all():
         return Contradictions(marked=marked)
-    early = sum(int((one.start[rows] < one.launch[rows] - CLOCK_APART_NS).sum()) for one, rows in _each(facts))
     calls = _launching(facts)
+    apart = 0 if _numbers_moved(facts, calls) else CLOCK_APART_NS
+    early = sum(int((one.start[rows] < one.launch[rows] - apart).sum()) for one, rows in _each(facts))
     last = trace.slices.start_ns[trace.launches.call].max()
     overlapping, repeated = _on_streams(trace, activities)
     return Contradictions(
@@ -140,6 +141,16 @@ def _launching(facts: Facts) -> Rows:
 
 def _launches(name: str) -> bool:
     return classify_call(name).role in (CallRole.LAUNCH, CallRole.GRAPH_LAUNCH)
+
+
+def _numbers_moved(facts: Facts, calls: Rows) -> bool:
+    """Whether the first launch has no op, and an op that was launched since has no call: a profile that begins or stops
+    amid work has it the other way round. Such ops have the numbers of later calls, and clocks need not be blamed."""
+    ops = facts.activities
+    first = min(int(one.launch[one.launched].min()) for one in ops if one.launched.any())
+    if not calls.size or int(facts.trace.slices.start_ns[calls].min()) >= first:
+        return False
+    return any(bool((~one.launched & ~one.before_profile & ~one.unnumbered).any()) for one in ops)
 
 
 def _after_wait(facts: Facts) -> float:
