@@ -152,7 +152,12 @@ class Facts:
 
     def used_rows(self, account: Account) -> list[int]:
         """The rows of the used steps in an account."""
-        return account.step_rows(self.used)
+        return self._used_rows.get(id(account)) or account.step_rows(self.used)
+
+    @cached_property
+    def _used_rows(self) -> dict[int, list[int]]:
+        """Of each of the accounts, which rules ask for again and again."""
+        return {id(account): account.step_rows(self.used) for account in self.accounts}
 
     def per_step(self, total_ns: int) -> int:
         """A total over the used steps as a whole number of ns per step."""

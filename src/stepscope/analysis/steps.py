@@ -94,10 +94,9 @@ class Markers:
         if len(self) < 2:
             return paused
         median = float(np.median(self.end - self.start))
-        for k in range(len(self) - 1):
+        for k in np.flatnonzero(self.start[1:] - self.end[:-1] >= CYCLE_GAP_STEPS * median).tolist():
             here, following = self.numbers[k], self.numbers[k + 1]
-            jumps = here is not None and following is not None and following != here + 1
-            paused[k] |= (jumps or self.apart) and self.start[k + 1] - self.end[k] >= CYCLE_GAP_STEPS * median
+            paused[k] |= self.apart or (here is not None and following is not None and following != here + 1)
         return paused
 
 
@@ -423,19 +422,27 @@ def tiled_rows(
     steps: list[int | None] = [None]
     phases = ["before"]
     reach = min(before, last_end)
-    for k in range(begun.size):
+    done, resumed = (_last_of_step(ends, which, ops.step, begun.size) for which in (ops.inside, ops.in_gap))
+    for k, gap in enumerate(paused.tolist()):
         bounds.append(reach)
         steps.append(k)
         phases.append("step")
-        reach = max(reach, int(ends[ops.inside & (ops.step == k)].max(initial=reach)))
-        if paused[k]:
+        reach = max(reach, done[k])
+        if gap:
             bounds.append(reach)
             steps.append(None)
             phases.append("gap")
-            resumed = int(ends[ops.in_gap & (ops.step == k)].max(initial=reach))
-            reach = min(max(reach, int(begun[k + 1]), resumed), last_end)
+            reach = min(max(reach, int(begun[k + 1]), resumed[k]), last_end)
     bounds += [reach, max(reach, last_end)]
     return _without_empty_margins(device, bounds, [*steps, None], [*phases, "after"])
+
+
+def _last_of_step(ends: I64, which: Bools, step: I64, count: int) -> list[int]:
+    """When the last of some ops of each of ``count`` steps ends; long before everything where a step has none."""
+    found = np.full(count, np.iinfo(np.int64).min)
+    chosen = which & (step >= 0)
+    np.maximum.at(found, step[chosen], ends[chosen])
+    return [int(end) for end in found.tolist()]
 
 
 def _without_empty_margins(device: int, bounds: list[int], steps: list[int | None], phases: list[str]) -> Rows:
