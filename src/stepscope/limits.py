@@ -266,7 +266,9 @@ cores: 9 to 15 % with one worker, 18 to 47 % with two, by the hour."""
 HOST_LEFT_FASTER: Final = 0.5
 """What is left on the host runs faster by up to this share once most of a step is gone: caches and the processor's
 clock are its own then. Measured with PyTorch 2.13 on two virtual cores, in jobs that lost 65 to 98 % of the step: by 3,
-7, 19, 25, 41 and 45 % of what had been left, and by 67 % behind a process that was started in each step."""
+7, 19, 25, 41 and 45 % of what had been left, and by 67 % behind a process that was started in each step. With
+TensorFlow 2.21 behind a tf.data pipeline that sleeps by 1 to 3 %, behind one that computes on the same cores by two
+thirds: which of them it was is not in a profile."""
 
 LOADER_HANDOVER_NS: Final = 500_000
 LOADER_SEND_NS: Final = 1_500_000

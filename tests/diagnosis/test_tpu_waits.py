@@ -81,6 +81,11 @@ def test_offloading_is_told_with_bytes_rates_and_what_would_be_saved() -> None:
     assert "64.0 MiB per step go at 26.8 GB/s from the device to host memory" in found.why
     assert "host memory S(5) → device memory" in found.why
     assert "takes 64.0 MiB; what is free there is not recorded" in found.why
+    # No program is in this profile: the sizes of the arrays stand for their shapes.
+    assert [(place.op, place.ns_per_step) for place in found.where] == [
+        ("copy-done.1 64.0 MiB", pytest.approx(2.5 * MS, rel=0.01)),
+        ("copy-done 64.0 MiB", pytest.approx(2 * MS, rel=0.01)),
+    ]  # fmt: skip
     assert diagnose(facts).bottleneck == "host_memory"
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -7,7 +9,8 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.offload import Transfer, in_flight_ns, transfers
-from stepscope.diagnosis.evidence import booked, slices_as_evidence
+from stepscope.analysis.where import Where
+from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence, timed
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import OFFLOADED, remedy
 from stepscope.diagnosis.rule import Rule
@@ -67,8 +70,20 @@ def _finding(facts: Facts, activity: DeviceActivity, account: Account, moved: li
         why=_why(facts, activity, account, moved) + _room(facts, moved, kept, free),
         fix=paragraphs(remedy(OFFLOADED, facts.workload)),
         confidence="medium",
+        where=tuple(_place(facts, one) for one in moved if facts.per_step(one.waited_ns))[:SHOWN],
         evidence=slices_as_evidence(facts, [s for one in moved for s in one.slices], device=activity.device),
     )
+
+
+def _place(facts: Facts, one: Transfer) -> Where:
+    """An op with the array that it moves, and the line that asked for it where the program says."""
+    ops = facts.trace.xla_ops
+    row = int(np.searchsorted(ops.slice, one.slices[0]))
+    known = row < len(ops) and int(ops.slice[row]) == one.slices[0]
+    place = facts.programs.place(int(ops.program[row]), int(ops.module[row]), int(ops.op[row])) if known else None
+    array = str(place.one.shape.first) if place else "" if one.bytes is None else format_bytes(one.bytes)
+    where = replace(facts.locator.where(one.slices[0]), op=f"{one.name} {array}".rstrip())
+    return timed(facts, where, one.waited_ns)
 
 
 def _why(facts: Facts, activity: DeviceActivity, account: Account, moved: list[Transfer]) -> str:
