@@ -3,7 +3,8 @@
 Python code, or a range that the program named, of a thread that launches: nothing is launched in it, and the next
 launch is a copy of some size to the device. Where it also lies before a step's first other launch, or is called after
 a batch, it makes what that copy sends. Code that is known for something else (logging, metrics, callbacks, a
-framework's own) is not taken for it, nor what comes before a loader, whose batch it is then.
+framework's own) is not taken for it, nor what comes before a loader, whose batch it is then. JAX's profiles of a CPU
+hold no copies: there the name has to say it, and the next that the loop does with a device is to hand it an array.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from stepscope.analysis.own_code import is_programs
 from stepscope.analysis.steps import WHOLE, Markers
 from stepscope.limits import BATCH_BYTES, BATCH_NS
 from stepscope.names.producing import makes_no_batch, says_batch
+from stepscope.names.xla_hosts import sends_arrays
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, outermost
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
@@ -40,6 +42,9 @@ def with_produced(host: HostActivity, activities: list[DeviceActivity], markers:
 def _produced(host: HostActivity, activities: list[DeviceActivity], markers: Markers) -> I32:
     trace, none = host.trace, np.empty(0, np.int32)
     launch, sends = _launches(trace, activities)
+    by_name = not sends.any()
+    if by_name:
+        launch, sends = _with_transfers(host, launch)
     if not sends.any() or host.pool or markers.source == WHOLE:
         return none
     rows = _may_make(host)
@@ -51,7 +56,7 @@ def _produced(host: HostActivity, activities: list[DeviceActivity], markers: Mar
     others = np.concatenate(([0], np.cumsum(~sends)))
     step = np.searchsorted(markers.start, begin, "right") - 1
     opening = others[np.searchsorted(launch, markers.start)][np.maximum(step, 0)]
-    leads = (others[first] == opening) & (step >= 0) & (not markers.inferred) & (not markers.on_device)
+    leads = (others[first] == opening) & (step >= 0) & (not (markers.inferred or markers.on_device or by_name))
     says = mapped(trace.slices.name[rows], trace.strings, says_batch, np.bool_)
     made = rows[(leads | says) & ~_before_loading(host, begin, launch[first])]
     return _outer(trace, _unless_other(trace, made))
@@ -71,6 +76,20 @@ def _launches(trace: Trace, activities: list[DeviceActivity]) -> tuple[I64, Bool
     launch, sends = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(launch, kind="stable")
     return launch[order], sends[order]
+
+
+def _with_transfers(host: HostActivity, launch: I64) -> tuple[I64, Bools]:
+    """The launches with when the loop handed arrays to a device, of JAX, whose profiles of a CPU hold no copies. Their
+    sizes are not recorded, so what comes before a transfer makes a batch only where its name says so."""
+    slices, none = host.trace.slices, np.empty(0, np.int64)
+    if host.trace.info.framework != "JAX":
+        return none, np.zeros(0, np.bool_)
+    mine = (host.causes == Category.TRANSFER.code) & among(slices.track, host.loop)
+    # The Python of a call looks at its arguments also where all of them are on the device already.
+    sent = slices.start_ns[mine & mapped(slices.name, host.trace.strings, sends_arrays, np.bool_)]
+    times, sends = np.concatenate((launch, sent)), np.repeat((False, True), (launch.size, sent.size))
+    order = np.argsort(times, kind="stable")
+    return times[order], sends[order]
 
 
 def _may_make(host: HostActivity) -> Rows:

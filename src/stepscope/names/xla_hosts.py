@@ -101,6 +101,16 @@ _DEVICE = re.compile(r"\[(?P<device>\d{1,9})\] ")
 """XLA_LOG_DEVICE (xla/pjrt): the ordinal before the event, "[5] CommonPjRtLoadedExecutable::Execute (jit_step)"."""
 
 
+def sends_arrays(name: str) -> bool:
+    """Whether a host event hands arrays to a device. A call looks at its arguments (``shard_args``) also where all of
+    them are there already.
+
+    >>> [sends_arrays(name) for name in ("DevicePutWithSharding", "shard_args", "api.py(2035): device_put")]
+    [True, False, False]
+    """
+    return event_role(name) is XlaRole.TRANSFER and not name.endswith("shard_args")
+
+
 def _rows(*rows: tuple[XlaRole, *tuple[str, ...]]) -> tuple[tuple[XlaRole, re.Pattern[str]], ...]:
     return tuple((role, re.compile("|".join(patterns))) for role, *patterns in rows)
 
