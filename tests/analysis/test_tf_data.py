@@ -14,7 +14,7 @@ from stepscope.analysis.workload import Workload
 from stepscope.diagnosis import tf_data
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.remedies import remedy
-from stepscope.report import input_pipeline
+from stepscope.report import input_pipeline, input_sections
 from stepscope.trace.trace import Trace
 from stepscope.writers.xplane import write
 from tests.kit.tf_gpu import TfGpuJob
@@ -143,7 +143,7 @@ def test_what_iterators_say_of_themselves_is_in_the_table() -> None:
     facts = facts_of(parallel(4))
     assert facts.input_stages is not None
     given = input_pipeline.entry(facts, facts.input_stages)
-    section = input_pipeline.iterators(given)
+    section = input_sections.iterators(given)
     assert section.note.endswith("cores tf.data may use: 8; threads that run its functions: 8")
     assert section.rows == [
         ("Root", "PrefetchDataset:9", "1", "6.00 ms", "0 ns", "–", "–", "–"),
@@ -163,7 +163,7 @@ def test_a_profile_without_iterators_has_no_such_table() -> None:
     assert facts.input_stages is not None
     given = input_pipeline.entry(facts, facts.input_stages)
     assert given["iterators"] is None
-    assert input_pipeline.iterators(given).rows == []
+    assert input_sections.iterators(given).rows == []
     (finding,) = (f for f in diagnose(facts).findings if f.rule == "input_bound")
     assert "num_parallel_calls=AUTO" in finding.fix  # nothing speaks against it
 
