@@ -86,6 +86,29 @@ def test_a_callback_is_told_with_all_that_it_calls():
     assert "between_steps" not in {each.rule for each in diagnosed(with_callback(40)).findings}
 
 
+def reading(reads: int) -> list[Event]:
+    """Steps of 3 ms of Python in a helper, which reads so many numbers, ahead of an op."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(5): main", start, STEP - 10)
+        drawing.python("helpers.py(3): metrics", start + 10, 3_000)
+        for number_read in range(reads):
+            drawing.host("aten::item", start + 20 + number_read * (2_900 // reads), 30)
+            drawing.host("aten::_local_scalar_dense", start + 25 + number_read * (2_900 // reads), 10)
+        drawing.host("aten::linear", start + 3_020, 6_900)
+
+    return loop(STEP, step)
+
+
+def test_numbers_read_one_at_a_time_are_told_with_their_line_and_number():
+    (found,) = told(reading(40))
+    assert "`aten::item` in `metrics` (helpers.py:3) 40 times per step, 1.20 ms in the reads alone" in found.why
+    assert (found.where[0].file, found.where[0].op, found.where[0].function) == ("helpers.py", "aten::item", "metrics")
+    assert found.fix.startswith("Read many numbers at once")
+    (few,) = told(reading(9))
+    assert "one at a time" not in few.why + few.fix
+
+
 def test_the_line_that_a_callback_was_at_is_told_where_its_thread_was_looked_at():
     looks = [(STEP * step + 9_900, 63, "on_train_batch_end") for step in range(6)]
     (found,) = [f for f in looked(with_callback(2), *looks).findings if f.rule == "callback_time"]

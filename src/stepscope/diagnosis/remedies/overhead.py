@@ -60,6 +60,14 @@ Of functions of your own that are named above: what gives the same answer in eac
 numbers or small arrays become one op on a larger one. Compute more in each call.""",
 }
 
+READ_AT_ONCE: Remedies = {
+    PYTORCH: """\
+Read many numbers at once, or every N steps (`if step % 100 == 0:`): each `.item()` or `float(tensor)` is an op, and
+Python around it.
+    values = torch.stack(values).tolist()  # one read in place of many""",
+    None: "Read many numbers at once, or every N steps.",
+}
+
 IN_CALLBACKS: Remedies = {
     PYTORCH: (
         """\

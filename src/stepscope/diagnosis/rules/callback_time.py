@@ -7,12 +7,11 @@ from stepscope.analysis.where import Frame
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.function_lines import longest_line
+from stepscope.diagnosis.numbers_read import outer_reads
 from stepscope.diagnosis.remedies import PYTORCH, remedy
 from stepscope.diagnosis.remedies.overhead import IN_CALLBACKS
 from stepscope.diagnosis.rule import Rule
 from stepscope.limits import FINDING_SHARE
-from stepscope.names.producing import reads_numbers
-from stepscope.trace.codes import mapped
 from stepscope.trace.tables import Bools, Kind, Rows
 from stepscope.units import format_count, format_ns, format_share
 
@@ -78,9 +77,7 @@ def _told(facts: Facts, frame: Frame, rows: Rows, ns: int) -> str:
 
 def _numbers_read(facts: Facts, rows: Rows) -> int:
     """How many tensors each call turns into numbers."""
-    slices, strings = facts.trace.slices, facts.trace.strings
-    reads = np.flatnonzero(mapped(slices.name, strings, reads_numbers, np.bool_) & (slices.kind == Kind.HOST_OP))
-    outer = reads[~np.isin(slices.parent[reads], reads)]
+    slices, outer = facts.trace.slices, outer_reads(facts)
     ends = slices.start_ns[rows] + slices.dur_ns[rows]
     begun = slices.start_ns[outer]
     at = np.searchsorted(slices.start_ns[rows], begun, "right") - 1

@@ -13,8 +13,9 @@ from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.function_lines import calls_of, longest_line
+from stepscope.diagnosis.numbers_read import most_reads
 from stepscope.diagnosis.remedies import remedy
-from stepscope.diagnosis.remedies.overhead import AROUND_OPS
+from stepscope.diagnosis.remedies.overhead import AROUND_OPS, READ_AT_ONCE
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.diagnosis.rules import between_steps
 from stepscope.diagnosis.rules.callback_time import in_callbacks
@@ -33,7 +34,8 @@ RULE = Rule(
 In a profile without a device, the accounting books time to `python` of which neither `between_steps` tells (stretches
 of `DISPATCH_GAP_NS` and more in code that gives no ops) nor `callback_time`: together at least `PYTHON_OVERHEAD_SHARE`
 of the used steps. Functions are named by the time in their own code, the program's own first, and must hold
-`TOLD_SHARE` of it. What of it a cure takes away is not known: recording makes this time longer, too.""",
+`TOLD_SHARE` of it. Numbers that are read of tensors at one line ten times in each step or more are told with that
+line. What of it a cure takes away is not known: recording makes this time longer, too.""",
     limits=(
         Limit("PYTHON_OVERHEAD_SHARE", PYTHON_OVERHEAD_SHARE, """\
 Python between the ops of a host that computes is a finding from this share of the step: recording makes it 1.5 to 2
@@ -81,6 +83,8 @@ def _told(functions: tuple[HotFunction, ...]) -> tuple[HotFunction, ...]:
 
 
 def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Finding:
+    reads = most_reads(facts, in_callbacks(facts))
+    cures = (READ_AT_ONCE, AROUND_OPS) if reads else (AROUND_OPS,)
     share = format_share(cost * len(facts.used) / facts.used_ns)
     listed = ", ".join(f"{_called(facts, each)} {format_ns(facts.per_step(each.ns))}" for each in functions)
     return Finding(
@@ -89,14 +93,15 @@ def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Fin
         why=(
             f"For {format_ns(cost)} per step the main thread runs Python between ops, and the ops are "
             f"small, or much is called around them. By function, without the ops: {listed}."
+            + (f" Numbers of tensors are read one at a time: {reads.told(facts)}." if reads else "")
         ),
-        fix=paragraphs(remedy(AROUND_OPS, facts.workload)),
+        fix=paragraphs("\n".join(remedy(each, facts.workload) for each in cures)),
         cost_ns_per_step=cost,
         saving_ns_per_step=None,
         prediction_basis=None,
         not_determined="how much of this Python a cure takes away: time the job with it",
         confidence="low",
-        where=tuple(_place(facts, each) for each in functions),
+        where=(*([reads.where] if reads else ()), *(_place(facts, each) for each in functions)),
         evidence=slices_as_evidence(facts, [each.slice for each in functions]),
     )
 
