@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,27 @@ def test_an_unedited_script_is_recorded_and_diagnosed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("level", ["", "5"])
+def test_what_kineto_logs_stands_in_the_jobs_output_only_where_it_asks_for_it(tmp_path: Path, level: str) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import os, runpy, sys\n"
+        "sys.argv = sys.argv[1:]\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')\n"
+        "print('level', os.environ.get('KINETO_LOG_LEVEL'), file=sys.stderr)\n"
+    )
+    python = framework_python("torch")
+    given = {"KINETO_LOG_LEVEL": level} if level else {}
+    ran = subprocess.run(
+        [sys.executable, "-m", "stepscope", "run", "-o", tmp_path / "out", "--python", python, script,
+         SCRIPTS / "torch_loop.py", "plain", "40"],
+        input=b"in", capture_output=True, check=True, env=environment() | given, timeout=TIMEOUT_S,
+    )  # fmt: skip
+    told = ran.stderr.decode()
+    assert ("profiler_start" in told, f"level {level or None}" in told) == (bool(level), True)
+    assert list((tmp_path / "out").rglob("*.trace.json.gz"))
+
+
 def test_two_optimizers_and_accumulation_are_one_step(tmp_path: Path) -> None:
     ran = torch_loop(tmp_path, "adversarial", 40, "--no-stacks")
     profile = stepscope.open(ran.profile())

@@ -123,7 +123,7 @@ class TorchBackend(Backend):
         )
         self._profile.step_num = number
         self._before = 1 - _names_late(type(self._profile))
-        with _Claimed():
+        with _Claimed(), _Quiet(self._profile):
             self._profile.start()
         sessions.ours = id(self._profile.profiler)  # from its warm-up on: two cannot be prepared at once either
 
@@ -144,8 +144,7 @@ class TorchBackend(Backend):
 
     def _tell(self) -> None:
         """Write into the profile what PyTorch does not: whether this process can use a device at all."""
-        activities = {str(activity.name) for activity in getattr(self._profile, "activities", ())}
-        if activities == {"CPU"}:  # Without our asking for any, those that PyTorch found.
+        if _is_of_the_cpu(self._profile):
             with suppress(RuntimeError):  # A profiler that is not at work takes nothing.
                 self._profile.add_metadata_json("stepscope", '{"accelerators": 0}')
 
@@ -190,6 +189,11 @@ def _anything(profile: Any) -> bool:
     return found is None or any(True for event in found.events() if not event.name().startswith(_NO_WORK))
 
 
+def _is_of_the_cpu(profile: Any) -> bool:
+    """Whether it records no device: without our asking for any activity, those that PyTorch found."""
+    return {str(activity.name) for activity in getattr(profile, "activities", ())} == {"CPU"}
+
+
 def _names_late(profile: Any) -> bool:
     """Whether ``step`` gives the step that begins the number it finds (PyTorch 2.0 to 2.2 at least), not the next."""
     return "cur_step" in profile.step.__code__.co_varnames
@@ -203,3 +207,25 @@ class _Claimed:
 
     def __exit__(self, *error: Any) -> None:
         sessions.make_way = self._kept
+
+
+class _Quiet:
+    """While our own session starts, Kineto finds that it is to log nothing, unless the job says what it is to log.
+
+    It asks once, before its first session, and logs the begin and end of each above all levels but this. Where a device
+    is recorded it logs why that fails: nothing is kept back there.
+    """
+
+    _LEVEL = "KINETO_LOG_LEVEL"
+    _NOTHING = "6"
+
+    def __init__(self, profile: Any) -> None:
+        self._sets = _is_of_the_cpu(profile) and self._LEVEL not in os.environ
+
+    def __enter__(self) -> None:
+        if self._sets:
+            os.environ[self._LEVEL] = self._NOTHING
+
+    def __exit__(self, *error: Any) -> None:
+        if self._sets:
+            os.environ.pop(self._LEVEL, None)
