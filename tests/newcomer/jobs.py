@@ -117,6 +117,8 @@ JOBS = {
         cures=(Cure("the numbers read every hundredth step", ("--seldom",), share=0.99),),
         not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
     ),
+    "read_numbers": Job("read_numbers.py", "python_overhead", ("# the cause",), cost_share=(0.2, 0.8)),
+    "preprocess_loop": Job("preprocess_loop.py", "between_steps", ("# the cause",), cost_share=(0.4, 1.0)),
     "generate": Job("generate.py", "python_overhead", environment="integrations", cost_share=(0.2, 0.9)),
     "varying_shapes": Job(
         "varying_shapes.py",
