@@ -91,7 +91,7 @@ def reading(reads: int) -> list[Event]:
 
     def step(drawing: TraceDrawing, number: int, start: int) -> None:
         drawing.python("train.py(5): main", start, STEP - 10)
-        drawing.python("helpers.py(3): metrics", start + 10, 3_000)
+        drawing.python("train.py(3): metrics", start + 10, 3_000)
         for number_read in range(reads):
             drawing.host("aten::item", start + 20 + number_read * (2_900 // reads), 30)
             drawing.host("aten::_local_scalar_dense", start + 25 + number_read * (2_900 // reads), 10)
@@ -102,11 +102,14 @@ def reading(reads: int) -> list[Event]:
 
 def test_numbers_read_one_at_a_time_are_told_with_their_line_and_number():
     (found,) = told(reading(40))
-    assert "`aten::item` in `metrics` (helpers.py:3) 40 times per step, 1.20 ms in the reads alone" in found.why
-    assert (found.where[0].file, found.where[0].op, found.where[0].function) == ("helpers.py", "aten::item", "metrics")
+    assert "`aten::item` in `metrics` (train.py:3) 40 times per step, 1.20 ms in the reads alone" in found.why
     assert found.fix.startswith("Read many numbers at once")
+    assert {place.op for place in found.where} == {None}
     (few,) = told(reading(9))
     assert "one at a time" not in few.why + few.fix
+    looks = [(STEP * step + 390, 6, "metrics") for step in range(6)]
+    (found,) = [f for f in looked(reading(40), *looks).findings if f.rule == "python_overhead"]
+    assert (found.where[0].line, found.where[0].op, found.where[0].function) == (6, "aten::item", "metrics")
 
 
 def test_the_line_that_a_callback_was_at_is_told_where_its_thread_was_looked_at():

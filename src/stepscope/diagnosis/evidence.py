@@ -60,8 +60,11 @@ def slices_as_evidence(facts: Facts, slices: list[int], *, device: int | None = 
 
 
 def placed(facts: Facts, places: Iterable[Place]) -> tuple[Where, ...]:
-    """The places that are more than a name, longest first, with the time that passes there."""
-    return tuple(dict.fromkeys(timed(facts, place.where, place.ns) for place in places if place.where))
+    """The places that are more than a name, longest first, with the time that passes there; a function as a whole, of
+    which lines are known too, behind these."""
+    found = dict.fromkeys(timed(facts, place.where, place.ns) for place in places if place.where)
+    lines = {(where.file, where.function) for where in found if not where.defined}
+    return tuple(sorted(found, key=lambda where: where.defined and (where.file, where.function) in lines))
 
 
 def timed(facts: Facts, where: Where, ns: int) -> Where:

@@ -84,6 +84,7 @@ def _told(functions: tuple[HotFunction, ...]) -> tuple[HotFunction, ...]:
 
 def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Finding:
     reads = most_reads(facts, in_callbacks(facts))
+    line_read = (reads.where,) if reads and not reads.where.defined else ()
     cures = (READ_AT_ONCE, AROUND_OPS) if reads else (AROUND_OPS,)
     share = format_share(cost * len(facts.used) / facts.used_ns)
     listed = ", ".join(f"{_called(facts, each)} {format_ns(facts.per_step(each.ns))}" for each in functions)
@@ -101,7 +102,7 @@ def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Fin
         prediction_basis=None,
         not_determined="how much of this Python a cure takes away: time the job with it",
         confidence="low",
-        where=(*([reads.where] if reads else ()), *(_place(facts, each) for each in functions)),
+        where=(*line_read, *(_place(facts, each) for each in functions)),
         evidence=slices_as_evidence(facts, [each.slice for each in functions]),
     )
 
