@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from stepscope.analysis.accounting import account_devices, check
+from stepscope.analysis.accounting import Account, account_devices, check
 from stepscope.analysis.categories import CATEGORIES, RECORDED
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.diagnosis.engine import diagnose
 from stepscope.errors import TraceInvariantError
 from stepscope.trace.tables import Kind
 from tests.kit.kineto_writer import write_kineto
@@ -90,3 +91,18 @@ def test_devices_are_not_gone_through_for_every_device():
         account_devices(facts.trace, counted, facts.host, facts.markers)
         times.add(counted.times)
     assert len(times) == 1
+
+
+def test_rows_of_the_used_steps_are_looked_up_a_few_times_per_device(monkeypatch: pytest.MonkeyPatch):
+    """Every rule asks for them of every device: with thousands of steps that was most of its time."""
+    facts = analyse(trace_of_bytes(write_kineto(SHAPES["devices_in_every_step"](120))))
+    asked = [0]
+    looked_up = Account.step_rows
+
+    def counted(account: Account, steps: tuple[int, ...]) -> list[int]:
+        asked[0] += 1
+        return looked_up(account, steps)
+
+    monkeypatch.setattr(Account, "step_rows", counted)
+    diagnose(facts)
+    assert asked[0] <= 10 * len(facts.accounts)
