@@ -106,7 +106,8 @@ def contradictions(facts: Facts) -> Contradictions:
     if facts.device_lost or not facts.trace.completeness.complete:
         return Contradictions()  # damage is told by itself
     marked = marked_inside(facts)
-    if not count or not among(trace.launches.basis, (LaunchBasis.CORRELATION, LaunchBasis.GRAPH)).all():
+    numbered = among(trace.launches.basis, (LaunchBasis.CORRELATION, LaunchBasis.GRAPH))
+    if not count or not numbered.size or not numbered.all():
         return Contradictions(marked=marked)
     calls = _launching(facts)
     apart = 0 if _numbers_moved(facts, calls) else CLOCK_APART_NS
