@@ -57,7 +57,9 @@ SECTIONS: dict[str, str] = {
     "stepscope's saved form": """\
 The whole trace as columns. A file that lies uncompressed on disk is
 mapped, not read, and so opens at once. It is checked as if it came from anywhere, and refused where it is damaged, cut
-off or of another version: it can be made again.
+off or of another version: it can be made again. It holds the SHA-256 of the file that it was made of: arguments of
+events are read from a file of that name beside it that has this digest, wherever both were copied to, and from
+nothing else.
 """,
     "Nsight Systems SQLite": """\
 Kernels, copies, memsets and whole CUDA graphs; runtime and driver calls;

@@ -15,6 +15,7 @@ import pytest
 import stepscope
 from stepscope.errors import InputError
 from stepscope.readers import recorded
+from stepscope.trace.saved import pack
 from stepscope.writers import saved as writer
 from tests.trace.traces import assert_same
 
@@ -34,7 +35,7 @@ def saved(original: Path, tmp_path: Path) -> Path:
 
 def test_it_says_what_the_original_says(original, saved):
     first, second = stepscope.open(original), stepscope.open(saved)
-    assert_same(second.trace, first.trace)
+    assert_same(second.trace, recorded.proven(first.trace))
     one, other = first.document(), second.document()
     assert other["profile"].pop("files") == [
         {"path": str(saved), "bytes": saved.stat().st_size, "events": one["profile"].pop("files")[0]["events"]}
@@ -52,7 +53,7 @@ def test_columns_are_mapped_not_read(saved):
 def test_gzip_is_read_too(saved, original, tmp_path):
     packed = tmp_path / "packed"
     packed.write_bytes(gzip.compress(saved.read_bytes(), 1))
-    assert_same(stepscope.open(packed).trace, stepscope.open(original).trace)
+    assert_same(stepscope.open(packed).trace, recorded.proven(stepscope.open(original).trace))
 
 
 def test_a_damaged_file_is_one_sentence(saved, tmp_path):
@@ -78,7 +79,7 @@ def test_arguments_come_from_the_original(original, saved):
 
 def test_an_original_that_changed_or_has_gone_is_told(original, saved):
     profile = stepscope.open(saved)
-    os.utime(original, ns=(1, 1))
+    original.write_bytes(original.read_bytes() + b"\n")
     with pytest.raises(InputError, match=r"original\.json\.gz: has changed since it was read; open it again"):
         profile.arguments([0])
     original.unlink()
@@ -92,7 +93,7 @@ def test_an_original_that_changed_or_has_gone_is_told(original, saved):
 def test_what_a_saved_form_names_is_opened_nowhere_but_beside_it(named, original, tmp_path, monkeypatch):
     """The form may come from anywhere: its author chooses the name."""
     trace = stepscope.open(original).trace
-    source = dataclasses.replace(trace.info.source, path=named.format(original))
+    source = dataclasses.replace(trace.info.source, path=named.format(original), digest="0" * 64)
     other = tmp_path / "other"
     other.mkdir()
     form = other / "form.stepscope"
@@ -101,6 +102,29 @@ def test_what_a_saved_form_names_is_opened_nowhere_but_beside_it(named, original
     monkeypatch.setattr(recorded, "find", None)
     with pytest.raises(InputError, match="does not lie beside it"):
         profile.arguments([0])
+
+
+def test_the_original_is_known_by_its_digest_wherever_both_are_copied(original, saved, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    for file in (original, saved):
+        shutil.copyfile(file, other / file.name)
+    assert stepscope.open(other / saved.name).arguments([5]) == stepscope.open(original).arguments([5])
+
+
+def test_another_file_of_the_same_size_and_time_is_not_the_original(original, saved):
+    status, data = original.stat(), bytearray(original.read_bytes())
+    data[4] ^= 1  # The time in gzip's header.
+    original.write_bytes(data)
+    os.utime(original, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(InputError, match="has changed"):
+        stepscope.open(saved).arguments([0])
+
+
+def test_a_form_without_a_digest_proves_nothing(original, tmp_path):
+    (tmp_path / "form").write_bytes(b"".join(pack(stepscope.open(original).trace)))
+    with pytest.raises(InputError, match="does not lie beside it"):
+        stepscope.open(tmp_path / "form").arguments([0])
 
 
 def test_nor_through_a_link_of_that_name(original, saved, tmp_path):

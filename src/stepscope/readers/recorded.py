@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Sequence
@@ -11,22 +12,36 @@ from typing import Any
 from stepscope.errors import InputError
 from stepscope.readers import registry
 from stepscope.readers.find import find
+from stepscope.readers.inflate import reason
 from stepscope.readers.source import Source
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import SourceFile, Trace
+
+_PIECE = 1 << 20
 
 
 def remembering(trace: Trace, source: Source) -> Trace:
     """The trace with the file it was read from on record.
 
     A saved form names the file it was made of itself. It may come from anywhere, and so may the name: what is opened
-    for it is a file of that name beside it, and nothing else.
+    for it is a file of that name beside it whose digest is the one that it holds, and nothing else.
     """
     named = trace.info.source
     if named is None:
         return replace(trace, info=replace(trace.info, source=_state(source)))
     beside = os.path.join(os.path.dirname(os.path.abspath(source.path)), os.path.basename(named.path))
-    known = replace(named, path=beside) if _is_file(beside) else None
+    known = replace(named, path=beside) if named.digest is not None and _is_file(beside) else None
+    return replace(trace, info=replace(trace.info, source=known))
+
+
+def proven(trace: Trace) -> Trace:
+    """The trace with the digest of the file it was read from, for a saved form; without a source where that has changed
+    or gone, as nothing proves then which it was."""
+    named = trace.info.source
+    if named is None or named.digest is not None:
+        return trace
+    source = unchanged(trace)
+    known = None if source is None else replace(named, digest=_digest(source))
     return replace(trace, info=replace(trace.info, source=known))
 
 
@@ -65,7 +80,12 @@ def _source_of(trace: Trace) -> Source:
     if recorded is None:
         raise InputError("the file that this was made of does not lie beside it: open that file, or put it there")
     source = find(recorded.path).sources[0]
-    if _state(source) != recorded:
+    state = _state(source)
+    if recorded.digest is not None:
+        same = state.bytes == recorded.bytes and _known_digest(source, state) == recorded.digest
+    else:
+        same = state == recorded
+    if not same:
         raise InputError(f"{recorded.path}: has changed since it was read; open it again for what it says now")
     return source
 
@@ -81,3 +101,25 @@ def _is_file(path: str) -> bool:
 def _state(source: Source) -> SourceFile:
     with source.open() as file:
         return SourceFile(os.path.abspath(source.path), source.size, os.fstat(file.fileno()).st_mtime_ns)
+
+
+def _digest(source: Source) -> str:
+    found = hashlib.sha256()
+    with source.open() as file:
+        try:
+            while piece := file.read(_PIECE):
+                found.update(piece)
+        except OSError as error:
+            raise InputError(f"{source.path}: cannot be read: {reason(error)}") from error
+    return found.hexdigest()
+
+
+def _known_digest(source: Source, state: SourceFile) -> str:
+    """The same, read once as long as the file stays as it is."""
+    if state not in _digests:
+        _digests.clear()
+        _digests[state] = _digest(source)
+    return _digests[state]
+
+
+_digests: dict[SourceFile, str] = {}

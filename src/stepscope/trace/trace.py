@@ -93,6 +93,8 @@ class SourceFile:
     path: str
     bytes: int
     mtime_ns: int
+    digest: str | None = None
+    """SHA-256 of it, in a saved form: by this it is known, wherever it was copied to."""
 
 
 @dataclass(frozen=True, slots=True)
