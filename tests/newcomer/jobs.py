@@ -112,6 +112,7 @@ JOBS = {
     "lightning_callback": Job(
         "lightning_callback.py",
         "callback_time",
+        ("# the cause",),
         environment="integrations",
         cost_share=(0.03, 0.4),
         cures=(Cure("the numbers read every hundredth step", ("--seldom",), share=0.99),),
