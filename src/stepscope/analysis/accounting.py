@@ -18,7 +18,8 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.idle import Idle, explain_idle
 from stepscope.analysis.once import Once, OneTimeWork
-from stepscope.analysis.steps import Markers, Rows, device_rows
+from stepscope.analysis.step_rows import Rows, device_rows
+from stepscope.analysis.steps import Markers
 from stepscope.analysis.waits import awaited_ends
 from stepscope.errors import TraceInvariantError
 from stepscope.names.collectives import tensorflow_collective

@@ -43,7 +43,8 @@ from stepscope.analysis.roofline import Work, device_work
 from stepscope.analysis.sampling import Sampling, sampling_of
 from stepscope.analysis.silent import Silence, silence, silent_calls
 from stepscope.analysis.slow_steps import SlowStep, slow_steps
-from stepscope.analysis.steps import Markers, find_markers, joint_windows
+from stepscope.analysis.step_rows import host_periods, joint_windows
+from stepscope.analysis.steps import Markers, find_markers
 from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.unrecorded import with_unrecorded
 from stepscope.analysis.where import Locator
@@ -199,7 +200,7 @@ class Facts:
     @cached_property
     def host_step_ns(self) -> I64:
         """From each step's start to that of the next one of its cycle; the last takes its own length."""
-        return _host_periods(self.markers)
+        return host_periods(self.markers)
 
     @cached_property
     def launching_tracks(self) -> list[int]:
@@ -440,16 +441,8 @@ def _bounds(account: Account, used: tuple[int, ...]) -> tuple[I64, I64]:
 
 def _step_bounds(markers: Markers, accounts: list[Account]) -> tuple[I64, I64]:
     if not accounts:
-        return markers.start, markers.start + _host_periods(markers)
+        return markers.start, markers.start + host_periods(markers)
     return joint_windows([account.rows for account in accounts], len(markers))
-
-
-def _host_periods(markers: Markers) -> I64:
-    """From the start of a step to the start of the next one of its cycle; the last takes its own length."""
-    period = markers.end - markers.start
-    follows = np.flatnonzero(~markers.gap_after[:-1])
-    period[follows] = markers.start[follows + 1] - markers.start[follows]
-    return period
 
 
 __all__ = ["PHASES", "Facts", "Phase", "analyse"]

@@ -52,10 +52,9 @@ def _allowed() -> bool:
 
 def _folder() -> Path | None:
     """The private folder of this user's machine code."""
-    import stepscope
     from stepscope import compiled
 
-    return compiled.cache_folder(Path(stepscope.__file__).parent / "trace")
+    return compiled.cache_folder(Path(compiled.__file__).parent / "trace")
 
 
 def _is_building(lock: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
-from stepscope.analysis.steps import assigned, joint_windows, tiled_rows
+from stepscope.analysis.step_rows import assigned, joint_windows, tiled_rows
 from stepscope.compiled import kernel
 from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.trace import intervals as iv

@@ -11,7 +11,8 @@ import numpy as np
 
 from stepscope.analysis.device import DeviceActivity, device_activities
 from stepscope.analysis.once import one_time_work
-from stepscope.analysis.steps import device_rows, find_markers
+from stepscope.analysis.step_rows import device_rows
+from stepscope.analysis.steps import find_markers
 from stepscope.errors import OutputError
 from stepscope.readers.restated import space_of
 from stepscope.readers.xplane.stats import DERIVED, KIND, RUN
