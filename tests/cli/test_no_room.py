@@ -42,6 +42,13 @@ _LEAST = 256
 """Bytes that no output is shorter than."""
 
 
+@pytest.fixture(autouse=True)
+def nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python keeps what it could write of a compiled module under a limit, which no later process can read."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+
+
 def run(out: Path, profile: Path) -> int:
     given = {"IN": str(profile), "OUT": str(out)}
     return cli.main([given.get(word, word) for word in WRITING[out.name]])

@@ -58,7 +58,8 @@ test('a shift goes from one clock to another through the reference', () => {
 });
 
 test('other runs are aligned by their steps', async () => {
-  const shown = /** @type {any} */ ([{ at: 0, run: { title: 'before: x.json', side: 'before' } }, { at: 1, run: { title: 'y' } }]);
+  const before = { at: 0, run: { title: 'before: x.json', side: 'before' } };
+  const shown = /** @type {any} */ ([before, { at: 1, run: { title: 'y' } }]);
   const { align, labels } = together({ job: null, at: null, choices: [] }, shown);
   assert.deepEqual([align, labels], ['steps', ['before', 'y']]);
 });

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stepscope.trace.codes import among, grouped
@@ -46,6 +46,9 @@ def test_many_distinct_rows_are_grouped_as_numpy_groups_them(rows):
     st.lists(VALUES, max_size=6),
     st.sampled_from([np.int64, np.int32, np.uint8, np.uint64, np.float64]),
 )
+@example([0], [256], np.uint8)
+@example([0], [-5], np.uint8)
+@example([3], [2**40], np.int32)
 def test_values_are_looked_up_as_numpy_looks_them_up(values, members, dtype):
     column = np.array(values, np.int64).astype(dtype)
     assert among(column, members).tolist() == np.isin(column, members).tolist()

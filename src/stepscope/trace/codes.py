@@ -47,9 +47,11 @@ def among(values: npt.NDArray[Any], members: npt.ArrayLike | Iterable[int]) -> B
         return np.isin(values, wanted)
     held = np.iinfo(values.dtype)
     low, high = max(int(wanted.min()) - 1, int(held.min)), min(int(wanted.max()) + 1, int(held.max))
+    if low > high:  # No value of this type is among them.
+        return np.zeros(values.shape, np.bool_)
     if high - low > _room(values.size):
         return np.isin(values, wanted)
-    marks = np.zeros(max(high - low + 1, 1), np.bool_)
+    marks = np.zeros(high - low + 1, np.bool_)
     marks[wanted[(wanted >= low) & (wanted <= high)].astype(np.int64) - low] = True
     found: Bools = marks[np.clip(values, low, high).astype(np.intp) - low]
     return found

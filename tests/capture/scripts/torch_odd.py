@@ -48,6 +48,7 @@ def address_space():
 
 
 def small_files():
+    sys.dont_write_bytecode = True  # Python would keep half a compiled module, which no later process can read.
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
 
