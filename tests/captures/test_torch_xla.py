@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.captures.checks import at_least, at_most, marks, numbered, opened, parts_by_step
+from tests.captures.checks import Document, at_least, at_most, marks, numbered, opened, parts_by_step
 from tests.captures.jobs import Capture, Captures
 
 pytestmark = pytest.mark.slow
@@ -26,18 +26,25 @@ def test_steps(capture: Capture) -> None:
         assert at_least(inside) <= dur <= at_most(around)
 
 
+def executed(document: Document) -> dict[int, dict[str, int]]:
+    """Parts of the steps of which something ran before the profile ended: the last is only handed over by then where
+    the machine is busy."""
+    return {number: parts for number, parts in parts_by_step(document, 0).items() if parts}
+
+
 def test_the_loader_is_the_input(capture: Capture) -> None:
     profile, truth = opened(capture.file("*.xplane.pb")), numbered(capture.truth["steps"])
-    parts = parts_by_step(profile.document(), 0)
-    for number, step in truth.items():
-        planted, measured = step["load_ns"]
-        assert at_least(planted) <= parts[number]["input"] <= at_most(measured)
+    parts = executed(profile.document())
+    assert len(parts) >= len(truth) - 1
+    for number, of_step in parts.items():
+        planted, measured = truth[number]["load_ns"]
+        assert at_least(planted) <= of_step["input"] <= at_most(measured)
     assert "input_bound" in {finding.rule for finding in profile.findings}
 
 
 def test_graphs_are_built_in_every_step(capture: Capture) -> None:
     document = opened(capture.file("*.xplane.pb")).document()
-    assert all(parts["graph_build"] > 0 for parts in parts_by_step(document, 0).values())
+    assert all(parts["graph_build"] > 0 for parts in executed(document).values())
     building = document["analyses"]["xla"]["graph_building"]
     assert building["ns_per_step"] > 0
 
