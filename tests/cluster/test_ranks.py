@@ -179,8 +179,10 @@ def dies(source: Source) -> str:
 
 
 @pytest.fixture
-def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+def importable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers find this module; not where the caller stands, which they never look into."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+    monkeypatch.chdir(tmp_path)
 
 
 def tasks(tmp_path: Path) -> list[Task]:

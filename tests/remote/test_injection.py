@@ -23,7 +23,27 @@ from tests.captures.environments import framework_python
 
 SCRIPT = Path(__file__).parent / "scripts" / "torch_at_work.py"
 TIMEOUT_S = 120
-with_gdb = pytest.mark.skipif(shutil.which("gdb") is None or os.name != "posix", reason="gdb is not installed")
+
+
+def _why_not() -> str:
+    """Why gdb cannot call a function of another process here; nothing where it can."""
+    if shutil.which("gdb") is None or os.name != "posix":
+        return "gdb is not installed"
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        asked = ["gdb", "-p", str(other.pid), "-batch", "-nx", "-ex", "call (int)getpid()"]
+        said = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+        other.kill()
+    return "" if f"= {other.pid}" in said.stdout else f"gdb: {(said.stderr.strip().splitlines() or ['?'])[-1]}"
+
+
+@pytest.fixture(scope="session")
+def gdb() -> None:
+    """A gdb that can call functions of other processes: not every kernel and processor lets this version."""
+    if why := _why_not():
+        pytest.skip(why)
+
+
+with_gdb = pytest.mark.usefixtures("gdb")
 
 Started = Callable[..., "subprocess.Popen[str]"]
 

@@ -72,7 +72,6 @@ def test_a_cure_that_helps_is_measured_and_its_patch_has_the_same_effect(tmp_pat
     assert (workers["values"]["outcome"], workers["values"]["steps"] >= 20) == ("equal", True)
     assert [place["function"] for place in workers["places"]] == ["main"]
     assert workers["findings"] == ["input_bound.1"]
-    assert workers["predicted"]["finding"] == "input_bound.1"
     assert (refused["verdict"], refused["why"]) == ("refused", "the model has no two-dimensional convolution")
     assert document["keep"] == ["workers=2"]
     assert "batch_size=8, num_workers=2, persistent_workers=True)" in script.read_text(encoding="utf-8")
