@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stepscope.readers.events import RawEvents
@@ -30,6 +30,7 @@ def read(folder: Path, text: bytes, road: Any, name: str = "trace.json") -> RawE
 
 
 @given(text=documents())
+@example(text=b'[{"ph": "X", "pid": 0, "tid": 0, "ts": 0}, {"ph": "X", "pid": 0, "tid": "00", "ts": 0}]')
 @pytest.mark.parametrize("road", ["fast", "tolerant"])
 def test_both_roads_equal_json(folder: Path, road: str, text: bytes) -> None:
     events = read(folder, text, road)

@@ -162,14 +162,18 @@ def _clipped(exponent: bytes | None) -> int:
 
 
 def identifier(token: bytes) -> int | str | None:
-    """A pid or tid: numbers and text of digits up to 64 bits as int, null as None, anything else as it is."""
+    """A pid or tid: numbers and text of digits up to 64 bits as int, null as None, anything else as it is.
+
+    >>> identifier(b'"7"'), identifier(b'"07"'), identifier(b'"\\u0037"')
+    (7, '07', 7)
+    """
     if token == b"null":
         return None
     if (value := integer(token)) is not None:
         return value
     if token.startswith(b'"'):
         text = string(token[1:-1])[0]
-        value = integer(text.encode("utf-8", "replace"))
+        value = integer(b'"%b"' % text.encode("utf-8", "replace"))
         return text if value is None else value
     return _number(token)
 
