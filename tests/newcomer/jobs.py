@@ -53,6 +53,8 @@ class Job:
     cost_share: tuple[float, float] = (0.0, 1.0)
     """Between which shares of the step the cause's cost lies."""
     cures: tuple[Cure, ...] = ()
+    alone: bool = False
+    """Whether it is short Python that is told of: with other work beside it too few looks fall into it."""
     not_yet: tuple[Literal["cause", "line", "cost", "cures"], ...] = ()
     """What is known not to hold."""
 
@@ -118,9 +120,9 @@ JOBS = {
         cures=(Cure("the numbers read every hundredth step", ("--seldom",), share=0.99),),
         not_yet=("cures",),  # Of one recording and two runs: short steps swing more than that.
     ),
-    "read_numbers": Job("read_numbers.py", "python_overhead", ("# the cause",), cost_share=(0.2, 0.8)),
+    "read_numbers": Job("read_numbers.py", "python_overhead", ("# the cause",), cost_share=(0.2, 0.8), alone=True),
     "preprocess_loop": Job("preprocess_loop.py", "between_steps", ("# the cause",), cost_share=(0.4, 1.0)),
-    "generate": Job("generate.py", "python_overhead", environment="integrations", cost_share=(0.2, 0.9)),
+    "generate": Job("generate.py", "python_overhead", environment="integrations", cost_share=(0.2, 0.9), alone=True),
     "varying_shapes": Job(
         "varying_shapes.py",
         "recompilation",
