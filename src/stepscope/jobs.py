@@ -9,13 +9,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from stepscope.analysis.exchange.asked import Asked
-from stepscope.cluster.findings import JobDiagnosis, RankFinding, diagnose
+from stepscope.cluster.findings import diagnose
 from stepscope.cluster.intake import Intake
 from stepscope.cluster.job import Failed, JobFacts, combine
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import Task, read_all
 from stepscope.cluster.ranks import Ranks
-from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.finding import Diagnosis, Notice
 from stepscope.errors import Exit, InputError
 from stepscope.readers.source import Source
 from stepscope.report.readable import Findings, job_line
@@ -57,7 +57,7 @@ class Job:
         return self.facts.ranks
 
     @cached_property
-    def diagnosis(self) -> JobDiagnosis:
+    def diagnosis(self) -> Diagnosis:
         """Everything that is said of the job."""
         made = diagnose(self.facts)
         return replace(made, notices=(*self._of_files(), *made.notices))
@@ -95,7 +95,7 @@ class Job:
         return found
 
     @property
-    def findings(self) -> Findings[RankFinding]:
+    def findings(self) -> Findings:
         """What costs time, largest saving first: a tuple that shows as a table."""
         return Findings(self.diagnosis.findings)
 

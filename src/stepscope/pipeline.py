@@ -13,8 +13,8 @@ from stepscope.analysis.exchange.asked import Asked
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.recording import run_of
 from stepscope.capture.results import manifest_of
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Notice
 from stepscope.errors import Exit, InputError, StepscopeError, UsageError
 from stepscope.readers import recorded, registry
 from stepscope.readers.beside import of_version
@@ -81,7 +81,7 @@ class Profile:
         return diagnose(self.facts, self._manifest)
 
     @property
-    def findings(self) -> Findings[Finding]:
+    def findings(self) -> Findings:
         """What costs time, largest saving first: a tuple that shows as a table."""
         return Findings(self.diagnosis.findings)
 

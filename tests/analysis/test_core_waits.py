@@ -9,7 +9,8 @@ import pytest
 
 from stepscope.analysis.core_waits import CoreWaits, core_waits
 from stepscope.analysis.facts import analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis
 from stepscope.readers.rows import table_of
 from stepscope.trace.tables import NULL, Looks
 from stepscope.trace.trace import Trace

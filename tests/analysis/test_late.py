@@ -8,7 +8,8 @@ import pytest
 
 from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts, analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis
 from tests.kit.builder import TraceDrawing
 from tests.kit.traces import real_trace
 from tests.kit.wrong import made_wrong

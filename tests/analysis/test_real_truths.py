@@ -10,7 +10,8 @@ import pytest
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis
 from stepscope.readers.events import Argument, RawEvents
 from stepscope.readers.kineto import to_trace
 from stepscope.readers.scan import read_events

@@ -6,7 +6,8 @@ import pytest
 
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis
 from stepscope.limits import UNRECORDED_NS
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream

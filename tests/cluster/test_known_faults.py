@@ -111,7 +111,7 @@ def test_one_fast_collective_does_not_make_all_others_wait(tmp_path: Path) -> No
 def test_no_rank_is_late_where_all_are_alike_to_the_nanosecond(tmp_path: Path) -> None:
     """A spread of nothing is no infinite significance."""
     facts = facts_of(simulate(4, data_parallel(world=4, noise=0.0), clocks=clocks(14, 4)), tmp_path)
-    assert not {one.finding.rule for one in diagnose(facts).findings} & {"straggler", "rank_skew", "slow_link"}
+    assert not {one.rule for one in diagnose(facts).findings} & {"straggler", "rank_skew", "slow_link"}
 
 
 def experts(uneven: float) -> Program:

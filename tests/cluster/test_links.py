@@ -39,10 +39,10 @@ def test_the_slow_pair_is_named_and_is_why_its_ranks_are_late(seed: int, tmp_pat
     assert one.excess_ns == pytest.approx(4 * 300 * US, rel=0.15)
     assert one.usual_bandwidth == pytest.approx((4 << 20) / 150e-6, rel=0.15)
     found = diagnose(facts).findings
-    (link,) = [each for each in found if each.finding.rule == "slow_link"]
-    assert link.finding.title == "Ranks 4, 5 exchange data more slowly than the other groups like theirs"
-    assert link.finding.saving_ns_per_step == pytest.approx(4 * 300 * US, rel=0.15)
-    assert "rank_skew" not in {each.finding.rule for each in found}
+    (link,) = [each for each in found if each.rule == "slow_link"]
+    assert link.title == "Ranks 4, 5 exchange data more slowly than the other groups like theirs"
+    assert link.saving_ns_per_step == pytest.approx(4 * 300 * US, rel=0.15)
+    assert "rank_skew" not in {each.rule for each in found}
     # Either of the two may come last: the step names it, and the link as its own cause.
     assert facts.blame is not None
     late = [(facts.blame.lanes[one.lane], one) for one in facts.blame.steps]

@@ -55,12 +55,12 @@ def test_the_late_rank_and_its_cause_every_time(name: str, overlaps: bool, tmp_p
     assert [facts.ranks[facts.blame.lanes[step.lane].partial] for step in facts.blame.steps] == [late] * 8
     check_waits(facts, job)
     check_clocks(facts, job)
-    told = [found for found in diagnose(facts).findings if found.finding.rule == "straggler"]
+    told = [found for found in diagnose(facts).findings if found.rule == "straggler"]
     assert [found.rank for found in told] == [late]
     if cause in ("input", "host"):  # the rank's own finding says the same, and sells the same time
         rules = {"input_bound", "between_steps"}
-        assert not rules & {found.finding.rule for found in diagnose(facts).findings if found.rank == late}
-        assert cause == "host" or "enumerate(DataLoader)" in told[0].finding.why
+        assert not rules & {found.rule for found in diagnose(facts).findings if found.rank == late}
+        assert cause == "host" or "enumerate(DataLoader)" in told[0].why
 
 
 def check_waits(facts: JobFacts, job: Cluster) -> None:
@@ -107,7 +107,7 @@ def test_noise_makes_no_straggler(seed: int, tmp_path: Path) -> None:
     assert facts.blame is not None
     assert facts.blame.determined
     assert facts.blame.stragglers == ()
-    assert "straggler" not in {found.finding.rule for found in diagnose(facts).findings}
+    assert "straggler" not in {found.rule for found in diagnose(facts).findings}
 
 
 def test_ranks_late_in_turn_are_no_stragglers_but_cost_time(tmp_path: Path) -> None:
@@ -116,13 +116,13 @@ def test_ranks_late_in_turn_are_no_stragglers_but_cost_time(tmp_path: Path) -> N
     assert facts.blame is not None
     assert facts.blame.stragglers == ()
     assert [facts.ranks[facts.blame.lanes[step.lane].partial] for step in facts.blame.steps] == list(range(8))
-    skew = next(found.finding for found in diagnose(facts).findings if found.finding.rule == "rank_skew")
+    skew = next(found for found in diagnose(facts).findings if found.rule == "rank_skew")
     assert skew.cost_ns_per_step == pytest.approx(3 * MS, rel=0.05)
 
 
 def test_a_healthy_job_has_no_finding_of_waiting(tmp_path: Path) -> None:
     facts = facts_of(simulate(4, data_parallel(world=4, noise=0.0), clocks=clocks(4, 4)), tmp_path)
-    rules = {found.finding.rule for found in diagnose(facts).findings}
+    rules = {found.rule for found in diagnose(facts).findings}
     assert not rules & {"straggler", "rank_skew"}
     assert {notice.code for notice in diagnose(facts).notices} == set()
 
@@ -154,7 +154,7 @@ def test_pairs_that_nothing_connects_are_each_divided_and_blamed(tmp_path: Path)
     assert one.waited_ns == pytest.approx(2 * MS, rel=0.05)
     assert one.saving_ns == pytest.approx(2 * MS, rel=0.05)
     assert facts.cause_of(lane, one.waited_ns).cause == "host"
-    (told,) = [found.finding for found in diagnose(facts).findings if found.finding.rule == "straggler"]
+    (told,) = [found for found in diagnose(facts).findings if found.rule == "straggler"]
     assert "rank 4 waits" in told.why
 
 
@@ -184,7 +184,7 @@ def test_bubbles_of_a_pipeline_are_told_and_the_slow_stage_named(tmp_path: Path)
     for lane in facts.means:
         assert facts.pipeline_wait_ns(lane) == pytest.approx(job.waited(lane.partial, facts.used_steps), abs=2_000)
     waited = np.mean([job.waited(rank, facts.used_steps) for rank in range(4)])
-    found = next(one.finding for one in diagnose(facts).findings if one.finding.rule == "pipeline_bubbles")
+    found = next(one for one in diagnose(facts).findings if one.rule == "pipeline_bubbles")
     assert found.cost_ns_per_step == pytest.approx(waited, abs=2_000)
 
 

@@ -12,8 +12,9 @@ import pytest
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.exchange.collectives import KINDS
-from stepscope.cluster.findings import RankFinding, diagnose
+from stepscope.cluster.findings import diagnose
 from stepscope.cluster.job import JobFacts, combine
+from stepscope.cluster.rules import DECLARED
 from stepscope.diagnosis.finding import Finding
 from stepscope.names.collectives import Collective
 from tests.cluster.jobs import MS, WORLD, clocks, data_parallel, facts_of, pairs_apart, side_by_side, simulate
@@ -21,8 +22,8 @@ from tests.kit.cluster import Op, Program
 from tests.kit.events import US
 
 
-def told(facts: JobFacts, rule: str) -> RankFinding:
-    return next(found for found in diagnose(facts).findings if found.finding.rule == rule)
+def told(facts: JobFacts, rule: str) -> Finding:
+    return next(found for found in diagnose(facts).findings if found.rule == rule)
 
 
 def in_turn(rank: int, step: int) -> list[Op]:
@@ -37,7 +38,7 @@ def in_turn(rank: int, step: int) -> list[Op]:
 
 def test_a_step_without_skew_gains_what_one_rank_waits(tmp_path: Path) -> None:
     facts = facts_of(simulate(2, in_turn, clocks=clocks(1, 2)), tmp_path)
-    finding = told(facts, "rank_skew").finding
+    finding = told(facts, "rank_skew")
     assert finding.cost_ns_per_step == pytest.approx(MS, rel=0.1)
     assert finding.saving_ns_per_step == finding.cost_ns_per_step
 
@@ -56,9 +57,9 @@ def test_no_saving_is_more_than_the_longest_waiting_booked(program: Program, tmp
     facts = facts_of(simulate(WORLD, program, clocks=clocks(3)), tmp_path)
     most = max(mean[Category.COLLECTIVE_WAIT.code] for mean in facts.means.values())
     for found in diagnose(facts).findings:
-        if found.finding.rule in ("straggler", "rank_skew"):
-            assert found.finding.saving_ns_per_step is not None
-            assert found.finding.saving_ns_per_step <= found.finding.cost_ns_per_step <= most + 1  # type: ignore[operator]
+        if found.rule in ("straggler", "rank_skew"):
+            assert found.saving_ns_per_step is not None
+            assert found.saving_ns_per_step <= found.cost_ns_per_step <= most + 1  # type: ignore[operator]
 
 
 def test_where_the_others_waiting_is_undivided_the_saving_is_not_determined(tmp_path: Path) -> None:
@@ -70,7 +71,7 @@ def test_where_the_others_waiting_is_undivided_the_saving_is_not_determined(tmp_
 
     facts = facts_of(simulate(WORLD, program, clocks=clocks(4)), tmp_path)
     # The two wait 3.9 ms of it, which is more than a step of all ranks takes on average.
-    assert told(facts, "input_bound").finding.saving_ns_per_step == facts.told_step_ns
+    assert told(facts, "input_bound").saving_ns_per_step == facts.told_step_ns
     partials = list(facts.partials)
     for rank in range(2, WORLD):  # a broadcast waits for one alone: who waited cannot be told
         table = partials[rank].collectives
@@ -78,7 +79,7 @@ def test_where_the_others_waiting_is_undivided_the_saving_is_not_determined(tmp_
         partials[rank] = replace(partials[rank], collectives=replace(table, kind=kind))
     facts = combine(partials)
     assert facts.blame is not None
-    finding = told(facts, "input_bound").finding
+    finding = told(facts, "input_bound")
     assert finding.cost_ns_per_step == pytest.approx(4 * MS, rel=0.1)
     assert (finding.saving_ns_per_step, finding.predicted_step_ns, finding.prediction_basis) == (None, None, None)
     assert finding.not_determined is not None
@@ -106,7 +107,7 @@ def test_short_of_a_straggler_the_rank_that_leads_is_named(tmp_path: Path) -> No
     assert facts.blame.stragglers == ()
     assert facts.blame.suspect is not None
     assert 0.005 <= facts.blame.p_values[facts.blame.suspect] < 0.05
-    finding = told(facts, "rank_skew").finding
+    finding = told(facts, "rank_skew")
     assert "rank 1" in finding.title
     assert "Record more steps" in finding.why
 
@@ -121,7 +122,7 @@ def test_what_was_sampled_is_said_to_be_the_reason(tmp_path: Path) -> None:
 
 def test_what_saves_nothing_that_is_known_on_any_rank_has_no_saving_in_the_job(tmp_path: Path) -> None:
     facts = facts_of(simulate(2, in_turn, clocks=clocks(1, 2)), tmp_path)
-    assert told(facts, "exposed_collective").finding.saving_ns_per_step is not None
+    assert told(facts, "exposed_collective").saving_ns_per_step is not None
 
     def untold(finding: Finding) -> Finding:
         return replace(finding, saving_ns_per_step=None, predicted_step_ns=None, not_determined="why")
@@ -131,7 +132,7 @@ def test_what_saves_nothing_that_is_known_on_any_rank_has_no_saving_in_the_job(t
         for one in facts.partials
     ]
     job = diagnose(combine(partials))
-    finding = next(one.finding for one in job.findings if one.finding.rule == "exposed_collective")
+    finding = next(one for one in job.findings if one.rule == "exposed_collective")
     assert (finding.saving_ns_per_step, finding.predicted_step_ns, finding.not_determined) == (None, None, "why")
     assert finding.id not in job.plan
 
@@ -145,7 +146,17 @@ def test_what_one_rank_leaves_open_is_told_from_all_in_the_same_place(tmp_path: 
         for one in facts.partials
     ]
     own = next(each for each in ranks[0].findings if each.rule == "exposed_collective")
-    why = told(combine(ranks), "exposed_collective").finding.why
+    why = told(combine(ranks), "exposed_collective").why
     assert own.alone.strip() in own.why
     assert own.alone.strip() not in why
     assert re.search(r"On average over ranks .* transfer\. Their time by place: here", why)
+
+
+def test_the_plan_of_a_job_is_in_the_order_of_work(tmp_path: Path) -> None:
+    """A late rank first, then what ranks have each for themselves, then their waiting in turn, whatever each saves."""
+    late = diagnose(facts_of(simulate(WORLD, side_by_side(late=4, ns=3 * MS), clocks=clocks(3)), tmp_path / "late"))
+    assert late.plan[0].startswith("straggler")
+    even = simulate(WORLD, data_parallel(lambda rank, step: {"input": 4 * MS} if rank in (3, 5) else {}))
+    plan = [id_.partition(".")[0] for id_ in diagnose(facts_of(even, tmp_path / "even")).plan]
+    assert plan == sorted(plan, key=list(DECLARED).index)
+    assert plan.index("loop_sync") < plan.index("rank_skew")

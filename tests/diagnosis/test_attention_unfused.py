@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.diagnosis.engine import Diagnosis
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from tests.diagnosis.loops import CALL, diagnosed, loop, rules
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event

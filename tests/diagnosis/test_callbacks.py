@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.facts import analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from tests.diagnosis.loops import CALL, diagnosed, loop, work
 from tests.kit.builder import TraceDrawing
 from tests.kit.keras_frames import COMPUTES_US, KERAS_2, MARGIN_US, US, calls_function, fit, nested

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.report import markdown
 from stepscope.report.document import File, make
 from stepscope.report.terminal import render

@@ -6,7 +6,8 @@ import pytest
 
 from stepscope.analysis.facts import analyse
 from stepscope.analysis.peaks import device_peaks
-from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis
 from stepscope.trace.trace import Trace
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
 from tests.readers.xplane_files import read

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from stepscope.analysis.facts import analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor
 from tests.diagnosis.loops import CALL, diagnosed, facts_with, loop, rules

@@ -12,9 +12,9 @@ from stepscope.analysis.categories import RECORDED as RECORDED_WORK
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import busy_share, mean_parts
 from stepscope.diagnosis import engine
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
-from stepscope.diagnosis.ranking import bounded, order, ranked_ns
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding
+from stepscope.diagnosis.ranking import bounded, ordered
 from stepscope.diagnosis.rules import DECLARED, loop_sync, repeated_copies
 from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.trace.tables import Kind
@@ -121,9 +121,9 @@ def test_a_wait_around_the_steps_ranks_by_what_it_costs():
     """It may be there to time them; what else it gains is that other causes would be hidden, which have their cures."""
     (other,) = sized((500, 500)).findings
     waits = dataclasses.replace(other, rule=loop_sync.RULE.id, cost_ns_per_step=9 * US, saving_ns_per_step=500 * US)
-    assert ranked_ns(waits, loop_sync.RULE) == 9 * US
-    assert ranked_ns(other, DECLARED[other.rule]) == other.saving_ns_per_step
-    assert order([waits, other], DECLARED) == [1, 0]
+    assert ordered([waits, other], DECLARED) == [other, waits]
+    more = dataclasses.replace(waits, cost_ns_per_step=600 * US, saving_ns_per_step=501 * US)
+    assert ordered([other, more], DECLARED) == [more, other]
 
 
 def test_what_gains_nothing_once_those_above_are_fixed_is_minor_and_says_so():

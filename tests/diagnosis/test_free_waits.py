@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.workload import Workload
-from stepscope.diagnosis.engine import Diagnosis
+from stepscope.diagnosis.finding import Diagnosis
 from stepscope.diagnosis.remedies import PYTORCH, SYNC_DEBUG
 from stepscope.limits import FREE_WAIT_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop, work

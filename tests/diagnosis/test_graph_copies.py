@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.facts import analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.limits import LAUNCH_GAP_NS
 from tests.diagnosis.loops import CALL, diagnosed, loop, rules
 from tests.kit.builder import TraceDrawing

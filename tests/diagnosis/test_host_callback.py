@@ -6,8 +6,8 @@ import pytest
 
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import mean_parts
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
 from tests.readers.xplane_files import read
 

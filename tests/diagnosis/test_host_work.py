@@ -8,8 +8,8 @@ import pytest
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.workload import Workload
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.diagnosis.remedies import remedy
 from stepscope.diagnosis.rules import slow_steps
 from stepscope.limits import SEEN_ONCE_SHARE

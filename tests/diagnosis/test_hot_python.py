@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.diagnosis.engine import Diagnosis
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.limits import HOT_PYTHON_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, looked, loop
 from tests.kit.builder import TraceDrawing

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 import pytest
 
 from stepscope.analysis.facts import analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from tests.kit.events import US, Stream
 from tests.kit.machine import Machine, Work
 from tests.support import trace_of

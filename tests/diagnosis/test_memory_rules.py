@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from stepscope.diagnosis.engine import Diagnosis
-from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.finding import Diagnosis, Notice
 from stepscope.limits import FRAGMENTED_SHARE, FULL_WITHIN_STEPS, HEADROOM_TIMES, MEMORY_FULL_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop, rules, work
 from tests.kit.builder import TraceDrawing

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.facts import analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis
 from stepscope.trace.tables import Kind
 from tests.kit.xla import HostRange, Job, Op, build
 

@@ -6,8 +6,8 @@ import pytest
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts, analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from tests.kit.events import US, Stream
 from tests.kit.machine import Machine, Work
 from tests.support import trace_of

@@ -13,8 +13,8 @@ from stepscope.analysis.accounting import check
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import mean_parts
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.report import input_pipeline, input_sections
 from tests.kit.tf_gpu import EXECUTORS, GET_NEXT, TfGpuJob
 from tests.readers.xplane_files import read

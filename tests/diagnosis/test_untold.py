@@ -6,8 +6,9 @@ import pytest
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
-from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.evidence import booked
+from stepscope.diagnosis.finding import Diagnosis
 from stepscope.diagnosis.untold import KINDS
 from stepscope.limits import UNTOLD_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop

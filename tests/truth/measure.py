@@ -17,9 +17,9 @@ import stepscope
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import mean_parts, total_parts
-from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.evidence import capture_slows_host
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.diagnosis.rules.launch_bound import LAUNCH_SHARE_RECORDED
 from stepscope.limits import (
     DISPATCH_GAP_NS,

@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any
 
 from stepscope.analysis.facts import analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis
 from tests.kit.traces import REPOSITORY, traces_folder
 from tests.kit.wrong import WAYS, made_wrong
 from tests.support import planted_file, trace_of_bytes

@@ -18,8 +18,8 @@ from stepscope.analysis.floors import least_ns
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.roofline import Work, kernel_roofs, op_roofs
 from stepscope.analysis.summary import busy_share, mean_parts, shares
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding, Notice
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding, Notice
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64
 from stepscope.whatif.change import GONE, Change

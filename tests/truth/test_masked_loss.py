@@ -13,8 +13,8 @@ import pytest
 
 import stepscope
 from stepscope.analysis.facts import Facts, analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.report import markdown, terminal
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor

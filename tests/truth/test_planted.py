@@ -7,7 +7,8 @@ import pytest
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import CATEGORIES
 from stepscope.analysis.facts import Facts, analyse
-from stepscope.diagnosis.engine import Diagnosis, diagnose
+from stepscope.diagnosis.engine import diagnose
+from stepscope.diagnosis.finding import Diagnosis
 from tests.kit.planted import CASES, Planted
 from tests.kit.truth import mismatches
 from tests.support import trace_of

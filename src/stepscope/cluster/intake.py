@@ -14,11 +14,7 @@ import numpy as np
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.rules import DECLARED
 from stepscope.diagnosis.finding import Finding, Notice
-
-
-def kind_of(finding: Finding) -> tuple[str, str]:
-    """What findings of several ranks have in common that are told as one."""
-    return finding.rule, "" if DECLARED[finding.rule].is_one else finding.title
+from stepscope.diagnosis.ranking import kind_of
 
 
 def weight(finding: Finding) -> tuple[int, int]:
@@ -60,7 +56,7 @@ class Intake:
         return True
 
     def _finding(self, finding: Finding, rank: int) -> Finding:
-        if self._speaks(kind_of(finding), (*weight(finding), -rank)):
+        if self._speaks(kind_of(finding, DECLARED), (*weight(finding), -rank)):
             return finding
         rule, title = self._once(finding.rule), self._once(finding.title)
         return replace(finding, rule=rule, title=title, why="", fix="", where=(), evidence=(), fix_set=(), id="")

@@ -12,13 +12,11 @@ from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import COLLECTIVES, busy_share
 from stepscope.cluster.cause import mean_parts
-from stepscope.cluster.findings import JobDiagnosis
 from stepscope.cluster.job import JobFacts
 from stepscope.comparison.apart import usual
 from stepscope.comparison.noise import Runs
 from stepscope.comparison.work import StepWork, step_work
-from stepscope.diagnosis.engine import Diagnosis
-from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.errors import UsageError
 from stepscope.limits import COMPARED_STEPS
 from stepscope.trace.tables import F64, I64
@@ -135,7 +133,7 @@ def _unrecorded_share(facts: Facts) -> float | None:
     return told / mean if told and mean and facts.run.unrecorded_ns and facts.run.recorded_ns else None
 
 
-def of_job(facts: JobFacts, diagnosis: JobDiagnosis) -> Side:
+def of_job(facts: JobFacts, diagnosis: Diagnosis) -> Side:
     """A run of many ranks: steps are means over them."""
     first, numbers = facts.partials[0], [number for number in facts.used_steps if number in facts.step_ns]
     every = np.zeros((len(numbers), len(CATEGORIES)))
@@ -162,9 +160,9 @@ def of_job(facts: JobFacts, diagnosis: JobDiagnosis) -> Side:
         busy_share=_share(busy, whole, set(BUSY)) if has_device else None,
         busy_share_without_collectives=_share(busy, whole, set(BUSY) - set(COLLECTIVES)) if has_device else None,
         peak_memory=None,
-        findings=tuple(one.finding for one in diagnosis.findings),
-        minor=tuple(one.finding for one in diagnosis.minor),
-        replayed="ranks are simulated one by one; a job is not",
+        findings=diagnosis.findings,
+        minor=diagnosis.minor,
+        replayed=diagnosis.replayed,
         verdict=diagnosis.verdict,
         setting={
             "devices": _counted(names),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from stepscope.analysis.loading import Loading
 from stepscope.analysis.where import Where
 from stepscope.whatif.change import Change
+
+if TYPE_CHECKING:
+    from stepscope.whatif.predictor import Predictor
 
 Basis = Literal["measured", "modelled", "heuristic"]
 Confidence = Literal["high", "medium", "low"]
@@ -110,6 +113,10 @@ class Finding:
     alone: str = field(default="", compare=False)
     """The part of ``why`` that holds of one rank's profile alone: read together, the ranks tell what it leaves open."""
     id: str = ""
+    rank: int | None = None
+    """Of a job: the rank it is told of, that where it costs most; None where it is the whole job's."""
+    ranks: int = 1
+    """How many ranks have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +128,32 @@ class Notice:
     count: int | None = None
     says_count: bool = False
     """Whether the text says how many there are, so that nobody need add it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """How good predictions are: shares of the mean step, None where nothing was replayed, and then why."""
+
+    replay_error: float | None
+    residual_share: float | None
+    reason: str | None
+    combined_step_ns: int | None
+    """The step time with every finding fixed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What the rules say of one trace, or of a job. Of what is ``minor`` the fix gains too little to be a finding, by
+    itself or once the findings above it are fixed; it shows under ``-v`` only."""
+
+    findings: tuple[Finding, ...]
+    minor: tuple[Finding, ...]
+    notices: tuple[Notice, ...]
+    verdict: str
+    bottleneck: str
+    whatif: WhatIf
+    replayed: Predictor | str
+    """The replay behind the predictions, else why there is none."""
+    plan: tuple[str, ...]
+    """Ids of findings that say what they save, in the order one should work: that of the rules, but for those that
+    others fix along the way, which come last."""

@@ -56,6 +56,28 @@ def largest(parts: Mapping[Category, float]) -> tuple[str, dict[str, float]]:
     return max(shares, key=lambda name: shares[name]), shares
 
 
+def verdict_over_ranks(
+    parts: Mapping[Category, float], step_ns: int, ranks: int, *, on_devices: bool
+) -> tuple[str, str]:
+    """The same of a job in which nobody waits for one rank above all, by its mean step."""
+    total = sum(parts.values())
+    over, (worst, shares) = f"over {ranks} ranks", largest(parts)
+    busy = sum(parts.get(c, 0.0) for c in (Category.COMPUTE, Category.HOST_COMPUTE, Category.MEMSET)) / total
+    if shares[worst] < BOTTLENECK_SHARE:
+        who = "devices" if on_devices else "processors"
+        return f"The {who} set the pace: they compute {format_share(busy)} of each step on average {over}.", "device"
+    lost = f"{format_ns(round(shares[worst] * step_ns))} of {format_ns(step_ns)}"
+    words = GROUPS[worst][1] if on_devices else HOST_WORDS.get(worst, GROUPS[worst][1])
+    what, waiting = f"a rank {words.removesuffix(',')}", parts.get(Category.COLLECTIVE_WAIT, 0.0)
+    if worst == "communication" and waiting > 0:
+        what += f" (waiting for the last rank {format_share(waiting / total)})"
+    return (
+        f"For {format_share(shares[worst])} of each step ({lost}, on average {over}) {what}; it computes "
+        f"{format_share(busy)}.",
+        worst,
+    )
+
+
 def verdict(facts: Facts) -> tuple[str, str]:
     """What bounds the usual step and which steps are not usual, in a sentence each; and the name of what bounds it."""
     if contradictions(facts).withholds:

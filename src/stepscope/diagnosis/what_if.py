@@ -10,7 +10,7 @@ from operator import or_
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import total_parts
-from stepscope.diagnosis.engine import Diagnosis
+from stepscope.diagnosis.finding import Diagnosis
 from stepscope.diagnosis.remedies import LARGER_BATCH, sentence
 from stepscope.errors import UsageError
 from stepscope.whatif import changes

@@ -25,8 +25,7 @@ from stepscope.analysis.pods import counters, ended_last, network
 from stepscope.analysis.serving import serving
 from stepscope.analysis.where import Where
 from stepscope.analysis.xla import XlaFacts
-from stepscope.diagnosis.engine import Diagnosis
-from stepscope.diagnosis.finding import Finding, FixPart
+from stepscope.diagnosis.finding import Diagnosis, Finding, FixPart
 from stepscope.document import REPORT_SCHEMA
 from stepscope.report import annotated, efficiency, exchange, input_pipeline, op_costs
 from stepscope.report import serving as served
@@ -70,7 +69,7 @@ def brief(facts: Facts, diagnosis: Diagnosis, files: list[File]) -> dict[str, An
         "steps": _steps(facts),
         "accounting": [row for account in facts.accounts for row in _rows(facts, account)],
         "summary": _summary(facts, diagnosis),
-        "findings": [_finding(facts, finding) for finding in diagnosis.findings],
+        "findings": [finding_entry(finding, facts.trace.info.rank) for finding in diagnosis.findings],
         "plan": list(diagnosis.plan),
         "whatif": dataclasses.asdict(diagnosis.whatif),
         "analyses": {"breakdown": _breakdowns(facts)},
@@ -169,20 +168,16 @@ def _named(parts: dict[Category, Any]) -> dict[str, Any]:
     return {str(category): value for category, value in parts.items()}
 
 
-_INTERNAL = ("change", "next_waits", "loading", "alone")
+_INTERNAL = ("change", "next_waits", "loading", "alone", "ranks")
 
 
-def _finding(facts: Facts, finding: Finding) -> dict[str, Any]:
-    return finding_entry(finding, facts.trace.info.rank)
-
-
-def finding_entry(finding: Finding, rank: int | None) -> dict[str, Any]:
-    """A finding as the document holds it."""
+def finding_entry(finding: Finding, of_rank: int | None = None) -> dict[str, Any]:
+    """A finding as the document holds it; ``of_rank`` is that of a profile of one rank."""
     made = {
         field.name: getattr(finding, field.name) for field in dataclasses.fields(finding) if field.name not in _INTERNAL
     }
     return made | {
-        "rank": rank,
+        "rank": finding.rank if of_rank is None else of_rank,
         "where": [_where(place) for place in finding.where],
         "fix_set": [_fix_part(part) for part in finding.fix_set],
         "options": [dataclasses.asdict(option) for option in finding.options],
@@ -206,7 +201,7 @@ def _where(place: Where | None) -> dict[str, Any] | None:
 
 def _analyses(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "minor_findings": [_finding(facts, finding) for finding in diagnosis.minor],
+        "minor_findings": [finding_entry(finding, facts.trace.info.rank) for finding in diagnosis.minor],
         "memory": memory(facts),
     }
     if (of_programs := program_memory(facts)) is not None:

@@ -11,7 +11,7 @@ from stepscope.analysis.exchange.asked import Asked
 from stepscope.analysis.exchange.collectives import Collectives
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.workload import Purpose
-from stepscope.diagnosis.engine import Diagnosis
+from stepscope.diagnosis.finding import Diagnosis
 from stepscope.diagnosis.remedies import TRAINS
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from stepscope.analysis.exchange.asked import NOTHING_GIVEN, Asked
 from stepscope.analysis.exchange.collectives import HOST
 from stepscope.analysis.summary import COLLECTIVES, apportion
 from stepscope.cluster.blame import Straggler
-from stepscope.cluster.findings import JobDiagnosis, RankFinding
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.partial import Partial
+from stepscope.diagnosis.finding import Diagnosis
 from stepscope.document import REPORT_SCHEMA
 from stepscope.limits import P95_STEPS, ROWS_SHOWN
 from stepscope.report import exchange
@@ -29,7 +29,7 @@ from stepscope.trace.tables import F64, NULL
 _BREAKDOWNS = 64
 
 
-def make(facts: JobFacts, diagnosis: JobDiagnosis, asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
+def make(facts: JobFacts, diagnosis: Diagnosis, asked: Asked = NOTHING_GIVEN) -> dict[str, Any]:
     """The whole report of a job."""
     shown = _shown(facts)
     return {
@@ -39,17 +39,12 @@ def make(facts: JobFacts, diagnosis: JobDiagnosis, asked: Asked = NOTHING_GIVEN)
         "steps": [row for at in shown for row in _steps(facts, at)],
         "accounting": [row for at in shown for row in _rows(facts, at)],
         "summary": _summary(facts, diagnosis),
-        "findings": [_finding(one) for one in diagnosis.findings],
+        "findings": [finding_entry(one) for one in diagnosis.findings],
         "plan": list(diagnosis.plan),
-        "whatif": {
-            "replay_error": None,
-            "residual_share": None,
-            "reason": "ranks are simulated one by one; a job is not",
-            "combined_step_ns": None,
-        },
+        "whatif": dataclasses.asdict(diagnosis.whatif),
         "analyses": {
             "breakdown": [_breakdown(facts, lane, mean) for lane, mean in list(facts.means.items())[:_BREAKDOWNS]],
-            "minor_findings": [_finding(one) for one in diagnosis.minor],
+            "minor_findings": [finding_entry(one) for one in diagnosis.minor],
             "ranks": _ranks(facts),
             **exchange.of_job(facts, asked),
         },
@@ -72,7 +67,7 @@ def _shown(facts: JobFacts) -> list[int]:
     return sorted(kept)
 
 
-def _profile(facts: JobFacts, diagnosis: JobDiagnosis) -> dict[str, Any]:
+def _profile(facts: JobFacts, diagnosis: Diagnosis) -> dict[str, Any]:
     partials = facts.partials
     hosts = {partial.host for partial in partials}
     devices = [device for partial in partials for device in partial.devices]
@@ -154,7 +149,7 @@ def _device(number: int) -> int | None:
     return None if number == HOST else number
 
 
-def _summary(facts: JobFacts, diagnosis: JobDiagnosis) -> dict[str, Any]:
+def _summary(facts: JobFacts, diagnosis: Diagnosis) -> dict[str, Any]:
     times = list(facts.step_ns.values())
     parts = _whole(list(facts.mean_parts.items()))
     total = sum(parts.values())
@@ -196,10 +191,6 @@ def _whole(parts: list[tuple[Category, float]]) -> dict[Category, int]:
 
 def _named(mean: F64) -> list[tuple[Category, float]]:
     return [(CATEGORIES[code], float(mean[code])) for code in np.flatnonzero(mean).tolist()]
-
-
-def _finding(one: RankFinding) -> dict[str, Any]:
-    return finding_entry(one.finding, one.rank)
 
 
 def _breakdown(facts: JobFacts, lane: Lane, mean: F64) -> dict[str, Any]:

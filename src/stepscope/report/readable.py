@@ -5,21 +5,16 @@ from __future__ import annotations
 import dataclasses
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
 
 from stepscope.diagnosis.finding import Finding
 from stepscope.report import phrases
 from stepscope.units import format_ns
 
-if TYPE_CHECKING:
-    from stepscope.cluster.findings import RankFinding
-
-_Finding = TypeVar("_Finding", Finding, "RankFinding")
 _NONE = "no findings"
 _HEADINGS = ("id", "saves per step", "what", "where")
 
 
-class Findings(tuple[_Finding, ...]):
+class Findings(tuple[Finding, ...]):
     """Findings, largest saving first, that are shown as a small table."""
 
     __slots__ = ()
@@ -43,8 +38,7 @@ class Findings(tuple[_Finding, ...]):
         return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _row(finding: Finding | RankFinding) -> tuple[str, str, str, str]:
-    of = finding if isinstance(finding, Finding) else finding.finding
+def _row(of: Finding) -> tuple[str, str, str, str]:
     saved = of.saving_ns_per_step
     place = phrases.locator(dataclasses.asdict(of.where[0])) if of.where else ""
     return of.id, "not known" if saved is None else format_ns(saved), of.title, place

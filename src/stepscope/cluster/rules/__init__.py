@@ -6,7 +6,7 @@ from typing import Protocol
 
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.rules import pipeline_bubbles, rank_skew, slow_link, straggler
-from stepscope.cluster.rules.told import RankFinding
+from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.rule import Rule
 from stepscope.diagnosis.rules import DECLARED as of_profiles
 
@@ -18,16 +18,22 @@ class JobRuleFile(Protocol):
     def RULE(self) -> Rule:
         """Its declaration."""
 
-    def find(self, facts: JobFacts, /) -> list[RankFinding]:
+    def find(self, facts: JobFacts, /) -> list[Finding]:
         """What the rule says of a job."""
 
 
+_FIRST: tuple[JobRuleFile, ...] = (straggler, slow_link)
+"""What one rank or link does to all others stands before what each rank has for itself."""
+
 JOB_RULES: tuple[JobRuleFile, ...] = (
-    straggler,
-    slow_link,
+    *_FIRST,
     pipeline_bubbles,
     rank_skew,
 )
 
-DECLARED: dict[str, Rule] = {**of_profiles, **{file.RULE.id: file.RULE for file in JOB_RULES}}
-"""Every rule by its id: in the order in which one should work, those of a job behind those of a profile."""
+DECLARED: dict[str, Rule] = {
+    **{file.RULE.id: file.RULE for file in _FIRST},
+    **of_profiles,
+    **{file.RULE.id: file.RULE for file in JOB_RULES},
+}
+"""Every rule by its id, in the order in which one should work."""

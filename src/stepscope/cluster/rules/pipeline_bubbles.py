@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Final
 
 from stepscope.cluster.job import JobFacts
-from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Limit, Rule
@@ -47,7 +46,7 @@ times: move layers away from the one that waits least.""",
 }
 
 
-def find(facts: JobFacts) -> list[RankFinding]:
+def find(facts: JobFacts) -> list[Finding]:
     """At most one finding."""
     step = facts.mean_step_ns or 0
     waits = {lane: ns for lane in facts.means if (ns := facts.pipeline_wait_ns(lane)) is not None}
@@ -71,4 +70,4 @@ def find(facts: JobFacts) -> list[RankFinding]:
         basis="modelled",
         confidence="low",
     )
-    return [RankFinding(finding, None)]
+    return [finding]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.links import slow_links
-from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Rule
@@ -60,7 +59,7 @@ A larger batch makes waiting for each other a smaller part of the step.""",
 }
 
 
-def find(facts: JobFacts) -> list[RankFinding]:
+def find(facts: JobFacts) -> list[Finding]:
     """At most one finding."""
     if facts.blame is None or facts.sampled or not facts.blame.determined:
         return []
@@ -89,7 +88,7 @@ def find(facts: JobFacts) -> list[RankFinding]:
         basis="modelled",
         confidence="low",
     )
-    return [RankFinding(finding, None)]
+    return [finding]
 
 
 def _most_often(facts: JobFacts) -> str:

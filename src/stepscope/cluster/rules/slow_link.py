@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.links import SlowLink, slow_links
-from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import AMD, NVIDIA, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Rule
@@ -50,11 +49,11 @@ run `rccl-tests` (`all_reduce_perf -b 8M -e 256M`) on them alone, compare `amd-s
 _TOLD = 4
 
 
-def find(facts: JobFacts) -> list[RankFinding]:
+def find(facts: JobFacts) -> list[Finding]:
     """One finding per slow group, the dearest first."""
     if facts.sampled:
         return []
-    return [RankFinding(_finding(facts, one), one.ranks[0]) for one in slow_links(facts)[:_TOLD]]
+    return [_finding(facts, one) for one in slow_links(facts)[:_TOLD]]
 
 
 def _finding(facts: JobFacts, one: SlowLink) -> Finding:
@@ -76,4 +75,5 @@ def _finding(facts: JobFacts, one: SlowLink) -> Finding:
         cost_ns_per_step=one.exposed_ns,
         saving_ns_per_step=one.exposed_ns,
         confidence="high" if one.siblings > 1 else "medium",
+        rank=one.ranks[0],
     )

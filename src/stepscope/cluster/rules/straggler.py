@@ -4,11 +4,11 @@ from stepscope.analysis.workload import Workload
 from stepscope.cluster.blame import Straggler
 from stepscope.cluster.cause import Cause, OwnCause
 from stepscope.cluster.job import JobFacts
-from stepscope.cluster.rules.told import RankFinding
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import AMD, INFERS, NVIDIA, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Rule
-from stepscope.units import format_count, format_ns
+from stepscope.limits import BOTTLENECK_SHARE
+from stepscope.units import format_count, format_ns, format_share
 
 RULE = Rule(
     id="straggler",
@@ -28,7 +28,7 @@ others, where that explains `CAUSE_SHARE` of the delay. Predicted is a step in w
 )
 
 _TOLD = 4
-TITLES: dict[Cause, str] = {
+_TITLES: dict[Cause, str] = {
     "input": "it waits for input longer",
     "slow_device": "its device is slower",
     "uneven_work": "it has more work",
@@ -92,21 +92,21 @@ _FIXES: dict[Cause, Remedies] = {
 }
 
 
-def find(facts: JobFacts) -> list[RankFinding]:
+def find(facts: JobFacts) -> list[Finding]:
     """One finding per late rank, the dearest first."""
     if facts.blame is None or facts.sampled or not facts.blame.determined:
         return []
     return [_finding(facts, one) for one in facts.blame.stragglers[:_TOLD]]
 
 
-def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
+def _finding(facts: JobFacts, one: Straggler) -> Finding:
     assert facts.blame is not None
     lane = facts.blame.lanes[one.lane]
     partial = facts.partials[lane.partial]
     own = facts.cause_of(lane, one.waited_ns)
     name, host, cause = facts.name(lane), partial.host, own.cause
     counted = [late for late in facts.blame.steps if late.number in facts.used_steps]
-    who, wait = who_waits(facts, one)
+    who, wait = _who_waits(facts, one)
     some = f"{who[0].upper()}{who[1:]} {wait}"
     waiting = some if len(one.others) + 1 < len(facts.blame.lanes) else "The other ranks wait"
     why = (
@@ -114,22 +114,35 @@ def _finding(facts: JobFacts, one: Straggler) -> RankFinding:
         f"come to collectives, and {who} {wait} {format_ns(one.waited_ns)} per step for it"
         f"{' on average' if len(one.others) > 1 else ''}. {_because(own)}"
     )
-    return RankFinding(
-        Finding(
-            rule=RULE.id,
-            title=f"{waiting} for {name}: {TITLES[cause]}",
-            why=why + _also(facts, one, len(counted)),
-            fix=paragraphs(_fix(cause, partial.workload)),
-            cost_ns_per_step=one.waited_ns,
-            saving_ns_per_step=one.saving_ns,
-            confidence="high" if cause != "unknown" else "medium",
-            device=lane.device if lane.device >= 0 else None,
-        ),
-        facts.ranks[lane.partial],
+    return Finding(
+        rule=RULE.id,
+        title=f"{waiting} for {name}: {_TITLES[cause]}",
+        why=why + _also(facts, one, len(counted)),
+        fix=paragraphs(_fix(cause, partial.workload)),
+        cost_ns_per_step=one.waited_ns,
+        saving_ns_per_step=one.saving_ns,
+        confidence="high" if cause != "unknown" else "medium",
+        device=lane.device if lane.device >= 0 else None,
+        rank=facts.ranks[lane.partial],
     )
 
 
-def who_waits(facts: JobFacts, one: Straggler) -> tuple[str, str]:
+def sets_pace(facts: JobFacts) -> str | None:
+    """The job's verdict where waiting for one rank is what bounds the step."""
+    step = facts.mean_step_ns
+    if not step or facts.blame is None or not facts.blame.stragglers or facts.sampled:
+        return None
+    one = facts.blame.stragglers[0]
+    if one.waited_ns * len(one.others) < BOTTLENECK_SHARE * step * (len(facts.blame.lanes) - 1):
+        return None
+    lane = facts.blame.lanes[one.lane]
+    cause = _TITLES[facts.cause_of(lane, one.waited_ns).cause]
+    lost = f"{format_ns(one.waited_ns)} of {format_ns(step)}, mean over the ranks that wait"
+    who = " ".join(_who_waits(facts, one))
+    return f"For {format_share(one.waited_ns / step)} of each step ({lost}) {who} for {facts.name(lane)}: {cause}."
+
+
+def _who_waits(facts: JobFacts, one: Straggler) -> tuple[str, str]:
     """Who waits for a straggler, and the verb."""
     assert facts.blame is not None
     if len(one.others) + 1 == len(facts.blame.lanes):
