@@ -217,7 +217,7 @@ def test_nothing_is_changed(sql):
     ["SELECT " + "(" * 3000 + "1" + ")" * 3000, "SELECT 1" + " + 1" * 40_000, "SELECT " + "- " * 9000 + "1",
      "SELECT " + "struct(" * 39 + "1" + ")" * 39, "SELECT * FROM slices, LATERAL count(" * 39],
     ids=["parentheses", "terms", "signs", "tried in two ways", "never closed"],
-)
+)  # fmt: skip
 def test_what_is_too_deep_or_long_is_a_sentence(sql):
     with pytest.raises(UsageError) as error:
         query(sql, TABLES)

@@ -99,7 +99,7 @@ def test_figures_of_one_die_or_core_are_half_the_modules() -> None:
     ("NVIDIA B300 SXM6 AC", "B300"), ("TPU v5", "TPU v5p"), ("TPU v5 lite", "TPU v5e"),
     ("AMD Instinct MI250", "Instinct MI250 die"), ("AMD Instinct MI250X", "Instinct MI250X die"),
     ("nvidia a100-sxm4-80gb", "A100 SXM4 80GB"),
-])
+])  # fmt: skip
 def test_names_that_begin_alike_are_told_apart(name: str, expected: str) -> None:
     assert known(name).name == expected
 
@@ -109,7 +109,7 @@ def test_names_that_begin_alike_are_told_apart(name: str, expected: str) -> None
     "NVIDIA GeForce RTX 3080", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 4090 D",
     "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "Tesla P100-PCIE-16GB", "AMD Radeon Graphics", "AMD Instinct MI300",
     "TPU", "TPU v50", "cpu", "A100-SXM4-40GB" * 1000, "NVIDIA " * 1000,
-])
+])  # fmt: skip
 def test_devices_that_are_not_known_are_never_guessed(name: str) -> None:
     assert lookup(name) is None
 

@@ -281,7 +281,7 @@ RANGES = {
                              "RestoreV2:RestoreV2", "MergeV2Checkpoints",
                              "[pl][profile][Callback]ModelCheckpoint{'monitor': None}.on_train_epoch_end"],
     HostRole.PROFILER: ["Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("role", "name"), [(role, n) for role, names in RANGES.items() for n in names])
@@ -296,7 +296,7 @@ def test_role_of_an_annotation_or_host_op(role: HostRole, name: str) -> None:
     "train with dataloader on rank 0", "checkpoint_wrapper_forward", "nn.Module: CheckpointWrapper_0",
     "torch.utils.checkpoint", "DistributedDataParallel.forward", "upload_batch", "gcc",
     "execute_context_1(888_788544)_generation_0(0)", "PreprocessingLayer", "", "x" * 100_000,
-])
+])  # fmt: skip
 def test_annotations_that_must_keep_their_ordinary_cause(name: str) -> None:
     assert classify_host_name(name, is_python=False) is None
 
@@ -342,7 +342,7 @@ def test_only_optimizer_steps_mark_an_end_and_they_come_last() -> None:
     "[pl][profile]run_training_epoch", "[pl][profile][Callback]Timer.on_train_batch_start", "execute_sql",
     "execute_command(1)", "Optimizer.zero_grad#SGD.zero_grad", "step[", "stepscope.step", "",
     "ProfilerStep#" + "9" * 10_000,
-])
+])  # fmt: skip
 def test_names_that_mark_no_step(name: str) -> None:
     assert step_marker(name) is None
 

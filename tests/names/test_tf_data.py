@@ -23,7 +23,7 @@ _ROOT = "Iterator::Root::Prefetch::ForeverRepeat[0]::"
                              "DataServiceV4"),
         (None, "ForeverRepeat FiniteTake Options Model"),
     ],
-)
+)  # fmt: skip
 def test_the_last_dataset_of_the_path_tells_the_stage(stage: str | None, names: str):
     for name in names.split():
         assert stage_of_iterator(_ROOT + name) == stage, name

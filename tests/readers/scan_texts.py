@@ -32,13 +32,13 @@ numbers = st.one_of(
                      "9223372036854775.8075", "9223372036854776", "-9223372036854775.807",
                      "123456789012345678901234567890", "1e-999", "1E+400", "0e999999", "12345678", "87654321.123",
                      "1712195495519689.047", "1.0"]),
-).map(Raw)
+).map(Raw)  # fmt: skip
 texts = st.one_of(
     st.text(max_size=12),
     st.sampled_from(["", "aten::add", "a" * 31, "b" * 32, "c" * 63, "d" * 64, "e" * 200, 'say "hi"', "C:\\temp\\new",
                      "é\n\t",
                      "\\", '\\"', "12", "-7", "007", "1.5", "}{][", "\ud83d\ude00", "\x7f", "\ud800", "null", "]"]),
-)
+)  # fmt: skip
 scalars = st.one_of(numbers, texts, st.none(), st.booleans(), _digits.map(Raw))
 values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=3),
                       max_leaves=8)
@@ -53,9 +53,9 @@ _fields: dict[str, st.SearchStrategy[Any]] = {
         st.dictionaries(st.one_of(st.sampled_from(ArgumentKeys.ALL), texts), st.one_of(st.integers(0, 9), values),
                         max_size=5), values),
     "s": texts, "Ev Idx": st.integers(0, 9), "\\odd\"key": st.integers(0, 9),
-}
+}  # fmt: skip
 _usual = [("ph", "cat", "name", "pid", "tid", "ts", "dur", "args"), ("name", "ph", "ts", "pid", "tid", "args"),
-          ("ph", "id", "pid", "tid", "ts", "cat", "name"), tuple(_fields), ()]
+          ("ph", "id", "pid", "tid", "ts", "cat", "name"), tuple(_fields), ()]  # fmt: skip
 _plain = {"ph": st.just("X"), "cat": st.just("cpu_op"), "name": st.sampled_from(["aten::mm", "aten::add"]),
           "pid": st.just(1), "tid": st.sampled_from([1, 2]), "ts": st.integers(0, 10**15),
           "args": st.fixed_dictionaries({"External id": st.integers(0, 9), "Input Dims": st.just([[2, 3], []])})}
@@ -83,7 +83,7 @@ class Style:
 
 styles = st.builds(Style, st.sampled_from([", ", ",", ",\n", ",\n  ", "\n  ,\n  ", " ,\t"]),
                    st.sampled_from([": ", ":", " : "]), st.sampled_from(["", "\n", "\n  ", "\n    ", "\r\n"]),
-                   st.booleans(), st.booleans())
+                   st.booleans(), st.booleans())  # fmt: skip
 
 
 def write(value: Any, style: Style, duplicate: Callable[[], bool] = lambda: False) -> str:

@@ -30,7 +30,7 @@ def event(number: int, **changes: Any) -> dict[str, Any]:
 
 def trace(events: list[dict[str, Any]], indent: int | None = 1) -> bytes:
     document = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}], "distributedInfo": {"rank": 3},
-                "traceEvents": events, "traceName": "a.json", "baseTimeNanoseconds": 17}
+                "traceEvents": events, "traceName": "a.json", "baseTimeNanoseconds": 17}  # fmt: skip
     return json.dumps(document, indent=indent).encode()
 
 
@@ -194,7 +194,7 @@ def test_unescaped_quotes_in_many_events(folder: Path, road: str) -> None:
 def test_unescaped_quotes_in_log_lines_of_the_header(folder: Path, road: str, indent: int | None) -> None:
     line = 'INFO: loaded "libkineto.so", flags "" [a], {"b"'
     document = {"WARN": ["LINE", "second"], "schemaVersion": 1, "traceEvents": EVENTS, "INFO": ["first", "LINE"],
-                "traceName": "x"}
+                "traceName": "x"}  # fmt: skip
     text = json.dumps(document, indent=indent).replace("LINE", line)
     events = read(folder, text.encode(), road)
     assert names(events) == ALL_NAMES
@@ -217,7 +217,7 @@ def test_bare_words_count_as_absent(folder: Path, road: str, value: str, key: st
     rows = reference.rows(text)
     row = reference.columns(events)[4]
     assert {"ts": row["ts_ns"], "dur": row["dur_ns"], "name": row["name"], "Fwd": None,
-            "External id": row["arguments"].get("External id")}[name.strip(b'"').decode()] is None
+            "External id": row["arguments"].get("External id")}[name.strip(b'"').decode()] is None  # fmt: skip
     assert [*reference.columns(events)[:4], *reference.columns(events)[5:]] == [*rows[:4], *rows[5:]]
 
 
@@ -351,7 +351,7 @@ def test_an_empty_trace_is_a_trace(folder: Path, road: str, text: str) -> None:
     (b"\x00" * 5000, "nothing but blanks"), (b"[]", "empty list of events"),
     ('{"traceEvents": []}'.encode("utf-16"), "not JSON"), (b'{"traceEvents": 5}', "JSON without traceEvents"),
     (b"{not json}", "is no trace"), (b'{"a" 1}', "is no trace"), (b'{"a": }', "is no trace"),
-])
+])  # fmt: skip
 def test_what_is_no_trace_is_refused_in_one_sentence(folder: Path, road: str, text: bytes, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
         read(folder, text, road)
@@ -384,7 +384,7 @@ _HOSTILE = {
     "lists around events": (_HEAD, b'[{"ph": "X", "name": "a"}, '), "header lists": (b'{"a": ', b"["),
     "header quotes": (b'{"a": "', b'x"'), "header keys": (b'{\n"a": "b" c', b',\n"b": 1'),
     "tail": (_HEAD[:-2] + b'], "x": [', b'"a"b", '),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", _HOSTILE)

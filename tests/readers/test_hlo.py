@@ -97,7 +97,7 @@ def test_what_counts_as_library_code(path: str, library: bool) -> None:
     index = 17, message(
         (1, path), (1, MAIN), (3, message((1, 1), (3, 5))), (3, message((1, 2), (3, 6))),
         (4, message((1, 2))), (4, message((1, 1), (2, 1))),
-    )
+    )  # fmt: skip
     expected = f"{MAIN}:6" if library else f"{path}:5"
     assert only(module(instruction("a", "add", metadata((15, 2))), more=(index,))).source == expected
 
@@ -153,7 +153,7 @@ def test_replica_groups_along_axes_of_a_mesh(
 
 def test_groups_belong_to_their_instruction() -> None:
     ops = read(module(instruction("a", "all-reduce", (49, message((1, packed(5))))), instruction("b", "add"),
-                      instruction("c", "all-reduce", (92, message((1, 1), (2, 2), (3, packed(2))))))).ops
+                      instruction("c", "all-reduce", (92, message((1, 1), (2, 2), (3, packed(2))))))).ops  # fmt: skip
     assert [op.replica_groups for op in ops.values()] == [None, "{{5}}", None, "[1,2]<=[2]"]
 
 
@@ -196,7 +196,7 @@ def test_a_module_cut_anywhere_keeps_the_instructions_before_the_cut() -> None:
 @settings(deadline=None, max_examples=200)
 def test_damage_never_raises(draw: st.DataObject) -> None:
     data = bytearray(module(instruction("a", "add", metadata((15, 3)), (38, packed(71)), (87, message(*GROUPS)),
-                                        (93, message((1, message(*AXES)), Y))), more=(frames_index(),)))
+                                        (93, message((1, message(*AXES)), Y))), more=(frames_index(),)))  # fmt: skip
     for _ in range(draw.draw(st.integers(1, 4))):
         data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
     read(bytes(data))

@@ -114,7 +114,7 @@ EXPECTED: dict[str, list[Any]] = {
     "memory": [(262, 1, 0, 4096, 512, 512, 1024)],
     "instants": [(0, "Iteration Start: PyTorch Profiler"), (400, "Record Window End")],
     "host_ops": [(5, "[[8,4]]"), (5, "[]")],
-}
+}  # fmt: skip
 """Every table of the scene as the newest generation gives it."""
 
 
@@ -160,7 +160,7 @@ def tables(trace: Trace) -> dict[str, list[Any]]:
             for row in trace.table("host_ops").to_dicts()
             if row["input_dims"] is not None
         ),
-    }
+    }  # fmt: skip
 
 
 def _track(row: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ from stepscope.readers.scan.window import window_of
 from stepscope.readers.source import Source
 
 TEXT = json.dumps({"traceEvents": [{"ph": "X", "name": f"n{number % 7}", "pid": 1, "tid": 1, "ts": number, "dur": 1}
-                                   for number in range(20_000)]})
+                                   for number in range(20_000)]})  # fmt: skip
 
 
 @pytest.fixture

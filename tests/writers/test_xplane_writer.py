@@ -85,7 +85,7 @@ def test_planes_and_lines(space: XSpace) -> None:
                           "Stream #7(Compute,MemcpyH2D)"],
         "/host:CPU": ["Spans/PyTorch Profiler", MAIN, "thread 4243 (auto)"],
         "Task Environment": [],
-    }
+    }  # fmt: skip
     device = space.plane("/device:GPU:0")
     assert [device.line(f"Stream #{name}").id for name in ("7(Compute,MemcpyH2D)", "20(Memset)")] == [7, 20]
     derived = range(0xDEADBEEF - (1 << 32), 0xDEADBEEF - (1 << 32) + 289)
@@ -229,7 +229,7 @@ def test_devices_of_xla_and_others(tmp_path: Path) -> None:
             flops=np.array([100, t.NULL]), bytes_accessed=np.array([t.NULL, 3]),
             source=np.array([text("a.py:3"), -1], np.int32), replica_groups=np.array([-1, text("{{0,1}}")], np.int32),
         )
-    )
+    )  # fmt: skip
     devices = (Device(0, "TPU v5e", kind="tpu"), Device(1, kind="cpu"), Device(2, kind="mtia"))
     space = written(builder.build(Info("test", devices=devices), Completeness(count, {"slices": count})), tmp_path)
     assert {plane.name: [line.name for line in plane.lines] for plane in space.planes} == {
@@ -288,7 +288,7 @@ NUMBERS = st.one_of(st.integers(0, 300), st.integers(-(1 << 63), (1 << 63) - 1))
 @given(
     st.lists(st.tuples(st.integers(1, 1 << 20), st.integers(-(1 << 52), 1 << 52), st.integers(0, 1 << 52),
                        st.dictionaries(st.sampled_from([1, 200]), NUMBERS)), max_size=6)
-)
+)  # fmt: skip
 def test_events_are_encoded_as_protobuf_says(events: list[tuple[int, int, int, dict[int, int]]]) -> None:
     columns = []
     for key, kind in ((1, 4), (200, 7)):
@@ -310,7 +310,7 @@ def test_events_are_encoded_as_protobuf_says(events: list[tuple[int, int, int, d
 @given(
     st.lists(st.tuples(st.integers(-5, 5), st.integers(-(1 << 63), (1 << 63) - 1),
                        st.one_of(st.just(float("nan")), st.floats(0, 3))), min_size=1)
-)
+)  # fmt: skip
 def test_distinct_rows(rows: list[tuple[int, int, float]]) -> None:
     types = (np.int32, np.int64, np.float64)
     columns = [np.array(column, dtype) for column, dtype in zip(zip(*rows, strict=True), types, strict=True)]

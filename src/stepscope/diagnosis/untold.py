@@ -70,7 +70,7 @@ KINDS = (
         "recorded",
         frozenset(),
     ),
-)
+)  # fmt: skip
 """``profile_host_unrecorded`` tells of a host that was not recorded, ``profile_overhead`` of the profiler."""
 
 ON_HOST = (

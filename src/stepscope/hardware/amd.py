@@ -56,7 +56,7 @@ def called(known: Figures) -> str:
 _MI300X_MATRIX = {
     "fp64": 163.4, "fp32": 163.4, "tf32": 653.7, "fp16": 1307.4, "bf16": 1307.4, "fp8": 2614.9,
     "int8": 2614.9,
-}
+}  # fmt: skip
 _MI300X_VECTOR = {"fp64": 81.7, "fp32": 163.4}
 
 DEVICES: tuple[tuple[str, DevicePeaks], ...] = tuple(
@@ -100,5 +100,5 @@ DEVICES: tuple[tuple[str, DevicePeaks], ...] = tuple(
                "int8": 5033.2},
               {"fp64": 78.6, "fp32": 157.3}),
          Memory(_MI355X, 8000, 288, 1075)),
-    ))
+    ))  # fmt: skip
 """Name patterns (without "AMD", "Radeon" and "Instinct") and the device they stand for."""

@@ -38,5 +38,5 @@ DEVICES: tuple[tuple[str, DevicePeaks], ...] = tuple(
         (r"Trainium2|trn2", "Trainium2", "AWS",
          Unit(_TRN2, {"fp32": 181, "tf32": 667, "fp16": 667, "bf16": 667, "fp8": 1299}, {}),
          Memory(_TRN2, None, 96)),
-    ))
+    ))  # fmt: skip
 """Name patterns and the device they stand for."""

@@ -174,5 +174,5 @@ DEVICES: tuple[tuple[str, DevicePeaks], ...] = tuple(
               {"tf32": 30.9, "fp16": 61.7, "bf16": 61.7, "fp8": 123.5, "fp4": 493.9, "int8": 246.9},
               {"fp32": 30.9, "fp16": 30.9, "bf16": 30.9}),
          Memory(_RTX_BLACKWELL, 672, 12)),
-    ))
+    ))  # fmt: skip
 """Name patterns (without "NVIDIA", "Tesla" and "GeForce") and the device they stand for."""

@@ -133,4 +133,4 @@ _ROLES = tuple((role, re.compile("|".join(patterns))) for role, *patterns in (
      r"^(?:cu|hiprtc)Link(?:Create|Add|Complete)", r"^(?:nv|hip)rtcCompileProgram",
      r"^(?:ur|pi)Program(?:Build|Compile|Link|CreateWith)|^zeModuleCreate",
      r"^(?:Lazy Function Loading|Runtime Triggered Module Loading)$"),
-))
+))  # fmt: skip

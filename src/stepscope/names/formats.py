@@ -32,7 +32,7 @@ _TOKENS = {
     "fp32": _P.FP32, "f32": _P.FP32, "float": _P.FP32, "f64": _P.FP64,
     "fp8": _P.FP8, "e4m3": _P.FP8, "e5m2": _P.FP8, "fp4": _P.FP4, "e2m1": _P.FP4, "int8": _P.INT8,
     "i8": _P.INT8,
-}
+}  # fmt: skip
 _ANY_TOKEN = "|".join(sorted(_TOKENS, key=len, reverse=True))
 _TOKEN = re.compile(
     rf"(?<![a-z\d])(?:mx|nv)?({_ANY_TOKEN})(?:\1|f32|i32|e4m3|e5m2)?(?![a-z\d])"
@@ -48,7 +48,7 @@ _TENSILE = re.compile(r"Cijk_A[a-z]+_B[a-z]+_(?:(S_MX)|(F8|B8|F4|4xi8|I8|[HBSDCZ
 _TENSILE_LETTERS = {
     "F8": _P.FP8, "B8": _P.FP8, "F4": _P.FP4, "4xi8": _P.INT8, "I8": _P.INT8, "H": _P.FP16, "B": _P.BF16,
     "S": _P.FP32, "C": _P.FP32, "D": _P.FP64, "Z": _P.FP64,
-}
+}  # fmt: skip
 _MATH = re.compile(r"(?<![a-z\d])(gc|[shdczi])(\d{3,6})?(?:gemm|cudnn|fprop|dgrad|wgrad)")
 _MATH_LETTERS = {
     "gc": _P.FP32, "s": _P.FP32, "c": _P.FP32, "h": _P.FP16, "d": _P.FP64, "z": _P.FP64, "i": _P.INT8,
@@ -63,7 +63,7 @@ _POINTER = re.compile(r"(?<![\w:])([\w:]+)(?: const)?\s*\*")
 _NCCL_TYPES = {
     "f32": _P.FP32, "float": _P.FP32, "f16": _P.FP16, "half": _P.FP16, "bf16": _P.BF16, "bfloat16": _P.BF16,
     "f64": _P.FP64, "double": _P.FP64, "i8": _P.INT8, "int8": _P.INT8, "f8e4m3": _P.FP8, "f8e5m2": _P.FP8,
-}
+}  # fmt: skip
 _NCCL_TYPE = re.compile(r"(?:sum|prod|min|max|minmax|avg|premulsum|sumpostdiv)_+(?:nv_|hip_)?("
                         + "|".join(_NCCL_TYPES) + r")(?:_t)?(?![a-z\d])")
 _WIDTH = {_P.FP4: 4, _P.FP8: 8, _P.INT8: 8, _P.FP16: 16, _P.BF16: 16, _P.TF32: 19}

@@ -122,7 +122,7 @@ _FRAMES = tuple(_frame(role, path, "|".join(functions)) for role, path, *functio
     (_R.INPUT, r"\S*", r"(?:\w+_)?collate(?:_fn|_batch|_function)?|collate_\w+"),
     (_R.INPUT, r"transformers/(?:models/\w+/)?(?:(?:image_|video_)?processing|feature_extraction)_\w+\.py$",
      r"__call__|_?preprocess"),
-))
+))  # fmt: skip
 _BUILT_INS = (
     (_R.INPUT, re.compile(
         r"^<built-in (?:function (?:imread|imreadmulti|imdecode|imdecodemulti)>"
@@ -135,7 +135,7 @@ _BUILT_INS = (
     (_R.PROFILER, re.compile(
         r"^<built-in (?:function|method) (?:_(?:en|dis)able_profiler\w*|_prepare_profiler|_kineto_step"
         r"|_add_metadata_json|kineto_available)\b")),
-)
+)  # fmt: skip
 _RANGES = (
     (_R.COMPILE, re.compile(
         r"\(dynamo_timed\)$|^(?:entire_frame_compile|entire_backward_compile|backend_compile|inductor_compile"
@@ -152,7 +152,7 @@ _RANGES = (
     (_R.INPUT, re.compile(
         r"^enumerate\(\w+\)#|(?:^|[:/])(?:\w*IteratorGetNext|QueueDequeue|\w*Infeed(?:Enqueue|Dequeue))"
         r"|^Iterator::|^infeed\b")),
-)
+)  # fmt: skip
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SPELLED = (
     (_R.CHECKPOINT_IO, re.compile(
@@ -160,7 +160,7 @@ _SPELLED = (
         r"|\bcheckpoint (?:sav|load|writ|restor)(?:e|ing)?\b|\bmodel checkpoint\b")),
     (_R.INPUT, re.compile(r"\bdata ?load(?:ing|er)?(?: next| iter| wait| fetch)?$"
                           r"|\b(?:load|next|get|fetch|wait for) (?:next )?batch$")),
-)
+)  # fmt: skip
 
 
 def is_warm_up(name: str) -> bool:

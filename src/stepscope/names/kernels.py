@@ -121,7 +121,7 @@ _KINDS = tuple((kind, re.compile(pattern)) for kind, pattern in (
     (Collective.SEND_RECV, r"send_?recv|collective-permute|(?:^|[%_:])(?:send|recv)(?:[_:.-]|$)|userbuffers_push"
                            r"|(?:put|wait)_signal|proxy_rma"),
     (Collective.REDUCE, r"reduce"),
-))
+))  # fmt: skip
 _REDUCING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE, Collective.GENERIC)
 _LIBRARY = re.compile(
     r"^(?:void )?(?:nccl|rccl|msccl(?!pp)|gloo:|oneccl|ccl::|hccl|hcom_|c10d::|nvshmem|rocshmem)")
@@ -192,7 +192,7 @@ _RULES = tuple((family, eligible, re.compile("|".join(patterns))) for family, el
     (_F.COPY, False, r"copy|transpose|permute|concat"),
     (_F.ELEMENTWISE, False, r"elementwise|elemwise|multi_tensor_apply|pointwise|act_and_mul|silu|gelu|relu",
      r"swiglu|rotary|rope|fill|scal_kernel|^wrapped_|^loop_\w*fusion"),
-))
+))  # fmt: skip
 _FUNCTORS = tuple((family, re.compile(pattern)) for family, pattern in (
     (_F.RANDOM, r"dropout|bernoulli"),
     (_F.OPTIMIZER, r"adam|sgd|lamb(?!da)|adagrad"),
@@ -242,7 +242,7 @@ _EVIDENCE = tuple((answer, re.compile(pattern), reason) for answer, pattern, rea
     (Tri.NO, r"miopensp3|naive_conv|miopengcnasm|miopenconv(?:uni|1x1)|igemm_v4r1|_dl_|dlops",
      "MIOpen or Composable Kernel without matrix instructions"),
     (Tri.NO, r"winograd", "Winograd on FMA units"),
-))
+))  # fmt: skip
 _MATRIX_TOKEN = re.compile(r"(?:^|_)(?:hmma|imma|wgmma|umma|tcgen05|mfma|wmma|xdlops|tensorop)(?:_|$)")
 _TENSOR_ONLY = (Precision.TF32, Precision.FP8, Precision.FP4)
 _WORK = {Family.MEMSET: "fills memory", Family.COPY: "moves data", Family.INDEX: "sorts or indexes",

@@ -114,6 +114,7 @@ _IGNORE = Advice(
     "ignore_index of F.cross_entropy: write it into the targets with torch.where instead of selecting targets", _TRAINS
 )
 
+# fmt: off
 _MASK = SyncHint(_SIZE, (
     _WHERE,
     "multiply by the mask and divide by mask.sum(), kept on the device",

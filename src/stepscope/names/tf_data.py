@@ -27,7 +27,7 @@ _STAGES = (
     ("transform", re.compile(r"(?:Parallel|Flat)?Map|(?:Numa)?MapAndBatch|MapAndFilter|(?:Parallel)?Filter|Scan"
                              r"|GroupBy\w+|Shuffle(?:AndRepeat)?|BucketBySequenceLength")),
     ("wait for workers", re.compile(r"Prefetch|PrivateThreadPool|MaxIntraOpParallelism")),
-)
+)  # fmt: skip
 _AHEAD = re.compile(r"(?:Numa)?MapAndBatch|ParseExample|DataService|(?:Legacy)?Parallel(?:Interleave|Map|Batch|Filter)")
 """Datasets with threads of their own, beside Prefetch."""
 _PASSED_THROUGH = re.compile(r"PrefetchProduce$")

@@ -196,7 +196,7 @@ _EVENTS = _rows(
      r".*:_?XlaLaunch\w*$|XlaLocalLaunchOpBase::Compute",  # tensorflow/compiler/jit, source
      r"TFE_Py_(?:FastPathExecute_C|Execute\w*)$|EagerExecute$|EagerKernelExecute$",  # pywrap_tfe_src.cc, seen
      r"EagerLocalExecute(?:Async)?: |KernelAndDeviceFunc::Run\w*$"),  # tensorflow/core/common_runtime/eager, seen
-)
+)  # fmt: skip
 """Host events, in order: the first row that fits wins."""
 
 
@@ -248,7 +248,7 @@ _FRAMES = tuple(_frame(*row) for row in (
     (_R.FETCH, "tensorflow", "ops", r"numpy|_numpy|_numpy_internal"),
     (_R.INPUT, "tensorflow", "iterator_ops", r"__next__|_next_internal"),
     (_R.INPUT, "torch", "dataloader", r"__next__|_next_data|_(?:try_)?get_data"),
-))
+))  # fmt: skip
 """Python frames: role, package, files, functions."""
 
 

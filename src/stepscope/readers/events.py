@@ -43,7 +43,7 @@ class ArgumentKeys:
         "stepscope kind", "stepscope launch", "stepscope marker", "stepscope memory", "allocator", "node", "inputs",
         "placement", "stepscope scheduled ns", "stepscope op start ns", "stepscope op end ns", "stepscope call line",
         "stepscope begun",
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,4 +50,4 @@ WRITERS: tuple[Writer, ...] = (
            chrome.LACKS),
     Writer("parquet", ("", ".parquet"), "polars, pandas, DuckDB, Spark: a folder with a file per table", parquet.write,
            (programs(),)),
-)
+)  # fmt: skip

@@ -246,7 +246,7 @@ def _set_own(number: int) -> Callable[[Event, bytes], None]:
 _SETTERS: dict[bytes, Callable[[Event, bytes], None]] = {
     b"ph": _set_phase, b"name": _set_name, b"cat": _set_category, b"pid": _set_pid, b"tid": _set_tid, b"ts": _set_ts,
     b"dur": _set_dur, b"bp": _set_binding,
-} | {key.encode(): _set_own(number) for number, key in enumerate(ArgumentKeys.OF_EVENT)}
+} | {key.encode(): _set_own(number) for number, key in enumerate(ArgumentKeys.OF_EVENT)}  # fmt: skip
 
 
 def _time(event: Event, token: bytes) -> int | None:

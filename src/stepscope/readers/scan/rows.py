@@ -13,7 +13,7 @@ from stepscope.readers.events import ArgumentKeys
 from stepscope.trace.tables import I64
 
 ROW = np.dtype([("ts_ns", "<i8"), ("dur_ns", "<i8"), ("name", "<i4"), ("category", "<i4"), ("lane", "<i4"),
-                ("offset", "<u4"), ("phase", "u1")])
+                ("offset", "<u4"), ("phase", "u1")])  # fmt: skip
 """One event; ``offset`` counts from the start of its window, ``phase`` has the bit ``BOUND``."""
 
 BOUND = 0x80
