@@ -60,8 +60,7 @@ def words(category: str, bottleneck: str) -> str:
 
 
 def works(category: str) -> bool:
-    """Whether anything is done in it: a kernel that spins until the last rank has come keeps its device busy and waits.
-    """
+    """Whether anything is done in it: a kernel that spins until the last rank comes keeps its device busy and waits."""
     return CATEGORIES[category].busy and category != "collective_wait"
 
 

@@ -308,8 +308,7 @@ def _nested(
     kind_: int,
     where: tuple[str, int | None],
 ) -> Line:
-    """A line of texts, starts and ends, level by level; ``called`` is its type and label, ``where`` group and device.
-    """
+    """A line of texts, starts and ends by level; ``called`` is its type and label, ``where`` its group and device."""
     text, begin, until = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((begin - until, begin))
     text, begin, until = text[order], begin[order], until[order]
