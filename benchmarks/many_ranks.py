@@ -39,7 +39,7 @@ def peak_bytes():
 def main():
     from stepscope import pipeline
     from stepscope.cluster.ranks import ranks_of
-    from stepscope.readers.find import MOST_RANKS, find
+    from stepscope.formats.find import MOST_RANKS, find
     begin = time.monotonic()
     ranks = ranks_of(find(sys.argv[1], MOST_RANKS).sources)
     found = time.monotonic()

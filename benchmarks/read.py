@@ -24,8 +24,8 @@ from pathlib import Path
 
 STEPSCOPE = """
 import sys
-from stepscope.readers.scan import read_events
-from stepscope.readers.source import Source
+from stepscope.formats.chrome.scan import read_events
+from stepscope.inputs.source import Source
 events = read_events(Source(sys.argv[1]), road=sys.argv[2])
 print(len(events), events.total_bytes)
 """

@@ -32,8 +32,8 @@ print(stepscope.open(sys.argv[1]).trace.completeness.events, os.path.getsize(sys
 COLUMNS = """
 import os, sys
 import numpy
-from stepscope.readers.source import Source
-from stepscope.readers.xplane.space import read_space
+from stepscope.inputs.source import Source
+from stepscope.formats.xplane.space import read_space
 print(len(read_space(numpy.asarray(Source(sys.argv[1]).data()[0])).events), os.path.getsize(sys.argv[1]))
 """
 

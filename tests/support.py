@@ -13,10 +13,10 @@ from pathlib import Path
 
 import stepscope
 from stepscope.analysis.facts import Facts, analyse
-from stepscope.readers.chrome.samples import with_samples
-from stepscope.readers.kineto import to_trace
-from stepscope.readers.scan import read_events
-from stepscope.readers.source import Source
+from stepscope.formats.chrome.kineto import to_trace
+from stepscope.formats.chrome.samples import with_samples
+from stepscope.formats.chrome.scan import read_events
+from stepscope.inputs.source import Source
 from stepscope.trace.tables import Kind, StepMarks
 from stepscope.trace.trace import Trace
 from tests.kit.drawing import draw

@@ -9,10 +9,10 @@ from generator.markdown import section, table
 from generator.odd_case import Case, Folder, Refusal
 from generator.odd_containers import FOLDERS, REFUSED
 from generator.odd_inputs import GROUPS
-from stepscope.readers import archive, folders
-from stepscope.readers.inflate import BOMB_BYTES, BOMB_RATIO
+from stepscope.formats.writers import WRITERS, Writer
+from stepscope.inputs import archive, folders
+from stepscope.inputs.inflate import BOMB_BYTES, BOMB_RATIO
 from stepscope.units import format_bytes
-from stepscope.writers.registry import WRITERS, Writer
 
 INTRO = """\
 # What can be read, and what becomes of damaged files

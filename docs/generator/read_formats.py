@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from generator.markdown import table
-from stepscope.readers.chrome.read import DIALECTS
-from stepscope.readers.kineto_schema import CATEGORIES
-from stepscope.readers.registry import READERS
+from stepscope.formats.chrome.kineto_schema import CATEGORIES
+from stepscope.formats.chrome.read import DIALECTS
+from stepscope.formats.readers import READERS
 
 CHROME = """\
 The root is an object with `traceEvents`, or the bare list of events. Events of phases `X`, `B`/`E`, `b`/`n`/`e`,

@@ -17,12 +17,14 @@ from stepscope.diagnosis import untold, verdict
 from stepscope.diagnosis.notices import NOTICES, recording
 from stepscope.diagnosis.rule import SCOPES, Rule, flowing, with_unit
 from stepscope.diagnosis.rules import RULES, RuleFile
+from stepscope.formats.chrome import kineto, sorting, xla
+from stepscope.formats.chrome.scan import damage
+from stepscope.formats.nsys import about, convert, export, host, nvtx
+from stepscope.formats.tf1 import devices as tf_devices
+from stepscope.formats.tf1 import graph as tf_graph
+from stepscope.formats.tf1 import step_stats, timeline
+from stepscope.formats.xplane import device_clock, fate, info, space
 from stepscope.names import sync_hints
-from stepscope.readers import kineto, sorting, step_stats, tf_devices, tf_graph, timeline
-from stepscope.readers.chrome import xla
-from stepscope.readers.nsys import about, convert, export, host, nvtx
-from stepscope.readers.scan import damage
-from stepscope.readers.xplane import device_clock, fate, info, space
 from stepscope.trace import plausible, select
 
 INTRO = """\

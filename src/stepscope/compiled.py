@@ -9,7 +9,7 @@ them for a month.
 A loop is plain Python until a process has so much to do that machine code pays: importing numba and loading what is
 kept takes longer than a small profile in Python, and compiling a hundred times as long (``LOOPS``). Both give the
 same results. Where numba is missing (a Python it does not support yet) loops stay Python for good, and the fast road of
-``readers/scan`` stands aside for the tolerant one.
+``formats/chrome/scan`` stands aside for the tolerant one.
 """
 
 from __future__ import annotations

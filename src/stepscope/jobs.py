@@ -17,7 +17,7 @@ from stepscope.cluster.pool import Task, read_all
 from stepscope.cluster.ranks import Ranks
 from stepscope.diagnosis.finding import Diagnosis, Notice
 from stepscope.errors import Exit, InputError
-from stepscope.readers.source import Source
+from stepscope.inputs.source import Source
 from stepscope.report.readable import Findings, job_line
 
 if TYPE_CHECKING:

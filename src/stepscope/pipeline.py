@@ -16,14 +16,14 @@ from stepscope.capture.results import manifest_of
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Notice
 from stepscope.errors import Exit, InputError, StepscopeError, UsageError
-from stepscope.readers import recorded, registry
-from stepscope.readers.beside import of_version
-from stepscope.readers.find import MOST_RANKS, find
-from stepscope.readers.lazy_metrics import with_metrics
-from stepscope.readers.looks import with_looks
-from stepscope.readers.placement_log import with_placements
-from stepscope.readers.source import Source
-from stepscope.readers.summaries import with_queue_fill
+from stepscope.formats import readers, recorded
+from stepscope.formats.beside.lazy_metrics import with_metrics
+from stepscope.formats.beside.looks import with_looks
+from stepscope.formats.beside.placement_log import with_placements
+from stepscope.formats.beside.summaries import with_queue_fill
+from stepscope.formats.beside.versions import of_version
+from stepscope.formats.find import MOST_RANKS, find
+from stepscope.inputs.source import Source
 from stepscope.report.readable import Findings, profile_line
 from stepscope.trace.tables import TABLES
 from stepscope.trace.trace import Trace
@@ -211,7 +211,7 @@ class Profile:
 
         Raises OSError where the disk does.
         """
-        from stepscope.writers import saved
+        from stepscope.formats import saved
 
         saved.write(self.trace, Path(path))
 
@@ -357,10 +357,10 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
     """Read one file. Raises InputError where it cannot be read or holds no profile."""
     reading = (lambda done, total: progress("reading", done, total)) if progress else None
     with source.here() as here:
-        reader = registry.recognise(here)
+        reader = readers.recognise(here)
         if progress and reader.must_compile(here.inflated):
             progress("compile", 0, 0)
-        trace = with_queue_fill(registry.read(reader, here, reading), here.path)
+        trace = with_queue_fill(readers.read(reader, here, reading), here.path)
         manifest = manifest_of(source.path)
         trace = with_metrics(of_version(trace, manifest), manifest, source.path.name)
         trace = with_looks(trace, manifest, source.path.name)

@@ -1,7 +1,7 @@
 """Single protocol-buffer messages in plain Python, without generated code (protobuf.dev/programming-guides/encoding).
 
 Standard library only: what serves captures reads and writes its few messages with this. Millions of messages are the
-business of compiled loops (``readers.protobuf``, ``writers.xplane.wire``).
+business of compiled loops (``protobuf.columns``, ``formats.xplane.writing.wire``).
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from stepscope.analysis.annotations import Annotations, Times, annotation_times
 from stepscope.analysis.categories import BUSY
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.trace import tables as t
+from tests.formats.xplane.xplane_files import US as PS
+from tests.formats.xplane.xplane_files import read
 from tests.kit import xla
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
@@ -18,8 +20,6 @@ from tests.kit.planted import CASES
 from tests.kit.random_traces import random_traces
 from tests.kit.traces import KINETO_TRACES
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
-from tests.readers.xplane_files import US as PS
-from tests.readers.xplane_files import read
 from tests.support import facts_of, facts_of_drawing, planted_facts, real_facts, real_profile
 
 US = 1_000

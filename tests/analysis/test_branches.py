@@ -8,9 +8,9 @@ from pathlib import Path
 from stepscope.analysis.branches import Branches, independent_branches
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.notices import notices
+from stepscope.formats.tf1 import step_stats
+from stepscope.inputs.source import Source
 from stepscope.limits import BRANCH_OPS
-from stepscope.readers import step_stats
-from stepscope.readers.source import Source
 from tests.kit.step_stats import CPU, GPU, device, node, run_metadata
 
 Ops = list[tuple[str, str, int]]

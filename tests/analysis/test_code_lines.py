@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stepscope.analysis.where import Locator, Where
-from stepscope.readers.rows import table_of
+from stepscope.formats.beside.rows import table_of
 from stepscope.report import phrases
 from stepscope.trace.tables import NULL, Begun, Frames, Looks
 from stepscope.trace.trace import Trace

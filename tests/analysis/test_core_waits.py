@@ -11,7 +11,7 @@ from stepscope.analysis.core_waits import CoreWaits, core_waits
 from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
-from stepscope.readers.rows import table_of
+from stepscope.formats.beside.rows import table_of
 from stepscope.trace.tables import NULL, Looks
 from stepscope.trace.trace import Trace
 from tests.kit.builder import TraceDrawing

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from stepscope.analysis.facts import Facts, analyse
+from tests.formats.xplane.xplane_files import read
 from tests.kit.keras_frames import COMPUTES_US, MARGIN_US, US, calls_function, fit, nested
 from tests.kit.xplanes import Ev, Plane, line, space
-from tests.readers.xplane_files import read
 
 STEP_US = 5_000
 

@@ -10,7 +10,7 @@ import pytest
 from stepscope.analysis.costs.call import CostKind
 from stepscope.analysis.hlo import libraries
 from stepscope.analysis.hlo.costs import HloCost, ProgramCosts
-from stepscope.readers.hlo_program import read_program
+from stepscope.hlo.program import read_program
 from tests.kit.hlo import Op, channels_first, dot_numbers, op, program, window
 from tests.kit.wire import Value
 

@@ -9,7 +9,7 @@ import stepscope
 from stepscope.analysis.facts import analyse
 from stepscope.analysis.hlo.text import LONGEST, MOST, neighbourhood, text_of
 from stepscope.analysis.hlo.tree import program_trees
-from stepscope.readers.hlo_program import read_program
+from stepscope.hlo.program import read_program
 from stepscope.report.op_tree import op_tree
 from stepscope.report.program_sections import op_tree as sections
 from stepscope.report.schema import load

@@ -8,13 +8,13 @@ import pytest
 
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.roofline import OpRoof, op_roofs, utilisation
-from stepscope.readers.source import Source
-from stepscope.readers.xplane import read as xplane
+from stepscope.formats.xplane import read as xplane
+from stepscope.inputs.source import Source
 from stepscope.trace.trace import Trace
+from tests.formats.xplane.xplane_files import US, read
 from tests.kit.hlo import dot_numbers, op, program
 from tests.kit.traces import real_trace
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
-from tests.readers.xplane_files import US, read
 
 GEMM = json.dumps({"gemm_backend_config": {"dot_dimension_numbers": {
     "lhs_contracting_dimensions": ["1"], "rhs_contracting_dimensions": ["0"]}}})  # fmt: skip

@@ -9,8 +9,8 @@ import pytest
 
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.ops import OpUse
-from stepscope.readers import step_stats
-from stepscope.readers.source import Source
+from stepscope.formats.tf1 import step_stats
+from stepscope.inputs.source import Source
 from tests.kit import step_stats as written
 from tests.kit.planted import CASES
 from tests.kit.traces import KINETO_TRACES

@@ -14,8 +14,8 @@ from stepscope.trace.select import select
 from stepscope.whatif.change import Change
 from stepscope.whatif.graph import dependency_graph
 from stepscope.whatif.replay import replay
+from tests.formats.xplane.xplane_files import read
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
-from tests.readers.xplane_files import read
 
 US = 1_000_000
 """Picoseconds."""

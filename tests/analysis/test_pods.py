@@ -11,8 +11,8 @@ from stepscope.diagnosis.engine import diagnose
 from stepscope.report.document import make
 from stepscope.report.sections import sections
 from stepscope.trace.tables import Kind
+from tests.formats.xplane.xplane_files import read
 from tests.kit.xplanes import Ev, Plane, line, space
-from tests.readers.xplane_files import read
 
 MS = 1_000_000_000
 STEP, STEPS = 10, 6

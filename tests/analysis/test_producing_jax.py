@@ -7,8 +7,8 @@ import pytest
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import mean_parts
+from tests.formats.xplane.xplane_files import read
 from tests.kit.xplanes import Ev, Plane, line, space
-from tests.readers.xplane_files import read
 
 MS = 10**9
 """Picoseconds."""

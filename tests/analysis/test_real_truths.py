@@ -12,10 +12,10 @@ from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
-from stepscope.readers.events import Argument, RawEvents
-from stepscope.readers.kineto import to_trace
-from stepscope.readers.scan import read_events
-from stepscope.readers.source import Source
+from stepscope.formats.chrome.events import Argument, RawEvents
+from stepscope.formats.chrome.kineto import to_trace
+from stepscope.formats.chrome.scan import read_events
+from stepscope.inputs.source import Source
 from stepscope.trace import intervals as iv
 from tests.kit.traces import KINETO_NAMES, KINETO_TRACES, real_trace
 

@@ -10,9 +10,9 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.serving import Serving, serving
 from stepscope.names.serving import ServingPhase
+from tests.formats.xplane.xplane_files import read
 from tests.kit.builder import TraceDrawing
 from tests.kit.xplanes import Ev, Plane, line, space
-from tests.readers.xplane_files import read
 from tests.support import facts_of, real_facts
 
 US = 1_000

@@ -14,12 +14,12 @@ from stepscope.analysis.workload import Workload
 from stepscope.diagnosis import tf_data
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.remedies import remedy
+from stepscope.formats.xplane.writing import write
 from stepscope.report import input_pipeline, input_sections
 from stepscope.trace.trace import Trace
-from stepscope.writers.xplane import write
+from tests.formats.xplane.xplane_files import read
 from tests.kit.tf_gpu import TfGpuJob
 from tests.kit.tf_pipelines import KERNEL, SEQUENTIAL, Pipeline, asked, data_of, facts_of, parallel
-from tests.readers.xplane_files import read
 
 READING = Pipeline((asked("Prefetch", buffer_limit=2), asked("TFRecord", name="TFRecordDataset:1")))
 ROOT = {"cpu_budget": 8, "threadpool_size": 8}

@@ -7,9 +7,9 @@ import pytest
 from stepscope.analysis.facts import analyse
 from stepscope.analysis.placement import Placement
 from stepscope.pipeline import open as open_profile
+from tests.formats.xplane.xplane_files import read
 from tests.kit.tf_gpu import EXECUTORS, GET_NEXT, TfGpuJob
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
-from tests.readers.xplane_files import read
 
 US = 1_000_000
 USED = 2

@@ -9,10 +9,10 @@ import pytest
 import stepscope
 from stepscope.analysis.facts import analyse
 from stepscope.analysis.workload import Purpose, Workload
+from stepscope.formats.beside.versions import of_version
+from stepscope.formats.writers import WRITERS
 from stepscope.names import versions
 from stepscope.names.purposes import infers, serves, trains, trains_on_device, vendor_of_call, vendor_of_device
-from stepscope.readers.beside import of_version
-from stepscope.writers.registry import WRITERS
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, FlowEnd
 from tests.kit.kineto_form import Form

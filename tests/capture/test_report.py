@@ -10,7 +10,7 @@ import pytest
 
 from stepscope.capture.results import recordings
 from stepscope.cli.recorded import _listed, tell
-from stepscope.readers.find import find
+from stepscope.formats.find import find
 from tests.kit.drawing import draw
 from tests.kit.kineto_writer import write_kineto
 

@@ -14,12 +14,12 @@ import pytest
 import stepscope
 from stepscope.cli import main
 from stepscope.errors import Exit
+from stepscope.formats.writers import Writer
 from stepscope.trace.tables import TABLES
-from stepscope.writers.registry import Writer
 from tests.captures.checks import assert_every_nanosecond_once, assert_same_tables, opened
 from tests.captures.jobs import Captures
+from tests.formats.test_what_is_carried import READ_BACK, assert_carried
 from tests.report import documents
-from tests.writers.test_what_is_carried import READ_BACK, assert_carried
 
 pytestmark = pytest.mark.slow
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import stepscope
+from stepscope.formats.chrome.writing import write
 from stepscope.trace.trace import Trace
-from stepscope.writers.chrome import write
 from tests.captures.environments import framework_python
-from tests.writers.perfetto import dropped, load
+from tests.formats.chrome.perfetto import dropped, load
 
 pytestmark = pytest.mark.slow
 

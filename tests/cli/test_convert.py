@@ -11,8 +11,8 @@ import pytest
 import stepscope
 from stepscope import cli
 from stepscope.cli import outputs
-from stepscope.readers.recorded import proven
-from stepscope.writers.registry import WRITERS
+from stepscope.formats.recorded import proven
+from stepscope.formats.writers import WRITERS
 from tests.cli.profiles import write_profile
 from tests.trace.traces import assert_same
 

@@ -7,9 +7,8 @@ import json
 import pytest
 
 from stepscope import cli
-from stepscope.readers import registry as readers
-from stepscope.readers.source import CONTAINERS
-from stepscope.writers import registry as writers
+from stepscope.formats import readers, writers
+from stepscope.inputs.source import CONTAINERS
 
 
 def test_every_reader_and_writer_is_listed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

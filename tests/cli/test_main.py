@@ -18,9 +18,9 @@ import stepscope
 from stepscope import cli
 from stepscope.cluster import ranks as cluster_ranks
 from stepscope.errors import Exit, InputError
-from stepscope.readers import find
-from stepscope.readers.find import Found
-from stepscope.readers.folders import Skipped
+from stepscope.formats import find
+from stepscope.formats.find import Found
+from stepscope.inputs.folders import Skipped
 from tests.report import documents
 
 

@@ -26,7 +26,7 @@ def read(source, *, progress):
     return SimpleNamespace(document=made, brief=made, facts=None, findings=(), exit_status=Exit.OK)
 
 fake = ModuleType("stepscope.pipeline")
-from stepscope.readers import find
+from stepscope.formats import find
 find.find = lambda path, most: SimpleNamespace(sources=(SimpleNamespace(path=Path(path)),), skipped=(), notes=())
 fake.read = read
 sys.modules["stepscope.pipeline"] = stepscope.pipeline = fake

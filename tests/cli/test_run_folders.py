@@ -12,7 +12,7 @@ from stepscope.capture.manifest import ENDING, SCHEMA
 from stepscope.cli import main, run_folders
 from stepscope.cli.run_folders import DEFAULT_OUT, TOGETHER_S, discard_empty, last_runs, new_run, runs
 from stepscope.errors import UsageError
-from stepscope.readers.find import find
+from stepscope.formats.find import find
 from tests.support import planted_file
 
 

@@ -16,7 +16,7 @@ from stepscope.cluster.cause import step_numbers
 from stepscope.cluster.job import JobFacts, combine
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.partial import Partial
-from stepscope.readers.source import Source
+from stepscope.inputs.source import Source
 from tests.kit.cluster import COMM, Clock, Cluster, Op, Program, simulate
 from tests.kit.events import US
 

@@ -20,10 +20,10 @@ from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import Task
 from stepscope.cluster.ranks import ranks_of
 from stepscope.errors import Exit, InputError
+from stepscope.formats.find import MOST_RANKS, find
+from stepscope.inputs.remote import Shard, shards
+from stepscope.inputs.source import Source
 from stepscope.jobs import Job, read_job
-from stepscope.readers.find import MOST_RANKS, find
-from stepscope.readers.remote import Shard, shards
-from stepscope.readers.source import Source
 from tests.kit import example_ranks
 
 distributed = pytest.importorskip("distributed")
@@ -320,7 +320,7 @@ def test_nothing_stays_of_what_was_fetched(memory: str) -> None:
 
 
 def test_a_shard_that_is_too_large_is_refused(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stepscope.readers.remote.SHARD_BYTES", 100)
+    monkeypatch.setattr("stepscope.inputs.remote.SHARD_BYTES", 100)
     found = pipeline.reduce_rank(Shard(f"{memory}/rank0.json.gz", None))
     assert isinstance(found, Failed)
     assert found.reason.startswith("is larger than")

@@ -15,8 +15,8 @@ from stepscope.cluster.intake import Intake
 from stepscope.cluster.job import combine
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.ranks import Ranks
+from stepscope.inputs.source import Source
 from stepscope.jobs import Job
-from stepscope.readers.source import Source
 from tests.cluster.jobs import MS, data_parallel, simulate
 
 WORLD = 12

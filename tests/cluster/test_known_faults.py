@@ -16,9 +16,9 @@ from stepscope.cluster.job import JobFacts, combine
 from stepscope.cluster.partial import Partial
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.notices.recorded import NO_LINES
+from stepscope.inputs.source import Source
 from stepscope.names.collectives import Collective, message_bytes
 from stepscope.names.kernels import describe
-from stepscope.readers.source import Source
 from stepscope.report import job as report
 from stepscope.report.rank_sections import sections
 from tests.cluster.jobs import MS, WORLD, clocks, data_parallel, facts_of, simulate

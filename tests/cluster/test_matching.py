@@ -18,8 +18,8 @@ from stepscope.cluster.bandwidth import Traffic, traffic
 from stepscope.cluster.job import JobFacts, combine
 from stepscope.cluster.matching import Matched
 from stepscope.cluster.partial import Partial
+from stepscope.inputs.source import Source
 from stepscope.names.collectives import Collective
-from stepscope.readers.source import Source
 from stepscope.trace.tables import I64, NULL, Bools
 from tests.cluster.jobs import clocks, data_parallel, facts_of, simulate
 from tests.kit.cluster import Op, Program

@@ -14,8 +14,8 @@ from stepscope.cluster.bandwidth import traffic
 from stepscope.cluster.chance import p_of_mean
 from stepscope.cluster.clocks import estimate
 from stepscope.cluster.job import combine
+from stepscope.inputs.source import Source
 from stepscope.names.collectives import Collective, called, host_collective, message_bytes
-from stepscope.readers.source import Source
 from stepscope.trace.tables import NULL
 from tests.cluster.jobs import MS, WORLD, clocks, data_parallel, facts_of, simulate
 

@@ -18,9 +18,9 @@ from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import Task, read_all
 from stepscope.cluster.ranks import ranks_of
 from stepscope.errors import Exit, InputError, UsageError
+from stepscope.formats.find import find
+from stepscope.inputs.source import Source
 from stepscope.jobs import Job
-from stepscope.readers.find import find
-from stepscope.readers.source import Source
 from stepscope.report import bar, markdown, phrases, terminal
 from tests.cluster.jobs import MS, data_parallel, simulate
 from tests.kit import xplanes

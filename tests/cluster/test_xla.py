@@ -15,12 +15,12 @@ from stepscope.analysis.facts import analyse
 from stepscope.cluster.bandwidth import traffic
 from stepscope.cluster.job import combine
 from stepscope.cluster.partial import Partial
+from stepscope.hlo.instructions import read_hlo
 from stepscope.names import collectives, replicas
 from stepscope.names.collectives import Collective, message_bytes
-from stepscope.readers.hlo import read_hlo
+from tests.formats.xplane.xplane_files import US, host, read
 from tests.kit.wire import message, packed
 from tests.kit.xplanes import Ev, Plane, space
-from tests.readers.xplane_files import US, host, read
 
 EIGHT = Path(__file__).parents[2] / "examples/profiles/jax_eight_devices.xplane.pb.gz"
 F32, BF16 = 11, 16

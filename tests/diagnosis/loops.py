@@ -11,7 +11,7 @@ import numpy as np
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
-from stepscope.readers.rows import table_of
+from stepscope.formats.beside.rows import table_of
 from stepscope.trace.tables import NULL, Looks, TrackKind
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event

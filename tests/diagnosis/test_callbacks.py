@@ -8,10 +8,10 @@ from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Finding
 from tests.diagnosis.loops import CALL, diagnosed, loop, work
+from tests.formats.xplane.xplane_files import read
 from tests.kit.builder import TraceDrawing
 from tests.kit.keras_frames import COMPUTES_US, KERAS_2, MARGIN_US, US, calls_function, fit, nested
 from tests.kit.xplanes import Ev, Plane, line, space
-from tests.readers.xplane_files import read
 
 SLOW_US = 20_000
 MS = 1_000_000

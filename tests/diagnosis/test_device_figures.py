@@ -9,8 +9,8 @@ from stepscope.analysis.peaks import device_peaks
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.trace.trace import Trace
+from tests.formats.xplane.xplane_files import read
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
-from tests.readers.xplane_files import read
 
 US = 1_000_000
 """Picoseconds."""

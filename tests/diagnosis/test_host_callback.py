@@ -8,8 +8,8 @@ from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Finding
+from tests.formats.xplane.xplane_files import read
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
-from tests.readers.xplane_files import read
 
 MS = 10**9
 """Picoseconds."""

@@ -11,7 +11,7 @@ import pytest
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
-from stepscope.readers.lazy_metrics import with_metrics
+from stepscope.formats.beside.lazy_metrics import with_metrics
 from stepscope.trace.trace import Trace
 from tests.analysis.test_xla import compiling, lazy_loop
 from tests.kit.lazy_reports import AFTER, BEFORE, STEPS

@@ -12,8 +12,8 @@ from stepscope.diagnosis.engine import diagnose
 from stepscope.limits import FRAGMENTED_SHARE, MEMORY_FULL_SHARE
 from stepscope.report import memory as report
 from stepscope.report.memory_sections import memory as sections
+from tests.formats.xplane.xplane_files import US, read
 from tests.kit.xplanes import Ev, Plane, Unsigned, line, space
-from tests.readers.xplane_files import US, read
 
 GIB = 1 << 30
 MIB = 1 << 20

@@ -7,8 +7,8 @@ import pytest
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
+from tests.formats.xplane.xplane_files import read
 from tests.kit.tf_gpu import TfGpuJob
-from tests.readers.xplane_files import read
 
 US = 1_000
 GEMM, POINTWISE = "volta_sgemm_128x64_nn", "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<float>>()"

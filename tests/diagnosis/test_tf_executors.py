@@ -16,8 +16,8 @@ from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.report import input_pipeline, input_sections
+from tests.formats.xplane.xplane_files import read
 from tests.kit.tf_gpu import EXECUTORS, GET_NEXT, TfGpuJob
-from tests.readers.xplane_files import read
 
 STEPS, WAIT = 12, 12_000
 HALF = "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn"

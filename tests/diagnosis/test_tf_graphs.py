@@ -10,8 +10,8 @@ from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
 from tests.diagnosis.test_tensorflow_rules import GEMM, STEPS
+from tests.formats.xplane.xplane_files import read
 from tests.kit.tf_gpu import TfGpuJob
-from tests.readers.xplane_files import read
 
 US = 1_000
 WAIT, COPIES, COPY = 9_000, 30, 80

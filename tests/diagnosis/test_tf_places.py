@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import diagnose
+from tests.formats.xplane.xplane_files import read
 from tests.kit.tf_gpu import TfGpuJob
-from tests.readers.xplane_files import read
 
 
 def fetching(receives: tuple[str, ...]) -> TfGpuJob:

@@ -10,9 +10,9 @@ from stepscope.analysis.summary import busy_share, mean_parts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding
 from stepscope.trace.tables import Direction, MemoryKind
+from tests.formats.xplane.xplane_files import read
 from tests.kit import tpu
 from tests.kit.tpu import Chip, profile
-from tests.readers.xplane_files import read
 
 MS = 1_000_000
 

@@ -9,7 +9,7 @@ import pytest
 
 from stepscope import pipeline
 from stepscope.doctor import State, profiles
-from stepscope.readers.find import find
+from stepscope.formats.find import find
 from stepscope.trace.trace import Loss
 from tests.kit.events import DEVICE_WORK
 from tests.kit.kineto_writer import write_kineto

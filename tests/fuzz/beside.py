@@ -8,11 +8,11 @@ from random import Random
 from typing import Any
 
 from stepscope.capture.results import recordings
+from tests.formats.beside import placement_logs
 from tests.fuzz.mutations import anyhow, change, written
 from tests.fuzz.oracle import depth_of, examine
 from tests.fuzz.seeds import kineto
 from tests.kit import lazy_reports
-from tests.readers import placement_logs
 
 _NAME = "profile"
 

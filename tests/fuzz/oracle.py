@@ -16,12 +16,12 @@ import numpy as np
 
 from stepscope import pipeline
 from stepscope.errors import InputError, OutputError, StepscopeError, UsageError
+from stepscope.formats.writers import WRITERS
 from stepscope.report import markdown, terminal
 from stepscope.trace import saved
 from stepscope.trace.check import fault_of
 from stepscope.trace.tables import NULL, TABLES
 from stepscope.trace.trace import Trace
-from stepscope.writers.registry import WRITERS
 
 Patches = Mapping[str, object]
 """Settings, by where they are found."""

@@ -24,9 +24,9 @@ import numpy as np
 from stepscope import names as names_package
 from stepscope.analysis.hlo.costs import ProgramCosts
 from stepscope.analysis.hlo.text import neighbourhood, text_of
-from stepscope.readers.hlo import read_hlo
-from stepscope.readers.hlo_buffers import read_buffers
-from stepscope.readers.hlo_program import read_program
+from stepscope.hlo.buffers import read_buffers
+from stepscope.hlo.instructions import read_hlo
+from stepscope.hlo.program import read_program
 from stepscope.remote import injection, kineto_daemon
 from stepscope.remote.handed import Handed
 from stepscope.remote.ipc_fabric import Fabric
@@ -37,8 +37,8 @@ from tests.fuzz import messages as trees
 from tests.fuzz import planes
 from tests.fuzz.mutations import NUMBERS, anyhow
 from tests.fuzz.oracle import depth_of, examine, words
+from tests.hlo import test_hlo_buffers as buffers
 from tests.kit.hlo import Module, dot_numbers, op
-from tests.readers import test_hlo_buffers as buffers
 
 # --- compiled programs ------------------------------------------------------------------------------------------------
 

@@ -265,7 +265,7 @@ def _guarded(size: int) -> Any:
     """A window's buffer, padding included, whose last byte is followed by a page that must not be touched."""
     import numpy as np
 
-    from stepscope.readers.scan.window import PADDING
+    from stepscope.formats.chrome.scan.window import PADDING
 
     wanted = size + PADDING
     pages = -(-wanted // _PAGE)
@@ -280,14 +280,14 @@ def _guarded(size: int) -> Any:
 
 def _check_buffers() -> None:
     for module in ("drive", "window"):
-        mock.patch(f"stepscope.readers.scan.{module}.empty_buffer", _guarded).start()
+        mock.patch(f"stepscope.formats.chrome.scan.{module}.empty_buffer", _guarded).start()
 
 
 def _assert_that_indices_are_checked() -> None:
     """Raise unless a compiled loop that reads behind an array's end says so."""
     import numpy as np
 
-    from stepscope.readers.protobuf import Spans, numbers
+    from stepscope.protobuf.columns import Spans, numbers
 
     try:
         numbers(np.zeros(4, np.uint8), Spans(np.array([1000]), np.array([1001])), 1)

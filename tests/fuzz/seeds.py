@@ -14,11 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stepscope.readers import registry
-from stepscope.readers.source import Source
+from stepscope.formats import readers, writers
+from stepscope.inputs.source import Source
 from stepscope.trace import saved as saved_form
 from stepscope.trace.trace import Trace
-from stepscope.writers import registry as writers
 from tests.fuzz import planes, records
 from tests.fuzz.planes import EPOCH_US
 from tests.kit.builder import TraceDrawing
@@ -36,7 +35,7 @@ def read(data: bytes) -> Trace:
         path = Path(folder, "seed")
         path.write_bytes(data)
         source = Source(path)
-        return registry.recognise(source).read(source, None)
+        return readers.recognise(source).read(source, None)
 
 
 # --- PyTorch, Nsight Systems ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tests.fuzz import beside, files, mutations, parsers, queries, seeds, served
 from tests.fuzz.mutations import Mutation
 from tests.fuzz.oracle import Patches, depth_of, examine
 
-_SCAN = "stepscope.readers.scan"
+_SCAN = "stepscope.formats.chrome.scan"
 FAST: Patches = {f"{_SCAN}.read._SMALL": 0}
 """The compiled road for files that are too small for it."""
 PIECES: Patches = {
@@ -23,7 +23,7 @@ PIECES: Patches = {
     f"{_SCAN}.drive.SLACK": 128,
 }
 """The same, with pieces so small that events reach over their ends, and several threads at work."""
-BLOCKS: Patches = {"stepscope.readers.xplane.space._BLOCK": 3}
+BLOCKS: Patches = {"stepscope.formats.xplane.space._BLOCK": 3}
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import pytest
 
 from stepscope import pipeline
 from stepscope.errors import InputError
-from stepscope.readers.summaries import queue_fill
+from stepscope.formats.beside.summaries import queue_fill
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Trace
 from tests.fuzz import records

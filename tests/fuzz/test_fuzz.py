@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import pytest
 
-from stepscope.readers import registry
+from stepscope.formats import readers
 from tests.fuzz import guided
 from tests.fuzz.targets import TARGETS, Target
 
@@ -117,13 +117,13 @@ def test_seeds_are_sound_and_the_same_every_time(name: str, tmp_path: Path) -> N
         assert not target.examined(tmp_path, data, 0).startswith("refused")
         if target.reader is not None:
             assert (
-                next(reader.name for reader in registry.READERS if reader.recognise(data[: registry.HEAD_BYTES]))
+                next(reader.name for reader in readers.READERS if reader.recognise(data[: readers.HEAD_BYTES]))
                 == target.reader
             )
 
 
 def test_every_reader_is_fuzzed() -> None:
-    assert {target.reader for target in TARGETS.values()} - {None} == {reader.name for reader in registry.READERS}
+    assert {target.reader for target in TARGETS.values()} - {None} == {reader.name for reader in readers.READERS}
     assert INPUTS.keys() == TARGETS.keys()
 
 

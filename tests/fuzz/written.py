@@ -11,15 +11,15 @@ import numpy as np
 
 from stepscope import pipeline
 from stepscope.errors import OutputError
-from stepscope.readers.recorded import proven
+from stepscope.formats.recorded import proven
+from stepscope.formats.writers import WRITERS
 from stepscope.trace import saved
 from stepscope.trace import tables as t
 from stepscope.trace.check import fault_of
 from stepscope.trace.trace import Trace
-from stepscope.writers.registry import WRITERS
+from tests.formats.xplane.carried import check
 from tests.fuzz.mutations import NUMBERS, anyhow
 from tests.fuzz.oracle import assert_same, assert_sentence, check_trace, depth_of
-from tests.writers.carried import check
 
 _NAMES = (
     "", " ", "\x00", "\x1b[2J", "é\U0001f600", '"', "\\", "x" * 70_000, "ProfilerStep#7", "stream 7", "0", "null",

@@ -18,7 +18,7 @@ from stepscope import cli
 from stepscope.analysis.categories import Category
 from stepscope.cli import COMMANDS
 from stepscope.cluster.rules import DECLARED
-from stepscope.readers.find import find
+from stepscope.formats.find import find
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.report.schema import load
 from stepscope.trace.tables import TABLES

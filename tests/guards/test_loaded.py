@@ -25,27 +25,29 @@ HEAVY = ("numpy", "numba", "llvmlite", "polars", "msgspec", "isal", "rich", "sql
 OTHERS = (
     "stepscope.document.declared", "stepscope.document.kinds",
     "polars", "sqlglot", "stepscope.sql", "stepscope.web", "stepscope.comparison", "stepscope.remote",
-    "stepscope.readers.nsys", "stepscope.readers.sqlite", "stepscope.readers.step_stats", "stepscope.readers.timeline",
+    "stepscope.formats.nsys", "stepscope.formats.nsys.sqlite", "stepscope.formats.tf1.step_stats",
+    "stepscope.formats.tf1.timeline",
 )  # fmt: skip
 """What the diagnosis of a profile by any framework of today does without."""
 LOADED = {
-    "--version": (["--version"], (*HEAVY, "stepscope.readers", "stepscope.analysis", "stepscope.report")),
-    "--help": (["--help"], (*HEAVY, "stepscope.readers", "stepscope.analysis", "stepscope.report")),
+    "--version": (["--version"], (*HEAVY, "stepscope.formats", "stepscope.analysis", "stepscope.report")),
+    "--help": (["--help"], (*HEAVY, "stepscope.formats", "stepscope.analysis", "stepscope.report")),
     "diagnose --help": (["diagnose", "--help"], HEAVY),
     "view --help": (["view", "--help"], HEAVY),
     "run --help": (["run", "--help"], HEAVY),
     "diagnose, Kineto": (
         ["diagnose", KINETO],
-        (*OTHERS, "numba", "llvmlite", "stepscope.readers.xplane.read", "stepscope.readers.xplane.space",
-         "stepscope.readers.chrome.xla",
+        (*OTHERS, "numba", "llvmlite", "stepscope.formats.xplane.read", "stepscope.formats.xplane.space",
+         "stepscope.formats.chrome.xla",
          "stepscope.cluster", "stepscope.jobs"),
     ),
     "diagnose, Kineto, as JSON": (
         ["diagnose", KINETO, "--format", "json"],
-        (*OTHERS, "rich", "stepscope.readers.xplane.read", "stepscope.cluster", "stepscope.report.terminal"),
+        (*OTHERS, "rich", "stepscope.formats.xplane.read", "stepscope.cluster", "stepscope.report.terminal"),
     ),
     "diagnose, XPlane": (
-        ["diagnose", XPLANE], (*OTHERS, "stepscope.readers.kineto", "stepscope.readers.chrome.read", "stepscope.jobs"),
+        ["diagnose", XPLANE],
+        (*OTHERS, "stepscope.formats.chrome.kineto", "stepscope.formats.chrome.read", "stepscope.jobs"),
     ),
 }  # fmt: skip
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from stepscope import cli
+from stepscope.formats import saved
 from stepscope.trace.trace import Trace
-from stepscope.writers import saved
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="stepscope-guides-")
 

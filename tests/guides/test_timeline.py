@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.capture.test_frameworks import script
+from tests.formats.beside.test_summaries import TAG, write_run
 from tests.guides.shown import Shown, shown, stepscope
 from tests.guides.tf_steps import GEMM, MATMUL, drained, marked
 from tests.kit.gpu_runs import old
 from tests.kit.step_stats import CPU, GPU, device, memory, node, output, run_metadata
 from tests.kit.tf_gpu import TfGpuJob
 from tests.kit.traces import real_trace
-from tests.readers.test_summaries import TAG, write_run
 
 US, MS = 1_000, 1_000_000
 

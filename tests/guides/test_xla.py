@@ -12,8 +12,8 @@ import pytest
 
 from stepscope import cli
 from stepscope.doctor.checks import frameworks
+from stepscope.formats import saved
 from stepscope.trace.tables import Kind
-from stepscope.writers import saved
 from tests.analysis.test_xla import BUILD, EXECUTE, TRANSFER, compiling, lazy_loop
 from tests.guides.shown import Shown, shown, shown_trace, stepscope
 from tests.kit.lazy_reports import AFTER, BEFORE, STEPS

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepscope.analysis.facts import Facts, analyse
+from tests.formats.xplane.xplane_files import read
 from tests.kit.tf_gpu import EXECUTOR_CONTEXT, EXECUTORS, TfGpuJob
-from tests.readers.xplane_files import read
 
 RESOURCE = "tf_data_iterator_resource/-5992794105764126986"
 POOL = "tf_data_private_threadpool/-4791220108041626938"

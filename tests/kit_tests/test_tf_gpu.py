@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stepscope.trace.tables import Kind
+from tests.formats.xplane.xplane_files import read, rows
 from tests.kit.tf_gpu import EXECUTORS, GET_NEXT, TfGpuJob
-from tests.readers.xplane_files import read, rows
 
 
 def test_what_the_job_did_is_in_the_profile() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import stepscope
 from stepscope.report import terminal
+from tests.formats.xplane import xplane_files
+from tests.hlo.test_hlo_buffers import ALLOCATE, FREE, MB, allocation, heap, program, value
 from tests.kit.wire import message
 from tests.kit.xplanes import Ev, Plane, space
-from tests.readers import xplane_files
-from tests.readers.test_hlo_buffers import ALLOCATE, FREE, MB, allocation, heap, program, value
 
 US = 1_000_000
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from stepscope.analysis.facts import analyse
 from stepscope.analysis.roofline import op_roofs
-from stepscope.readers.source import Source
-from stepscope.readers.xplane import read as xplane
+from stepscope.formats.xplane import read as xplane
+from stepscope.inputs.source import Source
 from stepscope.trace.tables import NULL
 from tests.kit.traces import REPOSITORY, traces_folder
 

@@ -12,10 +12,10 @@ import pytest
 import stepscope
 from stepscope.trace.tables import Kind
 from stepscope.web.pack import pack
+from tests.formats.chrome.perfetto import dropped, load
+from tests.formats.chrome.test_chrome_in_perfetto import ARROWS, COMPLAINTS, SLICES, ask, engine
 from tests.kit.traces import real_trace
 from tests.web.reports import EXAMPLES
-from tests.writers.perfetto import dropped, load
-from tests.writers.test_chrome_in_perfetto import ARROWS, COMPLAINTS, SLICES, ask, engine
 
 __all__ = ["engine"]
 

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from stepscope.analysis.categories import CATEGORIES, Category
-from stepscope.readers.hlo import is_control_flow
-from stepscope.readers.xla_waits import is_async_end
+from stepscope.hlo.instructions import is_control_flow
+from stepscope.hlo.waits import is_async_end
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, LaunchBasis, MemoryKind

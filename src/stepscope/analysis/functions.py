@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.readers.chrome import ANY
 from stepscope.trace.codes import among
 from stepscope.trace.self_time import self_time
 from stepscope.trace.tables import Kind
-from stepscope.trace.trace import Trace
+from stepscope.trace.trace import ANY_EVENTS, Trace
 
 _FUNCTION_KINDS = (Kind.PYTHON_FRAME, Kind.ANNOTATION, Kind.STEP)
 
@@ -31,7 +30,7 @@ def only_functions(trace: Trace) -> bool:
     Ranges alone are functions only in a format that has no other kind of slice.
     """
     kinds = set(np.unique(trace.slices.kind).tolist())
-    named = Kind.PYTHON_FRAME in kinds or (bool(kinds) and trace.info.format == ANY)
+    named = Kind.PYTHON_FRAME in kinds or (bool(kinds) and trace.info.format == ANY_EVENTS)
     return named and kinds <= {*_FUNCTION_KINDS, Kind.OTHER}
 
 

@@ -20,8 +20,8 @@ from stepscope.analysis.inputs import STAGES, WAITING, Taking, stage_of, takings
 from stepscope.analysis.iterators import Iterators, iterators_of
 from stepscope.analysis.steps import Markers
 from stepscope.names.tf_data import is_iterator_thread
+from stepscope.names.tf_graph import QUEUE_TAG
 from stepscope.names.xla_hosts import XlaRole
-from stepscope.readers.summaries import QUEUE_TAG
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import inherit

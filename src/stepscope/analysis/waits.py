@@ -6,9 +6,9 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
+from stepscope.hlo.waits import is_feed
 from stepscope.limits import INFERRED_WAIT_NS
 from stepscope.names.host_callbacks import HOST_CALLBACK, is_host_callback
-from stepscope.readers.xla_waits import is_feed
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import I32, I64, NULL, Kind, Rows, TrackKind

@@ -16,7 +16,7 @@ from stepscope.cli.ranks import NO_JOB, chosen, rank_options, ranks
 from stepscope.cli.run_folders import last_runs
 from stepscope.cli.streams import say
 from stepscope.errors import Exit, UsageError
-from stepscope.writers.replacing import write_text
+from stepscope.replacing import write_text
 
 if TYPE_CHECKING:
     from stepscope.jobs import Job
@@ -105,7 +105,7 @@ def _opened(
 ) -> Profile | Job:
     """A run: a profile, a job, or of a job one rank."""
     from stepscope import pipeline
-    from stepscope.readers.find import MOST_RANKS, find
+    from stepscope.formats.find import MOST_RANKS, find
 
     found = find(path, MOST_RANKS)
     sources = list(found.sources)

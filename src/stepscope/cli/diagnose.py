@@ -22,15 +22,15 @@ from stepscope.cli.run_folders import last_runs
 from stepscope.cli.streams import say, stdout_width, wants_color
 from stepscope.cli.timings import now, timings_option, watched
 from stepscope.errors import Exit, StepscopeError, UsageError
-from stepscope.writers.replacing import write_text
+from stepscope.replacing import write_text
 
 if TYPE_CHECKING:
     from stepscope.cluster.ranks import Ranks
     from stepscope.comparison.budgets import Budget, Outcome
+    from stepscope.inputs.folders import Skipped
+    from stepscope.inputs.source import Source
     from stepscope.jobs import Job
     from stepscope.pipeline import Profile
-    from stepscope.readers.folders import Skipped
-    from stepscope.readers.source import Source
     from stepscope.report.phrases import Document
 
     Opened = tuple["Wanted", Profile | Job, Document]
@@ -118,8 +118,8 @@ def diagnose(
     """
     form = chosen_format(form, out, "report.html")
     paths = paths or tuple(last_runs(1))
-    from stepscope.readers.find import joined
-    from stepscope.readers.joined import parts_of
+    from stepscope.formats.find import joined
+    from stepscope.inputs.joined import parts_of
 
     held = budgets_of(conditions, Path.cwd(), changes=False)
     now("finding")
@@ -239,7 +239,7 @@ def _html(runs: Iterator[Opened], out: str | None) -> None:
 def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list[Skipped], list[Exit]]:
     """What the paths lead to, what else lies there, and a status for each that leads nowhere; says what a user should
     know of either."""
-    from stepscope.readers.find import MOST_RANKS, find, grouped  # Not loaded for --help and --version.
+    from stepscope.formats.find import MOST_RANKS, find, grouped  # Not loaded for --help and --version.
 
     sources: list[Source] = []
     beside: list[Skipped] = []
@@ -265,7 +265,7 @@ def _found(paths: tuple[str, ...], *, verbose: bool) -> tuple[list[Source], list
 
 def _first(sources: list[Source], paths: tuple[str, ...]) -> list[Source]:
     """No more profiles than are diagnosed each on its own, where a path leads to very many."""
-    from stepscope.readers.find import MOST_PROFILES
+    from stepscope.formats.find import MOST_PROFILES
 
     most = max(MOST_PROFILES, len(paths))
     if len(sources) > most:

@@ -23,9 +23,9 @@ def formats(form: str) -> int:
     What is read is recognised by its content, never by its name: in a file, a folder, a zip archive or what a
     pattern leads to.
     """
-    from stepscope.readers.registry import READERS  # What reading needs is not loaded for --help and --version.
-    from stepscope.readers.source import CONTAINERS
-    from stepscope.writers.registry import WRITERS
+    from stepscope.formats.readers import READERS  # What reading needs is not loaded for --help and --version.
+    from stepscope.formats.writers import WRITERS
+    from stepscope.inputs.source import CONTAINERS
 
     if form == "json":
         read = [{"name": reader.name, "about": reader.about, "containers": CONTAINERS} for reader in READERS]

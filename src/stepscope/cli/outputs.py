@@ -15,8 +15,8 @@ from stepscope.errors import UsageError
 from stepscope.units import format_bytes, format_count
 
 if TYPE_CHECKING:
+    from stepscope.formats.writers import Writer
     from stepscope.trace.trace import Trace
-    from stepscope.writers.registry import Writer
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -49,7 +49,7 @@ def chosen_writer(out: str, to: str | None, without_ending: str | None = None) -
 
     Raises UsageError, with all formats, where nothing names one.
     """
-    from stepscope.writers.registry import WRITERS
+    from stepscope.formats.writers import WRITERS
 
     if out == "-":
         raise UsageError("profiles are written to files, not to standard output: name one")

@@ -14,8 +14,8 @@ from stepscope.cli import spans
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.streams import say, stdout_width
 from stepscope.errors import UsageError
+from stepscope.replacing import replacing
 from stepscope.units import format_count
-from stepscope.writers.replacing import replacing
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,8 +11,8 @@ from stepscope.errors import UsageError
 
 if TYPE_CHECKING:
     from stepscope.cluster.ranks import Ranks
-    from stepscope.readers.folders import Skipped
-    from stepscope.readers.source import Source
+    from stepscope.inputs.folders import Skipped
+    from stepscope.inputs.source import Source
 
 NO_JOB = "--scheduler reads the ranks of a job: these are none"
 _NAMED = 8

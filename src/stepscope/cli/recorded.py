@@ -9,8 +9,8 @@ from stepscope.capture.manifest import ENDING
 from stepscope.capture.results import Recording
 from stepscope.cli.streams import say, to_stderr
 from stepscope.errors import StepscopeError
+from stepscope.replacing import write_text
 from stepscope.units import format_ns
-from stepscope.writers.replacing import write_text
 
 _WIDTH = 100
 _NAMED = 8
@@ -44,8 +44,8 @@ def diagnosed(recorded: list[Recording]) -> Diagnosed:
     Raises StepscopeError where a profile cannot be read, OSError where the disk has no room.
     """
     from stepscope.cli.pages import runs_of  # What reading needs is not loaded for --help and --version.
+    from stepscope.inputs.joined import beside
     from stepscope.jobs import Job
-    from stepscope.readers.joined import beside
     from stepscope.report import terminal
     from stepscope.trials.arms import has_cures
     from stepscope.trials.baseline import opened

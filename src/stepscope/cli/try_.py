@@ -16,7 +16,7 @@ from stepscope.cli.outputs import chosen_format, format_option
 from stepscope.cli.run_folders import new_run
 from stepscope.cli.streams import say, stdout_width, to_stderr
 from stepscope.errors import Exit, UsageError
-from stepscope.writers.replacing import write_text
+from stepscope.replacing import write_text
 
 if TYPE_CHECKING:
     from stepscope.trials.patch import Patch

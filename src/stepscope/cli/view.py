@@ -20,9 +20,9 @@ from stepscope.cli.streams import say
 from stepscope.errors import Exit, StepscopeError, UsageError
 
 if TYPE_CHECKING:
+    from stepscope.inputs.source import Source
     from stepscope.jobs import Job
     from stepscope.pipeline import Progress
-    from stepscope.readers.source import Source
     from stepscope.report.phrases import Document
     from stepscope.web.app import Entry, Opened
     from stepscope.web.captures import Captures
@@ -78,7 +78,7 @@ def entries_of(paths: tuple[str, ...]) -> list[Entry]:
     """Every profile the paths lead to, the first of them read; of ranks of one job the job first."""
     from stepscope import pipeline
     from stepscope.cluster.ranks import ranks_of
-    from stepscope.readers.find import MOST_PROFILES, MOST_RANKS, find
+    from stepscope.formats.find import MOST_PROFILES, MOST_RANKS, find
     from stepscope.web.app import Entry
 
     found = [find(path, most=MOST_RANKS) for path in paths]
@@ -153,7 +153,7 @@ def captures_in(folder: Path) -> Captures:
             raise UsageError("the page records one address at a time; stepscope capture records several")
 
     def record(address: str, seconds: float, stop: threading.Event) -> Entry:
-        from stepscope.readers.source import Source
+        from stepscope.inputs.source import Source
         from stepscope.remote.collect import Wanted, capture
         from stepscope.web.app import Entry
 

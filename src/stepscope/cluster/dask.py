@@ -24,8 +24,8 @@ from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import LOOK_S, Read, Task, awaited, cores, one_core
 from stepscope.errors import InputError, UsageError
+from stepscope.inputs.source import Source
 from stepscope.limits import DASK_AHEAD, DASK_BATCH_BYTES, DASK_LEAST, DASK_WAIT_S
-from stepscope.readers.source import Source
 
 LOCAL = "local"
 _CONNECT_S = 20

@@ -22,9 +22,9 @@ from typing import NamedTuple, TypeVar
 
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial
+from stepscope.inputs.source import Source
 from stepscope.interpreter import own_environment
 from stepscope.limits import POOL_BYTES
-from stepscope.readers.source import Source
 
 _T = TypeVar("_T")
 _TRIES = 2

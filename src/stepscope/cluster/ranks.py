@@ -11,10 +11,10 @@ from pathlib import Path
 from stepscope.cluster.job import Failed
 from stepscope.cluster.runs import HEAD_BYTES, LeftOut, one_run, told
 from stepscope.errors import InputError, UsageError
-from stepscope.readers.find import natural
-from stepscope.readers.folders import Skipped
-from stepscope.readers.remote import Shard
-from stepscope.readers.source import Source
+from stepscope.formats.find import natural
+from stepscope.inputs.folders import Skipped
+from stepscope.inputs.remote import Shard
+from stepscope.inputs.source import Source
 
 _RECORDED = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}\[\]]*?"rank"\s*:\s*(\d{1,9})\b')
 _NAMED = re.compile(r"(?<![a-z])(?:rank|worker|process|proc)[ _.=-]?(\d{1,9})(?!\d)", re.I)

@@ -11,12 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stepscope.formats import readers
+from stepscope.formats.find import natural
+from stepscope.inputs.source import Source
 from stepscope.limits import RUN_RANKS_SHARE
-from stepscope.readers import registry
-from stepscope.readers.find import natural
-from stepscope.readers.source import Source
 
-HEAD_BYTES = registry.HEAD_BYTES
+HEAD_BYTES = readers.HEAD_BYTES
 _WORLD = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}\[\]]*?"world_size"\s*:\s*(\d{1,9})\b')
 _BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d{1,19})\b')
 _FIRST = re.compile(rb'"ts"\s*:\s*"?(\d{1,16})\b')
@@ -49,7 +49,7 @@ class LeftOut:
 
 def told(source: Source, rank: int, head: bytes) -> Told:
     """What a profile's first bytes (none where nobody looked) and its name tell."""
-    form = next((reader.name for reader in registry.READERS if reader.recognise(head)), None) if head else None
+    form = next((reader.name for reader in readers.READERS if reader.recognise(head)), None) if head else None
     world, base, first = (pattern.search(head) for pattern in (_WORLD, _BASE, _FIRST))
     named = _IN_NAME.findall(source.path.name)
     start = int(named[-1]) * 10 ** (_NS_DIGITS - len(named[-1])) if named else None

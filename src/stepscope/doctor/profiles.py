@@ -65,7 +65,7 @@ class Examined:
 def examine(path: str) -> Iterator[Examined]:
     """Read the profiles that a path leads to and say what is wrong with each."""
     from stepscope import pipeline  # What reading needs is not loaded where no profile is named.
-    from stepscope.readers.find import find
+    from stepscope.formats.find import find
 
     try:
         sources = find(path).sources

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stepscope import pipeline
-from stepscope.readers.find import every
-from stepscope.readers.source import Source
+from stepscope.formats.find import every
+from stepscope.inputs.source import Source
 from stepscope.web.app import App, Entry, Opened
 
 if TYPE_CHECKING:

@@ -10,6 +10,9 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
+QUEUE_TAG = re.compile(r"(?:^|/)fraction_(?:of|over_\d+_of)_\d+_full(?:_\d+)?$")
+"""Tags in summaries of queues that are filled by queue runners: tensorflow/python/training/input.py."""
+
 
 class RowKind(Enum):
     """What the entries of a device row of StepStats are."""

@@ -16,7 +16,7 @@ from stepscope.limits import CAPTURE_BYTES, CAPTURE_LONGEST_S, CAPTURE_WAIT_S
 from stepscope.remote import client
 from stepscope.remote.addresses import Address, parsed
 from stepscope.remote.messages import KINETO, XPLANE, ProfileRequest, ProfileResponse
-from stepscope.writers.replacing import replacing
+from stepscope.replacing import replacing
 
 if TYPE_CHECKING:
     from stepscope.pipeline import Profile
@@ -180,7 +180,7 @@ def _stored(address: Address, response: ProfileResponse, folder: Path) -> Path:
 def read(who: str, path: Path) -> Profile:
     """A profile that has arrived. Raises StepscopeError where it is not readable, which keeps it, or empty."""
     from stepscope import pipeline
-    from stepscope.readers.source import Source
+    from stepscope.inputs.source import Source
 
     try:
         profile = pipeline.read(Source(path))

@@ -24,8 +24,8 @@ from stepscope.errors import StepscopeError
 from stepscope.remote.handed import Handed
 from stepscope.remote.kineto_daemon import Outcome, Request
 from stepscope.remote.processes import Process, checked
+from stepscope.replacing import replacing
 from stepscope.report.names import visible
-from stepscope.writers.replacing import replacing
 
 GDB_S = 60.0
 """gdb reads the symbols of a process for so long at most."""

@@ -27,7 +27,7 @@ from stepscope.errors import StepscopeError
 from stepscope.remote.handed import Handed
 from stepscope.remote.ipc_fabric import Fabric, Message
 from stepscope.remote.processes import Process, checked, looked_at
-from stepscope.writers.replacing import replacing
+from stepscope.replacing import replacing
 
 POLL_S = 6.0
 """A process that speaks the protocol is heard from within this time: it asks every 5 s."""

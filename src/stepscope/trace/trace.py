@@ -109,6 +109,10 @@ class InferredSteps:
     number: tuple[int | None, ...]
 
 
+ANY_EVENTS = "Chrome trace JSON"
+"""``Info.format`` of events that no known producer wrote."""
+
+
 @dataclass(frozen=True, slots=True)
 class Info:
     """What is known about the run as a whole; absent facts are None."""

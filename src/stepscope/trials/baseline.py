@@ -12,10 +12,10 @@ from stepscope.capture.options import Options
 from stepscope.capture.results import Recording
 from stepscope.cluster.ranks import ranks_of
 from stepscope.errors import InputError
+from stepscope.formats.find import joined
+from stepscope.inputs.source import Source
 from stepscope.jobs import Job
 from stepscope.pipeline import Profile
-from stepscope.readers.find import joined
-from stepscope.readers.source import Source
 from stepscope.trials.process import Command, Ran
 
 NAME = "recorded"

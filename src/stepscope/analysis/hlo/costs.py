@@ -22,8 +22,8 @@ from stepscope.analysis.costs.call import MATRIX_KINDS, CostKind
 from stepscope.analysis.hlo.libraries import library_call
 from stepscope.analysis.hlo.opcodes import ELEMENTWISE, MOVING, NOTHING
 from stepscope.analysis.hlo.products import convolution, dot
-from stepscope.readers.hlo_program import Instruction, Program, first_number, parts
-from stepscope.readers.hlo_shapes import UNKNOWN, Shape
+from stepscope.hlo.program import Instruction, Program, first_number, parts
+from stepscope.hlo.shapes import UNKNOWN, Shape
 
 _MOST = 1 << 53
 """More operations or bytes than this are damage: they would take the fastest device seconds."""

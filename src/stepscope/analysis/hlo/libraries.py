@@ -19,8 +19,8 @@ from typing import Any
 
 from stepscope.analysis.costs.call import CostKind
 from stepscope.analysis.hlo.products import convolution, product
-from stepscope.readers.hlo_program import Instruction
-from stepscope.readers.hlo_shapes import Shape
+from stepscope.hlo.program import Instruction
+from stepscope.hlo.shapes import Shape
 
 Call = Callable[[Instruction, Sequence[Shape]], "int | None"]
 _LONGEST = 1 << 20

@@ -11,8 +11,8 @@ from math import prod
 
 import numpy as np
 
-from stepscope.readers.hlo_program import Instruction, first_number, part_numbers, parts
-from stepscope.readers.hlo_shapes import Shape
+from stepscope.hlo.program import Instruction, first_number, part_numbers, parts
+from stepscope.hlo.shapes import Shape
 
 _MOST_PLACES = 1 << 22
 """Places of a window that are tried one by one; larger ones are damage, or have no dilation."""

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from stepscope.analysis.costs.call import MATRIX_KINDS
 from stepscope.analysis.hlo.costs import HloCost, ProgramCosts
-from stepscope.readers.hlo_program import Instruction, Program, read_program
+from stepscope.hlo.program import Instruction, Program, read_program
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Trace
 

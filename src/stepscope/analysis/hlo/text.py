@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stepscope.readers.hlo_program import Instruction, Program
+from stepscope.hlo.program import Instruction, Program
 
 LONGEST = 2_000
 """Characters of an instruction's text that are kept."""

@@ -26,7 +26,7 @@ from stepscope.diagnosis.remedies.input import (
     TAKING_OVER,
 )
 from stepscope.diagnosis.rule import Limit, Rule
-from stepscope.readers.summaries import QUEUE_TAG
+from stepscope.names.tf_graph import QUEUE_TAG
 from stepscope.trace import intervals as iv
 from stepscope.units import format_ns, format_share
 from stepscope.whatif.changes import without_host_time

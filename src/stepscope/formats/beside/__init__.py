@@ -1,0 +1,1 @@
+"""What lies beside a profile and adds to it: manifests, logs and summaries."""

@@ -1,0 +1,91 @@
+"""Looks at the thread of a job, as ``stepscope run`` keeps them: in PyTorch's profile, else in its manifest."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from stepscope.formats.beside.rows import table_of
+from stepscope.trace import tables as t
+from stepscope.trace.trace import Trace
+
+
+class Looked(msgspec.Struct):
+    """What ``capture/lines.py`` saw."""
+
+    places: list[tuple[str, int, str]]
+    time_ns: list[int]
+    """Unix times, each but the first from the one before."""
+    place: list[int]
+    thread: int | None = None
+    """The system's number of the thread."""
+    core_wait_ns: list[int] | None = None
+    """How long it had waited for a core; each but the first from the one before."""
+
+    def rows(self, track: int, epoch_ns: int) -> list[tuple[int, int, str, int, str, int]]:
+        """Rows of the table, in order of time: the looks that met code of the program's own. ``epoch_ns`` is the Unix
+        time of the trace's origin."""
+        times = (np.cumsum(np.array(self.time_ns, np.int64)) - epoch_ns).tolist()
+        if self.core_wait_ns is None:
+            waited = [t.NULL] * len(times)
+        else:
+            waited = (np.cumsum(np.array(self.core_wait_ns, np.int64)) - sum(self.core_wait_ns[:1])).tolist()
+        seen = sorted(each for each in zip(times, self.place, waited, strict=True) if each[1] >= 0)
+        return [
+            (time, track, file, line, function, core_wait)
+            for time, place, core_wait in seen
+            if abs(time) < 1 << 61
+            for file, line, function in (self.places[place],)
+        ]
+
+
+def looked_of(given: Any) -> Looked | None:
+    """What was seen, None where it makes no sense."""
+    try:
+        looked = msgspec.convert(given, Looked)
+    except msgspec.ValidationError:
+        return None
+    sound = len(looked.time_ns) == len(looked.place) and all(0 <= line < 1 << 31 for _, line, _ in looked.places)
+    sound = sound and max(map(abs, looked.time_ns), default=0) < 1 << 62
+    waited = looked.core_wait_ns
+    if waited is not None:
+        sound = sound and len(waited) == len(looked.time_ns) and min(waited, default=0) >= 0 and sum(waited) < 1 << 62
+    return looked if sound and max(looked.place, default=-1) < len(looked.places) else None
+
+
+def with_looks(trace: Trace, manifest: Mapping[str, Any] | None, name: str) -> Trace:
+    """The trace with the looks at its thread that the manifest's entry of that file holds.
+
+    A trace that has some already (a saved one) stays as it is.
+    """
+    files = manifest.get("files") if manifest is not None else None
+    listed = [file for file in files if isinstance(file, Mapping)] if isinstance(files, list) else []
+    entry = next((file for file in listed if PurePath(str(file.get("path"))).name == name), {})
+    looked, epoch = looked_of(entry.get("looks")), trace.info.origin_epoch_ns
+    if len(trace.looks) or looked is None or epoch is None:
+        return trace
+    track = _track_of(trace, looked.thread)
+    if track < 0:
+        return trace
+    strings, looks = table_of(trace.strings, t.Looks, looked.rows(track, epoch))
+    return dataclasses.replace(trace, strings=strings, looks=looks)
+
+
+def _track_of(trace: Trace, thread: int | None) -> int:
+    """The host thread of that number; where none has it (JAX numbers threads in its own way) the one whose steps were
+    marked, as the thread that is looked at marks them, else the one that most Python code ran on. -1 for none."""
+    tracks, slices = trace.tracks, trace.slices
+    hosts = np.flatnonzero(tracks.kind == t.TrackKind.HOST_THREAD)
+    named = [track for track in hosts.tolist() if trace.strings[int(tracks.thread[track])] == str(thread)]
+    if named:
+        return int(named[0])
+    for kind in (t.Kind.STEP, t.Kind.PYTHON_FRAME):
+        held = np.bincount(slices.track[slices.kind == kind], minlength=len(tracks))[hosts]
+        if held.any():
+            return int(hosts[held.argmax()])
+    return -1

@@ -1,0 +1,87 @@
+"""Argument columns of raw events, for chosen events only: most events lack most arguments."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from stepscope.formats.chrome.events import RawEvents
+from stepscope.trace import tables as t
+from stepscope.trace.builder import TraceBuilder
+from stepscope.trace.codes import mapped
+
+
+class ArgumentColumns:
+    """Looks arguments up by event; ``rows`` are rising event numbers everywhere."""
+
+    def __init__(self, events: RawEvents, builder: TraceBuilder) -> None:
+        self.events = events
+        self.builder = builder
+
+    def rows(self, key: str) -> t.I32:
+        """The events that have the argument."""
+        return self.events.argument(key).rows
+
+    def at(self, key: str, rows: t.Rows) -> t.I64:
+        """An integer argument, NULL where absent or not a whole number."""
+        values = np.full(rows.size, t.NULL, np.int64)
+        argument = self.events.argument(key)
+        at, known = _places(rows, argument.rows)
+        values[at] = argument.ints[known]
+        return values
+
+    def external_ids(self, rows: t.Rows) -> t.I64:
+        """The id of the op an event belongs to; 2021 wrote it in lower case."""
+        new, old = self.at("External id", rows), self.at("external id", rows)
+        return np.where(new == t.NULL, old, new)
+
+    def correlations(self, rows: t.Rows) -> t.I64:
+        """The id that a launch and its device ops share; XLA spells it its own way."""
+        kineto = self.at("correlation", rows)
+        if len(self.rows("correlation_id")) == 0:
+            return kineto
+        return np.where(kineto == t.NULL, self.at("correlation_id", rows), kineto)
+
+    def text(self, key: str, rows: t.Rows) -> t.I32:
+        """A text argument as dictionary codes, -1 where absent; numbers and lists as they were written."""
+        argument = self.events.argument(key)
+        codes = np.full(rows.size, -1, np.int32)
+        at, known = _places(rows, argument.rows)
+        raws, ints = argument.texts[known], argument.ints[known]
+        codes[at[raws >= 0]] = mapped(raws[raws >= 0], self.events.raws, self._code, np.int32)
+        used, dense = np.unique(ints[raws < 0], return_inverse=True)
+        codes[at[raws < 0]] = np.array([self.builder.text(str(number)) for number in used.tolist()], np.int32)[dense]
+        return codes
+
+    def floats(self, key: str, rows: t.Rows) -> t.F64:
+        """A number that may have a fraction, NaN where absent."""
+        argument = self.events.argument(key)
+        values = np.full(rows.size, np.nan)
+        at, known = _places(rows, argument.rows)
+        raws = argument.texts[known]
+        values[at[raws < 0]] = argument.ints[known][raws < 0]
+        values[at[raws >= 0]] = mapped(raws[raws >= 0], self.events.raws, _number, np.float64)
+        return values
+
+    def _code(self, raw: str) -> int:
+        return self.builder.text(_unquoted(raw))
+
+
+def _places(rows: t.Rows, of: t.I32) -> tuple[t.Rows, t.Rows]:
+    """Where the members of one rising list stand in another: positions in ``rows``, positions in ``of``."""
+    at = np.searchsorted(rows, of)
+    known = np.flatnonzero(rows[np.minimum(at, rows.size - 1)] == of) if rows.size else np.empty(0, np.intp)
+    return at[known], known
+
+
+def _unquoted(raw: str) -> str:
+    if raw[0] != '"':
+        return raw
+    return str(msgspec.json.decode(raw)) if "\\" in raw else raw[1:-1]
+
+
+def _number(raw: str) -> float:
+    try:
+        return float(raw)
+    except ValueError:
+        return float("nan")

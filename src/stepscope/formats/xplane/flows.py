@@ -1,0 +1,55 @@
+"""Hand-overs between threads as flows between slices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepscope.formats.xplane.handovers import REGION_START, REGION_STOP, Handovers
+from stepscope.formats.xplane.moments import first_from
+from stepscope.formats.xplane.stats import FIRST_FLOW_TYPE
+from stepscope.formats.xplane.view import View
+from stepscope.trace import tables as t
+
+
+def add_flows(view: View, handovers: Handovers, start: t.I64, track: t.I32, slice_id: t.I32) -> None:
+    """Give the builder a flow per hand-over.
+
+    An instant stands for the slice around it; one at which a thread of a pool begins a task, for the first slice of
+    the task, if one begins before the task ends. A flow whose end is in no slice is left out.
+    """
+    source, target = handovers.pairs
+    kind = _kinds(view, target)
+    target = _tasks(view, target, start, track, slice_id)
+    both = (slice_id[source] >= 0) & (slice_id[target] >= 0)
+    view.builder.table(t.Flows(kind[both], slice_id[source[both]], slice_id[target[both]]))
+    rest = ~both & (track[source] >= 0) & (track[target] >= 0)
+    source, target = source[rest], target[rest]
+    view.builder.flow_points(
+        t.FlowKind.PRODUCER_CONSUMER, (track[source], start[source]), (track[target], start[target])
+    )
+
+
+def _kinds(view: View, consumers: t.Rows) -> t.U8:
+    """The kind of each flow: that which stepscope's own files write into its type."""
+    if not view.is_own:
+        return np.full(consumers.size, t.FlowKind.PRODUCER_CONSUMER, np.uint8)
+    own = view.integers("_ct", consumers) - FIRST_FLOW_TYPE
+    known = (own >= 0) & (own < len(t.FlowKind))
+    return np.where(known, own, t.FlowKind.PRODUCER_CONSUMER).astype(np.uint8)
+
+
+def _tasks(view: View, rows: t.Rows, start: t.I64, track: t.I32, slice_id: t.I32) -> t.Rows:
+    """For instants that begin a task of a thread pool the event that became the task's first slice; others as given."""
+    begins, ends = (np.array([name == text for name in view.names] + [False]) for text in (REGION_START, REGION_STOP))
+    mine = np.flatnonzero(begins[view.name[rows]] & (track[rows] >= 0))
+    if not mine.size:
+        return rows
+    pools = np.zeros(int(track.max()) + 1, np.bool_)
+    pools[track[rows[mine]]] = True
+    on_pool = pools[track] & (track >= 0)
+    begun = first_from(np.flatnonzero(on_pool & (slice_id >= 0)), rows[mine], track, start)
+    ended = first_from(np.flatnonzero(on_pool & ends[view.name]), rows[mine], track, start)
+    inside = (begun >= 0) & ((ended < 0) | (start[begun] <= start[ended]))
+    found = rows.copy()
+    found[mine[inside]] = begun[inside]
+    return found

@@ -1,0 +1,1 @@
+"""Compiled XLA programs (``xla.HloProto``): their instructions, shapes, buffers and values."""

@@ -1,0 +1,1 @@
+"""Protocol-buffer messages without generated code."""

@@ -1,1 +1,0 @@
-"""Trace -> files of other tools' formats, and stepscope's own."""
