@@ -1,8 +1,8 @@
 """A compiled program as a graph: its computations, their instructions, and which values each takes.
 
 ``instructions`` tells what the ops of a profile are; this is what they compute and how they hang together. Field
-numbers are those of xla/service/hlo.proto. Damaged bytes never raise: what stands before the damage counts, and an operand that
-is not there is left out.
+numbers are those of xla/service/hlo.proto. Damaged bytes never raise: what stands before the damage
+counts, and an operand that is not there is left out.
 """
 
 from __future__ import annotations
