@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -49,7 +49,7 @@ from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.unrecorded import with_unrecorded
 from stepscope.analysis.where import Locator
 from stepscope.analysis.worker_starts import WorkerStarts, worker_starts
-from stepscope.analysis.workload import Workload, workload_of
+from stepscope.analysis.workload import Feature, Workload, workload_of
 from stepscope.analysis.xla import XlaFacts, xla_facts
 from stepscope.limits import HOST_OP_NS, HOT_PYTHON_SHARE, RECURS_SHARE
 from stepscope.trace import intervals as iv
@@ -172,7 +172,8 @@ class Facts:
     @cached_property
     def workload(self) -> Workload:
         """What kind of program this is: what advice has to fit."""
-        return workload_of(self.trace, self.phases, is_capture=self.is_capture)
+        found = workload_of(self.trace, self.phases, is_capture=self.is_capture)
+        return replace(found, uses=found.uses | {Feature.OWN_RECORDING}) if self.run.ours else found
 
     @cached_property
     def is_capture(self) -> bool:

@@ -22,6 +22,8 @@ class Run:
     """Processes of the job on this machine."""
     workers: int | None = None
     """Child processes (of ``multiprocessing``) that the process had while it was recorded."""
+    ours: bool = False
+    """Whether there is one: whose job ``stepscope run`` recorded calls no profiler."""
 
     @property
     def cores_of_rank(self) -> int | None:
@@ -42,6 +44,7 @@ def run_of(manifest: Mapping[str, Any] | None) -> Run:
         return NOTHING_KNOWN
     times, machine = (_mapping(manifest.get(name)) for name in ("step_ns", "machine"))
     return Run(
+        ours=True,
         recorded_ns=_count(times.get("recorded")),
         unrecorded_ns=_count(times.get("unrecorded")),
         cores=_count(machine.get("cores")),

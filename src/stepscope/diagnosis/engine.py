@@ -50,10 +50,10 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     found = [_qualified(facts, _predicted(facts, replayed, recorded, finding)) for finding in found]
     worth, minor, plan = ranked(found, Scale(DECLARED, facts.median_step_ns, replayed, takes_little(facts)))
     sentence, bottleneck = verdict(facts)
-    told, left = list(notices(facts)), untold(facts, worth)
+    told = list(notices(facts))
     if manifest is not None:
-        told, left = recording.together(told, facts, manifest), recording.reworded(left)
-    told += left
+        told = recording.together(told, facts, manifest)
+    told += untold(facts, worth)
     return Diagnosis(worth, minor, tuple(told), sentence, bottleneck, _whatif(facts, replayed, worth), replayed, plan)
 
 

@@ -36,6 +36,8 @@ class Feature(StrEnum):
     """Lightning's Trainer, which is handed loaders."""
     ACCELERATE = "accelerate"
     """Accelerate, to which loaders are handed; transformers' Trainer uses it too."""
+    OWN_RECORDING = "own recording"
+    """``stepscope run``, which recorded the profile: its user calls no profiler."""
 
 
 # Norms, copies and zeroing of many tensors are not the optimizer's update.

@@ -18,18 +18,21 @@ from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, PYTORCH, Part, Remedies, sentence
 from stepscope.hardware.devices import lookup
 from stepscope.limits import LATE_CORE_NS, UNDIVIDED_SHARE, UNMATCHED_SHARE, UNRECORDED_NS
+from stepscope.names.in_use import Feature
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Device
 from stepscope.units import format_ns, format_share
 
+_OURS = (Feature.OWN_RECORDING,)
 _CUDA = "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`."
-DEVICE_ADVICE: Remedies = {
+_ADVICE: Remedies = {
     PYTORCH: (
-        Part(_CUDA, vendors=(*NVIDIA, *AMD)),
+        Part(_CUDA, vendors=(*NVIDIA, *AMD), unless=_OURS),
         Part(
             "If the job uses a GPU, record `activities=[ProfilerActivity.CPU, ProfilerActivity.XPU]`.",
             vendors=INTEL,
+            unless=_OURS,
             certain=True,
         ),
     ),
@@ -72,7 +75,7 @@ def missing(facts: Facts) -> Notice | None:
         )
     return Notice(
         "profile_no_device",
-        f"No device activity was recorded: times are the host's. {sentence(DEVICE_ADVICE, facts.workload)}",
+        f"No device activity was recorded: times are the host's. {sentence(_ADVICE, facts.workload)}",
     )
 
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import mean_parts
-from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.evidence import SHOWN, has_python, host_share
 from stepscope.diagnosis.finding import Notice
-from stepscope.diagnosis.notices.devices import DEVICE_ADVICE
 from stepscope.diagnosis.notices.recorded import host_unrecorded, no_lines
-from stepscope.diagnosis.remedies import INTEL, PYTORCH, sentence
 from stepscope.limits import BOTTLENECK_SHARE, HOST_SHARE, LINE_LOOKS, LINE_SHARE
 from stepscope.units import format_ns, format_share
 
@@ -122,17 +118,6 @@ _MATTERS: dict[str, tuple[Callable[[Facts], bool], str]] = {
 
 NOTICES: tuple[Callable[[Facts, Manifest], Notice | None], ...] = (lighter, stopped_early, switches, lines)
 
-
-_INSTEAD = {
-    **{
-        sentence(DEVICE_ADVICE, Workload(PYTORCH, vendors=frozenset(made))): sentence(DEVICE_ADVICE, Workload())
-        for made in ((), INTEL)
-    },
-    "Let the profiler wait a few steps longer.": "More steps are left alone with `--skip`, or `wait=` of a schedule.",
-}
-"""Remedies for who calls a profiler -> those for who has had stepscope do so, with all activities."""
-
-
 _FIRST = frozenset({"profile_lighter", "profile_stopped_early"})
 """What became of what was asked for: short reports cut the list of notices off, and how many come of what the steps
 show is chance."""
@@ -142,15 +127,7 @@ def together(told: Iterable[Notice], facts: Facts, manifest: Manifest) -> list[N
     """The notices on a profile that stepscope recorded, and those of its manifest, in the order of reading."""
     ours = notices(facts, manifest)
     first = [notice for notice in ours if notice.code in _FIRST]
-    return [*first, *reworded(told), *(notice for notice in ours if notice.code not in _FIRST)]
-
-
-def reworded(told: Iterable[Notice]) -> list[Notice]:
-    """Notices on a profile that stepscope recorded, with remedies that its user has at hand."""
-    found = list(told)
-    for theirs, ours in _INSTEAD.items():
-        found = [replace(notice, text=notice.text.replace(theirs, ours)) for notice in found]
-    return found
+    return [*first, *told, *(notice for notice in ours if notice.code not in _FIRST)]
 
 
 def notices(facts: Facts, manifest: Manifest) -> list[Notice]:

@@ -15,7 +15,7 @@ from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.one_time import in_words, seen_in
 from stepscope.diagnosis.remedies import (
     JAX,
-    ONCE_CAPTURED,
+    LATER,
     ONCE_LOADED,
     PYTORCH,
     TENSORFLOW,
@@ -131,7 +131,7 @@ def warm_up(facts: Facts) -> Notice | None:
     return Notice(
         "profile_warm_up",
         f"The first step took {format_ns(first)}, the others about {format_ns(round(rest))}: "
-        "it looks like warm-up. Let the profiler wait a few steps longer.",
+        f"it looks like warm-up. {sentence(LATER, facts.workload)}",
     )
 
 
@@ -177,7 +177,7 @@ def done_once(facts: Facts) -> Notice | None:
         return None
     told = [
         (in_words(facts, rows), fix)
-        for kinds, fix in (((Once.LOADING, Once.START_UP), ONCE_LOADED), ((Once.CAPTURE,), ONCE_CAPTURED))
+        for kinds, fix in (((Once.LOADING, Once.START_UP), ONCE_LOADED), ((Once.CAPTURE,), LATER))
         if (rows := np.intersect1d(every, facts.once.rows(*kinds))).size
     ]
     steps = [step for step in held if step is not None]

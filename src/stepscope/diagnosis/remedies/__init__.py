@@ -67,7 +67,7 @@ from stepscope.diagnosis.remedies.numbers import (
     SIXTEEN_BITS,
     TF32,
 )
-from stepscope.diagnosis.remedies.once import CAPTURES, CODE_LOADING, ONCE_CAPTURED, ONCE_LOADED
+from stepscope.diagnosis.remedies.once import CAPTURES, CODE_LOADING, LATER, ONCE_LOADED
 from stepscope.diagnosis.remedies.recording import NAMED_RANGES, PYTHON_ADVICE
 
 __all__ = [
@@ -97,6 +97,7 @@ __all__ = [
     "JAX",
     "KEEP_ANSWERS",
     "LARGER_BATCH",
+    "LATER",
     "LAUNCH",
     "LAZY_GRAPH",
     "LOOP_SYNC",
@@ -104,7 +105,6 @@ __all__ = [
     "NAMED_RANGES",
     "NVIDIA",
     "OFFLOADED",
-    "ONCE_CAPTURED",
     "ONCE_LOADED",
     "ON_DEVICE",
     "OPTIMIZER",

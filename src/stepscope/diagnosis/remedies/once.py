@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stepscope.analysis.workload import Feature
 from stepscope.diagnosis.remedies.fitting import INFERS, PYTORCH, Part, Remedies
 
 _EAGERLY = Part(
@@ -27,9 +28,12 @@ Let some steps pass before you record:
     ),
 }
 
-_LATER = "Let the profiler wait a few steps longer."
-ONCE_LOADED: Remedies = {None: (_LATER, _REQUESTS)}
-ONCE_CAPTURED: Remedies = {None: _LATER}
+_LATER = (
+    Part("Let the profiler wait a few steps longer.", unless=(Feature.OWN_RECORDING,)),
+    Part("More steps are left alone with `--skip`, or `wait=` of a schedule.", given=(Feature.OWN_RECORDING,)),
+)
+LATER: Remedies = {None: _LATER}
+ONCE_LOADED: Remedies = {None: (*_LATER, _REQUESTS)}
 """The same on one line, for a profile whose figures do not have it."""
 
 CAPTURES: Remedies = {
