@@ -9,6 +9,15 @@ from pathlib import Path
 
 _HOME = str(Path(__file__).resolve().parents[1])
 """Where stepscope itself lies."""
+OWN_FOLDER = os.path.abspath(os.sep)
+"""Where such an interpreter stands: what is looked for without a folder (modules, libraries, settings) is looked for
+there, and none but the system's administrator writes there."""
+_PLACES = (
+    "STEPSCOPE_CACHE", "NUMBA_CACHE_DIR", "TMPDIR", "TEMP", "TMP", "DASK_CONFIG", "DASK_TEMPORARY_DIRECTORY",
+    "FSSPEC_CONFIG_DIR", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CA_BUNDLE",
+    "GOOGLE_APPLICATION_CREDENTIALS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+)  # fmt: skip
+"""Variables that name a file or folder, which may be said from where the user stands."""
 
 
 def own_environment() -> dict[str, str]:
@@ -17,7 +26,14 @@ def own_environment() -> dict[str, str]:
     Neither it nor those that it starts find modules in the folder they are started in, or beside the script that asks
     for them: whoever reads a folder of profiles stands in it, and what lies there is not to be run.
     """
-    return os.environ | {"PYTHONPATH": os.pathsep.join(safe_path()), "PYTHONSAFEPATH": "1"}
+    return os.environ | places() | {"PYTHONPATH": os.pathsep.join(safe_path()), "PYTHONSAFEPATH": "1"}
+
+
+def places() -> dict[str, str]:
+    """Those variables that name a place from where the user stands, naming it from the root."""
+    here = _standing()
+    told = {name: os.environ.get(name, "") for name in _PLACES} if here is not None else {}
+    return {name: os.path.join(here or "", place) for name, place in told.items() if place and not os.path.isabs(place)}
 
 
 def safe_path() -> list[str]:

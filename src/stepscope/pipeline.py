@@ -73,7 +73,7 @@ class Profile:
 
     @cached_property
     def _manifest(self) -> dict[str, Any] | None:
-        return manifest_of(self.source.path)
+        return manifest_of(self.source.place)
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -360,9 +360,9 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
         reader = readers.recognise(here)
         if progress and reader.must_compile(here.inflated):
             progress("compile", 0, 0)
-        trace = with_queue_fill(readers.read(reader, here, reading), here.path)
-        manifest = manifest_of(source.path)
+        trace = with_queue_fill(readers.read(reader, here, reading), here.place)
+        manifest = manifest_of(source.place)
         trace = with_metrics(of_version(trace, manifest), manifest, source.path.name)
         trace = with_looks(trace, manifest, source.path.name)
-        trace = with_placements(trace, source.path)
+        trace = with_placements(trace, source.place)
         return Profile(source, recorded.remembering(trace, here), progress)

@@ -21,6 +21,7 @@ import stepscope
 from stepscope.capture.on_demand import OnDemand
 from stepscope.capture.state import shared
 from stepscope.errors import StepscopeError
+from stepscope.interpreter import OWN_FOLDER
 from stepscope.remote import server, sidecar
 from stepscope.remote.messages import (
     KINETO,
@@ -216,6 +217,17 @@ def test_a_port_that_is_taken_does_not_end_the_job(
     assert "each rank needs a port of its own" in (refused.declined or "")
     assert "this job cannot be recorded on demand: port" in capsys.readouterr().err
     refused.stop()
+
+
+def test_the_process_beside_stands_in_no_folder_of_the_job(
+    alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Python that is named from where the job stands is still found."""
+    monkeypatch.chdir(tmp_path)
+    told = "import json, os; print(json.dumps({'declined': os.getcwd()}))"
+    (tmp_path / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{told}"\n')
+    (tmp_path / "python").chmod(0o755)
+    assert stepscope.start_server(python="./python").declined == OWN_FOLDER
 
 
 @pytest.mark.parametrize("python", ["/no/such/python", sys.executable.replace("python", "false")])

@@ -25,6 +25,7 @@ from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import LOOK_S, Read, Task, awaited, cores, one_core
 from stepscope.errors import InputError, UsageError
 from stepscope.inputs.source import Source
+from stepscope.interpreter import OWN_FOLDER
 from stepscope.limits import DASK_AHEAD, DASK_BATCH_BYTES, DASK_LEAST, DASK_WAIT_S
 
 LOCAL = "local"
@@ -141,7 +142,9 @@ def _local(workers: int) -> Iterator[str]:
     environment = one_core() | {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
     command = [sys.executable, "-c", f"from stepscope.cluster.dask import serve; serve({workers})"]
     # A group of its own: a terminal's interrupt is this process's alone, which ends the others.
-    with Popen(command, stdin=PIPE, stdout=PIPE, env=environment, text=True, process_group=0) as process:
+    with Popen(
+        command, stdin=PIPE, stdout=PIPE, env=environment, cwd=OWN_FOLDER, text=True, process_group=0
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:

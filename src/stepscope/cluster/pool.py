@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeVar
 from stepscope.cluster.job import Failed
 from stepscope.cluster.partial import Partial
 from stepscope.inputs.source import Source
-from stepscope.interpreter import own_environment
+from stepscope.interpreter import OWN_FOLDER, own_environment
 from stepscope.limits import POOL_BYTES
 
 _T = TypeVar("_T")
@@ -141,7 +141,7 @@ class _Worker:
             here, there = Pipe()
             self._process = subprocess.Popen(
                 [sys.executable, "-c", code.format(there.fileno(), self._entry)],
-                pass_fds=[there.fileno()], env=one_core(), stdin=subprocess.DEVNULL,
+                pass_fds=[there.fileno()], env=one_core(), cwd=OWN_FOLDER, stdin=subprocess.DEVNULL,
                 process_group=0,  # A terminal's interrupt is this process's alone, which ends the others.
             )  # fmt: skip
             there.close()

@@ -29,7 +29,7 @@ def remembering(trace: Trace, source: Source) -> Trace:
     named = trace.info.source
     if named is None:
         return replace(trace, info=replace(trace.info, source=_state(source)))
-    beside = os.path.join(os.path.dirname(os.path.abspath(source.path)), os.path.basename(named.path))
+    beside = os.path.join(os.path.dirname(source.place), os.path.basename(named.path))
     known = replace(named, path=beside) if named.digest is not None and _is_file(beside) else None
     return replace(trace, info=replace(trace.info, source=known))
 
@@ -100,7 +100,7 @@ def _is_file(path: str) -> bool:
 
 def _state(source: Source) -> SourceFile:
     with source.open() as file:
-        return SourceFile(os.path.abspath(source.path), source.size, os.fstat(file.fileno()).st_mtime_ns)
+        return SourceFile(os.path.abspath(source.place), source.size, os.fstat(file.fileno()).st_mtime_ns)
 
 
 def _digest(source: Source) -> str:

@@ -32,7 +32,7 @@ class Joined(Source):
     def __init__(self, parts: Sequence[Source]) -> None:
         first, names = parts[0], [part.path.name for part in parts]
         self.parts = tuple(parts)
-        self.path = first.path.with_name(_pattern(names))
+        self.path, self.place = (path.with_name(_pattern(names)) for path in (first.path, first.place))
         self.size = sum(part.size for part in parts)
         self.container, self.member = first.container, first.member
 

@@ -49,7 +49,7 @@ class Shard(Source):
 
     def __init__(self, url: str, size: int | None) -> None:
         self.url = url
-        self.path = Address(url)
+        self.path = self.place = Address(url)
         self.size = size or 0
         self.member = None
         self.container = "gzip" if url.endswith(".gz") else "plain"

@@ -64,18 +64,21 @@ class Source:
     def __init__(self, path: str | os.PathLike[str], member: archive.Member | None = None) -> None:
         self.path = Path(path)
         """What to call it: the file, or for a member ARCHIVE/NAME, which is no path that can be opened."""
-        self._file = self.path
         self._map: mapping.Map | None = None
         self.size = _regular_size(self.path)
         """Bytes on disk."""
+        self._file = self.path.absolute()
+        self.place = self._file
+        """``path`` from the root: it leads there from wherever the process that reads it stands."""
         with self.open() as file:
             magic = file.read(len(archive.MAGIC))
         self.container: Container = "gzip" if magic.startswith(GZIP_MAGIC) else "plain"
         """``plain``: the bytes lie on disk as they are, so that ``open`` gives them."""
-        self.member = member or (archive.only_member(self._file) if magic == archive.MAGIC else None)
+        self.member = member or (archive.only_member(self.path) if magic == archive.MAGIC else None)
         if self.member is not None:
             self.container, self.size = "zip", self.member.packed
-            self.path = Path(f"{self._file}/{self.member.name}")
+            self.path = Path(f"{self.path}/{self.member.name}")
+            self.place = Path(f"{self._file}/{self.member.name}")
             archive.check(self.path, self.member)
 
     def __repr__(self) -> str:
@@ -188,7 +191,7 @@ def fill(stream: Stream, view: memoryview) -> int:
     return filled
 
 
-def pread_into(file: BinaryIO, view: memoryview, offset: int) -> int:
+def pread_into(file: BinaryIO, view: memoryview, offset: int, path: Path) -> int:
     """Fill ``view`` from ``offset`` of a plain file; shorter only at the end. Safe from several threads.
 
     Raises :class:`InputError` where the disk fails.
@@ -198,7 +201,7 @@ def pread_into(file: BinaryIO, view: memoryview, offset: int) -> int:
         while filled < len(view) and (got := _read_at(file, view[filled:], offset + filled)):
             filled += got
     except OSError as error:
-        raise unreadable(file.name, error) from error
+        raise unreadable(path, error) from error
     return filled
 
 

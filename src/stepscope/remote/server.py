@@ -24,7 +24,7 @@ from stepscope.capture.on_demand import Asked, OnDemand
 from stepscope.capture.options import VARIABLE
 from stepscope.capture.state import shared
 from stepscope.capture.torch_hooks import watch_torch
-from stepscope.interpreter import safe_path
+from stepscope.interpreter import OWN_FOLDER, places, safe_path
 from stepscope.remote.addresses import is_loopback
 
 START_S = 30.0
@@ -166,10 +166,13 @@ def start_server(
 def _started(config: Mapping[str, Any], python: str | os.PathLike[str] | None) -> Server:
     if not sys.executable and python is None:
         return Server(declined="this process does not know its Python; name one with python=")
-    words = [os.fspath(python or sys.executable), "-P", "-m", "stepscope.remote.sidecar"]
+    program = os.fspath(python or sys.executable)
+    if os.path.dirname(program):  # Else it is looked for on the path of programs.
+        program = os.path.abspath(program)
+    words = [program, "-P", "-m", "stepscope.remote.sidecar"]
     # Unbuffered: a lock that another thread holds stays locked in forked children.
     process = subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(python), bufsize=0
+        words, cwd=OWN_FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(python), bufsize=0
     )
     to_it, from_it = process.stdin, process.stdout
     assert to_it is not None
@@ -194,7 +197,8 @@ def _started(config: Mapping[str, Any], python: str | os.PathLike[str] | None) -
 
 def _environment(python: str | os.PathLike[str] | None) -> dict[str, str]:
     """The job's, without what ``stepscope run`` put there; its path of modules, where it is the same Python."""
-    kept = {key: value for key, value in os.environ.items() if key not in (VARIABLE, "PYTHONPATH", "PYTHONHOME")}
+    known = os.environ | places()
+    kept = {key: value for key, value in known.items() if key not in (VARIABLE, "PYTHONPATH", "PYTHONHOME")}
     kept["PYTHONSAFEPATH"] = "1"  # What it starts finds no modules where the job stands, either.
     if python is not None:
         return kept

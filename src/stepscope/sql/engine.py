@@ -7,7 +7,6 @@ be stopped. A process can.
 from __future__ import annotations
 
 import io
-import os
 import struct
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from threading import Thread, Timer
 from typing import IO, TYPE_CHECKING
 
 from stepscope.errors import StepscopeError, UsageError
-from stepscope.interpreter import own_environment
+from stepscope.interpreter import OWN_FOLDER, own_environment
 from stepscope.units import format_bytes
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def run(sql: str, frames: dict[str, pl.DataFrame], bounds: Bounds) -> pl.DataFra
     """The rows of a query. Raises ValueError with the engine's word where it is wrong, UsageError beyond the bounds."""
     try:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _CODE], env=own_environment(), cwd=os.path.abspath(os.sep),
+            [sys.executable, "-P", "-c", _CODE], env=own_environment(), cwd=OWN_FOLDER,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, ValueError) as error:

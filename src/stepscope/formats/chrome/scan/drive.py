@@ -164,7 +164,7 @@ def read_chunks(source: Source, start: int, roads: Callable[[], Road], threads: 
                 reader.finished = done
                 progress(at)
         tail = bytearray(max(min(source.size - at, TAIL_LIMIT), 0))
-        got = pread_into(file, memoryview(tail), at)
+        got = pread_into(file, memoryview(tail), at, source.path)
     return Listing(parts, tally, at, bytes(tail[:got]), source.size)
 
 
@@ -228,7 +228,7 @@ class _ChunkReader:
         if buffer is None or len(buffer) < size + PADDING:
             buffer = empty_buffer(size if size > CHUNK else min(CHUNK + MARGIN, self._source.size))
             self._local.buffer = buffer
-        got = pread_into(self._file, buffer.data[:size], base)
+        got = pread_into(self._file, buffer.data[:size], base, self._source.path)
         # A file that shrank meanwhile ends where it ends now.
         return Window(buffer, base, got, got < size or base + got >= self._source.size)
 

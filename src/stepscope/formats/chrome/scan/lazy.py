@@ -38,7 +38,7 @@ def _from_plain(source: Source, offsets: list[int]) -> Iterator[tuple[int, dict[
             size = _FIRST_LOOK
             while True:
                 buffer = bytearray(size)
-                got = pread_into(file, memoryview(buffer), offset)
+                got = pread_into(file, memoryview(buffer), offset, source.path)
                 arguments = _arguments(memoryview(buffer)[:got], last=got < size or size >= EVENT_LIMIT)
                 if arguments is not None:
                     break
