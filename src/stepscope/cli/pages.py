@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def runs_of(opened: Profile | Job, first: int = 0) -> list[Run]:
-    """The pages of a profile, or of a job and some of its ranks, those that others wait for first.
+    """The pages of a profile, or of a job and some of its ranks: those that its findings name, then those that others
+    wait for.
 
     ``first`` is the position of the first of them in the file.
     """
@@ -28,7 +29,7 @@ def runs_of(opened: Profile | Job, first: int = 0) -> list[Run]:
 def _job(job: Job, first: int) -> list[Run]:
     runs: list[Run] = []
     traces: dict[int, int] = {}
-    wanted, held = _late_first(job), 0
+    wanted, held = _named_first(job), 0
     for rank in wanted[:RANK_PAGES]:
         made = _rank(job, rank)
         size = len(made.pack or b"") if made else 0
@@ -41,8 +42,8 @@ def _job(job: Job, first: int) -> list[Run]:
     why = ""
     if left:
         why = (
-            f"This file holds the pages of {len(traces)} of {len(wanted)} ranks, those that others wait for first: "
-            "write those of another with --rank N."
+            f"This file holds the pages of {len(traces)} of {len(wanted)} ranks, those that findings name and others "
+            "wait for first: write those of another with --rank N."
         )
         say(why)
     return [job.run(traces, why), *runs]
@@ -63,9 +64,13 @@ def _rank(job: Job, rank: int) -> Run | None:
     return replace(made, title=f"rank {rank}: {made.title}")
 
 
-def _late_first(job: Job) -> list[int]:
+def _named_first(job: Job) -> list[int]:
+    document = job.document()
+    named = [finding["rank"] for finding in document["findings"]]
+    named += [one["rank"] for one in document["analyses"]["ranks"]["stragglers"]]
     waited: dict[int, int] = {}
-    for row in job.document()["analyses"]["ranks"]["per_rank"]:
+    for row in document["analyses"]["ranks"]["per_rank"]:
         rank = row["rank"]
         waited[rank] = max(waited.get(rank, 0), row["made_wait_ns_per_step"] or 0)
-    return sorted(job.ranks, key=lambda rank: (-waited.get(rank, 0), rank))
+    place = {rank: at for at, rank in reversed(list(enumerate(named)))}
+    return sorted(job.ranks, key=lambda rank: (place.get(rank, len(named)), -waited.get(rank, 0), rank))

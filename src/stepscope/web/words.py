@@ -15,6 +15,8 @@ from stepscope.report.memory_sections import SPACES, USES
 from stepscope.report.phrases import Document
 from stepscope.report.rank_sections import CAUSES
 from stepscope.units import format_ns
+from stepscope.web.proof import proof
+from stepscope.web.sources import source_of
 
 _DEVICE: Remedies = {
     PYTORCH: "Record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]` on a machine with a GPU.",
@@ -49,6 +51,8 @@ def words(document: Document) -> dict[str, Any]:
     told, _ = phrases.told_and_untold(document)
     workload = Workload(document["profile"]["framework"])
     findings = document["findings"] + document["analyses"].get("minor_findings", [])
+    recording = _recording(document)
+    command = _command(recording)
     return {
         "header": phrases.header(document),
         "damage": phrases.damage(document),
@@ -61,7 +65,7 @@ def words(document: Document) -> dict[str, Any]:
         "healthy": phrases.is_healthy(document["summary"]),
         "told": [finding["id"] for finding in told],
         "without_findings": None if told else phrases.without_findings(document["summary"]),
-        "findings": {finding["id"]: _finding(finding, document) for finding in findings},
+        "findings": {finding["id"]: _finding(finding, document, command) for finding in findings},
         "plan": phrases.plan(document),
         "replayed": phrases.replayed(document["whatif"]),
         "notices": [phrases.notice(item) for item in document["profile"]["notices"]],
@@ -76,7 +80,7 @@ def words(document: Document) -> dict[str, Any]:
         "uses": USES,
         "causes": CAUSES,
         "files": [phrases.file_line(file) for file in document["profile"]["files"]],
-        "capture": _capture(document),
+        "capture": _capture(recording),
         "input_note": input_sections.note(taken) if (taken := document["analyses"].get("input")) else "",
         "missing": {
             "device": "" if document["profile"].get("accelerators") == 0 else remedy(_DEVICE, workload),
@@ -101,24 +105,35 @@ def _tile(headline: phrases.Headline) -> tuple[str, str, str]:
     return headline.name, headline.value, headline.rest
 
 
-def _finding(finding: dict[str, Any], document: Document) -> dict[str, Any]:
+def _finding(finding: dict[str, Any], document: Document, command: list[str] | None) -> dict[str, Any]:
+    first = next(iter(finding["where"]), None)
     return {
         "saving": phrases.saving(finding, document["summary"]),
         "trust": phrases.trust(finding),
         "places": phrases.places(finding["where"]),
         "sites": phrases.fix_set(finding),
         "pages": DECLARED[finding["rule"]].pages,
+        "source": source_of(first, document),
+        "proof": proof(finding, document, command),
     }
 
 
-def _capture(document: Document) -> list[tuple[str, str]]:
+def _recording(document: Document) -> Recording | None:
     """What the manifest beside the profile says of its capture, where `stepscope run` or `profile` wrote one."""
     path = Path(document["profile"]["files"][0]["path"])
-    found = [each for each in recordings(path.parent, 0) if path in each.profiles]
-    if not found:
+    return next((each for each in recordings(path.parent, 0) if path in each.profiles), None)
+
+
+def _command(recording: Recording | None) -> list[str] | None:
+    found = recording.facts.get("command") if recording else None
+    return list(map(str, found)) if isinstance(found, list) and found else None
+
+
+def _capture(recording: Recording | None) -> list[tuple[str, str]]:
+    if recording is None:
         return [("capture overhead", "not recorded: no capture manifest beside the file")]
     try:
-        return _captured(found[0])
+        return _captured(recording)
     except (KeyError, TypeError, ValueError, OverflowError):
         return [("capture overhead", "not recorded: the capture manifest beside the file is none of stepscope's")]
 

@@ -12,8 +12,9 @@
  * @typedef {import('./document.js').Device} Device
  * @typedef {import('./document.js').Report} Report
  *
- * @typedef {{saving: string, trust: string, places: string[], sites: string[], pages: string[]}} FindingWords
- *   `pages`: those whose figures it is about.
+ * @typedef {{saving: string, trust: string, places: string[], sites: string[], pages: string[],
+ *   source: {first: number, line: number, lines: string[]}|null, proof: string|null}} FindingWords `pages`: those whose
+ *   figures it is about; `source`: the user's lines at its first place; `proof`: the command that tries its cures.
  * @typedef {{
  *   header: string[], damage: string|null, step_time: [string, string, string], narrow: [string, string, string]|null,
  *   headlines: [string, string, string][],

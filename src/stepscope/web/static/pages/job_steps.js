@@ -2,21 +2,17 @@
 
 import { h, put } from '../core/dom.js';
 import { there } from '../core/types.js';
-import { formatNs, orDash } from '../core/units.js';
 import { ns, number, word } from '../widgets/columns.js';
-import { traceParams } from '../widgets/finding.js';
-import { heatmap } from '../widgets/heatmap.js';
-import { swatch } from '../widgets/hbar.js';
 import { lane, laneName } from '../widgets/lanes.js';
 import { charted, missing, panel } from '../widgets/panel.js';
 import { table } from '../widgets/table.js';
-import { tipLines } from '../widgets/tip.js';
+import { chart, lanesOf, openRanks, perRow } from './job_heat.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
-/** @typedef {import('../core/types.js').AccountRow} AccountRow */
+/** @typedef {import('./job_heat.js').Lane} Lane */
+/** @typedef {import('./job_heat.js').Cell} Cell */
+/** @typedef {import('./job_heat.js').LaneCells} LaneCells */
 /** @typedef {Record<string, any>} Row */
-/** @typedef {{rank: number|null, device: number|null}} Lane */
-/** @typedef {{row: AccountRow|null, waited: number}} Cell */
 
 /** @param {Context} context */
 export function heat(context) {
@@ -34,18 +30,36 @@ export function heat(context) {
   const asked = context.place.params.show ?? '';
   let shown = what.some(([id]) => id === asked) ? asked : what[0][0];
   const slot = h('div', null);
-  const draw = () => put(slot, chart(context, lanes, columns, shown, what));
+  const seen = lanesOf(lanes, context.place.params.ranks);
+  const draw = () => put(slot, chart(context, { lanes: seen, columns, shown,
+    title: what.find(([id]) => id === shown)?.[1] ?? '' }));
   const choice = h('select', { 'aria-label': 'What the cells show', onchange: () => {
     shown = what[choice.selectedIndex][0];
     draw();
   } }, what.map(([id, text]) => h('option', { value: id, selected: id === shown }, text)));
   draw();
-  const cut = lanes.length < there(report.analyses.ranks).per_rank.length
-    ? `; ${lanes.length} of ${there(report.analyses.ranks).per_rank.length}, the late ones first` : '';
-  const note = blamed ? `A row is a rank, a column a step${cut}.`
-    : `A row is a rank, a column a step${cut}. Who was late is not determined: no clocks or collectives tell it.`;
-  return charted('Each rank in each step', { note, actions: [choice] }, () => slot,
+  const all = seen.length === lanes.length ? null : h('button', { type: 'button',
+    onclick: () => openRanks(context, shown, '') }, 'All ranks');
+  const actions = all ? [all, choice] : [choice];
+  return charted('Each rank in each step', { note: noteOf(context, lanes, seen), actions }, () => slot,
     () => cellTable(context, lanes, columns));
+}
+
+/**
+ * @param {Context} context
+ * @param {LaneCells[]} lanes
+ * @param {LaneCells[]} seen those that the address chooses
+ */
+function noteOf({ report }, lanes, seen) {
+  const { per_rank: all, steps } = there(report.analyses.ranks);
+  const several = perRow(seen.length);
+  const pieces = [
+    several > 1 ? `A row is ${several} ranks, a cell the largest of them; ranks that stand out have rows of their own `
+      + 'above. A click opens the ranks of a row.' : 'A row is a rank, a column a step.',
+    lanes.length < all.length ? `${lanes.length} of ${all.length} ranks, the late ones first.` : '',
+    steps.length ? '' : 'Who was late is not determined: no clocks or collectives tell it.',
+  ];
+  return pieces.filter(Boolean).join(' ');
 }
 
 /**
@@ -54,7 +68,7 @@ export function heat(context) {
  */
 export function grid(report) {
   const numbers = new Map(report.steps.map((step) => [`${step.rank}/${step.index}`, step.number ?? step.index]));
-  /** @type {Map<string, {lane: Lane, cells: Map<number, Cell>}>} */
+  /** @type {Map<string, LaneCells>} */
   const rows = new Map();
   const at = (/** @type {Lane} */ { rank, device }) => {
     const key = `${rank}/${device}`;
@@ -72,55 +86,6 @@ export function grid(report) {
   }
   const columns = [...new Set([...rows.values()].flatMap(({ cells }) => [...cells.keys()]))].sort((a, b) => a - b);
   return { lanes: [...rows.values()], columns };
-}
-
-/**
- * @param {Context} context
- * @param {ReturnType<typeof grid>['lanes']} lanes
- * @param {number[]} columns
- * @param {string} shown
- * @param {[string, string][]} what
- */
-function chart(context, lanes, columns, shown, what) {
-  const { words } = context;
-  const cell = (/** @type {number} */ y, /** @type {number} */ x) => lanes[y].cells.get(columns[x]);
-  const heading = (/** @type {number} */ y, /** @type {number} */ x) =>
-    `${laneName(lanes[y].lane)}, step ${columns[x]}: ${orDash(cell(y, x)?.row?.dur_ns, formatNs)}`;
-  const pairs = (/** @type {number} */ y, /** @type {number} */ x) => {
-    const found = cell(y, x);
-    return [
-      ...(found?.waited ? [{ label: 'the others waited for it', value: formatNs(found.waited) }] : []),
-      ...Object.entries(found?.row?.parts ?? {}).map(([category, value]) => ({
-        label: words.categories[category].words,
-        value: formatNs(value),
-        swatch: swatch(category, words.categories[category].busy),
-      })),
-    ];
-  };
-  const linked = lanes.some((one) => context.hasTrace(one.lane.rank));
-  return heatmap({
-    label: `Ranks and steps: ${what.find(([id]) => id === shown)?.[1]}`,
-    rows: lanes.map((one) => laneName(one.lane)),
-    columns: columns.map(String),
-    values: lanes.map((_, y) => columns.map((_number, x) => valueOf(cell(y, x), shown))),
-    colour: shown === 'waited' ? 'heat-waited' : shown === 'time' ? 'heat-time' : `cat-${shown}`,
-    fromLeast: shown === 'time',
-    format: formatNs,
-    tell: (y, x) => tipLines(heading(y, x), pairs(y, x)),
-    say: (y, x) => context.announce([heading(y, x), ...pairs(y, x).map((one) => `${one.label} ${one.value}`)]
-      .join('; ')),
-    ...(linked ? { open: (/** @type {number} */ y, /** @type {number} */ x) => {
-      const row = cell(y, x)?.row;
-      if (row && context.hasTrace(row.rank)) context.trace(row.rank, traceParams(row.start_ns, row.dur_ns, null));
-    } } : {}),
-  });
-}
-
-/** @param {Cell|undefined} cell @param {string} shown */
-function valueOf(cell, shown) {
-  if (!cell) return null;
-  if (shown === 'waited') return cell.waited;
-  return shown === 'time' ? cell.row?.dur_ns ?? null : cell.row?.parts[shown] ?? 0;
 }
 
 /**

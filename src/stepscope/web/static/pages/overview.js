@@ -4,6 +4,7 @@ import { h } from '../core/dom.js';
 import { prose, visible } from '../core/text.js';
 import { ABSENT, NOT_RECORDED, formatBytes, formatNs, formatShare } from '../core/units.js';
 import { number, share, word } from '../widgets/columns.js';
+import { answer } from '../widgets/answer.js';
 import { findingCard } from '../widgets/finding.js';
 import { hbar, swatch } from '../widgets/hbar.js';
 import { missing, panel } from '../widgets/panel.js';
@@ -16,7 +17,7 @@ import { table } from '../widgets/table.js';
 /** @typedef {import('../core/types.js').AccountRow} AccountRow */
 /** @typedef {import('../core/types.js').Page} Page */
 
-const OPEN_FINDINGS = 2;
+const OPEN_FINDINGS = 1;
 const FILES = 16;
 const LAUNCHING = ['launch', 'launch_latency'];
 
@@ -26,16 +27,19 @@ export const overview = { id: 'overview', key: 'o', title: 'Overview', render, o
 /** @param {Context} context */
 function render(context) {
   const { words } = context;
+  const [first, ...more] = told(context);
   return h(
     'div',
     { class: 'page overview' },
     words.damage ? h('p', { class: 'damage', role: 'alert' }, words.damage) : null,
     verdict(context),
-    figures(context),
-    words.gradients ? h('p', { class: 'dim' }, `Reducing gradients: ${words.gradients}.`) : null,
+    first ? answer(first, context) : h('section', { class: 'panel', 'aria-label': 'What to change' },
+      h('p', { class: words.healthy ? 'good' : '' }, words.without_findings ?? '')),
     ...devices(context),
+    figures(context),
+    words.gradients ? h('p', { class: 'dim' }, ...prose(`Reducing gradients: ${words.gradients}.`)) : null,
+    more.length ? findings(context, more) : null,
     phases(context),
-    findings(context),
     notDetermined(context),
     notices(context),
     environment(context),
@@ -49,7 +53,6 @@ function verdict({ report, words }) {
     { class: `verdict ${words.healthy ? 'healthy' : ''}`, 'aria-label': 'Verdict' },
     h('p', { class: 'sentence' }, ...prose(report.summary.verdict)),
     h('p', { class: 'dim' }, h('bdi', null, visible(words.header.join(' · ')))),
-    report.findings.length ? h('p', { class: 'dim' }, words.replayed) : null,
   );
 }
 
@@ -212,13 +215,19 @@ function phases({ report, words }) {
 }
 
 /** @param {Context} context */
-function findings(context) {
-  const { report, words } = context;
-  const told = words.told.map((id) => report.findings.find((one) => one.id === id)).filter((one) => one !== undefined);
-  const content = told.length
-    ? told.map((finding, at) => findingCard(at + 1, finding, context, at < OPEN_FINDINGS))
-    : [h('p', { class: words.healthy ? 'good' : '' }, words.without_findings ?? '')];
-  return panel('What to change', { note: words.plan || null, class: 'findings' }, ...content);
+function told({ report, words }) {
+  return words.told.flatMap((id) => report.findings.find((one) => one.id === id) ?? []);
+}
+
+/**
+ * What comes behind the first.
+ * @param {Context} context
+ * @param {import('../core/types.js').Finding[]} more
+ */
+function findings(context, more) {
+  const { words } = context;
+  return panel('What to change next', { note: words.plan || null, class: 'findings' },
+    ...more.map((finding, at) => findingCard(at + 2, finding, context, at < OPEN_FINDINGS)));
 }
 
 /** @param {Context} context */

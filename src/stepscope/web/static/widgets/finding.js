@@ -30,18 +30,41 @@ export function findingCard(number, finding, context, open) {
       h('span', { class: 'saving' }, words.saving),
       h('span', { class: 'dim' }, words.trust),
     ),
-    h(
-      'div',
-      { class: 'inside' },
-      words.sites.length ? places('all', words.sites.map(prose)) : places('where', words.places.map((line) => [line])),
-      finding.fix ? fixed(finding.fix) : null,
-      h('div', { class: 'row' }, h('b', null, 'why'), h('div', null, finding.why.split('\n').map(paragraph))),
-      finding.evidence.length ? seen(finding, context) : null,
-      first && context.hasTrace(finding.rank)
-        ? h('button', { type: 'button', class: 'primary', onclick: () => showInTrace(context, finding, first) },
-          'Show in trace')
-        : null,
-    ),
+    inside(finding, context, first && context.hasTrace(finding.rank)
+      ? h('button', { type: 'button', class: 'primary', onclick: () => showInTrace(context, finding, first) },
+        'Show in trace')
+      : null),
+  );
+}
+
+/**
+ * Everything of a finding whose title, first place and cure stand above already.
+ * @param {Finding} finding
+ * @param {Context} context
+ */
+export function details(finding, context) {
+  const { trust } = context.words.findings[finding.id];
+  return h('details', { id: `finding-${finding.id}` },
+    h('summary', null, h('span', null, 'Why, the whole fix, and where it was seen'),
+      h('span', { class: 'dim' }, trust)),
+    inside(finding, context, h('p', { class: 'note' }, ...prose(context.words.replayed))));
+}
+
+/**
+ * @param {Finding} finding
+ * @param {Context} context
+ * @param {Node|null} last what stands below it
+ */
+function inside(finding, context, last) {
+  const { sites, places: told } = context.words.findings[finding.id];
+  return h(
+    'div',
+    { class: 'inside' },
+    sites.length ? places('all', sites.map(prose)) : places('where', told.map((line) => [line])),
+    finding.fix ? fixed(finding.fix) : null,
+    h('div', { class: 'row' }, h('b', null, 'why'), h('div', null, finding.why.split('\n').map(paragraph))),
+    finding.evidence.length ? seen(finding, context) : null,
+    last,
   );
 }
 
@@ -105,7 +128,7 @@ function seen(finding, context) {
  * @param {Finding} finding
  * @param {Evidence} piece
  */
-function showInTrace(context, finding, piece) {
+export function showInTrace(context, finding, piece) {
   const { start_ns: start, dur_ns: duration, track, name: named } = piece;
   context.trace(finding.rank, { ...traceParams(start, duration, track, named),
     ...(track ? { pin: JSON.stringify([track.slice(0, 200)]) } : {}) });

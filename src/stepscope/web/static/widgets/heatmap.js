@@ -5,11 +5,14 @@ import { hideTip, showTip } from './tip.js';
 import { barAt } from './scale.js';
 
 const LEVELS = 8;
-const ROW_PIXELS = 24;
+/** Rows are so high that the label of each stands beside it, and become lower where there are many. */
+const ROW_PIXELS = { most: 24, least: 15 };
 const HIGHEST_PIXELS = 560;
 const MOST_LABELS = 40;
 /** Of more columns the cells are too narrow for their values. */
 const MOST_VALUES = 16;
+/** Of more columns the lines between cells would cover them. */
+const MOST_LINED = 120;
 
 /**
  * @typedef {(number|null)[][]} Values by row and column; null is a cell without one.
@@ -24,22 +27,26 @@ const MOST_VALUES = 16;
  *   tell: (row: number, column: number) => (Node|string)[],
  *   say: (row: number, column: number) => void,
  *   open?: (row: number, column: number) => void,
- * }} given `colour` is a class that fills; `fromLeast`: the scale begins at the least value, not at 0.
+ *   strong?: (row: number) => boolean,
+ * }} given `rows` are no more than can be seen one by one; `colour` is a class that fills; `fromLeast`: the scale
+ *   begins at the least value, not at 0; `strong`: whose label stands out.
  */
 export function heatmap(given) {
   const { rows, columns, values } = given;
   const all = values.flat().filter((value) => value !== null);
-  const least = given.fromLeast && all.length ? Math.min(...all) : 0;
-  const most = Math.max(0, ...all);
+  const least = given.fromLeast && all.length ? all.reduce((a, b) => Math.min(a, b)) : 0;
+  const most = all.reduce((a, b) => Math.max(a, b), 0);
   const cursor = s('rect', { class: 'cursor', width: 1, height: 1, visibility: 'hidden' });
   const svg = s('svg', { viewBox: `0 0 ${columns.length} ${rows.length}`, preserveAspectRatio: 'none',
     'aria-hidden': 'true' }, cells(given, least, most), cursor);
-  const spelled = columns.length <= MOST_VALUES && rows.length <= MOST_LABELS;
-  const height = `${Math.min(rows.length * ROW_PIXELS, HIGHEST_PIXELS)}px`;
+  const spelled = columns.length <= MOST_VALUES;
+  const room = Math.max(ROW_PIXELS.least, Math.min(ROW_PIXELS.most, Math.floor(HIGHEST_PIXELS / rows.length)));
+  const height = `${rows.length * room}px`;
   return h(
     'div',
-    { class: 'heat' },
-    h('div', { class: 'heat-rows', style: { height } }, ends(rows).map((row) => h('span', null, row))),
+    { class: columns.length > MOST_LINED ? 'heat' : 'heat lined' },
+    h('div', { class: 'heat-rows', style: { height } }, rows.map((row, at) => (
+      given.strong?.(at) ? h('b', null, row) : h('span', null, row)))),
     plot(given, svg, cursor, height, spelled ? texts(given) : null),
     h('div', { class: `labels ${columns.length <= MOST_LABELS ? 'even' : ''}` },
       ends(columns).map((column) => h('span', null, column))),

@@ -30,17 +30,26 @@ export function related(context, page) {
 
 /** @typedef {[string, string, string?, string?]|null|undefined|false|''} Tile label, value, the rest and a class */
 
+/** Of a longer value the tile would be the largest thing of its row, and say least at a glance. */
+const LONGEST_VALUE = 24;
+
 /**
- * Figures in a row.
+ * Figures in a row; below them in a line each what is not known, or is a sentence.
  * @param {Tile[]} given
  */
 export function tiles(given) {
-  const shown = /** @type {[string, string, string?, string?][]} */ (given.filter((one) => Boolean(one)));
-  return h('dl', { class: 'tiles' }, shown.map(([label, value, rest, className]) => h(
-    'div',
-    className ? { class: className } : null,
-    h('dt', null, label),
-    h('dd', { class: /^not /.test(value) ? 'absent' : '' }, value),
-    rest ? h('dd', { class: 'rest' }, rest) : null,
-  )));
+  const told = /** @type {[string, string, string?, string?][]} */ (given.filter((one) => Boolean(one)));
+  const isFigure = (/** @type {string} */ value) => !/^not /.test(value) && value.length <= LONGEST_VALUE;
+  const figures = told.filter(([, value]) => isFigure(value));
+  const others = told.filter(([, value]) => !isFigure(value));
+  return h('div', { class: 'figures' },
+    figures.length ? h('dl', { class: 'tiles' }, figures.map(([label, value, rest, className]) => h(
+      'div',
+      className ? { class: className } : null,
+      h('dt', null, label),
+      h('dd', null, value),
+      rest ? h('dd', { class: 'rest' }, rest) : null,
+    ))) : null,
+    others.length ? h('dl', { class: 'untold' }, others.map(([label, value, rest]) => h('div', null,
+      h('dt', null, label), h('dd', null, value), rest ? h('dd', null, rest) : null))) : null);
 }

@@ -1,0 +1,101 @@
+"""The grid of ranks and steps is right and readable whatever the number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stepscope import cli
+from stepscope.cli import pages
+from tests.browser.large_jobs import page_of
+from tests.kit import example_ranks
+
+pytestmark = pytest.mark.slow
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+Shot = Callable[["Page"], None]
+
+_DARK = """() => {
+    const plot = document.querySelector('.heat-plot svg');
+    const cells = [...plot.querySelectorAll('path')].filter((one) => Number(one.getAttribute('fill-opacity')) > 0.3);
+    const rows = cells.flatMap((one) => one.getAttribute('d').match(/M\\d+ \\d+/g) ?? [])
+        .map((at) => +at.split(' ')[1]);
+    const box = plot.getBoundingClientRect();
+    const labels = [...document.querySelectorAll('.heat-rows > *')];
+    const height = box.height / labels.length;
+    return [...new Set(rows)].map((row) => {
+        const middle = box.top + (row + 0.5) * height;
+        const label = labels.find((one) => {
+            const {top, bottom} = one.getBoundingClientRect();
+            return top <= middle && middle < bottom;
+        });
+        return [label.textContent, height];
+    });
+}"""
+"""The label that stands beside each row with dark cells, and the row's height in pixels."""
+
+
+@pytest.mark.parametrize(
+    ("world", "late", "labels"),
+    [
+        (8, 5, ["rank 5"]),
+        (128, 97, ["rank 97", "ranks 96–99"]),
+        (500, 137, ["rank 137", "ranks 128–143"]),
+        (4096, 3001, ["rank 3001", "ranks 2944–3071"]),
+    ],
+)
+def test_the_late_rank_is_seen_at_its_label(
+    page: Page, tmp_path: Path, shot: Shot, world: int, late: int, labels: list[str]
+) -> None:
+    page.goto(f"{page_of(tmp_path, world, late)}#/ranks")
+    page.wait_for_selector(".heat-plot")
+    dark = page.evaluate(_DARK)
+    assert [label for label, _ in dark] == labels
+    assert min(height for _, height in dark) >= 15
+    shot(page)
+
+
+def test_a_band_says_its_largest_and_opens_its_ranks(page: Page, tmp_path: Path) -> None:
+    page.goto(f"{page_of(tmp_path, 500, 137)}#/ranks")
+    page.locator(".heat-plot").focus()
+    for key in ("ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    at = page.locator(".heat-rows > *").all_inner_texts().index("ranks 128–143")
+    for _ in range(at - 1):
+        page.keyboard.press("ArrowDown")
+    said = page.locator("[aria-live=polite]").inner_text()
+    assert said.startswith("largest of ranks 128–143: rank 137, step ")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".heat-rows > :text-is('rank 128')")
+    assert page.locator(".heat-rows > *").all_inner_texts() == [f"rank {rank}" for rank in range(128, 144)]
+    assert [label for label, _ in page.evaluate(_DARK)] == ["rank 137"]
+    page.get_by_role("button", name="All ranks").click()
+    page.wait_for_selector(".heat-rows > :text-is('ranks 0–15')")
+
+
+def test_ranks_that_findings_name_are_in_the_file(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nobody waits for them, or who is waited for is not known."""
+    monkeypatch.setattr(pages, "RANK_PAGES", 1)
+    from stepscope.report import job as report
+
+    made = report.make
+
+    def renamed(*given: object) -> object:
+        document = made(*given)  # type: ignore[arg-type]
+        document["findings"][0]["rank"] = 3
+        document["analyses"]["ranks"]["stragglers"] = []
+        return document
+
+    monkeypatch.setattr(report, "make", renamed)
+    out = tmp_path / "job.html"
+    assert cli.main(["diagnose", str(example_ranks.FOLDER), "--format", "html", "-o", str(out)]) == 0
+    page.goto(f"{out.as_uri()}#/overview")
+    page.get_by_role("button", name="Show in trace").first.click()
+    page.wait_for_selector(".trace-host canvas")
