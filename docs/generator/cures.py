@@ -24,7 +24,7 @@ def page() -> str:
 
 
 def _row(cure: Cure) -> tuple[str, ...]:
-    rules = ", ".join(f"[`{rule}`](rules.md#{rule})" for rule in cure.answers)
+    rules = ", ".join(f"[`{rule}`](rules.md)" for rule in cure.answers)
     return f"`{_name(cure)}`", cure.title, rules + (", every job on a CPU" if cure.on_cpu else "")
 
 
