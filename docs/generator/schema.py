@@ -8,41 +8,57 @@ from generator.markdown import section, table
 from stepscope.document.declared import Declared, Shape, fields, objects
 from stepscope.document.kinds import CATEGORY
 from stepscope.document.report import Report
+from stepscope.document.steps import AccountingRow, Step, Summary
 from stepscope.report.schema import snake
-
-Row = tuple[str, str, str, str]
 
 INTRO = """\
 # The JSON report
 
-Made from `src/stepscope/document/` by `make docs`; change it there. `stepscope.report.schema.load()` is the same as a
-JSON Schema. How to use the report: [in Python and CI](guides/in-python-and-ci.md).
-
 {description}
 
-Keys are in every report, but for those that may be absent. What has a title in the last column is a column of that
-title where reports show such rows as a table.
+What everybody reads is told key by key; of the rows of [analyses](#analyses) and their like the keys and types. What
+each of those means is in the file that *More* leads to, and in the JSON Schema that
+`stepscope.report.schema.load()` returns. A ? marks what may be absent. How to use the report:
+[in Python and CI](guides/in-python-and-ci.md). Made from `src/stepscope/document/` by `make docs`.
 """
+
+TOLD = ("report", "profile", "findings")
+"""The files whose keys are told one by one."""
 
 
 def page() -> str:
-    """The root, then every object in the order in which it is first referred to."""
-    parts = [section("The document", listing(Report))]
-    for one in objects(Report):
-        parts.append(section(f"`{snake(one)}`", one.__doc__ or "", listing(one)))
-    return "\n".join([INTRO.format(description=Report.__doc__), *parts])
+    """The root, then every object in the order in which it is first referred to: those told one by one first."""
+    named = [one for one in objects(Report) if one is not Report]
+    first = [one for one in named if home(one) in TOLD or one in (Step, AccountingRow, Summary)]
+    parts = [section("The document", keys(Report))]
+    parts += [section(f"`{snake(one)}`", one.__doc__ or "", keys(one)) for one in first]
+    parts += [brief(one) for one in named if one not in first]
+    description = " ".join((Report.__doc__ or "").split())
+    return "\n".join([INTRO.format(description=description), *parts])
 
 
-def listing(of: type) -> str:
-    """A row per key."""
-    return table(("key", "type", "what it holds", "in tables"), rows(of))
+def home(of: type) -> str:
+    """The file that declares an object."""
+    return of.__module__.rpartition(".")[2]
 
 
-def rows(of: type) -> Iterator[Row]:
-    """The keys of an object."""
+def keys(of: type) -> str:
+    """A row per key of an object."""
+    return table(("key", "type", "what it holds"), rows(of))
+
+
+def rows(of: type) -> Iterator[tuple[str, str, str]]:
+    """The keys of an object, with what they mean."""
     for one in fields(of):
-        absent = "" if one.required else ", may be absent"
-        yield f"`{one.key}`", words(one.shape) + absent, meaning(one), one.field.column or ""
+        yield f"`{one.key}`", words(one.shape) + ("" if one.required else " ?"), meaning(one)
+
+
+def brief(of: type) -> str:
+    """An object and its keys, in a paragraph."""
+    listed = (f"`{one.key}`{'' if one.required else '?'} {words(one.shape)}" for one in fields(of))
+    short = "; ".join(listed).replace(" or null", "/null").replace(", ns", "")  # the key says it
+    told = (of.__doc__ or "").strip()
+    return section(f"`{snake(of)}`", f"{told} [More](../src/stepscope/document/{home(of)}.py).", f"{short}.")
 
 
 def meaning(one: Declared) -> str:
