@@ -23,7 +23,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -363,18 +363,36 @@ def _folder_name(sources: Path) -> str:
 
 def _fingerprint(sources: Path) -> str:
     digest = hashlib.blake2b(_of_machine(), digest_size=8)
-    # A kernel holds what it inlines, which may come from the package above its own.
-    for folder in (sources, sources.parent):
-        digest.update(_of_sources(folder))
+    for path in sorted(_behind(sources)):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-@cache
-def _of_sources(folder: Path) -> bytes:
-    digest = hashlib.blake2b()
-    for path in sorted(folder.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.digest()
+def _behind(sources: Path) -> set[Path]:
+    """The modules that machine code of a folder's loops holds something of: those with loops or parts of them, and what
+    such modules import, here and elsewhere in the package."""
+    waiting, behind = [path for path in sources.glob("*.py") if _has_loops(path)], set[Path]()
+    while waiting:
+        path = waiting.pop()
+        if path not in behind and path != Path(__file__):
+            behind.add(path)
+            waiting += _imported(path.read_text("utf-8")) if _has_loops(path) else ()
+    return behind
+
+
+def _has_loops(path: Path) -> bool:
+    return b"from stepscope.compiled import" in path.read_bytes()
+
+
+_IMPORT = re.compile(r"^from stepscope\.([\w.]+) import (\([^)]*\)|.+)$", re.MULTILINE)
+
+
+def _imported(source: str) -> Iterator[Path]:
+    """The package's modules that a module takes names from."""
+    for package, names in _IMPORT.findall(source):
+        home = Path(__file__).parent.joinpath(*package.split("."))
+        places = (home, *(home / name for name in re.findall(r"\w+", names)), home / "__init__")
+        yield from (file for place in places if (file := place.with_suffix(".py")).is_file())
 
 
 @cache

@@ -253,3 +253,20 @@ def test_offsets_beyond_four_gigabytes_are_exact(make_road: type[Road]) -> None:
     parts, tally = road.take()
     events = merge(deque(parts), {}, window.base + window.end, tally)
     assert events.offset.tolist() == [5 << 30, (5 << 30) + 37]
+
+
+@pytest.mark.parametrize(
+    ("folder", "holds", "holds_not"),
+    [
+        ("formats/nsys", "formats/nsys/sqlite/pages.py", "formats/nsys/about.py"),
+        ("formats/xplane", "protobuf/columns.py", "formats/xplane/info.py"),
+        ("analysis", "names/frames.py", "analysis/memory.py"),
+    ],
+)
+def test_machine_code_is_made_anew_where_a_module_changes_that_it_holds_something_of(
+    folder: str, holds: str, holds_not: str
+) -> None:
+    package = Path(compiled.__file__).parent
+    behind = compiled._behind(package / folder)
+    assert package / holds in behind
+    assert package / holds_not not in behind
