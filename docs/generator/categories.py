@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generator.markdown import section, table
 from stepscope.analysis.categories import Category
-from stepscope.limits import DISPATCH_GAP_NS, LATENCY_CAP_NS, UNRECORDED_NS
+from stepscope.analysis.limits import DISPATCH_GAP_NS, LATENCY_CAP_NS, UNRECORDED_NS
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.units import format_ns
 

@@ -6,14 +6,29 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 
+import stepscope
 from generator.markdown import section, table
-from stepscope import limits
+from stepscope import compiled
+from stepscope.analysis import limits as analysis_limits
 from stepscope.cluster.rules import DECLARED, JOB_RULES
 from stepscope.diagnosis import verdict
 from stepscope.diagnosis.rule import Rule, flowing, with_unit
 from stepscope.diagnosis.rules import RULES
 from stepscope.names import sync_hints
+
+PACKAGE = Path(stepscope.__file__).parent
+LIMITS: tuple[ModuleType, ...] = (
+    *(
+        import_module(".".join(("stepscope", *path.relative_to(PACKAGE).with_suffix("").parts)))
+        for path in sorted(PACKAGE.rglob("limits.py"))
+    ),
+    compiled,
+)
+"""The modules that hold the rooms' thresholds."""
 
 INTRO = """\
 # The rules
@@ -37,7 +52,7 @@ LIMITS_INTRO = """\
 # Thresholds
 
 From which size on something is said: by [rules](rules.md), notices and analyses. Why each has its value, and what was
-measured for it, stands below it in [limits.py](../src/stepscope/limits.py). Made from there by `make docs`.
+measured for it, stands below it in `limits.py` of its room in `src/stepscope/`. Made from there by `make docs`.
 """
 
 JOBS = """\
@@ -60,7 +75,7 @@ company. What a profile does record, waits between streams, is booked to `depend
 
 def page() -> str:
     """The rules in their order, hints for synchronisations, then the notices."""
-    general = limit_texts()["FINDING_NS"].replace(
+    general = limit_texts(analysis_limits)["FINDING_NS"].replace(
         "at least both of these", f"at least {limit_value('FINDING_SHARE')} and {limit_value('FINDING_NS')}"
     )
     titles = ("rule", "what it finds", "what has to be recorded")
@@ -79,7 +94,7 @@ def page() -> str:
 
 def limits_page() -> str:
     """Every threshold with its value and what it is."""
-    texts = limit_texts()
+    texts = {name: text for room in LIMITS for name, text in limit_texts(room).items()}
     told_at = {text: name for name, text in reversed(texts.items())}
     rows = (
         (f"`{name}`", limit_value(name), brief(text) if told_at[text] == name else f"With `{told_at[text]}`.")
@@ -119,13 +134,13 @@ def hints() -> Iterator[tuple[str, str]]:
         yield ", ".join(ops), "; ".join(alternatives)
 
 
-def limit_texts() -> dict[str, str]:
-    """What ``limits.py`` says below each limit; limits of one kind that stand together share the text."""
+def limit_texts(room: ModuleType) -> dict[str, str]:
+    """What a room says below each threshold; those of one kind that stand together share the text."""
     found: dict[str, str] = {}
     open_names: list[str] = []
-    for node in ast.parse(inspect.getsource(limits)).body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            open_names.append(node.target.id)
+    for node in ast.parse(inspect.getsource(room)).body:
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "Final":
+            open_names.append(ast.unparse(node.target))
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             said = " ".join(str(node.value.value).replace("``", "`").split())
             kind = open_names[-1].split("_")[0] if open_names else ""
@@ -135,8 +150,8 @@ def limit_texts() -> dict[str, str]:
 
 
 def limit_value(name: str) -> str:
-    """A limit of ``limits.py`` with its unit."""
-    return with_unit(name, getattr(limits, name))
+    """A threshold with its unit."""
+    return with_unit(name, next(getattr(room, name) for room in LIMITS if hasattr(room, name)))
 
 
 def bottlenecks() -> str:

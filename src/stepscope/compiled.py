@@ -30,18 +30,26 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from stepscope.limits import (
-    KERNELS_KEPT_S,
-    PLAIN_BYTES,
-    PLAIN_LARGEST,
-    PLAIN_S,
-    PLAIN_UNCOMPILED_BYTES,
-    PLAIN_UNCOMPILED_S,
-)
+PLAIN_S: Final = 0.5
+"""CPU time that a process spends on loops in Python before it loads machine code that is kept: what that takes, too."""
+
+PLAIN_UNCOMPILED_S: Final = 6.0
+"""The same where machine code would have to be made first, which takes 25 s and more."""
+
+PLAIN_BYTES: Final = 4 << 20
+PLAIN_UNCOMPILED_BYTES: Final = 32 << 20
+"""The same of JSON, of which Python reads some 15 MB a second."""
+
+PLAIN_LARGEST: Final = 4 << 20
+"""Elements of an array that Python does not begin on: several seconds in one call."""
+
+KERNELS_KEPT_S: Final = 30 * 86_400
+"""Machine code of another version is removed when no process has asked for it for so long: a version takes a few MB,
+and compiling it again less than a minute."""
 
 _SETTINGS = ".numba_config.yaml"
 """Where one stands, numba looks for a file of this name at every start and every compilation, and does what it says."""
@@ -388,11 +396,11 @@ _IMPORT = re.compile(r"^from stepscope\.([\w.]+) import (\([^)]*\)|.+)$", re.MUL
 
 
 def _imported(source: str) -> Iterator[Path]:
-    """The package's modules that a module takes names from."""
+    """The package's modules that a module takes names from. No loop holds a threshold: it is given those it needs."""
     for package, names in _IMPORT.findall(source):
         home = Path(__file__).parent.joinpath(*package.split("."))
         places = (home, *(home / name for name in re.findall(r"\w+", names)), home / "__init__")
-        yield from (file for place in places if (file := place.with_suffix(".py")).is_file())
+        yield from (file for place in places if (file := place.with_suffix(".py")).is_file() and place.name != "limits")
 
 
 @cache

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from stepscope.analysis.branches import Branches, independent_branches
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.limits import BRANCH_OPS
 from stepscope.diagnosis.notices import notices
 from stepscope.formats.tf1 import step_stats
 from stepscope.inputs.source import Source
-from stepscope.limits import BRANCH_OPS
 from tests.kit.step_stats import CPU, GPU, device, node, run_metadata
 
 Ops = list[tuple[str, str, int]]

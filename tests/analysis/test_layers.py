@@ -6,7 +6,7 @@ import pytest
 
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.layers import Layer
-from stepscope.limits import LAYER_DEPTH
+from stepscope.analysis.limits import LAYER_DEPTH
 from tests.kit import xla
 from tests.kit.events import Event, Stream, Thread
 from tests.kit.planted import CASES

@@ -8,9 +8,9 @@ import pytest
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import FIRST_LAUNCH_NS, SET_UP_NS
 from stepscope.analysis.once import Once
 from stepscope.diagnosis.engine import diagnose
-from stepscope.limits import FIRST_LAUNCH_NS, SET_UP_NS
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Thread
 from tests.support import facts_of

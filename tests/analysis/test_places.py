@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stepscope.analysis.limits import PLACES_SHARE, PLACES_SHOWN
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.where import Locator
-from stepscope.limits import PLACES_SHARE, PLACES_SHOWN
 from tests.kit.builder import TraceDrawing
 from tests.support import trace_of
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from stepscope.analysis.categories import Category
 from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import analyse
+from stepscope.analysis.limits import SHORT_WAIT_NS, WAIT_COST_NS
 from stepscope.analysis.syncs import Sync
-from stepscope.limits import SHORT_WAIT_NS, WAIT_COST_NS
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream
 from tests.kit.kineto_writer import Form, write_kineto

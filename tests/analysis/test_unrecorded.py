@@ -6,9 +6,9 @@ import pytest
 
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.limits import UNRECORDED_NS
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
-from stepscope.limits import UNRECORDED_NS
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream
 from tests.kit.traces import KINETO_TRACES

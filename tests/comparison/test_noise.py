@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from stepscope.comparison.limits import COMPARED_STEPS, RUN_TO_RUN_SHARE
 from stepscope.comparison.noise import Difference
 from stepscope.comparison.noise import difference as of_runs
-from stepscope.limits import COMPARED_STEPS, RUN_TO_RUN_SHARE
 
 TIMES = arrays.arrays(np.int64, st.integers(COMPARED_STEPS, 30), elements=st.integers(0, 10**12))
 

@@ -9,8 +9,7 @@ from types import ModuleType
 import pytest
 
 import stepscope
-from stepscope import limits
-from stepscope.cluster.rules import DECLARED, JOB_RULES
+from stepscope.cluster.rules import DECLARED, JOB_RULES, SHARED_LIMITS
 from stepscope.diagnosis import untold
 from stepscope.diagnosis.rule import SCOPES
 from stepscope.diagnosis.rules import RULES
@@ -46,11 +45,11 @@ def test_what_a_rule_declares_is_whole_and_names_what_there_is(rule) -> None:
     assert (rule.scope == "job") == (rule.id in {file.RULE.id for file in JOB_RULES})
     for limit in rule.limits:
         assert getattr(FILES[rule.id], limit.name) == limit.value
-        assert not hasattr(limits, limit.name)
+        assert limit.name not in SHARED_LIMITS
     own = {limit.name for limit in rule.limits}
     named = set(re.findall(r"`([A-Z]+_[A-Z_]+|TURNS)`", rule.statement))
     assert named <= own | set(rule.shared_limits)
-    assert all(hasattr(limits, name) for name in rule.shared_limits)
+    assert set(rule.shared_limits) <= SHARED_LIMITS.keys()
 
 
 def test_idle_time_that_rules_tell_of_is_that_of_rules_there_are() -> None:

@@ -14,9 +14,9 @@ from stepscope.analysis.summary import busy_share, mean_parts
 from stepscope.diagnosis import engine
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Finding
+from stepscope.diagnosis.limits import BOTTLENECK_SHARE
 from stepscope.diagnosis.ranking import bounded, ordered
 from stepscope.diagnosis.rules import DECLARED, loop_sync, repeated_copies
-from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
 from tests.diagnosis.loops import (

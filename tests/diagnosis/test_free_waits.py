@@ -6,8 +6,8 @@ import pytest
 
 from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.finding import Diagnosis
+from stepscope.diagnosis.limits import FREE_WAIT_SHARE
 from stepscope.diagnosis.remedies import PYTORCH, SYNC_DEBUG
-from stepscope.limits import FREE_WAIT_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop, work
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event, Stream

@@ -7,7 +7,7 @@ import pytest
 from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Finding
-from stepscope.limits import LAUNCH_GAP_NS
+from stepscope.whatif.limits import LAUNCH_GAP_NS
 from tests.diagnosis.loops import CALL, diagnosed, loop, rules
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event

@@ -10,9 +10,9 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Finding
+from stepscope.diagnosis.limits import SEEN_ONCE_SHARE
 from stepscope.diagnosis.remedies import remedy
 from stepscope.diagnosis.rules import slow_steps
-from stepscope.limits import SEEN_ONCE_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop, rules, work
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from stepscope.analysis.limits import HOT_PYTHON_SHARE
 from stepscope.diagnosis.finding import Diagnosis, Finding
-from stepscope.limits import HOT_PYTHON_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, looked, loop
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event

@@ -9,7 +9,7 @@ import pytest
 from stepscope.analysis.blocks import Held
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.diagnosis.engine import diagnose
-from stepscope.limits import FRAGMENTED_SHARE, MEMORY_FULL_SHARE
+from stepscope.diagnosis.limits import FRAGMENTED_SHARE, MEMORY_FULL_SHARE
 from stepscope.report import memory as report
 from stepscope.report.memory_sections import memory as sections
 from tests.formats.xplane.xplane_files import US, read

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from stepscope.diagnosis.finding import Diagnosis, Notice
-from stepscope.limits import FRAGMENTED_SHARE, FULL_WITHIN_STEPS, HEADROOM_TIMES, MEMORY_FULL_SHARE
+from stepscope.diagnosis.limits import FRAGMENTED_SHARE, FULL_WITHIN_STEPS, HEADROOM_TIMES, MEMORY_FULL_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop, rules, work
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Event

@@ -10,22 +10,14 @@ import pytest
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.limits import CORRELATION_HOLE, FEW_STEPS, FEWEST_CALLS
 from stepscope.analysis.summary import busy_share
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Notice
-from stepscope.limits import (
-    AHEAD_SHARE,
-    CORRELATION_HOLE,
-    FEW_STEPS,
-    FEWEST_CALLS,
-    HOST_SHARE,
-    NAMES_LOST_SHARE,
-    PROFILER_SHARE,
-    START_UP_SHARE,
-    WARM_UP_FACTOR,
-)
+from stepscope.diagnosis.limits import AHEAD_SHARE, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
 from stepscope.report import document
 from stepscope.report.terminal import render
+from stepscope.trace.limits import NAMES_LOST_SHARE
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
 from tests.diagnosis.loops import CALL, STEPS, Step, facts_with, launching, loop, running, work

@@ -13,9 +13,9 @@ import pytest
 import stepscope
 from stepscope.analysis.facts import analyse
 from stepscope.capture.results import manifest_of
+from stepscope.diagnosis.limits import LINE_LOOKS
 from stepscope.diagnosis.notices.recording import notices
 from stepscope.formats.beside.rows import table_of
-from stepscope.limits import LINE_LOOKS
 from stepscope.trace.tables import NULL, Looks
 from tests.kit.drawing import draw
 from tests.kit.kineto_writer import write_kineto

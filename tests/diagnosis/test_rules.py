@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 import stepscope
+from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.chains import together
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Finding, FixPart
+from stepscope.diagnosis.limits import LAUNCH_SHARE
 from stepscope.diagnosis.rules.launch_bound import LAUNCH_SHARE_RECORDED
-from stepscope.limits import FINDING_NS, FINDING_SHARE, LAUNCH_GAP_NS, LAUNCH_SHARE
 from stepscope.whatif.change import Change
+from stepscope.whatif.limits import LAUNCH_GAP_NS
 from tests.diagnosis.loops import (
     CALL,
     STEPS,

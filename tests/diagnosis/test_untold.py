@@ -6,11 +6,11 @@ import pytest
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import UNTOLD_SHARE
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.evidence import booked
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.diagnosis.untold import KINDS
-from stepscope.limits import UNTOLD_SHARE
 from tests.diagnosis.loops import CALL, diagnosed, loop
 from tests.kit.builder import TraceDrawing
 from tests.kit.planted import CASES

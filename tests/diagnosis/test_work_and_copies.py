@@ -6,7 +6,7 @@ import pytest
 
 from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import diagnose
-from stepscope.limits import REPEATED_COPIES
+from stepscope.diagnosis.limits import REPEATED_COPIES
 from stepscope.trace.tables import Kind
 from tests.diagnosis import loops
 from tests.diagnosis.loops import CALL, diagnosed, loop, work

@@ -24,7 +24,8 @@ sys.exit(status)
 HEAVY = ("numpy", "numba", "llvmlite", "polars", "msgspec", "isal", "rich", "sqlglot")
 OTHERS = (
     "stepscope.document.declared", "stepscope.document.kinds",
-    "polars", "sqlglot", "stepscope.sql", "stepscope.web", "stepscope.comparison", "stepscope.remote",
+    "polars", "sqlglot", "stepscope.sql", "stepscope.web", "stepscope.comparison",
+    "stepscope.remote.client", "stepscope.remote.collect", "stepscope.remote.server",
     "stepscope.formats.nsys", "stepscope.formats.nsys.sqlite", "stepscope.formats.tf1.step_stats",
     "stepscope.formats.tf1.timeline",
 )  # fmt: skip

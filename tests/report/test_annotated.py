@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from stepscope.analysis.facts import analyse
 from stepscope.diagnosis.engine import diagnose
-from stepscope.limits import ANNOTATIONS_LISTED
 from stepscope.report import annotation_sections, document
+from stepscope.report.limits import ANNOTATIONS_LISTED
 from stepscope.report.sections import sections
 from tests.kit.builder import TraceDrawing
 from tests.kit.events import Stream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
+from stepscope.diagnosis.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.report import phrases
 
 

@@ -16,18 +16,13 @@ from typing import Any
 import stepscope
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
+from stepscope.analysis.limits import DISPATCH_GAP_NS, FINDING_NS, FINDING_SHARE
 from stepscope.analysis.summary import mean_parts, total_parts
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Diagnosis, Finding
+from stepscope.diagnosis.limits import LAUNCH_SHARE, SEEN_ONCE_SHARE
 from stepscope.diagnosis.rules.launch_bound import LAUNCH_SHARE_RECORDED
-from stepscope.limits import (
-    DISPATCH_GAP_NS,
-    FINDING_NS,
-    FINDING_SHARE,
-    LAUNCH_SHARE,
-    SEEN_ONCE_SHARE,
-)
 from stepscope.whatif import changes
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor, predictor

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import stepscope
-from stepscope.limits import NOTEBOOK_PACK_BYTES
 from stepscope.web import notebook
+from stepscope.web.limits import NOTEBOOK_PACK_BYTES
 from tests.web.reports import EXAMPLE, hostile_profile
 
 

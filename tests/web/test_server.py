@@ -11,9 +11,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from stepscope.limits import SERVER_CLIENTS
 from stepscope.web.app import App, Entry, Opened
 from stepscope.web.assemble import Run
+from stepscope.web.limits import SERVER_CLIENTS
 from stepscope.web.server import Server
 
 _RESET = struct.pack("ii", 1, 0)

@@ -18,9 +18,9 @@ import numpy as np
 
 from stepscope.analysis.costs.call import CostKind, recorded_operands
 from stepscope.analysis.floors import Faster, faster, least_of, reached
+from stepscope.analysis.limits import FULL_RATE_SHARE
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.roofline import OpRoof, Work, op_roofs
-from stepscope.limits import FULL_RATE_SHARE
 
 MULTIPLES = {"fp16": 8, "bf16": 8, "int8": 16, "fp8": 16}
 """Elements in 16 bytes."""

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
-from stepscope.limits import QUEUE_AGREES_SHARE, QUEUE_BLOCKED_CALLS, QUEUE_BLOCKED_TIMES, QUEUE_LEAST, QUEUE_NEAR_SHARE
+from stepscope.analysis.limits import (
+    QUEUE_AGREES_SHARE,
+    QUEUE_BLOCKED_CALLS,
+    QUEUE_BLOCKED_TIMES,
+    QUEUE_LEAST,
+    QUEUE_NEAR_SHARE,
+)
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.trace.trace import Trace

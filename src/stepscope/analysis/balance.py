@@ -10,7 +10,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.limits import DISPATCH_GAP_NS, FINDING_NS, FINDING_SHARE
+from stepscope.analysis.limits import DISPATCH_GAP_NS, FINDING_NS, FINDING_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.shared import shared

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import BARRIER_APART_NS
 from stepscope.analysis.waits import barriers
-from stepscope.limits import BARRIER_APART_NS
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
-from stepscope.limits import BRANCH_OPS, BRANCH_SHARE
+from stepscope.analysis.limits import BRANCH_OPS, BRANCH_SHARE
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I64, Kind, Rows
 from stepscope.trace.trace import Trace

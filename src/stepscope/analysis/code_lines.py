@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
+from stepscope.analysis.limits import LINE_AGREED
 from stepscope.compiled import kernel
-from stepscope.limits import LINE_AGREED
 from stepscope.names.frames import names_function
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.forest import inherit, innermost_at, rows_of_track

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.limits import EMPTY_STEP_OPS, EMPTY_STEP_SHARE, SHORT_LAST_STEP
 from stepscope.analysis.once import OneTimeWork
 from stepscope.analysis.step_rows import assigned
 from stepscope.analysis.steps import Markers
-from stepscope.limits import EMPTY_STEP_OPS, EMPTY_STEP_SHARE, SHORT_LAST_STEP
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import F64, I64, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace

@@ -14,8 +14,8 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.input_stages import by_stage
 from stepscope.analysis.inputs import WAITING, takings
+from stepscope.analysis.limits import CONTENTION_FACTOR, CONTENTION_OPS, CONTENTION_THREADS
 from stepscope.analysis.steps import Markers
-from stepscope.limits import CONTENTION_FACTOR, CONTENTION_OPS, CONTENTION_THREADS
 from stepscope.names.hosts import runs_others
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped

@@ -14,8 +14,7 @@ import numpy as np
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.late import Late, device_late
-from stepscope.analysis.marked import marked_inside
-from stepscope.limits import (
+from stepscope.analysis.limits import (
     CLOCK_APART_NS,
     CONTRADICTED_SHARE,
     ELSEWHERE_TIMES,
@@ -25,6 +24,7 @@ from stepscope.limits import (
     SHARED_NUMBERS_SHARE,
     UNMATCHED_SHARE,
 )
+from stepscope.analysis.marked import marked_inside
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.trace.codes import among, grouped, mapped
 from stepscope.trace.shared import shared

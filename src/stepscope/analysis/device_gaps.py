@@ -8,7 +8,7 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
-from stepscope.limits import FIRST_COMPUTE_WITHIN_NS
+from stepscope.analysis.limits import FIRST_COMPUTE_WITHIN_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL
 

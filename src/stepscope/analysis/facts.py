@@ -29,6 +29,7 @@ from stepscope.analysis.kernels import KernelTable, kernel_table
 from stepscope.analysis.launches import LaunchDelay, launch_delay
 from stepscope.analysis.layers import Layers, layer_costs
 from stepscope.analysis.lazy_metrics import LazyMetrics, lazy_metrics
+from stepscope.analysis.limits import HOST_OP_NS, HOT_PYTHON_SHARE, RECURS_SHARE
 from stepscope.analysis.logged_placement import LoggedOp, logged_ops
 from stepscope.analysis.loop_phases import set_apart
 from stepscope.analysis.memory import MemoryUse, memory_use
@@ -51,7 +52,6 @@ from stepscope.analysis.where import Locator
 from stepscope.analysis.worker_starts import WorkerStarts, worker_starts
 from stepscope.analysis.workload import Feature, Workload, workload_of
 from stepscope.analysis.xla import XlaFacts, xla_facts
-from stepscope.limits import HOST_OP_NS, HOT_PYTHON_SHARE, RECURS_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, Kind

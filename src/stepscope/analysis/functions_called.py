@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.limits import CALLS_OCCASIONAL, CALLS_REPEATED
+from stepscope.analysis.limits import CALLS_OCCASIONAL, CALLS_REPEATED
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import is_outermost
 from stepscope.trace.tables import I32, Bools, Kind, TrackKind

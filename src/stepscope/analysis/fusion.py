@@ -15,9 +15,9 @@ import numpy as np
 
 from stepscope.analysis.costs.attribute import KINDS
 from stepscope.analysis.costs.call import CostKind, recorded_shapes
+from stepscope.analysis.limits import FUSED_BANDWIDTH_SHARE
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.roofline import Work
-from stepscope.limits import FUSED_BANDWIDTH_SHARE
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import NULL, Bools, Rows
 

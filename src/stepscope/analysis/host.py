@@ -10,9 +10,9 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.executors import Executors, find_executors
 from stepscope.analysis.followed import followed, for_devices
+from stepscope.analysis.limits import CACHE_LOOKUP_NS, DISPATCH_GAP_NS
 from stepscope.analysis.once import Once, OneTimeWork
 from stepscope.analysis.turns import taking_turns
-from stepscope.limits import CACHE_LOOKUP_NS, DISPATCH_GAP_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.xla_hosts import (

@@ -10,9 +10,9 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.host import HostActivity
+from stepscope.analysis.limits import TOLD_SHARE
 from stepscope.analysis.waits import callback_waits
 from stepscope.analysis.where import Where, parse_frame
-from stepscope.limits import TOLD_SHARE
 from stepscope.names.host_callbacks import hands_on, wraps_callback
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped, used_codes

@@ -20,10 +20,10 @@ from stepscope.analysis.device_gaps import Gaps, find_gaps
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.idle_pieces import Pieces, columns, in_order, kept, pieces_of, told_by_device, without
 from stepscope.analysis.latency import latency_cap, time_between_launches, under_way
+from stepscope.analysis.limits import TOLD_BY_TIME_NS
 from stepscope.analysis.staging import staged
 from stepscope.analysis.waits import callback_waits, drawn_waits, told_waits
 from stepscope.compiled import kernel
-from stepscope.limits import TOLD_BY_TIME_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows

@@ -16,8 +16,15 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import (
+    CLOCK_APART_NS,
+    CLOCK_DRIFT,
+    CONTRADICTED_SHARE,
+    LATE_AGREE,
+    LATE_LEAST,
+    UNTOLD_SHARE,
+)
 from stepscope.analysis.waits import awaited_ends
-from stepscope.limits import CLOCK_APART_NS, CLOCK_DRIFT, CONTRADICTED_SHARE, LATE_AGREE, LATE_LEAST, UNTOLD_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64, Rows
 

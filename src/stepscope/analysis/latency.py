@@ -11,7 +11,7 @@ import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.device_gaps import Gaps
-from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LATENCY_LEAST, LATENCY_QUANTILE, LATENCY_SPREAD
+from stepscope.analysis.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LATENCY_LEAST, LATENCY_QUANTILE, LATENCY_SPREAD
 from stepscope.trace.tables import I64, NULL, Bools
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from stepscope.analysis.backward import forward_of
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.limits import LAYER_DEPTH
 from stepscope.analysis.ops import Windows, host_ops, within
-from stepscope.limits import LAYER_DEPTH
 from stepscope.names.scopes import Scope, jax_scope, tensorflow_scope
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import inherit, levels

@@ -16,9 +16,9 @@ import numpy as np
 
 from stepscope.analysis.host import main_thread
 from stepscope.analysis.learning import passes, teaches
+from stepscope.analysis.limits import LOOP_PHASE_SHARE
 from stepscope.analysis.own_code import is_users
 from stepscope.analysis.steps import WHOLE, Aside, Markers
-from stepscope.limits import LOOP_PHASE_SHARE
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.loop_phases import LoopPhase, loop_phase
 from stepscope.trace.codes import among, mapped

@@ -14,9 +14,9 @@ import numpy as np
 from stepscope.analysis.callbacks import callbacks_around
 from stepscope.analysis.host import NO_CAUSE, HostActivity
 from stepscope.analysis.learning import own_ops, passes, teaches
+from stepscope.analysis.limits import BATCH_NS
 from stepscope.analysis.own_code import is_programs
 from stepscope.analysis.steps import WHOLE, Markers
-from stepscope.limits import BATCH_NS
 from stepscope.names.producing import (
     changes_in_place,
     is_anonymous,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
-from stepscope.limits import MARKED_INSIDE_LEAST, ROUNDED_NS
+from stepscope.analysis.limits import MARKED_INSIDE_LEAST, ROUNDED_NS
 from stepscope.names.frames import of_the_profiler
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import rows_of_track

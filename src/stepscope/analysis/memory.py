@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stepscope.analysis.blocks import HELD, Blocks, Held, Pool, held_code, held_over, pools
+from stepscope.analysis.limits import GROWTH_BLOCKS_SHARE, GROWTH_STEPS
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Locator, Where
-from stepscope.limits import GROWTH_BLOCKS_SHARE, GROWTH_STEPS
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace

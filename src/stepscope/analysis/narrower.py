@@ -13,9 +13,9 @@ import numpy as np
 
 from stepscope.analysis.costs.attribute import KINDS
 from stepscope.analysis.costs.call import CostKind
+from stepscope.analysis.limits import ROOF_NEAR_SHARE
 from stepscope.analysis.roofline import Work
 from stepscope.hardware.peaks import DevicePeaks
-from stepscope.limits import ROOF_NEAR_SHARE
 from stepscope.names.kernels import Tri
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import F64, NULL, Bools

@@ -13,13 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
-from stepscope.limits import (
-    CAPTURE_SHARE,
-    FIRST_ALLOCATION_NS,
-    FIRST_LAUNCH_NS,
-    FIRST_LAUNCH_TIMES,
-    SET_UP_NS,
-)
+from stepscope.analysis.limits import CAPTURE_SHARE, FIRST_ALLOCATION_NS, FIRST_LAUNCH_NS, FIRST_LAUNCH_TIMES, SET_UP_NS
 from stepscope.names.calls import CallRole, classify_call, is_runtime_call, sets_up
 from stepscope.names.hosts import is_code_loading, is_warm_up
 from stepscope.trace import intervals as iv

@@ -9,7 +9,7 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
-from stepscope.limits import LEAST_RUN
+from stepscope.analysis.limits import LEAST_RUN
 from stepscope.names.scopes import is_tensorflow_op
 from stepscope.names.tf_ops import only_moves_data
 from stepscope.trace.codes import among, mapped

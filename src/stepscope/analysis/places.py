@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from stepscope.analysis.limits import PLACES_SHARE, PLACES_SHOWN
 from stepscope.analysis.where import Frame, Locator, Where
-from stepscope.limits import PLACES_SHARE, PLACES_SHOWN
 from stepscope.trace.codes import among, grouped, used_codes
 from stepscope.trace.tables import I32, I64, Bools, Rows
 from stepscope.trace.trace import Trace

@@ -17,10 +17,10 @@ from stepscope.analysis.callbacks import callbacks_around
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import NO_CAUSE, HostActivity
+from stepscope.analysis.limits import BATCH_BYTES, BATCH_NS
 from stepscope.analysis.making import made_on_host
 from stepscope.analysis.own_code import is_programs
 from stepscope.analysis.steps import WHOLE, Markers
-from stepscope.limits import BATCH_BYTES, BATCH_NS
 from stepscope.names.producing import makes_no_batch, says_batch
 from stepscope.names.xla_hosts import sends_arrays
 from stepscope.trace.codes import among, mapped

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
-from stepscope.limits import PERIOD_MATCH
+from stepscope.analysis.limits import PERIOD_MATCH
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, grouped, mapped

@@ -17,9 +17,9 @@ from stepscope.analysis.costs.call import MATRIX_KINDS, CostKind
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.hlo.programs import Place, Programs
 from stepscope.analysis.kernels import KernelGroup, kernel_groups, op_precisions, with_formats
+from stepscope.analysis.limits import ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
 from stepscope.analysis.peaks import best_flops, device_peaks, on_matrix_units, peak_flops
 from stepscope.hardware.peaks import DevicePeaks
-from stepscope.limits import ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
 from stepscope.names.kernels import Family, Tri
 from stepscope.trace.codes import among, grouped, mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows

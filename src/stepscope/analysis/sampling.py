@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
-from stepscope.limits import CORRELATION_HOLE, CORRELATION_HOLE_SHARE, FEWEST_CALLS, UNMATCHED_SHARE
+from stepscope.analysis.limits import CORRELATION_HOLE, CORRELATION_HOLE_SHARE, FEWEST_CALLS, UNMATCHED_SHARE
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import NULL, Bools, Kind

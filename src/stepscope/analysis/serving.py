@@ -15,8 +15,8 @@ import numpy as np
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import LATENCY_TAIL, ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
 from stepscope.analysis.peaks import device_peaks
-from stepscope.limits import LATENCY_TAIL, ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
 from stepscope.names.serving import (
     BATCHES,
     MAXTEXT,

@@ -15,8 +15,8 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account, one_time_ns
 from stepscope.analysis.categories import CATEGORIES, Category
+from stepscope.analysis.limits import FEW_STEPS, SLOW_STEP_SHARE
 from stepscope.analysis.once import OneTimeWork
-from stepscope.limits import FEW_STEPS, SLOW_STEP_SHARE
 from stepscope.trace.tables import I64
 
 RARE_CAUSES = (

@@ -11,9 +11,9 @@ from stepscope.analysis.callbacks import batch_ends
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.functions_called import calls_of_functions
+from stepscope.analysis.limits import CYCLE_GAP_STEPS, ROUNDED_NS, START_UP_LEADS
 from stepscope.analysis.once import Once, OneTimeWork, warm_up_ranges
 from stepscope.analysis.repeated import repeated_steps
-from stepscope.limits import CYCLE_GAP_STEPS, ROUNDED_NS, START_UP_LEADS
 from stepscope.names.hosts import (
     RANK_MODULES,
     RANK_SESSION_RUNS,

@@ -7,8 +7,8 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import FINDING_SHARE, P95_STEPS
 from stepscope.analysis.phases import Phase
-from stepscope.limits import FINDING_SHARE, P95_STEPS
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I64
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from stepscope.limits import DISPATCH_GAP_NS, TURN_OVERLAP, TURNS_SHARE
+from stepscope.analysis.limits import DISPATCH_GAP_NS, TURN_OVERLAP, TURNS_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.forest import rows_of_track

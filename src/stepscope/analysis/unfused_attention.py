@@ -22,9 +22,9 @@ from stepscope.analysis.costs.attribute import KINDS
 from stepscope.analysis.costs.call import CostKind, parse_call, recorded_operands, recorded_shapes
 from stepscope.analysis.costs.movement import MOVEMENT
 from stepscope.analysis.floors import Faster, fused, least_of, reached
+from stepscope.analysis.limits import ATTENTION_REACH, FUSED_BANDWIDTH_SHARE
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.roofline import Work, op_roofs
-from stepscope.limits import ATTENTION_REACH, FUSED_BANDWIDTH_SHARE
 from stepscope.trace.codes import among
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import F64, I32, Bools, Kind, Rows

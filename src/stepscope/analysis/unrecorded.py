@@ -18,11 +18,11 @@ import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
+from stepscope.analysis.limits import STAGING_BYTES_PER_S, UNRECORDED_NS
 from stepscope.analysis.sampling import sampling_of
 from stepscope.analysis.staging import staged
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.waits import awaited_ends
-from stepscope.limits import STAGING_BYTES_PER_S, UNRECORDED_NS
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped

@@ -6,8 +6,8 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
+from stepscope.analysis.limits import INFERRED_WAIT_NS
 from stepscope.hlo.waits import is_feed
-from stepscope.limits import INFERRED_WAIT_NS
 from stepscope.names.host_callbacks import HOST_CALLBACK, is_host_callback
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped

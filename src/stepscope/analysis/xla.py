@@ -16,8 +16,8 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
+from stepscope.analysis.limits import UNMATCHED_SHARE
 from stepscope.analysis.steps import Markers
-from stepscope.limits import UNMATCHED_SHARE
 from stepscope.names.xla_hosts import XlaRole, compiled_module
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, grouped

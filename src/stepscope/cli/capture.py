@@ -13,7 +13,7 @@ import click
 from stepscope.cli import spans
 from stepscope.cli.streams import say, stdout_width, wants_color
 from stepscope.errors import Exit, StepscopeError, UsageError
-from stepscope.limits import CAPTURE_BYTES, CAPTURE_WAIT_S
+from stepscope.remote.limits import CAPTURE_BYTES, CAPTURE_WAIT_S
 from stepscope.units import NS_PER_S, format_bytes
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stepscope.cli.limits import RANK_PAGES, RANK_PAGES_BYTES
 from stepscope.cli.progress import ProgressBar
 from stepscope.cli.streams import say
 from stepscope.errors import StepscopeError
-from stepscope.limits import RANK_PAGES, RANK_PAGES_BYTES
 
 if TYPE_CHECKING:
     from stepscope.jobs import Job

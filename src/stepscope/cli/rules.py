@@ -49,11 +49,11 @@ def _list(declared: Mapping[str, Rule]) -> str:
 
 
 def _explained(rule: Rule) -> str:
-    from stepscope import limits
+    from stepscope.cluster.rules import SHARED_LIMITS
     from stepscope.diagnosis.rule import SCOPES, flowing, with_unit
 
     own = [(limit.name, with_unit(limit.name, limit.value), f": {flowing(limit.source)}") for limit in rule.limits]
-    shared = [(name, with_unit(name, getattr(limits, name)), "") for name in rule.shared_limits]
+    shared = [(name, with_unit(name, SHARED_LIMITS[name]), "") for name in rule.shared_limits]
     facts = [
         ("says", flowing(rule.statement)),
         ("looks at", SCOPES[rule.scope]),

@@ -14,15 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.analysis.limits import FEW_STEPS
 from stepscope.cluster.chance import p_of_mean
+from stepscope.cluster.limits import STRAGGLER_SIGNIFICANCE, STRAGGLER_STEPS, SUSPECT_SIGNIFICANCE
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.waits import Arrivals
-from stepscope.limits import (
-    FEW_STEPS,
-    STRAGGLER_SIGNIFICANCE,
-    STRAGGLER_STEPS,
-    SUSPECT_SIGNIFICANCE,
-)
 from stepscope.trace.tables import F64, I64, NULL, Bools
 
 _FOLLOWED = 20_000

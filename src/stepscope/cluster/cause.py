@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 from stepscope.analysis.categories import CATEGORIES, Category
+from stepscope.cluster.limits import CAUSE_SHARE, SAME_GPU_SHARE
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.partial import Kernel, Partial
-from stepscope.limits import CAUSE_SHARE, SAME_GPU_SHARE
 from stepscope.trace.tables import F64, I64
 
 Cause = Literal["input", "slow_device", "uneven_work", "host", "link", "unknown"]

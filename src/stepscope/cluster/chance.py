@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from stepscope.limits import EXCEPTIONAL_SPREADS
+from stepscope.cluster.limits import EXCEPTIONAL_SPREADS
 from stepscope.trace.tables import F64
 
 

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stepscope.analysis.exchange.collectives import HOST
+from stepscope.cluster.limits import DRIFT_COLLECTIVES, DRIFT_SIGNIFICANCE, ENDS_TOGETHER_NS, SAME_HOST_CLOCK_NS
 from stepscope.cluster.matching import Matched
 from stepscope.cluster.partial import Partial
-from stepscope.limits import DRIFT_COLLECTIVES, DRIFT_SIGNIFICANCE, ENDS_TOGETHER_NS, SAME_HOST_CLOCK_NS
 from stepscope.trace.tables import F64, I64, NULL
 
 _NAMELESS = ("localhost", "localhost.localdomain", "")

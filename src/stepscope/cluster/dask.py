@@ -21,12 +21,12 @@ from subprocess import PIPE, Popen
 from typing import Any
 
 from stepscope.cluster.job import Failed
+from stepscope.cluster.limits import DASK_AHEAD, DASK_BATCH_BYTES, DASK_LEAST, DASK_WAIT_S
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import LOOK_S, Read, Task, awaited, cores, one_core
 from stepscope.errors import InputError, UsageError
 from stepscope.inputs.source import Source
 from stepscope.interpreter import OWN_FOLDER
-from stepscope.limits import DASK_AHEAD, DASK_BATCH_BYTES, DASK_LEAST, DASK_WAIT_S
 
 LOCAL = "local"
 _CONNECT_S = 20

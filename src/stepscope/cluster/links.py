@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.exchange.collectives import KINDS
+from stepscope.analysis.limits import FEW_STEPS
 from stepscope.cluster.chance import p_of_mean
 from stepscope.cluster.job import JobFacts
+from stepscope.cluster.limits import SLOW_LINK_TIMES, STRAGGLER_SIGNIFICANCE
 from stepscope.cluster.waits import Arrivals
-from stepscope.limits import FEW_STEPS, SLOW_LINK_TIMES, STRAGGLER_SIGNIFICANCE
 from stepscope.names.collectives import Collective
 from stepscope.trace.tables import F64, NULL, Bools
 

@@ -8,8 +8,8 @@ from stepscope.analysis.categories import Category
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.waits import Arrivals
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.limits import UNDIVIDED_SHARE
 from stepscope.diagnosis.notices.recorded import NO_LINES
-from stepscope.limits import UNDIVIDED_SHARE
 from stepscope.trace.tables import NULL, Bools
 from stepscope.units import format_ns, in_runs
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stepscope.cluster.job import JobFacts
+from stepscope.cluster.limits import CAUSE_SHARE
 from stepscope.cluster.rules import DECLARED
 from stepscope.cluster.rules.straggler import RULE as STRAGGLER
 from stepscope.diagnosis.finding import Finding
-from stepscope.limits import CAUSE_SHARE
 
 
 def folded(facts: JobFacts, of_job: Sequence[Finding], of_ranks: Sequence[Finding]) -> list[Finding]:

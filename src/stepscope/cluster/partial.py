@@ -20,10 +20,10 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.exchange.collectives import HOST, Collectives
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.workload import Workload
+from stepscope.cluster.limits import EXPOSED_KEPT, KERNEL_NAMES_KEPT, ROWS_KEPT
 from stepscope.diagnosis.evidence import has_python
 from stepscope.diagnosis.finding import Diagnosis, Finding, Notice
 from stepscope.diagnosis.notices.devices import RANKS_ELSEWHERE
-from stepscope.limits import EXPOSED_KEPT, KERNEL_NAMES_KEPT, ROWS_KEPT
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL, Bools
 from stepscope.trace.trace import Device

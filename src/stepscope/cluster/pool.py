@@ -21,10 +21,10 @@ from threading import Lock
 from typing import NamedTuple, TypeVar
 
 from stepscope.cluster.job import Failed
+from stepscope.cluster.limits import POOL_BYTES
 from stepscope.cluster.partial import Partial
 from stepscope.inputs.source import Source
 from stepscope.interpreter import OWN_FOLDER, own_environment
-from stepscope.limits import POOL_BYTES
 
 _T = TypeVar("_T")
 _TRIES = 2

@@ -11,10 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stepscope.cluster.limits import RUN_RANKS_SHARE
 from stepscope.formats import readers
 from stepscope.formats.find import natural
 from stepscope.inputs.source import Source
-from stepscope.limits import RUN_RANKS_SHARE
 
 HEAD_BYTES = readers.HEAD_BYTES
 _WORLD = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}\[\]]*?"world_size"\s*:\s*(\d{1,9})\b')

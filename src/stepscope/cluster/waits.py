@@ -17,9 +17,9 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.cluster.clocks import Clock, aligned
+from stepscope.cluster.limits import CLOCK_SHARE
 from stepscope.cluster.matching import Lane, Matched
 from stepscope.cluster.partial import Partial
-from stepscope.limits import CLOCK_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import F64, I32, I64, NULL, Bools
 

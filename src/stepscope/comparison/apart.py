@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.categories import CATEGORIES, Category
-from stepscope.limits import APART_SPREADS, APART_STEPS, APART_STEPS_SHARE, SLOW_STEP_SHARE
+from stepscope.analysis.limits import SLOW_STEP_SHARE
+from stepscope.comparison.limits import APART_SPREADS, APART_STEPS, APART_STEPS_SHARE
 from stepscope.trace.tables import F64, I64, Bools
 
 _INPUT = (Category.INPUT, Category.INFEED, Category.TRANSFER, Category.COPY_H2D, Category.COPY_STAGING)

@@ -15,10 +15,10 @@ from typing import Final
 
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.comparison.compare import Comparison, advice
+from stepscope.comparison.limits import COMPARED_ITEM_SHARE
 from stepscope.comparison.noise import Difference
 from stepscope.comparison.side import Side
 from stepscope.errors import UsageError
-from stepscope.limits import COMPARED_ITEM_SHARE
 from stepscope.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_ns, format_share
 
 _TIME: Final = {"ns": 1, "us": NS_PER_US, "µs": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S}

@@ -11,10 +11,10 @@ import numpy as np
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.comparison.found import Achieved, FindingChange, achieved, finding_changes
 from stepscope.comparison.items import ItemChange, item_changes, kernel_changes
+from stepscope.comparison.limits import COMPARED_ITEM_SHARE, UNCHANGED_SHARE
 from stepscope.comparison.noise import Difference, difference
 from stepscope.comparison.scaling import Scaling, scaling
 from stepscope.comparison.side import Side
-from stepscope.limits import COMPARED_ITEM_SHARE, UNCHANGED_SHARE
 from stepscope.units import format_count, format_ns, format_share
 
 _MOST_STEPS = 500

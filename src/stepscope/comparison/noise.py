@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.limits import COMPARED_RUNS, COMPARED_STEPS, RUN_TO_RUN_SHARE, STEPS_FOLLOW, STEPS_FOLLOW_SEEN
+from stepscope.comparison.limits import COMPARED_RUNS, COMPARED_STEPS, RUN_TO_RUN_SHARE, STEPS_FOLLOW, STEPS_FOLLOW_SEEN
 from stepscope.trace.tables import F64, I64
 
 Runs = Sequence[I64 | F64]

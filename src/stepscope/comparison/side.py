@@ -14,11 +14,11 @@ from stepscope.analysis.summary import COLLECTIVES, busy_share
 from stepscope.cluster.cause import mean_parts
 from stepscope.cluster.job import JobFacts
 from stepscope.comparison.apart import usual
+from stepscope.comparison.limits import COMPARED_STEPS
 from stepscope.comparison.noise import Runs
 from stepscope.comparison.work import StepWork, step_work
 from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.errors import UsageError
-from stepscope.limits import COMPARED_STEPS
 from stepscope.trace.tables import F64, I64
 from stepscope.units import format_count
 from stepscope.whatif.predictor import Predictor

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE
 from stepscope.analysis.roofline import Work
 from stepscope.analysis.unfused_attention import Scores, Sites, unfused_attention
-from stepscope.limits import FINDING_NS, FINDING_SHARE
 
 _AMPERE = (8, 0)
 

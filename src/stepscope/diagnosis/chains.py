@@ -6,8 +6,9 @@ from dataclasses import replace
 from functools import reduce
 from operator import or_
 
+from stepscope.analysis.limits import FINDING_SHARE
 from stepscope.diagnosis.finding import Finding, FixPart
-from stepscope.limits import CHAINED_SHARE, FINDING_SHARE
+from stepscope.diagnosis.limits import CHAINED_SHARE
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor
 

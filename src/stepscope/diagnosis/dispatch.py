@@ -13,7 +13,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.idle_pieces import Pieces
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.silent import busy_thread
-from stepscope.limits import LAUNCH_SHARE
+from stepscope.diagnosis.limits import LAUNCH_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.whatif.change import Change

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stepscope.limits import (
+from stepscope.diagnosis.limits import (
     CATEGORY_DRIFT_CHANCE,
     DRIFT_EXPLAINED_SHARE,
     STEP_DRIFT_CHANCE,

@@ -8,8 +8,8 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.dispatch import Dispatch, waited_for
+from stepscope.diagnosis.limits import EAGER_PROGRAMS, LAUNCH_SHARE
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW
-from stepscope.limits import EAGER_PROGRAMS, LAUNCH_SHARE
 from stepscope.names.compiled_code import is_compiled, is_eager_op
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import outermost

@@ -8,13 +8,13 @@ from dataclasses import replace
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import PLACES_SHARE
 from stepscope.analysis.places import Place
 from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.where import Where
 from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.finding import Evidence
 from stepscope.diagnosis.remedies import NAMED_RANGES, PYTHON_ADVICE, remedy
-from stepscope.limits import PLACES_SHARE
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
 from stepscope.units import format_ns, format_share

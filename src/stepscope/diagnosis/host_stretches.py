@@ -12,8 +12,8 @@ from stepscope.analysis.core_waits import most_without_core
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step
+from stepscope.analysis.limits import BATCH_BYTES, DISPATCH_GAP_NS
 from stepscope.analysis.silent import busy_thread, helping_thread
-from stepscope.limits import BATCH_BYTES, DISPATCH_GAP_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, Bools

@@ -14,6 +14,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.callbacks import callbacks_in
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import PLACES_SHARE, TOLD_SHARE
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.where import Where, parse_frame
@@ -21,8 +22,8 @@ from stepscope.diagnosis.evidence import SHOWN, placed, track_name
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.host_stretches import Stretches, less, stretches_of
 from stepscope.diagnosis.in_ranges import WORK, InRanges, ranges_of
+from stepscope.diagnosis.limits import SEEN_ONCE_SHARE
 from stepscope.diagnosis.remedies import Remedies, remedy
-from stepscope.limits import PLACES_SHARE, SEEN_ONCE_SHARE, TOLD_SHARE
 from stepscope.names.callbacks import named_callback
 from stepscope.names.hosts import Giving, gives_ops, walks_modules
 from stepscope.trace import intervals as iv

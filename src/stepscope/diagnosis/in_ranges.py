@@ -8,7 +8,8 @@ import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
-from stepscope.limits import TOLD_SHARE, WITHIN_SHARE
+from stepscope.analysis.limits import TOLD_SHARE
+from stepscope.diagnosis.limits import WITHIN_SHARE
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace.forest import holding, inherit
 from stepscope.trace.shared import shared

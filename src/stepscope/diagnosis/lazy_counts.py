@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.lazy_metrics import Counted, LazyMetrics
-from stepscope.limits import RECURS_SHARE
+from stepscope.analysis.limits import RECURS_SHARE
 from stepscope.units import format_bytes, format_mean, format_ns
 
 

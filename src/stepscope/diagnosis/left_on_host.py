@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
-from stepscope.limits import HOST_LEFT_FASTER
+from stepscope.diagnosis.limits import HOST_LEFT_FASTER
 from stepscope.whatif.recording import told_step_ns
 
 

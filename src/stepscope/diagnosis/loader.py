@@ -6,10 +6,11 @@ import re
 from dataclasses import replace
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE, TOLD_SHARE
 from stepscope.analysis.loading import LoaderFunction, Loading
 from stepscope.diagnosis.finding import Finding, Option
 from stepscope.diagnosis.input_places import loader_lines
-from stepscope.limits import FINDING_NS, FINDING_SHARE, HIDDEN_SHARE, TOLD_SHARE
+from stepscope.diagnosis.limits import HIDDEN_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.units import format_count, format_mean, format_ns, format_share
 from stepscope.whatif.loader import Batches, WithWorkers

@@ -10,8 +10,9 @@ import numpy as np
 
 from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import RECURS_SHARE
+from stepscope.diagnosis.limits import REPEATED_COPIES
 from stepscope.diagnosis.remedies import PYTORCH, Remedies
-from stepscope.limits import RECURS_SHARE, REPEATED_COPIES
 from stepscope.names.scopes import is_tensorflow_op
 
 WITHIN_DEVICE: Remedies = {

@@ -19,9 +19,9 @@ from stepscope.analysis.roofline import Work
 from stepscope.diagnosis.evidence import placed
 from stepscope.diagnosis.evidence import shares as by_place
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.limits import MIXED_SHARE
 from stepscope.diagnosis.remedies import LOSS_SCALING, SIXTEEN_BITS, TF32, remedy
 from stepscope.hardware.peaks import DevicePeaks
-from stepscope.limits import MIXED_SHARE
 from stepscope.names.kernels import Tri
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import F64, Bools

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE
 from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.limits import HIDDEN_SHARE
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import FINDING_NS, FINDING_SHARE, HIDDEN_SHARE
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor
 

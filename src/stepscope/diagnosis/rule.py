@@ -46,7 +46,7 @@ class Rule:
     """When exactly it says so, and what it predicts."""
     limits: tuple[Limit, ...] = ()
     shared_limits: tuple[str, ...] = ()
-    """Those of its thresholds in ``stepscope.limits`` that its statement names."""
+    """Those of its thresholds that it shares with others (``limits.py`` of a room) and that its statement names."""
     needs: str
     """What has to be recorded."""
     cure: str

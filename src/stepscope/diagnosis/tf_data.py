@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.iterators import Iterators, IteratorUse
+from stepscope.diagnosis.limits import PYTHON_IN_MAP_SHARE
 from stepscope.diagnosis.remedies import Part, Remedies
-from stepscope.limits import PYTHON_IN_MAP_SHARE
 from stepscope.names.tf_data import Way, way_of
 from stepscope.units import format_ns, format_times
 

@@ -9,13 +9,13 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import UNTOLD_SHARE
 from stepscope.diagnosis.evidence import SHOWN, booked, has_python, of_what
 from stepscope.diagnosis.finding import Finding, Notice
 from stepscope.diagnosis.host_work import host_work
 from stepscope.diagnosis.notices.steps import takes_little
 from stepscope.diagnosis.notices.waits import timer_cost
 from stepscope.diagnosis.remedies import PYTHON_ADVICE, sentence
-from stepscope.limits import UNTOLD_SHARE
 from stepscope.trace.tables import Kind
 from stepscope.units import format_ns, format_share
 

@@ -13,9 +13,9 @@ from stepscope.analysis.once import Once
 from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.evidence import has_python, of_what
+from stepscope.diagnosis.limits import BOTTLENECK_SHARE
 from stepscope.diagnosis.notices.steps import start_up_call
 from stepscope.diagnosis.one_time import in_words
-from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.units import format_ns, format_share
 
 GROUPS: dict[str, tuple[tuple[Category, ...], str]] = {

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from stepscope import compiled
+from stepscope.compiled import PLAIN_LARGEST, PLAIN_UNCOMPILED_BYTES
 from stepscope.errors import InputError, StepscopeError
 from stepscope.formats import beginnings, foreign
 from stepscope.formats.xplane.recognise import recognise as is_xplane
 from stepscope.inputs.source import Source
-from stepscope.limits import PLAIN_LARGEST, PLAIN_UNCOMPILED_BYTES
 from stepscope.trace.trace import Loss, Trace
 
 Progress = Callable[[int, int], None]

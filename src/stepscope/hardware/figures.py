@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from stepscope.hardware.limits import BANDWIDTH_FITS_WITHIN, MEMORY_FITS_FROM
 from stepscope.hardware.peaks import DevicePeaks, Figure, Precision
-from stepscope.limits import BANDWIDTH_FITS_WITHIN, MEMORY_FITS_FROM
 
 Version = tuple[int, int]
 _GIB = 1 << 30

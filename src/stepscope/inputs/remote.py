@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 from stepscope.errors import InputError
 from stepscope.inputs.inflate import GZIP_MAGIC
+from stepscope.inputs.limits import SHARD_BYTES
 from stepscope.inputs.source import Source
-from stepscope.limits import SHARD_BYTES
 
 _INSTALL = "pip install fsspec s3fs gcsfs here and on every worker"
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(?:::|://)", re.I)

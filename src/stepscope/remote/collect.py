@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stepscope.errors import StepscopeError, UsageError
-from stepscope.limits import CAPTURE_BYTES, CAPTURE_LONGEST_S, CAPTURE_WAIT_S
 from stepscope.remote import client
 from stepscope.remote.addresses import Address, parsed
+from stepscope.remote.limits import CAPTURE_BYTES, CAPTURE_LONGEST_S, CAPTURE_WAIT_S
 from stepscope.remote.messages import KINETO, XPLANE, ProfileRequest, ProfileResponse
 from stepscope.replacing import replacing
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from stepscope.errors import StepscopeError
-from stepscope.limits import CAPTURE_BYTES, CAPTURE_LONGEST_S
+from stepscope.remote.limits import CAPTURE_BYTES, CAPTURE_LONGEST_S
 from stepscope.remote.messages import (
     KINETO,
     SERVICE,

@@ -7,7 +7,7 @@ from typing import Any
 
 from stepscope.analysis.annotations import Annotations, AnnotationUse, Times
 from stepscope.analysis.facts import Facts
-from stepscope.limits import ANNOTATIONS_LISTED
+from stepscope.report.limits import ANNOTATIONS_LISTED
 
 
 def entry(facts: Facts, found: Annotations) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from stepscope.comparison.budgets import Outcome
 from stepscope.comparison.compare import Comparison
 from stepscope.comparison.found import FindingChange
 from stepscope.comparison.items import ItemChange
+from stepscope.comparison.limits import COMPARED_ITEM_SHARE
 from stepscope.comparison.noise import Difference
 from stepscope.comparison.side import Side
 from stepscope.diagnosis.finding import Finding
 from stepscope.document import COMPARISON_SCHEMA
-from stepscope.limits import COMPARED_ITEM_SHARE
 from stepscope.report.labels import CATEGORIES
 from stepscope.report.markdown import code, prose
 from stepscope.report.names import shorten, visible

@@ -13,6 +13,7 @@ from stepscope._version import __version__
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.exchange.asked import NOTHING_GIVEN, Asked
 from stepscope.analysis.exchange.collectives import HOST
+from stepscope.analysis.limits import P95_STEPS
 from stepscope.analysis.summary import COLLECTIVES, apportion
 from stepscope.cluster.blame import Straggler
 from stepscope.cluster.job import JobFacts
@@ -20,10 +21,10 @@ from stepscope.cluster.matching import Lane
 from stepscope.cluster.partial import Partial
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.document import REPORT_SCHEMA
-from stepscope.limits import P95_STEPS, ROWS_SHOWN
 from stepscope.report import exchange
 from stepscope.report.document import finding_entry
 from stepscope.report.labels import CATEGORIES as LABELS
+from stepscope.report.limits import ROWS_SHOWN
 from stepscope.trace.tables import F64, NULL
 
 _BREAKDOWNS = 64

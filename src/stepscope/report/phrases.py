@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from stepscope.limits import FINDING_SHARE, PRECISION_KNOWN, PRECISION_UNKNOWN
+from stepscope.analysis.limits import FINDING_SHARE
+from stepscope.diagnosis.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.report import labels
 from stepscope.units import NOT_RECORDED, format_bytes, format_count, format_ns, format_share
 

@@ -8,7 +8,7 @@ from typing import Any
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.remedies import INFERS, JAX, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.hlo.buffers import Buffer, SpaceUse, Use, read_buffers
-from stepscope.limits import KEPT_BESIDE, PROGRAM_BUFFER_BYTES
+from stepscope.report.limits import KEPT_BESIDE, PROGRAM_BUFFER_BYTES
 from stepscope.trace.tables import NULL
 
 PROGRAMS, BUFFERS = 20, 25

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from stepscope.errors import UsageError
-from stepscope.limits import QUERY_BYTES, QUERY_S
 from stepscope.sql.engine import Bounds, run
+from stepscope.sql.limits import QUERY_BYTES, QUERY_S
 
 if TYPE_CHECKING:
     import polars as pl

@@ -20,8 +20,8 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 from stepscope.errors import UsageError
-from stepscope.limits import QUERY_CHARACTERS, QUERY_DEPTH, QUERY_STEPS
 from stepscope.sql.functions import BEFORE_PARENTHESES, FUNCTIONS
+from stepscope.sql.limits import QUERY_CHARACTERS, QUERY_DEPTH, QUERY_STEPS
 
 _PIECE = re.compile(
     r"""(?P<text>'(?:[^']|'')*') | (?P<name>"(?:[^"]|"")*") | (?P<word>[A-Za-z_][A-Za-z0-9_]*) | (?P<number>[0-9]\w*)

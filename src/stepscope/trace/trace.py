@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stepscope.limits import NAMES_LOST_SHARE
 from stepscope.trace import tables as t
+from stepscope.trace.limits import NAMES_LOST_SHARE
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stepscope.errors import StepscopeError, UsageError
-from stepscope.limits import PAGE_CAPTURE_LONGEST_S, PAGE_CAPTURES
+from stepscope.web.limits import PAGE_CAPTURE_LONGEST_S, PAGE_CAPTURES
 
 if TYPE_CHECKING:
     from stepscope.web.app import Entry

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from stepscope.cluster.job import JobFacts
-from stepscope.limits import LINKED_COLLECTIVES
 from stepscope.trace.tables import I32
 from stepscope.web.columns import Sections
+from stepscope.web.limits import LINKED_COLLECTIVES
 from stepscope.web.pack import VERSION
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from stepscope.limits import NOTEBOOK_PACK_BYTES
 from stepscope.replacing import write_text
 from stepscope.units import format_bytes
 from stepscope.web.assemble import Run, html_file
+from stepscope.web.limits import NOTEBOOK_PACK_BYTES
 
 HEIGHT = 760
 """Pixels of the frame below a cell."""

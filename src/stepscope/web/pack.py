@@ -16,7 +16,6 @@ from stepscope.analysis.blocks import pools
 from stepscope.analysis.categories import BUSY, CATEGORIES
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step, gap_sources
-from stepscope.limits import VIEW_SLICES
 from stepscope.names.kernels import describe
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.trace.lanes import lanes_of
@@ -26,6 +25,7 @@ from stepscope.trace.trace import Trace
 from stepscope.web.bounded import bounded_lines
 from stepscope.web.columns import Sections
 from stepscope.web.details import add_details, bounded
+from stepscope.web.limits import VIEW_SLICES
 from stepscope.web.lines import KINDS, NO_CATEGORY, Line, Texts, lines, step_name, track_label
 
 VERSION = 1

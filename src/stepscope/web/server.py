@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from stepscope.limits import SERVER_ANSWERS_S, SERVER_ASKS_S, SERVER_CLIENTS
 from stepscope.web.app import App, Guard
+from stepscope.web.limits import SERVER_ANSWERS_S, SERVER_ASKS_S, SERVER_CLIENTS
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer

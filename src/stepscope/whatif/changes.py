@@ -15,13 +15,13 @@ from stepscope.analysis.host_callbacks import callback_slices, spans_of
 from stepscope.analysis.once import Once
 from stepscope.analysis.syncs import wait_places
 from stepscope.analysis.waits import called_before
-from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.names.xla_hosts import XlaRole
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I32, I64, Kind, Rows
 from stepscope.whatif.change import GONE, Change
+from stepscope.whatif.limits import LAUNCH_GAP_NS
 
 
 def without_host_time(facts: Facts, cause: Category) -> Change:

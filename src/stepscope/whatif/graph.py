@@ -20,9 +20,9 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.host import NO_CAUSE
+from stepscope.analysis.limits import GRAPH_PAUSE_NS, INFERRED_WAIT_NS, LATENCY_CAP_NS
 from stepscope.analysis.waits import awaited_ends, called_before
 from stepscope.compiled import kernel
-from stepscope.limits import GRAPH_PAUSE_NS, INFERRED_WAIT_NS, LATENCY_CAP_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, TrackKind

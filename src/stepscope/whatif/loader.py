@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stepscope.limits import (
+from stepscope.whatif.limits import (
     LOADER_HANDOVER_NS,
     LOADER_SEND_NS,
     LOADER_SLOWER,

@@ -9,11 +9,11 @@ import numpy as np
 
 from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
-from stepscope.limits import MATCHED_LAUNCHES_SHARE, REPLAY_ERROR, REPLAY_RESIDUAL_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.units import format_share
 from stepscope.whatif.change import Change
 from stepscope.whatif.graph import Graph, Ops, dependency_graph
+from stepscope.whatif.limits import MATCHED_LAUNCHES_SHARE, REPLAY_ERROR, REPLAY_RESIDUAL_SHARE
 from stepscope.whatif.recording import Overhead, overhead, told_step_ns
 from stepscope.whatif.replay import replay
 

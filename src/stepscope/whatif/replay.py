@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import DISPATCH_GAP_NS
 from stepscope.analysis.step_rows import assigned, joint_windows, tiled_rows
 from stepscope.compiled import kernel
-from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, U8, Bools

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import stepscope
 from stepscope.errors import Exit
-from stepscope.limits import FAR_NS
+from stepscope.formats.limits import FAR_NS
 from stepscope.trace.trace import Loss, Trace
 from tests.support import trace_of_bytes
 

@@ -17,8 +17,8 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.exchange.groups import Group, groups_of
 from stepscope.analysis.exchange.halves import joined
 from stepscope.analysis.exchange.messages import Message, recorded_message
+from stepscope.analysis.limits import COLLECTIVES_KEPT
 from stepscope.analysis.steps import Markers
-from stepscope.limits import COLLECTIVES_KEPT
 from stepscope.names import kernels
 from stepscope.names.collectives import (
     Collective,

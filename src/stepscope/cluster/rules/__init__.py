@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from stepscope.analysis import limits as of_analysis
+from stepscope.cluster import limits as of_jobs
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.rules import pipeline_bubbles, rank_skew, slow_link, straggler
+from stepscope.diagnosis import limits as of_diagnosis
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.rule import Rule
 from stepscope.diagnosis.rules import DECLARED as of_profiles
+from stepscope.whatif import limits as of_replay
 
 
 class JobRuleFile(Protocol):
@@ -37,3 +41,11 @@ DECLARED: dict[str, Rule] = {
     **{file.RULE.id: file.RULE for file in JOB_RULES},
 }
 """Every rule by its id, in the order in which one should work."""
+
+SHARED_LIMITS: dict[str, float] = {
+    name: value
+    for room in (of_analysis, of_replay, of_diagnosis, of_jobs)
+    for name, value in vars(room).items()
+    if name.isupper()
+}
+"""The thresholds that rules share with others, by name."""

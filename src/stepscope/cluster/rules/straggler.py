@@ -5,9 +5,9 @@ from stepscope.cluster.blame import Straggler
 from stepscope.cluster.cause import Cause, OwnCause
 from stepscope.cluster.job import JobFacts
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.limits import BOTTLENECK_SHARE
 from stepscope.diagnosis.remedies import AMD, INFERS, NVIDIA, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import BOTTLENECK_SHARE
 from stepscope.units import format_count, format_ns, format_share
 
 RULE = Rule(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stepscope.diagnosis.exchange_remedies.shared import ENGINES, GPUS, OVERLAP_IN_XLA
+from stepscope.diagnosis.limits import FEW_GRADIENT_BYTES, HALVED_SHARE
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies
-from stepscope.limits import FEW_GRADIENT_BYTES, HALVED_SHARE
 from stepscope.units import format_share
 
 _OTHERS_GRADIENTS: Remedies = {

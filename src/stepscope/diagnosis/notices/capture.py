@@ -6,7 +6,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.evidence import capture_slows_host, host_share
 from stepscope.diagnosis.finding import Notice
-from stepscope.limits import HOST_SHARE, PROFILER_SHARE
+from stepscope.diagnosis.limits import HOST_SHARE, PROFILER_SHARE
 from stepscope.units import format_ns, format_share
 
 

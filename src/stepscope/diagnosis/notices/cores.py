@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepscope.analysis.core_waits import core_waits
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Notice
-from stepscope.limits import NO_CORE_SHARE
+from stepscope.diagnosis.limits import NO_CORE_SHARE
 from stepscope.units import format_ns, format_share
 
 

@@ -12,12 +12,13 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
 from stepscope.analysis.idle import told_by_time
+from stepscope.analysis.limits import UNMATCHED_SHARE, UNRECORDED_NS
 from stepscope.analysis.summary import mean_parts
 from stepscope.analysis.waits import BARRIER
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.limits import LATE_CORE_NS, UNDIVIDED_SHARE
 from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, PYTORCH, Part, Remedies, sentence
 from stepscope.hardware.devices import lookup
-from stepscope.limits import LATE_CORE_NS, UNDIVIDED_SHARE, UNMATCHED_SHARE, UNRECORDED_NS
 from stepscope.names.in_use import Feature
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import Kind

@@ -8,8 +8,8 @@ from stepscope.analysis.branches import Branch, independent_branches
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.grids import alone, of_few_blocks
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.limits import SMALL_GRIDS_SHARE
 from stepscope.diagnosis.remedies import INFERS, TRAINS, Part, Remedies, sentence
-from stepscope.limits import SMALL_GRIDS_SHARE
 from stepscope.names.kernels import Family
 from stepscope.trace import intervals as iv
 from stepscope.units import format_count, format_ns, format_share

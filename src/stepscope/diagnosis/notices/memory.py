@@ -6,6 +6,13 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.memory import MemoryUse
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.limits import (
+    FRAGMENTED_SHARE,
+    FULL_WITHIN_STEPS,
+    GROWTH_BYTES,
+    HEADROOM_TIMES,
+    MEMORY_FULL_SHARE,
+)
 from stepscope.diagnosis.remedies import (
     AMD,
     INFERS,
@@ -20,13 +27,6 @@ from stepscope.diagnosis.remedies import (
     sentence,
 )
 from stepscope.diagnosis.rules import launch_bound
-from stepscope.limits import (
-    FRAGMENTED_SHARE,
-    FULL_WITHIN_STEPS,
-    GROWTH_BYTES,
-    HEADROOM_TIMES,
-    MEMORY_FULL_SHARE,
-)
 from stepscope.units import format_bytes, format_count, format_share
 
 KEPT: Remedies = {

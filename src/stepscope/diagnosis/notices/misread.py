@@ -6,8 +6,8 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import shares, total_parts
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.limits import METER_APART, METER_BUSY
 from stepscope.diagnosis.remedies import AMD, INTEL, NVIDIA, Part, Remedies, sentence
-from stepscope.limits import METER_APART, METER_BUSY
 from stepscope.units import format_share
 
 _KERNELS = (Category.COMPUTE, Category.COLLECTIVE)

@@ -8,8 +8,8 @@ from stepscope.analysis.summary import mean_parts
 from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.evidence import has_python, of_what, recorder, to_record_host
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.limits import BOTTLENECK_SHARE, HOST_SHARE
 from stepscope.diagnosis.remedies import PYTHON_ADVICE, remedy
-from stepscope.limits import BOTTLENECK_SHARE, HOST_SHARE
 from stepscope.units import format_ns, format_share
 
 NO_LINES = "profile_no_lines"

@@ -12,8 +12,8 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import mean_parts
 from stepscope.diagnosis.evidence import SHOWN, has_python, host_share
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.limits import BOTTLENECK_SHARE, HOST_SHARE, LINE_LOOKS, LINE_SHARE
 from stepscope.diagnosis.notices.recorded import host_unrecorded, no_lines
-from stepscope.limits import BOTTLENECK_SHARE, HOST_SHARE, LINE_LOOKS, LINE_SHARE
 from stepscope.units import format_ns, format_share
 
 Manifest = Mapping[str, Any]

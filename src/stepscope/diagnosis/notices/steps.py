@@ -7,11 +7,13 @@ import numpy as np
 from stepscope.analysis.categories import Category
 from stepscope.analysis.complete import empty_steps
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import FEW_STEPS, SLOW_STEP_SHARE
 from stepscope.analysis.once import Once
 from stepscope.analysis.steps import WHOLE
 from stepscope.analysis.where import parse_frame
 from stepscope.diagnosis.evidence import SHOWN
 from stepscope.diagnosis.finding import Notice
+from stepscope.diagnosis.limits import AHEAD_SHARE, HOST_SHARE, LITTLE_TIME_NS, START_UP_SHARE, WARM_UP_FACTOR
 from stepscope.diagnosis.one_time import in_words, seen_in
 from stepscope.diagnosis.remedies import (
     JAX,
@@ -23,15 +25,6 @@ from stepscope.diagnosis.remedies import (
     Remedies,
     remedy,
     sentence,
-)
-from stepscope.limits import (
-    AHEAD_SHARE,
-    FEW_STEPS,
-    HOST_SHARE,
-    LITTLE_TIME_NS,
-    SLOW_STEP_SHARE,
-    START_UP_SHARE,
-    WARM_UP_FACTOR,
 )
 from stepscope.trace.tables import Kind
 from stepscope.units import format_count, format_ns

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE
 from stepscope.analysis.syncs import Owner, Sync
 from stepscope.analysis.where import parse_frame
 from stepscope.diagnosis.finding import Notice
-from stepscope.limits import FINDING_NS, FINDING_SHARE, FREE_WAIT_SHARE, WAIT_SHARE
+from stepscope.diagnosis.limits import FREE_WAIT_SHARE, WAIT_SHARE
 from stepscope.names.sync_hints import takes_time
 from stepscope.trace.tables import Kind
 from stepscope.units import format_ns, format_share

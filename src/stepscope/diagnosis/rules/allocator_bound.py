@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import RECURS_SHARE
 from stepscope.analysis.once import warm_up_ranges
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import Cause, cause_findings
 from stepscope.diagnosis.remedies import ALLOCATIONS
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import RECURS_SHARE
 
 RULE = Rule(
     id="allocator_bound",

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.limits import MIXED_SHARE
 from stepscope.diagnosis.matrix_work import MatrixWork, is_wide, matrix_finding, matrix_works, named
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import MIXED_SHARE
 from stepscope.units import format_ns, format_share
 
 RULE = Rule(

@@ -8,6 +8,7 @@ from stepscope.analysis.callbacks import callback_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.host_callbacks import callback_slices, spans_of
+from stepscope.analysis.limits import DISPATCH_GAP_NS, PLACES_SHARE, TOLD_SHARE
 from stepscope.diagnosis.evidence import capture_slows_host
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import (
@@ -34,7 +35,6 @@ from stepscope.diagnosis.remedies import (
 )
 from stepscope.diagnosis.rule import Rule
 from stepscope.diagnosis.rules import callback_time as callbacks_on_host
-from stepscope.limits import DISPATCH_GAP_NS, PLACES_SHARE, TOLD_SHARE
 from stepscope.trace import intervals as iv
 
 RULE = Rule(

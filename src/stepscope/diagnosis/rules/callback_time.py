@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import FINDING_SHARE
 from stepscope.analysis.where import Frame
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
@@ -11,7 +12,6 @@ from stepscope.diagnosis.numbers_read import outer_reads
 from stepscope.diagnosis.remedies import PYTORCH, remedy
 from stepscope.diagnosis.remedies.overhead import IN_CALLBACKS
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import FINDING_SHARE
 from stepscope.trace.tables import Bools, Kind, Rows
 from stepscope.units import format_count, format_ns, format_share
 

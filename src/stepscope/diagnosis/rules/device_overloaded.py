@@ -6,9 +6,9 @@ from typing import Final
 from stepscope.analysis.balance import balance, worth_telling
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding, paragraphs
+from stepscope.diagnosis.limits import TOGETHER_SHARE
 from stepscope.diagnosis.remedies import INFERS, PYTORCH, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Limit, Rule
-from stepscope.limits import TOGETHER_SHARE
 from stepscope.units import format_ns
 
 OVERLOADED_TIMES: Final = 1.25

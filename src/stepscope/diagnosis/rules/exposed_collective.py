@@ -12,6 +12,7 @@ from stepscope.analysis.exchange.collectives import KINDS
 from stepscope.analysis.exchange.exposed import EXCHANGES, KINDS_OF, Exchange, Exposed, exchange_of, exposed_of
 from stepscope.analysis.exchange.late import Late, late_device
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE
 from stepscope.analysis.places import find_places
 from stepscope.analysis.workload import CPU
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
@@ -31,7 +32,6 @@ from stepscope.diagnosis.exchange_words import Sent, chosen_of, sent
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, remedy
 from stepscope.diagnosis.rule import Limit, Rule
-from stepscope.limits import FINDING_NS, FINDING_SHARE
 from stepscope.names.parallelism import Layout, layouts
 from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import NULL, Rows

@@ -6,6 +6,7 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import RECURS_SHARE
 from stepscope.analysis.workload import Workload
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence, timed
 from stepscope.diagnosis.finding import Finding, paragraphs
@@ -20,7 +21,6 @@ from stepscope.diagnosis.remedies import (
     remedy,
 )
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_bytes, format_mean, format_ns
 from stepscope.whatif.changes import waits_of_copies, without_copies
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import RECURS_SHARE
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.host_work import Cause, cause_findings
 from stepscope.diagnosis.remedies import JAX, LAZY_GRAPH, TENSORFLOW
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_share
 
 RULE = Rule(

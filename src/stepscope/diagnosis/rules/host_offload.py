@@ -8,13 +8,13 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import FINDING_NS
 from stepscope.analysis.offload import Transfer, in_flight_ns, transfers
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, booked, slices_as_evidence, timed
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import OFFLOADED, remedy
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import FINDING_NS
 from stepscope.trace.tables import Direction
 from stepscope.units import format_bytes, format_ns, format_share
 from stepscope.whatif.change import Change

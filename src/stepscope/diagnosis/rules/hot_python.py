@@ -4,6 +4,7 @@ import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import PLACES_SHOWN
 from stepscope.analysis.places import find_places
 from stepscope.analysis.silent import Silence, SilentFunction
 from stepscope.analysis.where import Frame, Where, parse_frame
@@ -12,7 +13,6 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.function_lines import longest_line
 from stepscope.diagnosis.remedies import ASK_ONCE, KEEP_ANSWERS, remedy
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import PLACES_SHOWN
 from stepscope.names.hosts import walks_modules
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import holding

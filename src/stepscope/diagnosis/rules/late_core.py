@@ -4,10 +4,10 @@ from collections import Counter
 
 from stepscope.analysis.barriers import find_barriers, in_steps
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import FINDING_NS
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import FINDING_NS
 from stepscope.units import format_ns
 
 RULE = Rule(

@@ -10,16 +10,18 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.idle import Idle
+from stepscope.analysis.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.dispatch import dispatching, launched_at
 from stepscope.diagnosis.evidence import SHOWN, capture_slows_host, placed, shares
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
+from stepscope.diagnosis.limits import LAUNCH_SHARE
 from stepscope.diagnosis.remedies import LAUNCH, OPTIMIZER, ZERO_GRAD, remedy
 from stepscope.diagnosis.rule import Limit, Rule
-from stepscope.limits import GRAPH_PAUSE_NS, LATENCY_CAP_NS, LAUNCH_GAP_NS, LAUNCH_SHARE
 from stepscope.trace.tables import I64, NULL
 from stepscope.units import format_ns, format_times
 from stepscope.whatif.changes import without_dispatch
+from stepscope.whatif.limits import LAUNCH_GAP_NS
 
 LAUNCH_SHARE_RECORDED: Final = 0.10
 

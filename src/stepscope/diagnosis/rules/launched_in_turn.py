@@ -4,11 +4,11 @@ from typing import Final
 
 from stepscope.analysis.balance import Balance, balance, worth_telling
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import FINDING_SHARE
 from stepscope.analysis.workload import Purpose
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, PYTORCH, RUNS, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Limit, Rule
-from stepscope.limits import FINDING_SHARE
 from stepscope.units import format_ns
 
 TURNS: Final = 1.5

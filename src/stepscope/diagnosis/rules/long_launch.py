@@ -20,7 +20,6 @@ from stepscope.diagnosis.host_stretches import Stretches
 from stepscope.diagnosis.host_work import covering, in_words, work_in
 from stepscope.diagnosis.remedies import PYTORCH, TRAINS, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Limit, Rule
-from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.names.hosts import runs_others
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
@@ -28,6 +27,7 @@ from stepscope.trace.forest import is_outermost, outermost, summed
 from stepscope.trace.tables import Bools, Kind
 from stepscope.units import format_mean
 from stepscope.whatif.change import Change
+from stepscope.whatif.limits import LAUNCH_GAP_NS
 
 MANY_INNER_OPS: Final = 20
 

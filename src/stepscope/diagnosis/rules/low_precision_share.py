@@ -5,10 +5,10 @@ from typing import Final
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.kernels import Precision, precision_of
 from stepscope.diagnosis.finding import Finding
+from stepscope.diagnosis.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.diagnosis.matrix_work import MatrixWork, is_wide, matrix_finding, matrix_works, sixteen_bits
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.diagnosis.rules.tensor_cores_unused import unused_of
-from stepscope.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.units import format_ns, format_share
 
 LOW_PRECISION_SHARE: Final = 0.10

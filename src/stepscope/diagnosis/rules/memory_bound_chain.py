@@ -9,6 +9,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.floors import Faster, fused, least_of
 from stepscope.analysis.fusion import FUSABLE, POINTWISE, Chains, fusable_chains
+from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE
 from stepscope.analysis.op_runs import Runs, memory_bound_runs
 from stepscope.analysis.places import find_places
 from stepscope.analysis.workload import Feature
@@ -17,7 +18,6 @@ from stepscope.diagnosis.evidence import placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Evidence, Finding, paragraphs
 from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW, TORCH_XLA, TRAINS, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Limit, Rule
-from stepscope.limits import FINDING_NS, FINDING_SHARE
 from stepscope.units import format_bytes, format_mean, format_ns, format_times
 from stepscope.whatif.changes import faster_kernels
 

@@ -5,12 +5,12 @@ import numpy as np
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import RECURS_SHARE
 from stepscope.analysis.places import find_places
 from stepscope.diagnosis.evidence import SHOWN, placed, shares, slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import ON_DEVICE, remedy
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import RECURS_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64
 from stepscope.units import format_mean, format_ns

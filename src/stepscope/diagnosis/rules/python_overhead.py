@@ -9,6 +9,7 @@ from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.hot_functions import HotFunction, hot_functions
+from stepscope.analysis.limits import PLACES_SHARE, PLACES_SHOWN, TOLD_SHARE
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
@@ -19,7 +20,6 @@ from stepscope.diagnosis.remedies.overhead import AROUND_OPS, READ_AT_ONCE
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.diagnosis.rules import between_steps
 from stepscope.diagnosis.rules.callback_time import in_callbacks
-from stepscope.limits import PLACES_SHARE, PLACES_SHOWN, TOLD_SHARE
 from stepscope.trace import intervals as iv
 from stepscope.units import format_ns, format_share
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import RECURS_SHARE
 from stepscope.analysis.once import Once
 from stepscope.analysis.xla import Compilation
 from stepscope.diagnosis import lazy_counts
@@ -23,7 +24,6 @@ from stepscope.diagnosis.host_work import (
 from stepscope.diagnosis.lazy_counts import recurs
 from stepscope.diagnosis.remedies import JAX, RECOMPILED, TENSORFLOW, remedy
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import RECURS_SHARE
 from stepscope.trace import intervals as iv
 
 RULE = Rule(

@@ -6,12 +6,12 @@ from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.copies import Copies
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import RECURS_SHARE
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.many_copies import WITHIN_DEVICE, size_of_many
 from stepscope.diagnosis.remedies import remedy
 from stepscope.diagnosis.rule import Rule
-from stepscope.limits import RECURS_SHARE
 from stepscope.units import format_bytes, format_mean, format_ns
 
 RULE = Rule(

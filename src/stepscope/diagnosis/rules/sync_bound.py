@@ -5,14 +5,15 @@ from operator import or_
 from typing import Final
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import WAIT_COST_NS
 from stepscope.analysis.peaks import device_of, device_peaks, takes
 from stepscope.analysis.syncs import Owner, Sync
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence, timed
 from stepscope.diagnosis.finding import Finding, FixPart, paragraphs
+from stepscope.diagnosis.limits import WAIT_SHARE
 from stepscope.diagnosis.remedies import CHECKPOINTS, PYTORCH, SYNC_CALL, SYNC_DEBUG, TENSORFLOW, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Limit, Rule
-from stepscope.limits import WAIT_COST_NS, WAIT_SHARE
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.sync_hints import Advice, Replacement
 from stepscope.trace.tables import I64

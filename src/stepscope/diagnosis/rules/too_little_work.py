@@ -13,8 +13,8 @@ from stepscope.diagnosis.evidence import booked
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, JAX, PYTORCH, RUNS, TENSORFLOW, TRAINS, Part, Remedies, remedy
 from stepscope.diagnosis.rule import Limit, Rule
-from stepscope.limits import LAUNCH_GAP_NS
 from stepscope.units import format_ns
+from stepscope.whatif.limits import LAUNCH_GAP_NS
 
 LITTLE_WORK_NS: Final = 1_000_000
 

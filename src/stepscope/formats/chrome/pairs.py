@@ -17,7 +17,7 @@ import numpy as np
 
 from stepscope.compiled import kernel
 from stepscope.formats.chrome.events import RawEvents
-from stepscope.limits import FAR_NS
+from stepscope.formats.limits import FAR_NS
 from stepscope.trace import tables as t
 from stepscope.trace.lanes import lanes_of
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.chrome.pairs import ASYNC_END, END, is_phase, paired
-from stepscope.limits import FAR_NS
+from stepscope.formats.limits import FAR_NS
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Loss
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.formats.limits import FAR_NS
 from stepscope.formats.nsys import schema
 from stepscope.formats.nsys.sqlite import UNREADABLE, Database, Rows
-from stepscope.limits import FAR_NS
 from stepscope.trace import tables as t
 from stepscope.trace.tables import I64, NULL, Bools
 from stepscope.trace.trace import Loss

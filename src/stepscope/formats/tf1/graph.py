@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from stepscope.formats.limits import FAR_NS
 from stepscope.formats.tf1.activity import DeviceSlices
 from stepscope.formats.tf1.devices import number_devices
 from stepscope.formats.tf1.recording import Recording
 from stepscope.formats.tf1.relations import latest_before, launching, repeated
-from stepscope.limits import FAR_NS
 from stepscope.names.tf_graph import DeviceRow, RowKind, is_passive, parse_row
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder

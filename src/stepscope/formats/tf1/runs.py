@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from stepscope.formats.limits import FAR_NS
+from stepscope.formats.tf1.limits import RUN_SHARED_NODES
 from stepscope.formats.tf1.recording import Allocations, Executions, Outputs, Recording
-from stepscope.limits import FAR_NS, RUN_SHARED_NODES
 from stepscope.names.tf_graph import RowKind, parse_row
 from stepscope.trace.tables import I32, NULL
 from stepscope.trace.trace import Loss

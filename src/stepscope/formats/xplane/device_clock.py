@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from stepscope.formats.xplane.grouping import grouped
+from stepscope.formats.xplane.limits import CLOCK_AGREES_NS, CLOCK_DRIFT_NS, CLOCK_PAUSE_NS
 from stepscope.formats.xplane.planes import LineRole
 from stepscope.formats.xplane.view import View
-from stepscope.limits import CLOCK_AGREES_NS, CLOCK_DRIFT_NS, CLOCK_PAUSE_NS
 from stepscope.trace.tables import F64, I64, NULL, Bools
 from stepscope.trace.trace import Loss
 from stepscope.units import format_ns

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.formats.limits import FAR_NS
 from stepscope.formats.xplane import wire
 from stepscope.formats.xplane.planes import LineRole
 from stepscope.formats.xplane.times import Times, far_from_most
 from stepscope.formats.xplane.view import FOREIGN, HOST_ROLES, ONLY_SHOWN, View
-from stepscope.limits import FAR_NS
 from stepscope.trace.tables import Bools, Rows
 from stepscope.trace.trace import Loss
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.formats.limits import FAR_NS
 from stepscope.formats.xplane.device_clock import Aligned, use_device_clocks
 from stepscope.formats.xplane.grouping import dense
 from stepscope.formats.xplane.handovers import REGION_START, Handovers
 from stepscope.formats.xplane.moments import OnLines, first_of_task
 from stepscope.formats.xplane.view import View
 from stepscope.hlo.instructions import is_control_flow
-from stepscope.limits import FAR_NS
 from stepscope.names.xla_hosts import is_wait_edge, runs_program
 from stepscope.trace.tables import I64, NULL, Bools, Rows
 
