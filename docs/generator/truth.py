@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -14,86 +15,61 @@ Row = dict[str, Any]
 INTRO = """\
 # What is true of the figures
 
-Made from `docs/truth.json` by `make docs`; `python -m tests.truth.measure` measures those figures anew, and tests in
-`tests/truth` fail where they no longer hold.
-
 A profile does not say what a step would take without a cause. A simulation does: the same loop runs with and without
 it. So most of this page is of generated profiles, and of real ones into which a stall of known size was put. How real
-programs answer to a repair one pair of profiles shows, and not to our advantage; for yours
-[compare](guides/what-if.md) the profiles before and after.
+jobs answered to their cures is [below](#jobs-cured), and not always to our advantage; for yours
+[compare](guides/what-if.md) the profiles before and after. What was tried on which hardware:
+[where it runs](guides/where-it-runs.md#what-was-verified-and-on-what).
 
 {summary}
+
+Single rows are in [truth.json](truth.json). `python -m tests.truth.measure` measures them anew, tests in `tests/truth`
+fail where they no longer hold, and `make docs` writes this page.
 """
-
-XPROF = """\
-What one execution of an op computes and moves by its program (HLO), and what XProf 2.24.2 says in its `hlo_stats`, of
-the real XPlane files at hand; `python -m tests.truth.xprof` measures them anew. They agree within 1 % but where a
-reason is given. Rates differ in one more way: where a library's call runs several kernels, XProf counts the work once
-for each, stepscope once for each execution. So the convolution of `mi300_jax_conv`, two kernels that take 308 µs
-together, reaches 106 TFLOP/s here and 212 TFLOP/s there."""
-
-TOTALS = """\
-Totals of the same files, and of one of TensorFlow: counts are equal, times agree within 0.1 %, shares within 2 % of the
-step, but where a reason is given; `python -m tests.truth.xprof_totals` measures them anew. A test holds captures of JAX
-(eight CPU devices; callbacks), of a loop of TensorFlow, of MirroredStrategy and of Keras against XProf in the same way,
-with the same tolerances and reasons. A dash stands where XProf has no figure."""
-
-PLANTED = """\
-A loop is simulated, once with a cause and once without. *Cost* is the error of what the first finding says the cause
-costs against what was planted. *Prediction* is the error of the step time that the finding predicts against the run
-without the cause. Where no rule is to find the cause first (a dash under *found first*), cost is what the accounting
-books to it, and prediction a replay without it. Other dashes stand where there is nothing to compare."""
-
-SEVERAL = """\
-A loop with several causes at once, simulated also without each of them and without any. *Gain* is what a step gets
-shorter without this one cause, the others staying; *error of the gain* is that of the finding's saving. The last row of
-each case is the step with every finding fixed. All causes must be found, nothing else, and in the order of what their
-repair gains."""
-
-PAIRS = """\
-`examples/masked_loss`, simulated: three waits in one loss. The profile before predicts what taking out one, two and all
-of them gains; the runs after are simulated too."""
-
-REPAIRED = """\
-Profiles recorded of a real program before and after the repair its first finding asks for. The predicted step is too
-short: on two cores the loader's new worker processes slow the training thread, whose own work takes twice as long
-as before. The profile does not say how many cores there are; the finding says so. In jobs that `stepscope run` records
-cores are known: the next table."""
 
 JOBS = """\
 Jobs as a new user has them (`tests/newcomer`), each run by `stepscope run`, cured as its finding says, and timed bare
-in turns before and after; medians of three on two cores of an AMD EPYC, with PyTorch 2.13, before other work that ran
-there. *Promised* is the middle of three recordings, *gain off* how far what came of it is from the least that is
-promised to be gained, held against the step timed bare. Jobs whose findings promise no time (Python around the ops of
-`generate.py` and of a Trainer) and one whose cure is not written down (`stacked_input.py`) have no row.
-`python -m tests.newcomer.measure` measures all of them anew."""
+in turns before and after; medians of three on two cores of an AMD EPYC, with PyTorch 2.13. *Promised* is the middle of
+three recordings. Jobs whose findings promise no time have no row. `python -m tests.newcomer.measure` measures anew."""
 
-STALLED = """\
-In each used step of a real profile a stall is put in at an instant at which the device was idle
-(`tests/kit/inject.py`). *Found* says whether the rule for it has a finding; real profiles have causes of their own,
-which may cost more and then come first."""
+REPAIRED = """\
+Profiles recorded of a real program before and after the repair its first finding asks for (`{pair}`): a step of
+{before} became {after}, predicted were {predicted}. Too short: on two cores the loader's new worker processes slow
+the training thread, and that profile does not say how many cores there are. What `stepscope run` records says it:
+the table above."""
+
+SIMULATED = """\
+* *Planted causes* (`planted`, {planted} cases, of which {healthy} are healthy): a loop is simulated once with a cause
+  and once without. The cost that the first finding tells is held against what was planted, its prediction against the
+  run without.
+* *Several at once* (`several`, {several} causes): simulated also without each and without any. All must be found,
+  nothing else, in the order of what their repair gains.
+* *Before and after* (`pairs`): three waits in one loss (`examples/masked_loss`), taken out one by one."""
 
 INJECTED = """\
-Stalls of nine kinds and of 1 to 60 % of the step that then holds them, put into each used step of six real profiles in
-the same way: three of one step, one of a single request (vLLM), one without steps, one of four steps. They are
-NVIDIA's: in the profiles of other makes that we have the host runs ahead all the time, so that no instant is known at
-which a stall costs what it takes. A cell says in how many profiles the stall is a finding. A dash stands where none is
-to be one: what gains less than 1 % of the step or 50 µs is none, nor launching below 5 % (10 % where the recording
-slows the host), nor Python code, a collection, a checkpoint, compiling or allocating below 5 % of the only step; above
-it is said to be *seen once*, with low confidence. {hidden} are told under `-v` instead, since the fix of a finding
-above them hides them. *Category* is the error of what the accounting books to the stall's category; Python of less
-than a millisecond between launches is booked to launching, and compared is what the finding of it says. *Place* is how
-often the finding names the code or shows the event. *Saving* is the error of what the finding says that a fix saves."""
+Stalls of nine kinds and of 1 to 60 % of the step that then holds them are put into each used step of six real
+profiles, at instants at which the device was idle (`tests/kit/inject.py`; `stalled` and `injected`). They are
+NVIDIA's: in the profiles of other makes that we have the host runs ahead all the time, so that no instant is known
+at which a stall costs what it takes. Stalls below the [limits](limits.md) are to be quiet. {hidden} are told under
+`-v`, since the fix of a finding above hides them. *Category* is the error of what the accounting books, *saving*
+that of what a fix saves."""
+
+XPROF = """\
+What ops compute and move by their programs (HLO), against `hlo_stats` of XProf 2.24.2 on the real XPlane files at
+hand ([{ops} ops](xprof.json)), agrees within 1 %, but for: {reasons}. Where a library's call runs several kernels
+XProf counts the work once for each, stepscope once for each execution.
+
+Totals of the same files, and of one of TensorFlow ([{totals} figures](xprof-totals.json)): counts are equal, times
+agree within 0.1 %, shares within 2 % of the step, but for: {others}. A test holds captures of JAX, of a loop of
+TensorFlow, of MirroredStrategy and of Keras against XProf in the same way. `python -m tests.truth.xprof` and
+`python -m tests.truth.xprof_totals` measure anew."""
 
 MISREAD = """\
-Profiles that are plausible but wrong: what converters, mistaken exporters and full buffers make of good ones, simulated
-and real (`tests/kit/wrong.py`; `python -m tests.truth.misread` measures them anew). *Withheld*: a notice says what is
-wrong, and no cost, saving or verdict is told. *Right*: what is told is what the good profile tells, within 6 % of the
-step and 10 % of the cost of its first finding; *said* where a notice tells what is missing. *Wrong*: another first
-finding, or none. Clocks are shifted by half a step, one step and two and a half, and drift by 1, 2 and 5 %. A device
-that is late each time is as if it worked on something that was not recorded, so both are said, and nothing is told of
-costs; where it never idles, a late clock changes nothing. Ops with the numbers of the next call are told from clocks
-that are little apart by the first launch, which has no op, and the last op, which has no call."""
+What converters, mistaken exporters and full buffers make of good profiles, simulated and real, in {ways} ways
+(`tests/kit/wrong.py`, `python -m tests.truth.misread`, [each](misread.json)): clocks shifted or drifting, times in
+a wrong unit, events twice, lost, in another order, markers shifted. In {withheld} of {all} cases a notice says what
+is wrong, and no cost, saving or verdict is told; in {right} what is told is what the good profile tells, within 6 %
+of the step and 10 % of the cost of its first finding; in {wrong} it is wrong."""
 
 TRIALS = """\
 How often `stepscope try` is right, simulated: runs of a job differ by so much (standard deviation of their means), and
@@ -101,42 +77,51 @@ drift by as much within a block; a cure takes so much of the step away. Each row
 four blocks of two runs of either side, until it can be told (`python -m tests.trials.rates`). A cure that does nothing
 is to be called a change in at most 5 of 100."""
 
-HEALTHY = "Generated profiles in which nothing is wrong, by the findings they get: there must be none."
-
 
 def page() -> str:
-    """The tables."""
+    """What was measured, shortest first; single rows stay in the files of figures."""
     figures = json.loads((Path(__file__).parents[1] / "truth.json").read_text(encoding="utf-8"))
-    several, pairs, repaired, stalled = (figures[name] for name in ("several", "pairs", "repaired", "stalled"))
-    injected = figures["injected"]
     ill, healthy = _by_health(figures)
+    counts = {
+        "planted": len(ill) + len(healthy),
+        "healthy": len(healthy),
+        "several": sum(row["rule"] != "all" for row in figures["several"]),
+    }
+    injected = figures["injected"]
+    hidden = f"{sum(row['hidden'] for row in injected)} of {len(injected)}"
     return "\n".join(
         [
             INTRO.format(summary=_summary(figures)),
-            section("Planted causes", PLANTED, table(_TITLES, map(_planted, ill))),
-            section("Several causes at once", SEVERAL, table(_SEVERAL_TITLES, map(_several, several))),
-            section("Before and after, simulated", PAIRS, table(_PAIR_TITLES, map(_pair, pairs))),
-            section("Before and after, real", REPAIRED, table(_REPAIRED_TITLES, map(_repaired, repaired))),
             section("Jobs, cured", JOBS, table(_JOB_TITLES, map(_job, _rows_of("jobs")))),
-            section("Real profiles with a stall put in", STALLED, table(_STALL_TITLES, map(_stalled, stalled))),
+            section("Before and after, real", *map(_repaired, figures["repaired"])),
+            section("Simulated", SIMULATED.format(**counts)),
             section(
-                "Stalls of many sizes in real profiles",
-                INJECTED.format(hidden=f"{sum(row['hidden'] for row in injected)} of {len(injected)}"),
-                f"{table(_INJECTED_TITLES, _by_kind(injected))}\n{table(_TRACE_TITLES, _by_trace(injected))}",
+                "Stalls in real profiles", INJECTED.format(hidden=hidden), table(_TRACE_TITLES, _by_trace(injected))
             ),
-            section("FLOPs and bytes against XProf", XPROF, table(_XPROF_TITLES, map(_counted, _rows_of("xprof")))),
-            section("Totals against XProf", TOTALS, table(_TOTALS_TITLES, map(_total, _rows_of("xprof-totals")))),
-            section("Plausible but wrong", MISREAD, table(_misread_titles(), map(_misread, _rows_of("misread")))),
+            section("Against XProf", _xprof()),
+            section("Plausible but wrong", _misread()),
             section("Trials", TRIALS.format(trials=_rows_of("trial-rates")[0]["trials"]), _trials()),
-            section("Healthy profiles", HEALTHY, table(("case", "what it is", "findings"), map(_healthy, healthy))),
         ]
     )
 
 
-_XPROF_TITLES = ("profile", "op", "kind", "FLOPs", "of XProf", "bytes", "of XProf", "why they differ")
+def _xprof() -> str:
+    ops, totals = _rows_of("xprof"), _rows_of("xprof-totals")
+    reasons, others = (_reasons(rows) for rows in (ops, totals))
+    return XPROF.format(ops=len(ops), totals=len(totals), reasons=reasons, others=others)
 
 
-_TOTALS_TITLES = ("profile", "what", "stepscope", "XProf", "why they differ")
+def _reasons(rows: list[Row]) -> str:
+    counted = Counter(row["reason"] for row in rows if row["reason"])
+    return "; ".join(f"{reason} ({count})" for reason, count in counted.most_common())
+
+
+def _misread() -> str:
+    rows = _rows_of("misread")
+    said = Counter(value for row in rows for key, value in row.items() if key != "way")
+    right = sum(said.values()) - said["withheld"] - said["wrong"]
+    counts = {"withheld": said["withheld"], "right": right, "wrong": said["wrong"], "all": sum(said.values())}
+    return MISREAD.format(ways=len(rows), **counts)
 
 
 _VERDICTS = {"helps": "helps", "hurts": "hurts", "nothing": "does nothing", "unknown": "cannot be told"}
@@ -150,62 +135,14 @@ def _trials() -> str:
     return table(("runs differ by", "the cure takes away", *_VERDICTS.values()), rows)
 
 
-def _misread_titles() -> tuple[str, ...]:
-    return tuple(title.replace("_", " ") for title in _rows_of("misread")[0])
-
-
-def _misread(row: Row) -> tuple[str, ...]:
-    return tuple(value.replace("_", " ") for value in row.values())
-
-
 def _rows_of(name: str) -> list[Row]:
     found: list[Row] = json.loads((Path(__file__).parents[1] / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 
-def _total(row: Row) -> tuple[str, ...]:
-    mine, theirs = (_plain(row[side]) for side in ("mine", "theirs"))
-    return row["profile"], row["what"], mine, theirs, row["reason"]
-
-
-def _plain(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.3f}"
-
-
-def _counted(row: Row) -> tuple[str, ...]:
-    counts = (f"{row[key]:,}" for key in ("flops", "xprof_flops", "bytes", "xprof_bytes"))
-    return row["profile"], f"{row['op']} ({row['program']})", row["kind"], *counts, row["reason"]
-
-
-_TITLES = ("case", "what it is", "found first", "cost", "prediction", "findings")
-_PAIR_TITLES = ("waits taken out", "before", "after", "predicted", "error of the step", "error of the gain")
-_SEVERAL_TITLES = ("case", "cause", "found", "gain", "cost", "error of the gain, or of the step")
-_REPAIRED_TITLES = ("program", "finding", "before", "after", "predicted", "error of the step", "error of the gain")
 _JOB_TITLES = ("job", "cause", "found first", "cure", "step", "promised", "achieved", "off", "gain off", "why")
-_STALL_TITLES = ("profile", "stall", "size", "used steps", "found", "first finding", "cost", "prediction")
-
-
 _WITHIN = 0.15
-_SIZES = (1, 2, 4, 6, 10, 20, 40, 60)
-_INJECTED_TITLES = (
-    "stall", *(f"{size} %" for size in _SIZES), "category: median", "worst", "place", "saving: median", "worst",
-)  # fmt: skip
 _TRACE_TITLES = ("profile", "steps", "found", "of", "quiet below the limits", "category: worst", "saving: worst")
-
-
-def _by_kind(injected: list[Row]) -> list[tuple[str, ...]]:
-    """A row per kind of stall."""
-    made = []
-    for kind in dict.fromkeys(row["kind"] for row in injected):
-        rows = [row for row in injected if row["kind"] == kind]
-        sizes = ([row for row in _telling(rows) if row["percent"] == size] for size in _SIZES)
-        found = [_share(of_size, "found") if of_size else "–" for of_size in sizes]
-        named = [row for row in rows if row["found"] and row["told"]]
-        cost, saving = _errors(rows, "cost_error"), _errors(named, "saving_error")
-        made.append((kind, *found, *cost, _share(named, "place"), *saving))
-    return made
 
 
 def _by_trace(injected: list[Row]) -> list[tuple[str, ...]]:
@@ -295,28 +232,12 @@ def _yes(value: bool | None) -> str:
     return "–" if value is None else "yes" if value else "no"
 
 
-def _planted(row: Row) -> tuple[str, ...]:
-    errors = _percent(row["cost_error"]), _percent(row["prediction_error"])
-    return f"`{row['case']}`", row["what"].replace("``", "`"), _yes(row["first"]), *errors, str(row["findings"])
-
-
-def _pair(row: Row) -> tuple[str, ...]:
-    times = (_ms(row[key]) for key in ("step_ns", "after_ns", "predicted_ns"))
-    return str(row["fixed"]), *times, _percent(row["step_error"]), _percent(row["gain_error"])
-
-
-def _several(row: Row) -> tuple[str, ...]:
-    if row["rule"] == "all":
-        gain = _ms(row["step_ns"] - row["after_ns"])
-        return f"`{row['case']}`", "all fixed", "–", gain, "–", _percent(row["step_error"])
-    errors = _percent(row["cost_error"]), _percent(row["gain_error"])
-    return f"`{row['case']}`", f"`{row['rule']}`", _yes(row["found"]), _ms(row["gain_ns"]), *errors
-
-
-def _repaired(row: Row) -> tuple[str, ...]:
-    times = (_ms(row[key]) for key in ("step_ns", "after_ns", "predicted_ns"))
-    place = f"`{row['pair']}`", f"`{row['rule']}`"
-    return *place, *times, _percent(row["step_error"]), _percent(row["gain_error"])
+def _repaired(row: Row) -> str:
+    times = {
+        key: _ms(row[f"{name}_ns"])
+        for key, name in (("before", "step"), ("after", "after"), ("predicted", "predicted"))
+    }
+    return REPAIRED.format(pair=row["pair"], **times)
 
 
 def _off_promise(row: Row) -> float:
@@ -335,13 +256,3 @@ def _job(row: Row) -> tuple[str, ...]:
     least = row["bare_ms"] - row["promised_ms"]
     gain = f"{100 * ((row['bare_ms'] - row['achieved_ms']) / least - 1):+.0f} %" if least > 0 else "–"
     return f"`{row['job']}`", *found, row["cure"], *times, gain, row["why_missed"] or "–"
-
-
-def _stalled(row: Row) -> tuple[str, ...]:
-    place = row["trace"], row["kind"], _ms(row["delay_ns"]), str(row["steps"])
-    first = f"`{row['first']}`" if row["first"] else "–"
-    return *place, _yes(row["found"]), first, _percent(row["cost_error"]), _percent(row["prediction_error"])
-
-
-def _healthy(row: Row) -> tuple[str, ...]:
-    return f"`{row['case']}`", row["what"].replace("``", "`"), str(row["findings"])
