@@ -17,8 +17,8 @@ from stepscope.units import format_bytes
 INTRO = """\
 # What can be read, and what becomes of damaged files
 
-Made from `docs/generator/formats.py` and what it imports by `make docs`. Every row about a damaged, odd or refused file
-or a folder is one that a test makes and diagnoses (`tests/guards/test_generated_docs.py`).
+Every row about a damaged, odd or refused file or a folder is one that a test makes and diagnoses
+(`tests/guards/test_generated_docs.py`); all of them stand in `docs/generator/odd_*.py`. Made by `make docs`.
 """
 
 READ = """\
@@ -109,18 +109,12 @@ def page() -> str:
 
 
 def outcomes(cases: tuple[Case, ...]) -> str:
-    """A row per file."""
-    rows = (
-        (
-            met(case),
-            case.outcome,
-            str(case.lost or ""),
-            ", ".join(f"`{code}`" for code in case.notices),
-            str(case.status),
-        )
-        for case in cases
-    )
-    return table(("input (met in)", "outcome", "events lost", "notices", "exit status"), rows)
+    """A row per file of which something is said; how many are read without a word."""
+    told = [case for case in cases if case.notices or case.lost or case.status]
+    rows = ((met(case), case.outcome, ", ".join(f"`{code}`" for code in case.notices)) for case in told)
+    titles = ("input (met in)", "outcome", "notices")
+    rest = len(cases) - len(told)
+    return table(titles, rows) + (f"\nRead without a word: {rest} more.\n" if rest else "")
 
 
 def _written(writer: Writer) -> tuple[str, str, str]:
