@@ -29,6 +29,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from threading import RLock
 from types import FunctionType
 from typing import Any, Final, TypeVar, cast
 
@@ -44,8 +45,14 @@ PLAIN_BYTES: Final = 4 << 20
 PLAIN_UNCOMPILED_BYTES: Final = 32 << 20
 """The same of JSON, of which Python reads some 15 MB a second."""
 
-PLAIN_LARGEST: Final = 4 << 20
-"""Elements of an array that Python does not begin on: several seconds in one call."""
+PLAIN_FILE_BYTES: Final = 4 << 20
+"""The same of a file of another format."""
+
+PLAIN_ELEMENT_S: Final = 1.4e-6
+"""What Python is expected to take for each element of a loop's largest array: a call that is begun is not given up."""
+
+PLAIN_LARGEST: Final = 1 << 20
+"""Elements of an array that Python does not begin on: compiling the loop is faster, even where nothing keeps it."""
 
 KERNELS_KEPT_S: Final = 30 * 86_400
 """Machine code of another version is removed when no process has asked for it for so long: a version takes a few MB,
@@ -126,7 +133,7 @@ class Kernel:
 
     def _pays_in_python(self, arguments: tuple[Any, ...]) -> bool:
         largest = max((len(one) for one in arguments if isinstance(one, np.ndarray)), default=0)
-        return largest <= PLAIN_LARGEST and LOOPS.takes(0, self.is_kept)
+        return largest <= PLAIN_LARGEST and LOOPS.takes(largest * PLAIN_ELEMENT_S, self.is_kept)
 
     @property
     def machine(self) -> Callable[..., Any]:
@@ -162,6 +169,10 @@ class Plain:
         missed = done <= self.most_uncompiled and not is_kept()
         self.missed |= missed
         return missed
+
+    def expect_much(self) -> None:
+        """Machine code is made as soon as it would be loaded: so much is to be done that it pays at once."""
+        self.most_uncompiled = min(self.most_uncompiled, self.most)
 
 
 LOOPS = Plain(PLAIN_S, PLAIN_UNCOMPILED_S)
@@ -220,12 +231,18 @@ def _kept(function: Any) -> Any:
     if folder is None:
         return _machine(function)
     numba: Any = compiler()
-    previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)  # numba reads it while decorating; the user's own setting comes back below
-    try:
-        return _kept_where_possible(_machine(function, cache=True))
-    finally:
-        numba.config.CACHE_DIR = previous
+    with _SETTING:
+        previous = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(folder)  # numba reads it while decorating; the user's own setting comes back below
+        try:
+            return _kept_where_possible(_machine(function, cache=True))
+        finally:
+            numba.config.CACHE_DIR = previous
+
+
+_SETTING = RLock()
+"""Held while numba's setting is another: two threads that ask at once would give one of them the user's, or none, and
+numba then keeps and loads machine code where one stands. A kernel that calls others asks for theirs meanwhile."""
 
 
 def _kept_where_possible(compiled: Any) -> Any:

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import numpy as np
 import pytest
 
 from stepscope import compiled
@@ -90,6 +92,56 @@ def test_python_is_taken_for_little_and_for_more_where_nothing_is_kept() -> None
     assert work.takes(100, lambda: False)
     assert work.missed
     assert not work.takes(101, lambda: False)
+
+
+def test_where_much_is_to_be_done_nothing_is_missed() -> None:
+    work = compiled.Plain(10, 100)
+    work.expect_much()
+    assert not work.takes(11, lambda: False)
+    assert not work.missed
+
+
+def test_a_loop_over_much_is_not_begun_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "LOOPS", compiled.Plain(1.0, 1.0))
+    loop = compiled.kernel(lambda numbers: len(numbers))
+    asked: list[int] = []
+    monkeypatch.setattr(compiled, "_kept", lambda function: asked.append(1) or function)
+    assert loop(np.zeros(10)) == 10
+    assert asked == []
+    assert loop(np.zeros(1 << 20)) == 1 << 20  # Longer than the second that Python is given.
+    assert asked == [1]
+
+
+def test_threads_that_ask_for_machine_code_at_once_all_keep_it_in_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """numba takes the folder from a setting: one thread must not put it back while another one decorates."""
+    numba = compiled.compiler()
+    if numba is None:
+        pytest.skip("numba is not installed")
+    monkeypatch.setattr(compiled, "cache_folder", lambda _: tmp_path)
+    monkeypatch.setattr(compiled, "_kept_where_possible", lambda found: found)
+    seen: list[str] = []
+
+    def decorated(function: object, **_: object) -> object:
+        time.sleep(0.01)
+        seen.append(numba.config.CACHE_DIR)
+        return function
+
+    monkeypatch.setattr(compiled, "_machine", decorated)
+    before = numba.config.CACHE_DIR
+    threads = [Thread(target=compiled._kept, args=(len_of,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.003)
+    for thread in threads:
+        thread.join()
+    assert seen == [str(tmp_path)] * 8
+    assert before == numba.config.CACHE_DIR
+
+
+def len_of(numbers: Any) -> int:
+    return len(numbers)
 
 
 @pytest.mark.slow

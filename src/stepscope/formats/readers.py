@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stepscope import compiled
-from stepscope.compiled import PLAIN_LARGEST, PLAIN_UNCOMPILED_BYTES
+from stepscope.compiled import PLAIN_FILE_BYTES, PLAIN_UNCOMPILED_BYTES
 from stepscope.errors import InputError, StepscopeError
 from stepscope.formats import beginnings, foreign
 from stepscope.formats.xplane.recognise import recognise as is_xplane
@@ -33,7 +33,7 @@ class Reader:
     """The module here that has ``read`` and, where the format allows them, ``arguments`` and ``beyond``."""
     kernel: tuple[str, str] | None = None
     """The folder of the package and the name of the loop that takes longest to compile; None where there is none."""
-    little: int = PLAIN_LARGEST
+    little: int = PLAIN_FILE_BYTES
     """Bytes that are read without compiled loops where those would have to be made first."""
 
     def read(self, source: Source, progress: Progress | None = None) -> Trace:
@@ -117,6 +117,8 @@ def read(reader: Reader, source: Source, progress: Progress | None = None) -> Tr
 
     Raises InputError where nothing can be read.
     """
+    if source.inflated > PLAIN_UNCOMPILED_BYTES:
+        compiled.LOOPS.expect_much()
     try:
         trace = reader.read(source, progress)
     except Exception as error:
