@@ -52,9 +52,10 @@ def test_what_a_rule_declares_is_whole_and_names_what_there_is(rule) -> None:
     assert set(rule.shared_limits) <= SHARED_LIMITS.keys()
 
 
-def test_idle_time_that_rules_tell_of_is_that_of_rules_there_are() -> None:
-    for kind in (*untold.KINDS, *untold.ON_HOST):
-        assert kind.whole | kind.apart <= set(DECLARED)
+def test_idle_time_that_rules_tell_of_is_looked_for_where_no_rule_does() -> None:
+    looked_for = {cause for kind in (*untold.KINDS, *untold.ON_HOST) for cause in kind.causes}
+    assert {cause for rule in DECLARED.values() for cause in rule.tells} <= looked_for
+    assert all(rule.tells for rule in DECLARED.values() if rule.tells_beside)
 
 
 def test_findings_are_on_the_pages_that_their_rules_name() -> None:

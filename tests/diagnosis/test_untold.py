@@ -10,6 +10,7 @@ from stepscope.analysis.limits import UNTOLD_SHARE
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.evidence import booked
 from stepscope.diagnosis.finding import Diagnosis
+from stepscope.diagnosis.rules import DECLARED
 from stepscope.diagnosis.untold import KINDS
 from tests.diagnosis.loops import CALL, diagnosed, loop
 from tests.kit.builder import TraceDrawing
@@ -32,7 +33,7 @@ def passed_over(facts: Facts, diagnosis: Diagnosis) -> dict[str, float]:
     found = {}
     for kind in KINDS:
         share = max(booked(facts, a, *kind.causes) for a in facts.working) * len(facts.used) / facts.used_ns
-        if share >= UNTOLD_SHARE and not rules & (kind.apart | kind.whole):
+        if share >= UNTOLD_SHARE and not any(set(kind.causes) & set(DECLARED[rule].tells) for rule in rules):
             found[str(kind.causes)] = share
     return found
 

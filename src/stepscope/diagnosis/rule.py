@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from stepscope.analysis.categories import Category
 from stepscope.units import format_ns, format_share
 
 Scope = Literal["device", "host", "process", "job"]
@@ -55,6 +56,10 @@ class Rule:
     """Something that makes it speak."""
     host_bound: bool = False
     """Whether it tells of time that recording itself makes longer on the host."""
+    tells: tuple[Category, ...] = ()
+    """The causes of idle time that its findings tell of."""
+    tells_beside: bool = False
+    """Whether other rules' findings may tell of the same time: of such, the one that tells most counts."""
     cures_part_of: tuple[str, ...] = ()
     """More general rules of whose findings it knows the cure of a part: what it finds is told beside theirs."""
     makes_late: Literal["input", "host"] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
@@ -16,74 +16,49 @@ from stepscope.diagnosis.host_work import host_work
 from stepscope.diagnosis.notices.steps import takes_little
 from stepscope.diagnosis.notices.waits import timer_cost
 from stepscope.diagnosis.remedies import PYTHON_ADVICE, sentence
+from stepscope.diagnosis.rules import DECLARED
 from stepscope.trace.tables import Kind
 from stepscope.units import format_ns, format_share
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """Idle time of one kind: what a device does meanwhile, in words, and which rules tell of it."""
+class _Kind(NamedTuple):
+    """Causes of idle time, and what a device does meanwhile, in words. Rules say which of them they tell of."""
 
     causes: tuple[Category, ...]
     words: str
-    apart: frozenset[str]
-    """Rules of which no two speak of the same time."""
-    whole: frozenset[str] = frozenset()
-    """Rules that may speak of the same time as each other: the one that tells most counts."""
 
-
-_LAUNCHING = frozenset({
-    "launch_bound", "running_eagerly", "graph_breaks", "launched_in_turn", "devices_serialised", "data_parallel",
-})  # fmt: skip
-_IN_LAUNCHING = frozenset({"long_launch", "hot_python", "compiled_prologue", "ops_on_host", "host_contention"})
 
 KINDS = (
-    _Kind((Category.INPUT, Category.INFEED), "waits for input", frozenset({"input_bound", "transfer_bound"})),
-    _Kind(
-        (Category.SYNC,),
-        "idles since the host had waited for it",
-        frozenset({"sync_bound", "loop_sync"}),
-        frozenset({"loss_scaling", "graph_cut_early", "devices_serialised"}),
-    ),
-    _Kind((Category.COMPILE,), "waits for the host to compile", frozenset({"recompilation", "code_loading"})),
-    _Kind((Category.ALLOCATOR,), "waits for memory to be taken or freed", frozenset({"allocator_bound"}),
-          frozenset({"allocator_retries"})),
-    _Kind((Category.COPY_STAGING,), "waits for copies to be staged", frozenset(), frozenset({"exposed_copy"})),
-    _Kind(
-        (Category.LAUNCH, Category.LAUNCH_LATENCY), "waits for launches",
-        _IN_LAUNCHING, _LAUNCHING,
-    ),
-    _Kind((Category.PYTHON,), "waits for Python code", frozenset({"between_steps", "host_callback"})),
-    _Kind((Category.GC, Category.CHECKPOINT_IO), "waits for garbage collection or checkpoints",
-          frozenset({"between_steps"})),
-    _Kind((Category.GRAPH_BUILD,), "waits for graphs to be built", frozenset({"graph_building"})),
-    _Kind((Category.TRANSFER,), "waits for batches to be sent", frozenset({"transfer_bound"})),
-    _Kind((Category.HOST_MEMORY,), "waits for the host's memory", frozenset({"host_offload"})),
-    _Kind((Category.MEMORY_SPACE,), "waits for copies between its own memories", frozenset()),
-    _Kind((Category.PEER,), "waits for another device or core", frozenset({"late_core"})),
-    _Kind((Category.DEPENDENCY,), "waits for what other streams or devices do", frozenset(),
-          frozenset({"devices_serialised"})),
-    _Kind((Category.DEVICE_LATENCY,), "takes its time to begin ops that were queued", frozenset()),
+    _Kind((Category.INPUT, Category.INFEED), "waits for input"),
+    _Kind((Category.SYNC,), "idles since the host had waited for it"),
+    _Kind((Category.COMPILE,), "waits for the host to compile"),
+    _Kind((Category.ALLOCATOR,), "waits for memory to be taken or freed"),
+    _Kind((Category.COPY_STAGING,), "waits for copies to be staged"),
+    _Kind((Category.LAUNCH, Category.LAUNCH_LATENCY), "waits for launches"),
+    _Kind((Category.PYTHON,), "waits for Python code"),
+    _Kind((Category.GC, Category.CHECKPOINT_IO), "waits for garbage collection or checkpoints"),
+    _Kind((Category.GRAPH_BUILD,), "waits for graphs to be built"),
+    _Kind((Category.TRANSFER,), "waits for batches to be sent"),
+    _Kind((Category.HOST_MEMORY,), "waits for the host's memory"),
+    _Kind((Category.MEMORY_SPACE,), "waits for copies between its own memories"),
+    _Kind((Category.PEER,), "waits for another device or core"),
+    _Kind((Category.DEPENDENCY,), "waits for what other streams or devices do"),
+    _Kind((Category.DEVICE_LATENCY,), "takes its time to begin ops that were queued"),
     _Kind(
         (Category.UNKNOWN_DEVICE,),
         "has work queued and does not begin it: what that waits for (another stream, program or device) was not "
         "recorded",
-        frozenset(),
     ),
-)  # fmt: skip
+)
 """``profile_host_unrecorded`` tells of a host that was not recorded, ``profile_overhead`` of the profiler."""
 
 ON_HOST = (
-    _Kind((Category.INPUT,), "waits for input data", frozenset({"input_bound"})),
-    _Kind((Category.COMPILE,), "compiles or loads code", frozenset({"recompilation", "code_loading"})),
-    _Kind(
-        (Category.PYTHON,), "runs Python code outside any op",
-        frozenset({"between_steps", "callback_time", "python_overhead"}),
-    ),
-    _Kind((Category.GC, Category.CHECKPOINT_IO), "collects garbage or handles checkpoints",
-          frozenset({"between_steps"})),
-    _Kind((Category.GRAPH_BUILD,), "builds graphs", frozenset({"graph_building"})),
-    _Kind((Category.ALLOCATOR,), "allocates memory", frozenset({"allocator_bound"})),
+    _Kind((Category.INPUT,), "waits for input data"),
+    _Kind((Category.COMPILE,), "compiles or loads code"),
+    _Kind((Category.PYTHON,), "runs Python code outside any op"),
+    _Kind((Category.GC, Category.CHECKPOINT_IO), "collects garbage or handles checkpoints"),
+    _Kind((Category.GRAPH_BUILD,), "builds graphs"),
+    _Kind((Category.ALLOCATOR,), "allocates memory"),
 )
 """Of a profile without a device, what its main thread does instead of computing."""
 
@@ -136,9 +111,10 @@ def _who(facts: Facts, device: int | None) -> str:
 def _left(facts: Facts, kind: _Kind, findings: list[Finding]) -> tuple[int, int | None]:
     """What the device with most of it leaves untold, in ns per step, and which that is."""
     account: Account = max(facts.working, key=lambda each: booked(facts, each, *kind.causes))
-    costs = [(finding.rule, finding.cost_ns_per_step or 0) for finding in findings]
-    told = sum(ns for rule, ns in costs if rule in kind.apart)
-    told += max((ns for rule, ns in costs if rule in kind.whole), default=0)
+    costs = [(DECLARED[finding.rule], finding.cost_ns_per_step or 0) for finding in findings]
+    costs = [(rule, ns) for rule, ns in costs if not set(kind.causes).isdisjoint(rule.tells)]
+    told = sum(ns for rule, ns in costs if not rule.tells_beside)
+    told += max((ns for rule, ns in costs if rule.tells_beside), default=0)
     if Category.SYNC in kind.causes:
         told += sum(
             facts.per_step(timer_cost(syncs))

@@ -13,6 +13,7 @@ RULE = Rule(
     id="allocator_bound",
     scope="device",
     pages=("memory",),
+    tells=(Category.ALLOCATOR,),
     finds="The device waits while memory is taken from the driver and given back.",
     statement="""\
 The accounting books idle time to `allocator` (cudaMalloc, cudaFree and their like) in at least `RECURS_SHARE` of the

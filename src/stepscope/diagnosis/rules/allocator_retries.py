@@ -15,6 +15,8 @@ RULE = Rule(
     id="allocator_retries",
     scope="device",
     pages=("memory",),
+    tells=(Category.ALLOCATOR,),
+    tells_beside=True,
     finds="The device's memory is so full that the allocator gives back its cache and asks again.",
     statement="""\
 In more than one used step a request to the driver (`cudaMalloc` and its like) is followed, in the same op, by frees and

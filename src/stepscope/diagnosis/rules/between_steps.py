@@ -41,6 +41,7 @@ RULE = Rule(
     id="between_steps",
     scope="device",
     pages=("ops",),
+    tells=(Category.PYTHON, Category.GC, Category.CHECKPOINT_IO),
     finds="In every step the device waits for host work that is no part of it.",
     statement="""\
 The accounting books idle time of the usual steps to `python` (callbacks, metrics, logging: a millisecond or more of

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import FINDING_SHARE
 from stepscope.analysis.where import Frame
@@ -19,6 +20,7 @@ RULE = Rule(
     id="callback_time",
     scope="host",
     pages=("ops",),
+    tells=(Category.PYTHON,),
     finds="Callbacks of a training loop hold up the steps of a host that computes.",
     statement="""\
 In PyTorch's profile of a job without a device, the main thread is in callbacks of the loop (Lightning, transformers,

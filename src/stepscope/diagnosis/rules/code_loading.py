@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stepscope.analysis.accounting import Account, one_time_ns
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.once import Once
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence
@@ -16,6 +17,7 @@ RULE = Rule(
     id="code_loading",
     scope="device",
     pages=("ops",),
+    tells=(Category.COMPILE,),
     finds="""\
 The device waits for what is done once: code that is loaded, libraries that are set up, graphs that are captured.""",
     statement="""\

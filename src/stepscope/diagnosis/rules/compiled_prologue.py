@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.places import find_places
 from stepscope.diagnosis.dispatch import prologue_time
@@ -18,6 +19,7 @@ RULE = Rule(
     id="compiled_prologue",
     scope="device",
     pages=("ops",),
+    tells=(Category.LAUNCH,),
     finds="Compiled code takes long until its first launch, and the device waits for it.",
     statement="""\
 Idle time that the accounting books to `launch` while a thread is in a region of compiled code (PyTorch's marks of

@@ -19,6 +19,8 @@ RULE = Rule(
     id="data_parallel",
     scope="process",
     pages=("ranks",),
+    tells=(Category.LAUNCH,),
+    tells_beside=True,
     finds="Torch.nn.DataParallel copies the model to every device in every step.",
     statement="""\
 A module or function of `torch.nn.DataParallel` was recorded in the used steps, and more than one device computes. What

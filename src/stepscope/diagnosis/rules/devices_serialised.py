@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Final
 
 from stepscope.analysis.balance import Balance, balance, worth_telling
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.limits import TOGETHER_SHARE
@@ -16,6 +17,8 @@ RULE = Rule(
     id="devices_serialised",
     scope="process",
     pages=("ranks",),
+    tells=(Category.SYNC, Category.LAUNCH, Category.DEPENDENCY),
+    tells_beside=True,
     finds="Devices of one process compute one after another.",
     statement="""\
 Of the time in which the device that computes least does so, another does at the same time for less than

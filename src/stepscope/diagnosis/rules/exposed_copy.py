@@ -28,6 +28,8 @@ RULE = Rule(
     id="exposed_copy",
     scope="device",
     pages=("input", "kernels"),
+    tells=(Category.COPY_STAGING,),
+    tells_beside=True,
     finds="Copies between host and device during which the device does nothing else.",
     statement="""\
 Time of a direction's copies that no kernel hides, plus the time the host stages pageable memory while the device idles.

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.dispatch import waited_for
 from stepscope.diagnosis.evidence import SHOWN, placed, shares
@@ -19,6 +20,8 @@ RULE = Rule(
     id="graph_breaks",
     scope="device",
     pages=("ops",),
+    tells=(Category.LAUNCH,),
+    tells_beside=True,
     finds="A function that torch.compile made runs in pieces, with eager ops between them.",
     statement="""\
 Within a step two or more compiled regions of different frames (Dynamo numbers them `frame/recompilation`) follow each

@@ -15,6 +15,7 @@ RULE = Rule(
     id="graph_building",
     scope="device",
     pages=("ops",),
+    tells=(Category.GRAPH_BUILD,),
     finds="The device waits while the host builds the step's graph.",
     statement="""\
 The accounting books idle time to `graph_build` in a framework that builds its graph anew in every step (PyTorch/XLA),

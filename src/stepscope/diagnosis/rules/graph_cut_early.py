@@ -26,6 +26,8 @@ RULE = Rule(
     id="graph_cut_early",
     scope="device",
     pages=("ops",),
+    tells=(Category.SYNC,),
+    tells_beside=True,
     finds="A value is read in the middle of a step, so that it runs as several programs with a wait between.",
     statement="""\
 In a used step a device runs two compiled programs one after another, and between them ends a read of a value on the

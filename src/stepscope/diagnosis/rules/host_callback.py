@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.host_callbacks import JAXS_OWN, HostCallback, host_callbacks
 from stepscope.analysis.where import Where
@@ -15,6 +16,7 @@ RULE = Rule(
     id="host_callback",
     scope="device",
     pages=("ops",),
+    tells=(Category.PYTHON,),
     finds="The device waits for Python functions that its compiled program calls.",
     statement="""\
 The accounting books idle time of the used steps to `python` while the device is in an op of its program that calls

@@ -13,6 +13,7 @@ RULE = Rule(
     id="host_contention",
     scope="device",
     pages=("input",),
+    tells=(Category.LAUNCH,),
     finds="Loader threads take the cores that the launching thread needs.",
     statement="""\
 The same ops of a launching thread take `CONTENTION_FACTOR` times as long while `CONTENTION_THREADS` or more loader

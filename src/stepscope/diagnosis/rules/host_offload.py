@@ -24,6 +24,7 @@ RULE = Rule(
     id="host_offload",
     scope="device",
     pages=("memory",),
+    tells=(Category.HOST_MEMORY,),
     finds="The device waits for data that its program keeps in the host's memory (XLA).",
     statement="""\
 The accounting books time to `host_memory`: ends of asynchronous copies between host memory and the device's own, while

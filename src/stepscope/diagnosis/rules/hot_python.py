@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.analysis.accounting import Account
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import PLACES_SHOWN
 from stepscope.analysis.places import find_places
@@ -24,6 +25,7 @@ RULE = Rule(
     id="hot_python",
     scope="device",
     pages=("ops",),
+    tells=(Category.LAUNCH,),
     finds="Python functions that launch nothing are called between launches, and the device waits for them.",
     statement="""\
 Calls of one Python function (the program's own or a library's, with all that it calls) in which no op runs and nothing

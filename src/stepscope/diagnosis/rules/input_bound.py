@@ -38,6 +38,7 @@ RULE = Rule(
     id="input_bound",
     scope="device",
     pages=("input",),
+    tells=(Category.INPUT, Category.INFEED),
     finds="The device (or the main thread) waits for the next batch.",
     statement="""\
 The accounting books idle time to `input`, that is, the thread that launches the next op was inside a data loader's

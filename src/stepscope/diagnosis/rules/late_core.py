@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 from stepscope.analysis.barriers import find_barriers, in_steps
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import FINDING_NS
 from stepscope.diagnosis.evidence import slices_as_evidence
@@ -14,6 +15,7 @@ RULE = Rule(
     id="late_core",
     scope="process",
     pages=("ranks",),
+    tells=(Category.PEER,),
     finds="Devices wait at a barrier for one that comes late (TPU).",
     statement="""\
 Of the used steps, the time that devices spend in `barrier-cores`, the wait of a core for the others before a program

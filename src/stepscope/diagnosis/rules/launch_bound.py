@@ -29,6 +29,8 @@ RULE = Rule(
     id="launch_bound",
     scope="device",
     pages=("ops", "kernels"),
+    tells=(Category.LAUNCH,),
+    tells_beside=True,
     finds="The device finishes each kernel before the host has launched the next.",
     statement="""\
 Short gaps (each under `LAUNCH_GAP_NS`) booked to `launch` and `launch_latency` take at least `LAUNCH_SHARE` of the

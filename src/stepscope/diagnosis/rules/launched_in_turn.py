@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Final
 
 from stepscope.analysis.balance import Balance, balance, worth_telling
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import FINDING_SHARE
 from stepscope.analysis.workload import Purpose
@@ -17,6 +18,8 @@ RULE = Rule(
     id="launched_in_turn",
     scope="process",
     pages=("ranks",),
+    tells=(Category.LAUNCH,),
+    tells_beside=True,
     finds="The host launches several devices' work one device after another, from one thread or several.",
     statement="""\
 One thread launches nearly all kernels of several devices, each device's in one run per step (at most `TURNS` runs), and

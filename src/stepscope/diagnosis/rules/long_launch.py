@@ -35,6 +35,7 @@ RULE = Rule(
     id="long_launch",
     scope="device",
     pages=("ops",),
+    tells=(Category.LAUNCH,),
     finds="The host takes more than a millisecond to hand the device its next op.",
     statement="""\
 Gaps of which the accounting books more than `LAUNCH_GAP_NS` to `launch`: dispatching one op, several that launch

@@ -3,6 +3,7 @@ from __future__ import annotations
 from functools import reduce
 from operator import or_
 
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.syncs import Owner, Sync
 from stepscope.diagnosis.evidence import SHOWN, slices_as_evidence, timed
@@ -16,6 +17,7 @@ RULE = Rule(
     id="loop_sync",
     scope="device",
     pages=("ops",),
+    tells=(Category.SYNC,),
     finds="The loop around the steps waits for the device each time, and the device then waits for the next step.",
     statement="""\
 The accounting books idle time to `sync`, and the wait is a bare synchronise call (outside of any op) with no launch

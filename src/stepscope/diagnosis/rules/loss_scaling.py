@@ -23,6 +23,8 @@ RULE = Rule(
     id="loss_scaling",
     scope="device",
     pages=("ops",),
+    tells=(Category.SYNC,),
+    tells_beside=True,
     finds="Dynamic loss scaling makes the host wait for the gradients in every step.",
     statement="""\
 After PyTorch's check of the gradients (`_amp_foreach_non_finite_check_and_unscale_`) the next wait of the same thread

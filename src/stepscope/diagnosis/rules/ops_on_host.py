@@ -20,6 +20,7 @@ RULE = Rule(
     id="ops_on_host",
     scope="device",
     pages=("ops",),
+    tells=(Category.LAUNCH,),
     finds="Ops compute on the host, and the device has nothing to do meanwhile.",
     statement="""\
 Idle time that the accounting books to `launch` while a launching thread was in an op that launches nothing and calls no

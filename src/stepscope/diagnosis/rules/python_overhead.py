@@ -29,6 +29,7 @@ RULE = Rule(
     id="python_overhead",
     scope="host",
     pages=("ops",),
+    tells=(Category.PYTHON,),
     finds="Python around the ops takes much of a step whose host computes.",
     statement="""\
 In a profile without a device, the accounting books time to `python` of which neither `between_steps` tells (stretches

@@ -30,6 +30,7 @@ RULE = Rule(
     id="recompilation",
     scope="device",
     pages=("ops",),
+    tells=(Category.COMPILE,),
     finds="Code is compiled, or a graph is traced anew, while steps run.",
     statement="""\
 The accounting books idle time to `compile` in at least `RECURS_SHARE` of the steps, and in more than one (steps set

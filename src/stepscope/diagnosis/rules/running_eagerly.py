@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.eager import eager_dispatch
 from stepscope.diagnosis.evidence import placed, shares
@@ -14,6 +15,8 @@ RULE = Rule(
     id="running_eagerly",
     scope="device",
     pages=("ops",),
+    tells=(Category.LAUNCH,),
+    tells_beside=True,
     finds="Ops are dispatched one by one although the program has compiled parts, or its framework compiles.",
     statement="""\
 What the device waits for ops that are launched outside compiled code, in at least `LAUNCH_SHARE` of the step. Such ops

@@ -4,6 +4,7 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
+from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import WAIT_COST_NS
 from stepscope.analysis.peaks import device_of, device_peaks, takes
@@ -27,6 +28,7 @@ RULE = Rule(
     id="sync_bound",
     scope="device",
     pages=("ops", "kernels"),
+    tells=(Category.SYNC,),
     finds="The host waits for the device, and the device then waits for the host.",
     statement="""\
 The accounting books idle time to `sync`: the host was blocked in a wait while the device worked, and the lead it lost

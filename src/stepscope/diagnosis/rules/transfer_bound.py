@@ -14,6 +14,7 @@ RULE = Rule(
     id="transfer_bound",
     scope="device",
     pages=("input",),
+    tells=(Category.INPUT, Category.TRANSFER),
     finds="The device waits while the host sends it data (XLA).",
     statement="""\
 The accounting books idle time to `transfer`: the thread that starts the next program was moving arrays to the device
