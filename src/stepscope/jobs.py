@@ -137,9 +137,9 @@ class Job:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
-        from stepscope.report import job as report
+        from stepscope.report import document
 
-        return report.make(self.facts, self.diagnosis, Asked(self.parameters, self.bandwidth))
+        return document.of_job(self.facts, self.diagnosis, Asked(self.parameters, self.bandwidth))
 
     def run(self, traces: Mapping[int, int] | None = None, no_traces: str = _NO_TRACES) -> Run:
         """What pages show of this job; ``traces`` says which runs beside it hold the ranks' traces, ``no_traces`` why

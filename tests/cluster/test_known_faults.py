@@ -19,7 +19,7 @@ from stepscope.diagnosis.notices.recorded import NO_LINES
 from stepscope.inputs.source import Source
 from stepscope.names.collectives import Collective, message_bytes
 from stepscope.names.kernels import describe
-from stepscope.report import job as report
+from stepscope.report import document as report
 from stepscope.report.rank_sections import sections
 from tests.cluster.jobs import MS, WORLD, clocks, data_parallel, facts_of, simulate
 from tests.kit.cluster import Op, Program
@@ -146,7 +146,7 @@ def test_uneven_experts_are_told_by_their_bytes_and_blamed(uneven: float, tmp_pa
 def test_gigabytes_are_decimal(tmp_path: Path) -> None:
     """GB/s of 1024³ bytes under the name of 10⁹ are 7 % too few."""
     facts = facts_of(simulate(4, data_parallel(world=4), clocks=clocks(16, 4)), tmp_path)
-    document = documents.check(report.make(facts, diagnose(facts)))
+    document = documents.check(report.of_job(facts, diagnose(facts)))
     ranks, collectives = (document["analyses"][key] for key in ("ranks", "collectives"))
     table = sections(ranks, collectives)[-1]
     at = [column.title for column in table.columns].index("algorithm GB/s")

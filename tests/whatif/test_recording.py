@@ -8,11 +8,12 @@ import pytest
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.recording import Run, run_of
+from stepscope.analysis.summary import unrecorded_step_ns
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.report import document
 from stepscope.report.phrases import saving, step_time
-from stepscope.whatif.recording import told_step_ns, unrecorded_step_ns
+from stepscope.whatif.recording import told_step_ns
 from tests.kit.builder import TraceDrawing
 from tests.support import facts_of
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -130,7 +131,7 @@ class Facts:
         return cores_beside(self.trace, self.accounts)
 
     @property
-    def basis(self) -> str:
+    def basis(self) -> Literal["device", "host"]:
         """Whether step times are the device's or the host's."""
         return "device" if self.activities else "host"
 

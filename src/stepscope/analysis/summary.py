@@ -96,6 +96,15 @@ def step_time(facts: Facts) -> tuple[int | None, int | None]:
     return facts.median_step_ns, p95
 
 
+def unrecorded_step_ns(facts: Facts) -> int | None:
+    """The mean used step as it would be unrecorded; None where that is not known, or recording cost nothing that the
+    steps show."""
+    run, mean = facts.run, facts.mean_step_ns
+    if mean is None or run.recorded_ns is None or run.unrecorded_ns is None or run.unrecorded_ns >= run.recorded_ns:
+        return None
+    return min(round(mean * run.unrecorded_ns / run.recorded_ns), run.unrecorded_ns)
+
+
 def idle_per_step(facts: Facts) -> tuple[int, int] | None:
     """Median idle time between and within the used steps, over devices; None without a device."""
     if not facts.activities or not facts.used:

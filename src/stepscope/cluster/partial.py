@@ -19,49 +19,20 @@ from stepscope.analysis.accounting import Account, host_time
 from stepscope.analysis.categories import Category
 from stepscope.analysis.exchange.collectives import HOST, Collectives
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.outline import Basis, Rows, Steps, rows_of, steps_of
 from stepscope.analysis.workload import Workload
 from stepscope.cluster.limits import EXPOSED_KEPT, KERNEL_NAMES_KEPT, ROWS_KEPT
 from stepscope.diagnosis.evidence import has_python
 from stepscope.diagnosis.finding import Diagnosis, Finding, Notice
 from stepscope.diagnosis.notices.devices import RANKS_ELSEWHERE
 from stepscope.trace import intervals as iv
-from stepscope.trace.tables import I32, I64, NULL, Bools
+from stepscope.trace.tables import I32, I64
 from stepscope.trace.trace import Device
 from stepscope.whatif.change import Change
 from stepscope.whatif.recording import told_step_ns
 
 _NAME = 200
 _EVIDENCE = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """One value per step; times in ns from the trace's origin."""
-
-    number: I64
-    """NULL where the profile numbers none."""
-    start: I64
-    dur: I64
-    host_dur: I64
-    complete: Bools
-    used: Bools
-    slow: Bools
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The accounting: one value per row, by device and time; the rows of a device tile."""
-
-    device: I32
-    """``HOST`` for the host's."""
-    step: I32
-    """Index of the step, -1 for none."""
-    phase: tuple[str, ...]
-    start: I64
-    dur: I64
-    parts: I64
-    """One column per category."""
-    used: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +78,7 @@ class Partial:
     sampled: bool
     inferred: bool
     step_source: str
-    basis: str
+    basis: Basis
     bottleneck: str
     steps: Steps
     rows: Rows
@@ -153,8 +124,8 @@ def reduce(facts: Facts, diagnosis: Diagnosis, path: str, size: int | None) -> P
         step_source=facts.markers.source,
         basis=facts.basis,
         bottleneck=diagnosis.bottleneck,
-        steps=_steps(facts),
-        rows=_rows(facts),
+        steps=steps_of(facts, ROWS_KEPT),
+        rows=rows_of(facts, ROWS_KEPT),
         collectives=_collectives(facts),
         exposed=_exposed(facts),
         kernels=_kernels(facts),
@@ -184,40 +155,6 @@ def _plain(finding: Finding) -> Finding:
     parts = tuple(replace(part, change=Change()) for part in finding.fix_set)
     found = replace(finding, change=None, next_waits=(), loading=None, fix_set=parts)
     return replace(found, evidence=finding.evidence[:_EVIDENCE])
-
-
-def _steps(facts: Facts) -> Steps:
-    markers, count = facts.markers, len(facts.markers)
-    used, slow = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-    used[list(facts.used)] = True
-    slow[[found.step for found in facts.slow]] = True
-    return Steps(
-        number=np.array([NULL if number is None else number for number in markers.numbers], np.int64)[:ROWS_KEPT],
-        start=markers.start[:ROWS_KEPT],
-        dur=facts.step_ns[:ROWS_KEPT],
-        host_dur=facts.host_step_ns[:ROWS_KEPT],
-        complete=np.array(facts.complete, np.bool_)[:ROWS_KEPT],
-        used=used[:ROWS_KEPT],
-        slow=slow[:ROWS_KEPT],
-    )
-
-
-def _rows(facts: Facts) -> Rows:
-    kept = max(1, ROWS_KEPT // max(len(facts.accounts), 1))
-    accounts = facts.accounts
-    device = [np.full(len(a.rows.steps[:kept]), _device(a), np.int32) for a in accounts]
-    step = [np.array([-1 if s is None else s for s in a.rows.steps[:kept]], np.int32) for a in accounts]
-    used = [np.isin(of, facts.used) for of in step]
-    width = len(Category)
-    return Rows(
-        device=_joined(device, np.int32),
-        step=_joined(step, np.int32),
-        phase=tuple(phase for a in accounts for phase in a.rows.phases[:kept]),
-        start=_joined([a.rows.bounds[:-1][:kept] for a in accounts], np.int64),
-        dur=_joined([a.duration_ns[:kept] for a in accounts], np.int64),
-        parts=np.concatenate([np.zeros((0, width), np.int64), *(a.parts[:kept] for a in accounts)]),
-        used=_joined(used, np.bool_),
-    )
 
 
 def _device(account: Account) -> int:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.summary import unrecorded_step_ns
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I64, Kind
@@ -50,15 +51,6 @@ class Overhead:
         windows = iv.union(*(bounds[steps] for bounds in facts.step_bounds))
         taken = (iv.intersect(of, spans[track]) for track, of in self.change.host.items() if track in spans)
         return facts.per_step(sum(iv.measure(iv.intersect(spans, windows)) for spans in taken))
-
-
-def unrecorded_step_ns(facts: Facts) -> int | None:
-    """The mean used step as it would be unrecorded; None where that is not known, or recording cost nothing that the
-    steps show."""
-    run, mean = facts.run, facts.mean_step_ns
-    if mean is None or run.recorded_ns is None or run.unrecorded_ns is None or run.unrecorded_ns >= run.recorded_ns:
-        return None
-    return min(round(mean * run.unrecorded_ns / run.recorded_ns), run.unrecorded_ns)
 
 
 def told_step_ns(facts: Facts) -> int | None:

@@ -1,0 +1,53 @@
+"""What devices exchange and what reducing gradients takes: of a job, or of one rank whose peers are not here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analysis.exchange.asked import Asked
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.workload import Purpose
+from stepscope.cluster.bandwidth import Traffic, traffic
+from stepscope.cluster.gradients import Gradients, gradients
+from stepscope.cluster.job import JobFacts, combine
+from stepscope.cluster.partial import reduce
+from stepscope.diagnosis.finding import Diagnosis
+
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a report tells; None where there is nothing of it."""
+
+    collectives: Sequence[Traffic] | None
+    gradients: Gradients | None
+    ranks_known: bool
+    """Whether a rank can be named."""
+
+
+def of_job(facts: JobFacts, asked: Asked) -> Exchange:
+    """Of a job; gradients by its first rank."""
+    first, hosts = facts.partials[0], {partial.host for partial in facts.partials}
+    one_host = False if len(hosts - {None}) > 1 else None if None in hosts or facts.missing else True
+    found = gradients(first.collectives, np.flatnonzero(first.steps.used), first, one_host, asked)
+    return _exchange(facts, asked, found)
+
+
+def of_profile(facts: Facts, diagnosis: Diagnosis, asked: Asked) -> Exchange:
+    """Of one rank: transfers are bounds, as its peers are not here, nor are their hosts known; the devices of one
+    process share a clock."""
+    alone = combine([reduce(facts, diagnosis, "", None)])
+    table = alone.partials[0].collectives
+    learns = facts.workload.is_for((Purpose.TRAINING,))  # What other programs reduce are no gradients.
+    wanted = (learns and len(table)) or asked.parameters is not None
+    found = gradients(table, np.array(facts.used, np.int64), facts.trace.info, None, asked) if wanted else None
+    return _exchange(alone, asked, found) if len(table) else Exchange(None, found, ranks_known=False)
+
+
+def _exchange(facts: JobFacts, asked: Asked, found: Gradients | None) -> Exchange:
+    told = any(partial.rank is not None for partial in facts.partials) or len(facts.partials) > 1
+    return Exchange(traffic(facts, asked.bandwidth)[:_SHOWN], found, told)

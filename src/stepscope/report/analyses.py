@@ -1,0 +1,220 @@
+"""``analyses`` of one profile: the tables that no short text shows."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from stepscope.analysis.accounting import Account
+from stepscope.analysis.annotations import annotation_times
+from stepscope.analysis.categories import BUSY, CATEGORIES
+from stepscope.analysis.facts import Facts
+from stepscope.analysis.functions import functions_by_self_time, only_functions
+from stepscope.analysis.gaps import longest_gaps
+from stepscope.analysis.kernels import precision_of
+from stepscope.analysis.lazy_metrics import LazyMetrics
+from stepscope.analysis.logged_placement import LoggedOp
+from stepscope.analysis.overlap import Overlap, overlaps
+from stepscope.analysis.pods import counters, network
+from stepscope.analysis.serving import serving
+from stepscope.analysis.xla import XlaFacts
+from stepscope.report import annotated, efficiency, input_pipeline, op_costs
+from stepscope.report import serving as served
+from stepscope.report.entries import named, where_entry
+from stepscope.report.memory import memory
+from stepscope.report.op_tree import op_tree
+from stepscope.report.program_memory import program_memory
+
+KERNELS_SHOWN = 50
+
+
+def analyses(facts: Facts) -> dict[str, Any]:
+    """All but those of what devices exchange."""
+    made: dict[str, Any] = {
+        "memory": memory(facts),
+    }
+    if (of_programs := program_memory(facts)) is not None:
+        made["program_memory"] = of_programs
+    if facts.activities:
+        made |= {
+            "idle": {
+                "per_device": [_idle(account) for account in facts.accounts],
+                "gaps": [_gap(gap) for gap in longest_gaps(facts)],
+            },
+            "launch_delay": [_delay(facts, at) for at in range(len(facts.delays))],
+            "syncs": [_sync(facts, at, sync) for at, found in enumerate(facts.syncs) for sync in found],
+            "copies": [_copy(facts, at, copies) for at, found in enumerate(facts.copies) for copies in found],
+            "overlap": [_overlap(facts, found) for found in overlaps(facts)],
+            "kernels": efficiency.kernels(facts),
+            "roofline": efficiency.roofline(facts),
+            "mfu": efficiency.mfu(facts),
+            "op_tree": op_tree(facts),
+        }
+        if any(device.kind == "gpu" for device in facts.trace.info.devices):
+            made["precision"] = _precision(facts)
+    if only_functions(facts.trace):
+        made["functions"] = [dataclasses.asdict(use) for use in functions_by_self_time(facts.trace)[:KERNELS_SHOWN]]
+    if facts.ops is not None:
+        made["ops"] = op_costs.ops(facts.ops)
+    if facts.layers:
+        made["layers"] = op_costs.layers(facts)
+    named = annotation_times(facts)
+    if named is not None:
+        made["annotations"] = annotated.entry(facts, named)
+    made |= _served_and_counted(facts)
+    if facts.input_stages is not None:
+        made["input"] = input_pipeline.entry(facts, facts.input_stages)
+    if facts.xla is not None:
+        made["xla"] = _xla(facts, facts.xla)
+    if facts.placement is not None:
+        made["placement"] = dataclasses.asdict(facts.placement)
+    return made | _beside(facts)
+
+
+def _beside(facts: Facts) -> dict[str, Any]:
+    """What files beside the profile add to it."""
+    made: dict[str, Any] = {}
+    if facts.lazy_metrics is not None:
+        made["lazy_metrics"] = _lazy_metrics(facts.lazy_metrics)
+    if facts.logged_ops:
+        made["logged_placement"] = [_logged(facts, one) for one in facts.logged_ops]
+    return made
+
+
+def _served_and_counted(facts: Facts) -> dict[str, Any]:
+    """What few profiles have: iterations of a server, counters of devices, exchanges over the network."""
+    ran = serving(facts)
+    made = {
+        "counters": [dataclasses.asdict(use) for use in counters(facts)],
+        "network": [dataclasses.asdict(use) for use in network(facts)],
+        "serving": None if ran is None else served.entry(ran),
+    }
+    return {name: entry for name, entry in made.items() if entry}
+
+
+def _overlap(facts: Facts, found: Overlap) -> dict[str, Any]:
+    devices = len(facts.working)
+    return {
+        "what": found.what,
+        "ns_per_step": facts.per_step(found.ns // devices),
+        "hidden_ns_per_step": facts.per_step(found.hidden_ns // devices),
+        "hidden_share": found.hidden_share,
+    }
+
+
+def _idle(account: Account) -> dict[str, Any]:
+    idle = [c.code for c in CATEGORIES if c not in BUSY]
+    steps = [i for i, phase in enumerate(account.rows.phases) if phase == "step"]
+    total = int(account.parts[steps][:, idle].sum())
+    between = int(account.between_steps_ns[steps].sum())
+    return {
+        "device": account.rows.device,
+        "total_ns": total,
+        "between_steps_ns": between,
+        "within_steps_ns": total - between,
+    }
+
+
+def _gap(gap: Any) -> dict[str, Any]:
+    made = dataclasses.asdict(gap)
+    return made | {"parts": named(gap.parts), "where": where_entry(gap.where)}
+
+
+def _delay(facts: Facts, at: int) -> dict[str, Any]:
+    delay, account = facts.delays[at], facts.accounts[at]
+    total = int(account.parts[facts.used_rows(account)].sum())
+    return {
+        "device": delay.device,
+        "count": delay.count,
+        "median_ns": delay.median_ns,
+        "p95_ns": delay.p95_ns,
+        "waiting_share": delay.waiting_ns / total if total else None,
+    }
+
+
+def _sync(facts: Facts, at: int, sync: Any) -> dict[str, Any]:
+    return {
+        "device": facts.activities[at].device,
+        "op": sync.op,
+        "call": sync.call,
+        "count": sync.count,
+        "per_step": sync.count / len(facts.used),
+        "blocked_ns_per_step": facts.per_step(sync.blocked_ns),
+        "cost_ns_per_step": facts.per_step(sync.cost_ns),
+        "where": where_entry(sync.where),
+        "cause": sync.hint.cause if sync.hint else None,
+    }
+
+
+def _copy(facts: Facts, at: int, copies: Any) -> dict[str, Any]:
+    return {
+        "device": facts.activities[at].device,
+        "direction": str(copies.category).removeprefix("copy_"),
+        "source_memory": copies.source_memory,
+        "target_memory": copies.target_memory,
+        "op": copies.op,
+        "count": copies.count,
+        "per_step": copies.count / len(facts.used),
+        "bytes": copies.bytes,
+        "bytes_per_step": None if copies.bytes is None else facts.per_step(copies.bytes),
+        "exposed_ns_per_step": facts.per_step(copies.exposed_ns),
+        "every_step": len(copies.steps) == len(facts.used),
+        "launch_link": "recorded" if copies.launch_recorded else "heuristic",
+        "where": where_entry(copies.where),
+    }
+
+
+def _xla(facts: Facts, xla: XlaFacts) -> dict[str, Any]:
+    building = xla.building
+    return {
+        "duty_cycle": [
+            {
+                "device": duty.device,
+                "executions": duty.executions,
+                "executing_ns_per_step": None if duty.executing_ns is None else facts.per_step(duty.executing_ns),
+                "share": duty.share,
+                "collective_share": duty.collective_share,
+            }
+            for duty in xla.duty
+        ],
+        "graph_building": None
+        if building is None
+        else {
+            "ns_per_step": facts.per_step(building.ns),
+            "overlapped_share": building.overlapped_ns / building.ns,
+        },
+        "compilations": [
+            {
+                "step": found.step,
+                "start_ns": int(facts.trace.slices.start_ns[found.slice]),
+                "dur_ns": found.ns,
+                "module": found.module,
+                "parameters": found.parameters,
+                "previous_parameters": found.previous,
+                "changed": found.changed,
+                "again": found.again,
+                "where": where_entry(facts.locator.where(found.slice)),
+            }
+            for found in xla.compilations
+        ],
+    }
+
+
+def _logged(facts: Facts, one: LoggedOp) -> dict[str, Any]:
+    found = dataclasses.asdict(one)
+    return found | {"per_step": one.count / len(facts.used), "ns_per_step": facts.per_step(found.pop("ns"))}
+
+
+def _lazy_metrics(found: LazyMetrics) -> dict[str, Any]:
+    counted = [dataclasses.asdict(one) | {"tells": found.tells(one)} for one in found.counted]
+    return {"steps": found.steps, "counted": counted}
+
+
+def _precision(facts: Facts) -> dict[str, Any]:
+    found = precision_of(facts.kernels)
+    return {
+        "low_precision_share": {"by_count": found.low_by_count, "by_time": found.low_by_time},
+        "known_by_time": found.known_by_time,
+        "tensor_core_share": found.tensor_core_by_time or {"yes": None, "no": None, "unknown": None},
+        "eligible_unused_ns_per_step": facts.per_step(found.eligible_unused_ns),
+    }

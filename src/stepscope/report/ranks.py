@@ -1,0 +1,83 @@
+"""``analyses.ranks`` of a job: its clocks, who was late in which step, and its ranks beside each other."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from stepscope.cluster.blame import Straggler
+from stepscope.cluster.job import JobFacts
+from stepscope.cluster.outline import RankRow, device_of, rank_rows
+from stepscope.limits import ROWS_SHOWN
+from stepscope.report.entries import named
+
+
+def ranks(facts: JobFacts) -> dict[str, Any]:
+    """``analyses.ranks``."""
+    blame = facts.blame
+    return {
+        "world_size": facts.world_size,
+        "present": len(facts.partials),
+        "missing": facts.missing[:ROWS_SHOWN],
+        "unreadable": [dataclasses.asdict(one) for one in facts.failed],
+        "clocks": [_clock(facts, at) for at in range(len(facts.partials))],
+        "determined": bool(blame is not None and blame.determined and not facts.sampled),
+        "stragglers": [_straggler(facts, one) for one in blame.stragglers] if blame and not facts.sampled else [],
+        "steps": _late_steps(facts),
+        "per_rank": [_row(one) for one in rank_rows(facts)],
+    }
+
+
+def _clock(facts: JobFacts, at: int) -> dict[str, Any]:
+    clock = facts.clocks[at]
+    known = clock is not None and len(facts.partials) > 1
+    return {
+        "rank": facts.ranks[at],
+        "offset_ns": round(clock.offset_ns) if known and clock else None,
+        "drift": clock.drift if known and clock else None,
+        "at_ns": clock.at_ns if known and clock else None,
+        "uncertainty_ns": round(clock.uncertainty_ns) if known and clock else None,
+        "collectives": clock.collectives if known and clock else 0,
+    }
+
+
+def _straggler(facts: JobFacts, one: Straggler) -> dict[str, Any]:
+    assert facts.blame is not None
+    lane = facts.blame.lanes[one.lane]
+    cause = facts.cause_of(lane, one.waited_ns)
+    return {
+        "rank": facts.ranks[lane.partial],
+        "device": device_of(lane),
+        "host": facts.partials[lane.partial].host,
+        "waited_ns_per_step": one.waited_ns,
+        "saving_ns_per_step": one.saving_ns,
+        "steps": one.steps,
+        "p_value": one.p_value,
+        "cause": cause.cause,
+        "category": None if cause.category is None else str(cause.category),
+        "excess_ns_per_step": named(cause.excess),
+        "kernels": [{"name": name, "times": times} for name, times in cause.kernels],
+    }
+
+
+def _late_steps(facts: JobFacts) -> list[dict[str, Any]]:
+    if facts.blame is None or facts.sampled:
+        return []
+    blame = facts.blame
+    return [
+        {
+            "number": late.number,
+            "dur_ns": facts.every_step_ns.get(late.number),
+            "used": late.number in facts.step_ns,
+            "rank": facts.ranks[blame.lanes[late.lane].partial],
+            "device": device_of(blame.lanes[late.lane]),
+            "waited_ns": late.waited_ns,
+            "cause": facts.cause_of(blame.lanes[late.lane], late.waited_ns, [late.number]).cause,
+            "chain": [facts.ranks[blame.lanes[lane].partial] for lane in late.chain],
+        }
+        for late in blame.steps
+    ]
+
+
+def _row(one: RankRow) -> dict[str, Any]:
+    return dataclasses.asdict(one) | {"parts_ns_per_step": named(one.parts_ns_per_step)}
