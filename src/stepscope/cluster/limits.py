@@ -7,6 +7,9 @@ from typing import Final
 ROWS_KEPT: Final = 512
 """Rows of the accounting kept of one rank, for the same reason."""
 
+ROWS_SHOWN: Final = 20_000
+"""Rows of the accounting a job's report lists; of more ranks the late ones and the first have theirs listed."""
+
 EXPOSED_KEPT: Final = 2_048
 """Stretches of exposed collective time kept of one rank, the longest; the rest stays undivided."""
 

@@ -12,11 +12,12 @@ import numpy as np
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.exchange.collectives import HOST
+from stepscope.analysis.limits import P95_STEPS
 from stepscope.analysis.outline import Breakdown, File, Outline, Recorded, StepTime, Summary, Timed
 from stepscope.analysis.summary import COLLECTIVES, apportion
 from stepscope.cluster.job import JobFacts
+from stepscope.cluster.limits import ROWS_SHOWN
 from stepscope.cluster.matching import Lane
-from stepscope.limits import P95_STEPS, ROWS_SHOWN
 from stepscope.trace.tables import F64
 from stepscope.trace.trace import Loss
 

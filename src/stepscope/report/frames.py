@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 
-from stepscope.analysis.categories import Category
 from stepscope.report.labels import CATEGORIES
 from stepscope.sql import Tables
 from stepscope.trace import tables as t
@@ -45,7 +44,7 @@ _ACCOUNTING: dict[str, tuple[Any, str]] = {
 }
 
 
-_ON_ONE_RANK = [name for name in CATEGORIES if name not in (Category.COLLECTIVE_WAIT, Category.COLLECTIVE_TRANSFER)]
+_ON_ONE_RANK = [name for name in CATEGORIES if name not in ("collective_wait", "collective_transfer")]
 """Waiting and moving data are not told apart on one rank: absent where a row does not have them, never 0."""
 
 _VIEWS = {

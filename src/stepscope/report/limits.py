@@ -9,9 +9,6 @@ from typing import Final
 ANNOTATIONS_LISTED: Final = 500
 """Annotations a report lists: a choice; programs that name a range after its batch or request have thousands."""
 
-ROWS_SHOWN: Final = 20_000
-"""Rows of the accounting a job's report lists; of more ranks the late ones and the first have theirs listed."""
-
 # --- memory of compiled programs ----------------------------------------------------------------------------------
 
 PROGRAM_BUFFER_BYTES: Final = 16 * 1024

@@ -7,8 +7,8 @@ from typing import Any
 
 from stepscope.cluster.blame import Straggler
 from stepscope.cluster.job import JobFacts
+from stepscope.cluster.limits import ROWS_SHOWN
 from stepscope.cluster.outline import RankRow, device_of, rank_rows
-from stepscope.limits import ROWS_SHOWN
 from stepscope.report.entries import named
 
 
