@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -66,6 +67,57 @@ def test_how_long_the_thread_had_no_core_is_written_beside_each_look() -> None:
 def test_a_system_that_does_not_count_it_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_scheduled", lambda thread: None)
     assert "core_wait_ns" not in watched(turns).facts()["looks"]
+
+
+@pytest.mark.parametrize(("look_ns", "fewest", "most"), [(1_000_000, 8, 9), (10_000, 240, 250)], ids=["dear", "cheap"])
+def test_dear_looks_are_fewer(monkeypatch: pytest.MonkeyPatch, look_ns: int, fewest: int, most: int) -> None:
+    """A clock that stands still but while looks are made and waited for: a second of it, on any machine."""
+    now, spent = 0, 0
+
+    class Waiting:
+        def acquire(self, timeout: float) -> bool:
+            nonlocal now
+            now += round(timeout * 1e9)
+            return now > 1_000_000_000
+
+    def one(self: Lines, ident: int, scheduled: int | None) -> None:
+        nonlocal now, spent
+        now, spent = now + look_ns, spent + look_ns
+
+    monkeypatch.setattr(module.Lines, "_one", one)
+    monkeypatch.setattr(module, "perf_counter_ns", lambda: now)
+    monkeypatch.setattr(module, "thread_time_ns", lambda: spent)
+    lines = Lines()
+    monkeypatch.setattr(lines, "_over", Waiting())
+    lines._look_on(0, None)
+    assert fewest <= spent // look_ns <= most
+    assert spent <= 1_000_000_000 * module.MOST_SHARE + look_ns
+    assert lines.cost()["looking"]["spent_ns"] == spent
+
+
+def test_short_python_is_met_and_python_s_own_interval_comes_back() -> None:
+    own = sys.getswitchinterval()
+    found = watched(turns)
+    assert sys.getswitchinterval() == own
+    assert 0 < found.spent_ns <= found.passed_ns
+
+
+def test_an_interval_that_the_job_sets_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = sys.getswitchinterval()
+    looks, over = Lines(), threading.Event()
+    thread = threading.Thread(target=waits, args=(over,))
+    thread.start()
+    assert thread.ident is not None
+    try:
+        looks.start(thread.ident)
+        assert sys.getswitchinterval() == pytest.approx(module.SWITCH_S)
+        sys.setswitchinterval(0.007)
+        looks.stop()
+        assert sys.getswitchinterval() == pytest.approx(0.007)
+    finally:
+        sys.setswitchinterval(own)
+        over.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("stacks", [True, False])

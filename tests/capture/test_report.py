@@ -119,3 +119,21 @@ def test_recording_is_never_said_to_save_time(
     left_by(tmp_path, 0, step_ns=times, overhead=recorded / times["unrecorded"])
     tell(recordings(tmp_path, 0))
     assert f"; {said}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("looking", "said"),
+    [
+        ({"spent_ns": 4_000_000, "passed_ns": 1_000_000_000}, "; looking up its lines took 0.4 % of the time"),
+        ({"spent_ns": "4", "passed_ns": 0}, ""),
+        (None, ""),
+    ],
+)
+def test_what_looking_up_lines_took_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], looking: object, said: str
+) -> None:
+    left_by(tmp_path, 0, files=[{"path": "rank0.json", "looking": looking}])
+    tell(recordings(tmp_path, 0))
+    told = capsys.readouterr().err
+    assert said in told
+    assert ("looking up" in told) is bool(said)

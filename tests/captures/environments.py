@@ -67,6 +67,7 @@ FRAMEWORKS = {
     ),
     "xprof": Framework("STEPSCOPE_XPROF_PYTHON", (("xprof==2.24.2",),)),
     "viztracer": Framework("STEPSCOPE_VIZTRACER_PYTHON", (("viztracer==1.1.1",),)),
+    "py_spy": Framework("STEPSCOPE_PY_SPY_PYTHON", (("py-spy==0.4.3",),)),
     "jupyter": Framework("STEPSCOPE_JUPYTER_PYTHON", (("nbconvert==7.17.2", "ipykernel==7.4.0"),)),
     # 7 GB from the package index: only where somebody has it.
     "torch_xla": Framework("STEPSCOPE_TORCH_XLA_PYTHON", ()),

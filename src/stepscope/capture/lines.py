@@ -13,14 +13,18 @@ import sysconfig
 import threading
 from array import array
 from itertools import pairwise
-from time import thread_time_ns, time_ns
+from time import perf_counter_ns, thread_time_ns, time_ns
 from typing import Any
 
 EVERY_MS = 4
-SHARE = 200
-"""Between two looks passes at least so many times what the last one took: they take 0.5 % of a thread's time at most.
-Measured in a loop that never leaves Python, the worst case, on two busy cores: 0.43 to 0.46 %, in looks of some 170 us
-each. The loop itself was not slower by more than such a machine's own swings (``benchmarks/line_lookups.py``)."""
+MOST_SHARE = 0.008
+"""The most of the time passed that looking takes: its thread's own processor time, or how long it kept the interpreter,
+whichever is more. One look takes some 50 us, most of it the waking up; where they are dearer there are fewer. Handing
+the interpreter over and back costs the job a little more (``benchmarks/line_lookups.py``): 1 % in all."""
+SWITCH_S = 0.0002
+"""How long a thread that computes in Python keeps the interpreter from one that wants it, while lines are looked up.
+With Python's own 5 ms a look comes when the job lets go of the interpreter by itself, in a wait or an op: the lines of
+short loops between them would hardly ever be seen."""
 MOST = 50_000
 """Looks that are kept; four minutes of them."""
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -33,7 +37,9 @@ class Lines:
     """Looks at one thread from ``start`` to ``stop``."""
 
     def __init__(self) -> None:
-        self._over = threading.Event()
+        self._over = threading.Lock()
+        """Held while it looks: waiting for a lock takes half of what waiting for an event does."""
+        self._over.acquire()
         self._thread: threading.Thread | None = None
         self._of: int | None = None
         """The system's number of the thread that is looked at."""
@@ -43,6 +49,11 @@ class Lines:
         """Per look its place, -1 where the thread was in none of the job's own functions."""
         self._waited = array("q")
         """Per look how long the thread had waited for a core (ns, the system's count); empty where it does not tell."""
+        self._switched = sys.getswitchinterval()
+        self.spent_ns = 0
+        """What all looks took."""
+        self.passed_ns = 0
+        """In how much time."""
 
     def start(self, ident: int) -> None:
         """Look at the thread of that number; where no thread can be started the profile goes without."""
@@ -54,10 +65,16 @@ class Lines:
             self._thread.start()
         except RuntimeError:
             self._thread = None
+        else:
+            self._switched = sys.getswitchinterval()
+            sys.setswitchinterval(min(SWITCH_S, self._switched))
 
     def stop(self) -> None:
         """Look no more."""
-        self._over.set()
+        if self._over.locked():
+            self._over.release()
+        if self._thread is not None and sys.getswitchinterval() <= SWITCH_S:
+            sys.setswitchinterval(self._switched)
         if self._thread is not None and self._thread.is_alive():
             self._thread.join(timeout=1)
 
@@ -82,6 +99,10 @@ class Lines:
         found = self.looks()
         return {"looks": found} if found else {}
 
+    def cost(self) -> dict[str, Any]:
+        """What looking took and in how much time, for a manifest; nothing where it never looked."""
+        return {"looking": {"spent_ns": self.spent_ns, "passed_ns": self.passed_ns}} if self.passed_ns else {}
+
     def _look(self, ident: int) -> None:
         scheduled = _scheduled(self._of)
         try:
@@ -91,23 +112,29 @@ class Lines:
                 os.close(scheduled)
 
     def _look_on(self, ident: int, scheduled: int | None) -> None:
+        own, began, held = thread_time_ns(), perf_counter_ns(), 0
         pause = EVERY_MS / 1_000
-        while not self._over.wait(pause) and len(self._times) < MOST:
-            began = thread_time_ns()
-            frame = sys._current_frames().get(ident)
-            now = time_ns()
-            while frame is not None and not _is_the_job_s(frame.f_code.co_filename):
-                frame = frame.f_back
-            place = -1
-            if frame is not None:
-                key = frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
-                place = self._places.setdefault(key, len(self._places))
-            if scheduled is not None:
-                self._waited.append(_waited(scheduled))
-            self._times.append(now)
-            self._seen.append(place)
-            frame = None  # Else the job's values live on until the next look.
-            pause = max(EVERY_MS / 1_000, SHARE * (thread_time_ns() - began) / 1e9)
+        while not self._over.acquire(timeout=pause) and len(self._times) < MOST:
+            has = perf_counter_ns()
+            self._one(ident, scheduled)
+            now = perf_counter_ns()
+            held += now - has
+            self.spent_ns, self.passed_ns = max(thread_time_ns() - own, held), now - began
+            pause = max(EVERY_MS / 1_000, (self.spent_ns / MOST_SHARE - self.passed_ns) / 1e9)
+
+    def _one(self, ident: int, scheduled: int | None) -> None:
+        frame = sys._current_frames().get(ident)
+        now = time_ns()
+        while frame is not None and not _is_the_job_s(frame.f_code.co_filename):
+            frame = frame.f_back
+        place = -1
+        if frame is not None:
+            key = frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
+            place = self._places.setdefault(key, len(self._places))
+        if scheduled is not None:
+            self._waited.append(_waited(scheduled))
+        self._times.append(now)
+        self._seen.append(place)
 
 
 def _steps(values: array[int]) -> list[int]:

@@ -47,6 +47,16 @@ class Recording:
         return int(self.facts.get("steps_seen") or 0)
 
     @property
+    def looking_share(self) -> float | None:
+        """Of the time recorded last the share that looking at the job's lines took; None where none was looked at."""
+        files = self.facts.get("files") or [{}]
+        looking = files[-1].get("looking")
+        if not isinstance(looking, dict):
+            return None
+        spent, passed = looking.get("spent_ns"), looking.get("passed_ns")
+        return spent / passed if type(spent) is int and type(passed) is int and 0 <= spent <= passed > 0 else None
+
+    @property
     def who(self) -> str:
         """The process in words."""
         return f"process {self.facts.get('pid')}" if self.rank is None else f"rank {self.rank}"

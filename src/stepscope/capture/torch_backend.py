@@ -166,6 +166,10 @@ class TorchBackend(Backend):
         add_lines(profile, part, self._lines.looks())
         return [placed(part, folder, ".pt.trace.json.gz", self.options.max_bytes, compress=True)]
 
+    def facts(self) -> dict[str, Any]:
+        """What looking at the job's lines took; the profile itself holds them."""
+        return self._lines.cost()
+
     def lighter(self) -> Backend | None:
         """Without stacks, shapes and memory."""
         options = self.options

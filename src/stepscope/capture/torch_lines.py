@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from operator import itemgetter
 from typing import Any
 
 KEY = "stepscopeLines"
 """Root key of the file: ``calls``, the caller's line of each call by ``Python id`` from 1 on (0: not known), and
 ``looks`` (``capture/lines.py``)."""
-MOST_BYTES = 128 << 20
-"""Of a larger file the calls are left out: walking the events takes about 7 µs for each, and half a million of them,
+MOST_BYTES = 512 << 20
+"""Of a larger file the calls are left out: walking the events takes about 2 µs for each, and two millions of them,
 which is what such a file holds, 4 s in which the job's own steps share the interpreter."""
 
 
@@ -27,14 +28,19 @@ def callers(profile: Any, path: str) -> list[int] | None:
     if not hasattr(results, "experimental_event_tree") or os.path.getsize(path) > MOST_BYTES:
         return None
     found: list[tuple[int, int]] = []
+    are_calls: dict[Any, bool] = {}
     events = list(results.experimental_event_tree())
     while events:
         event = events.pop()
         events.extend(event.children)
-        if "Py" in str(event.tag):  # PyCall and PyCCall; the enumeration is not exported everywhere
-            found.append((event.start_time_ns, int(event.extra_fields.caller.line_number)))
-    found.sort(key=lambda each: each[0])
-    return [max(line, 0) for _, line in found]
+        tag = event.tag
+        is_call = are_calls.get(tag)
+        if is_call is None:  # PyCall and PyCCall; the enumeration is not exported everywhere
+            is_call = are_calls[tag] = "Py" in str(tag)
+        if is_call:
+            found.append((event.start_time_ns, event.extra_fields.caller.line_number))
+    found.sort(key=itemgetter(0))
+    return [max(int(line), 0) for _, line in found]
 
 
 def add_lines(profile: Any, path: str, looks: dict[str, Any] | None) -> None:

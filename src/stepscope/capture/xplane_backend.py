@@ -91,8 +91,8 @@ class XPlaneBackend(Backend):
         return type(self)(replace(self.options, stacks=False)) if self.options.stacks else None
 
     def facts(self) -> dict[str, Any]:
-        """The lines of the job that its thread was at."""
-        return self._lines.facts()
+        """The lines of the job that its thread was at, and what looking took."""
+        return self._lines.facts() | self._lines.cost()
 
     def switches(self) -> dict[str, dict[str, Any]]:
         """Stacks."""

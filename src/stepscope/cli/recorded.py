@@ -10,7 +10,7 @@ from stepscope.capture.results import Recording
 from stepscope.cli.streams import say, to_stderr
 from stepscope.errors import StepscopeError
 from stepscope.replacing import write_text
-from stepscope.units import format_ns
+from stepscope.units import format_ns, format_share
 
 _WIDTH = 100
 _NAMED = 8
@@ -185,6 +185,8 @@ def _what(each: Recording) -> str:
     if overhead:
         text += f"; a step took {format_ns(times['recorded'])} while recorded and {format_ns(times['unrecorded'])} "
         text += f"otherwise ({overhead:.2f} ×)" if overhead >= 1 else "otherwise: steps vary more than recording costs"
+    if steps and (share := each.looking_share) is not None:
+        text += f"; looking up its lines took {format_share(share)} of the time"
     ended = window.get("ended")
     if ended not in (None, "recorded"):
         text += f"; {ended}"

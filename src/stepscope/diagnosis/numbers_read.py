@@ -10,6 +10,7 @@ import numpy as np
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.where import Where
 from stepscope.names.producing import reads_numbers
+from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import outermost
 from stepscope.trace.tables import I32, Bools, Kind
@@ -27,6 +28,8 @@ class Reads:
     per_step: float
     ns: int
     """Time in the ops that read, in all used steps."""
+    spans: iv.Intervals
+    """When they ran."""
 
     def told(self, facts: Facts) -> str:
         """In words."""
@@ -60,4 +63,5 @@ def most_reads(facts: Facts, but: Bools) -> Reads | None:
     where, ns = facts.locator.where(int(most[0])), int(slices.dur_ns[most].sum())
     if where.file is None:
         return None
-    return Reads(replace(where, ns_per_step=facts.per_step(ns)), most.size / len(facts.used), ns)
+    spans = iv.union(slices.start_ns[most], slices.start_ns[most] + slices.dur_ns[most])
+    return Reads(replace(where, ns_per_step=facts.per_step(ns)), most.size / len(facts.used), ns, spans)

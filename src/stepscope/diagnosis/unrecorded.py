@@ -20,8 +20,10 @@ def unrecorded(facts: Facts, recorded: Overhead, finding: Finding) -> Finding:
         left = min(recorded.left(facts, saving, finding.change.host), recorded.step_ns)
     else:
         left = round(saving * share)
-    then = finding.predicted_step_ns
-    return replace(finding, saving_ns_per_step=left, predicted_step_ns=None if then is None else round(then * share))
+    then, best = (None if ns is None else round(ns * share) for ns in (finding.predicted_step_ns, finding.best_step_ns))
+    if best is not None:
+        best = min(best, recorded.step_ns - left)
+    return replace(finding, saving_ns_per_step=left, predicted_step_ns=then, best_step_ns=best)
 
 
 def places_unrecorded(facts: Facts, recorded: Overhead | None, finding: Finding) -> Finding:

@@ -14,7 +14,7 @@ from stepscope.report.memory_sections import CATEGORIES as MEMORY
 from stepscope.report.memory_sections import SPACES, USES
 from stepscope.report.phrases import Document
 from stepscope.report.rank_sections import CAUSES
-from stepscope.units import format_ns
+from stepscope.units import format_ns, format_share
 from stepscope.web.proof import proof
 from stepscope.web.sources import source_of
 
@@ -149,6 +149,8 @@ def _captured(each: Recording) -> list[tuple[str, str]]:
     made = [("capture overhead", cost)]
     if steps and first is not None:
         made.append(("steps recorded", f"{first} to {first + steps - 1}"))
+    if each.looking_share is not None:
+        made.append(("looking up lines", f"{format_share(each.looking_share)} of the recorded time"))
     if each.facts.get("command"):
         made.append(("command", " ".join(map(str, each.facts["command"]))))
     return made

@@ -1,7 +1,9 @@
 """A helper that reads the numbers of a list of tensors one at a time, in every step.
 
-read_numbers.py          one by one
-read_numbers.py --once   all at once
+read_numbers.py            one by one
+read_numbers.py --once     all at once, stacked first
+read_numbers.py --seldom   in every hundredth step
+read_numbers.py --whole    of one tensor that holds them all
 """
 
 import sys
@@ -11,6 +13,8 @@ import torch
 
 
 def metrics(values):
+    if "--whole" in sys.argv:
+        return sum(values.tolist())
     if "--once" in sys.argv:
         return sum(torch.stack(values).tolist())
     total = 0.0
@@ -23,15 +27,18 @@ def main():
     torch.set_num_threads(1)
     model = torch.nn.Linear(128, 64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    x, values = torch.randn(64, 128), list(torch.rand(600))
+    x, values = torch.randn(64, 128), torch.rand(600)
+    if "--whole" not in sys.argv:
+        values = list(values)
     for _ in range(3):
         begun = time.perf_counter()
-        for _ in range(100):
+        for step in range(100):
             loss = model(x).square().mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            metrics(values)
+            if "--seldom" not in sys.argv or step == 0:
+                metrics(values)
         print(f"step_ms {(time.perf_counter() - begun) * 10:.3f}")
 
 

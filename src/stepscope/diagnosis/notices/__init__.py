@@ -46,6 +46,7 @@ NOTICES: tuple[Callable[[Facts], Notice | None], ...] = (
     steps.launch_queue_full,
     recorded.host_unrecorded,
     recorded.no_lines,
+    recorded.no_calls,
     capture.slows_host,
     capture.overhead,
     devices.no_collectives,
@@ -75,6 +76,7 @@ _NOT_OF_CAPTURE = (
     steps.host_ran_ahead,
     steps.launch_queue_full,
     recorded.no_lines,
+    recorded.no_calls,
 )
 """What speaks of steps or findings: a recording of graph capture has neither."""
 

@@ -10,9 +10,11 @@ from stepscope.diagnosis.evidence import has_python, of_what, recorder, to_recor
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.limits import BOTTLENECK_SHARE, HOST_SHARE
 from stepscope.diagnosis.remedies import PYTHON_ADVICE, remedy
+from stepscope.trace.tables import NULL, Kind
 from stepscope.units import format_ns, format_share
 
 NO_LINES = "profile_no_lines"
+KINETO = "Kineto JSON"
 
 
 def host_unrecorded(facts: Facts) -> Notice | None:
@@ -26,6 +28,20 @@ def host_unrecorded(facts: Facts) -> Notice | None:
     return Notice(
         "profile_host_unrecorded",
         f"What the host does in {format_ns(unknown)} {of_what(facts)} ({share}) was not recorded. {advice}",
+    )
+
+
+def no_calls(facts: Facts) -> Notice | None:
+    """``stepscope run`` looked at the thread, and left out the lines of calls, as it does where there are very many."""
+    looked, frames = len(facts.trace.looks), facts.trace.slices.kind == Kind.PYTHON_FRAME
+    if not looked or facts.trace.info.format != KINETO or not frames.any():
+        return None
+    if (facts.trace.frames.call_line != NULL).any():
+        return None
+    return Notice(
+        "profile_no_calls",
+        "The profile is too large to hold the line of each call, so lines are those of the looks at the thread alone, "
+        "and some functions are told by where they begin. Fewer steps (--active) make it smaller.",
     )
 
 

@@ -62,18 +62,17 @@ numbers or small arrays become one op on a larger one. Compute more in each call
 
 READ_AT_ONCE: Remedies = {
     PYTORCH: """\
-Read many numbers at once, or every N steps (`if step % 100 == 0:`): each `.item()` or `float(tensor)` is an op, and
-Python around it.
-    values = torch.stack(values).tolist()  # one read in place of many""",
-    None: "Read many numbers at once, or every N steps.",
+Read the numbers every N steps (`if step % 100 == 0:`), which saves what is told here, or keep them in one tensor from
+the beginning (`values.sum().item()`, `values.tolist()`): each `.item()` or `float(tensor)` is an op, and Python around
+it. On a CPU it takes as long to gather separate tensors first (`torch.stack`).""",
+    None: "Read the numbers every N steps, or keep them in one array and read that.",
 }
 
 IN_CALLBACKS: Remedies = {
     PYTORCH: (
         """\
 Do the work of the callback every N steps (`if step % 100 == 0:`), and compute on whole tensors before one number is
-read: each `.item()` of many waits and costs by itself.
-    values = torch.stack([value.detach().norm() for value in values]).tolist()  # one read in place of many""",
+read: each `.item()` is an op, and Python around it.""",
         Part(
             """\
 Lightning's own callbacks are left out by arguments of its Trainer:

@@ -14,7 +14,7 @@ from stepscope.analysis.where import Where
 from stepscope.diagnosis.evidence import slices_as_evidence
 from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.function_lines import calls_of, longest_line
-from stepscope.diagnosis.numbers_read import most_reads
+from stepscope.diagnosis.numbers_read import Reads, most_reads
 from stepscope.diagnosis.remedies import remedy
 from stepscope.diagnosis.remedies.overhead import AROUND_OPS, READ_AT_ONCE
 from stepscope.diagnosis.rule import Limit, Rule
@@ -22,6 +22,7 @@ from stepscope.diagnosis.rules import between_steps
 from stepscope.diagnosis.rules.callback_time import in_callbacks
 from stepscope.trace import intervals as iv
 from stepscope.units import format_ns, format_share
+from stepscope.whatif.change import Change
 
 PYTHON_OVERHEAD_SHARE: Final = 0.15
 
@@ -36,7 +37,8 @@ In a profile without a device, the accounting books time to `python` of which ne
 of `DISPATCH_GAP_NS` and more in code that gives no ops) nor `callback_time`: together at least `PYTHON_OVERHEAD_SHARE`
 of the used steps. Functions are named by the time in their own code, the program's own first, and must hold
 `TOLD_SHARE` of it. Numbers that are read of tensors at one line ten times in each step or more are told with that
-line. What of it a cure takes away is not known: recording makes this time longer, too.""",
+line. Where that takes `TOLD_SHARE` of this Python or more, doing it every N steps saves at least the time in the reads,
+and at most the Python of the function that reads, too. What of other Python a cure takes away is not known: recording makes this time longer, too.""",
     limits=(
         Limit("PYTHON_OVERHEAD_SHARE", PYTHON_OVERHEAD_SHARE, """\
 Python between the ops of a host that computes is a finding from this share of the step: recording makes it 1.5 to 2
@@ -44,7 +46,8 @@ times as long, and models of a usual size have 1 to 5 %."""),
     ),
     shared_limits=("DISPATCH_GAP_NS", "TOLD_SHARE"),
     needs="Python frames, of a job without a device.",
-    cure="None: how much of it goes is known from a measured run only.",
+    cure="A step without the reads of numbers, where these are many; to first order. Else none: how much of this Python "
+    "goes is known from a measured run only.",
     example="Millions of small tensors that are handled one by one.",
 )
 
@@ -87,6 +90,7 @@ def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Fin
     reads = most_reads(facts, in_callbacks(facts))
     line_read = (reads.where,) if reads and not reads.where.defined else ()
     cures = (READ_AT_ONCE, AROUND_OPS) if reads else (AROUND_OPS,)
+    gone = reads if reads and facts.per_step(reads.ns) >= TOLD_SHARE * cost else None
     share = format_share(cost * len(facts.used) / facts.used_ns)
     listed = ", ".join(f"{_called(facts, each)} {format_ns(facts.per_step(each.ns))}" for each in functions)
     return Finding(
@@ -99,13 +103,22 @@ def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Fin
         ),
         fix=paragraphs("\n".join(remedy(each, facts.workload) for each in cures)),
         cost_ns_per_step=cost,
-        saving_ns_per_step=None,
-        prediction_basis=None,
-        not_determined="how much of this Python a cure takes away: time the job with it",
+        saving_ns_per_step=facts.per_step(gone.ns) if gone else None,
+        change=Change(host={facts.host.main: gone.spans}) if gone else None,
+        best_step_ns=_at_best(facts, gone, functions) if gone else None,
+        prediction_basis="first-order" if gone else None,
+        not_determined=None if gone else "how much of this Python a cure takes away: time the job with it",
         confidence="low",
         where=(*line_read, *(_place(facts, each) for each in functions)),
         evidence=slices_as_evidence(facts, [each.slice for each in functions]),
     )
+
+
+def _at_best(facts: Facts, reads: Reads, functions: tuple[HotFunction, ...]) -> int | None:
+    """The step without the reads and all the Python of the function that reads: nobody knows what else that does."""
+    mean = facts.mean_step_ns
+    around = sum(each.ns for each in functions if each.frame.is_users and each.frame.function == reads.where.function)
+    return None if mean is None else max(mean - facts.per_step(reads.ns + around), 0)
 
 
 def _place(facts: Facts, each: HotFunction) -> Where:
