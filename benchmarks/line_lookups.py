@@ -1,8 +1,8 @@
 """What looking up the lines of a thread costs it, where it never leaves Python: the worst case.
 
-Two figures. The processor time of the thread that looks, and the time for which it kept the interpreter, of the time that
-passed: what the rate of looks is held by. And by how much the loop became slower: blocks with and without looks take
-turns in one run, so that the machine's own swings fall on both; on two cores or more the looking itself runs beside it.
+Two figures. Of the time that passed, the processor time of the thread that looks, or how long it kept the interpreter,
+whichever is more: what the rate of looks is held by. And by how much the loop became slower: blocks with and without
+looks take turns in one run, so that the machine's own swings fall on both.
 
     python benchmarks/line_lookups.py
 """
@@ -44,7 +44,7 @@ def looking() -> tuple[float, int]:
 
 
 def slower() -> tuple[float, float]:
-    """By what share the loop becomes slower: the mean without the largest and smallest tenth, with its standard error."""
+    """By what share the loop becomes slower: mean without the largest and smallest tenth, standard error."""
     found = []
     for _ in range(ROUNDS):
         before, lines = block(), Lines()

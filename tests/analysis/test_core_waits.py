@@ -62,6 +62,27 @@ def test_a_step_that_was_slow_for_want_of_a_core_is_none_of_the_program_s(
         assert "19.3 % of its time" in notices["no_core"]
 
 
+@pytest.mark.parametrize("starved_share", [0.0, 0.25])
+def test_where_all_steps_had_no_core_for_a_while_savings_are_ranges(starved_share: float) -> None:
+    """Two fifths of each step are Python of the program, and a quarter of all time no core was free."""
+    drawing = TraceDrawing()
+    for number in range(8):
+        start = number * STEP_NS // 1_000
+        drawing.step(number, start, STEP_NS // 1_000)
+        drawing.python("train.py(7): save_figures", start, 8_000)
+        drawing.host("aten::mm", start + 8_000, 12_000)
+    looks = [(at, round(at * starved_share)) for at in range(0, 8 * STEP_NS + 1, 4_000_000)]
+    found = diagnose(analyse(looked_at(trace_of(drawing.events()), *looks)))
+    (finding,) = [each for each in found.findings if each.rule == "between_steps"]
+    saving = 8_000_000
+    assert finding.saving_ns_per_step == pytest.approx(saving * (1 - starved_share), rel=0.01)
+    assert finding.predicted_step_ns == pytest.approx(STEP_NS - saving * (1 - starved_share), rel=0.01)
+    notices = {each.code: each.text for each in found.notices}
+    assert ("Savings are told as ranges" in notices.get("no_core", "")) is bool(starved_share)
+    if starved_share:
+        assert finding.best_step_ns == pytest.approx(STEP_NS - saving, rel=0.01)
+
+
 def test_a_step_that_is_slow_for_the_program_too_stays_a_finding() -> None:
     assert any(each.rule == "slow_steps" for each in told(12_000_000).findings)
 

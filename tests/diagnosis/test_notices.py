@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
@@ -15,10 +16,11 @@ from stepscope.analysis.summary import busy_share
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.limits import AHEAD_SHARE, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
+from stepscope.readers.rows import table_of
 from stepscope.report import document
 from stepscope.report.terminal import render
 from stepscope.trace.limits import NAMES_LOST_SHARE
-from stepscope.trace.tables import Kind
+from stepscope.trace.tables import NULL, Begun, Frames, Kind, Looks, TrackKind
 from stepscope.trace.trace import Loss
 from tests.diagnosis.loops import CALL, STEPS, Step, facts_with, launching, loop, running, work
 from tests.kit.builder import TraceDrawing
@@ -431,6 +433,25 @@ def test_where_the_host_costs_time_and_no_line_is_known_the_option_is_said(
     found = notices(facts_of(events)).get("profile_no_lines")
     assert (found is not None) is said
     assert found is None or "`with_stack=True`" in found.text
+
+
+@pytest.mark.parametrize("stated", [None, 17])
+def test_lines_of_calls_that_were_left_out_are_missed(stated: int | None) -> None:
+    """A recording of ours, which looks at the thread, and holds the line of each call but where there are too many."""
+
+    def step(drawing: TraceDrawing, number: int, start: int) -> None:
+        drawing.python("train.py(5): main", start, 90)
+        drawing.host("aten::linear", start + 10, 60)
+
+    trace = trace_of_bytes(write_kineto(loop(100, step)))
+    track = int(np.flatnonzero(trace.tracks.kind == TrackKind.HOST_THREAD)[0])
+    strings, looks = table_of(trace.strings, Looks, [(40_000, track, "/job/train.py", 6, "main", NULL)])
+    if stated is not None:
+        frame = np.flatnonzero(trace.slices.kind == Kind.PYTHON_FRAME)[:1].astype(np.int32)
+        calls = Frames(slice=frame, call_line=np.array([stated]), begun=np.array([Begun.CALLED], np.uint8))
+        trace = replace(trace, frames=calls)
+    said = notices(analyse(replace(trace, strings=strings, looks=looks)))
+    assert ("profile_no_calls" in said) is (stated is None)
 
 
 def test_a_profile_of_nothing_but_functions_says_so():

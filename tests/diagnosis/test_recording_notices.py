@@ -203,19 +203,3 @@ def test_lines_that_the_job_was_at_are_told() -> None:
 @pytest.mark.parametrize("drawing", [HOST, DEVICE])
 def test_few_looks_tell_nothing_nor_do_those_at_a_host_that_costs_nothing(drawing: str) -> None:
     assert looked(drawing, (12, LINE_LOOKS - 1 if drawing is HOST else 100)) == {}
-
-
-CALLING = """
-    1 char = 10 us
-    main   |[S                   ][T                   ]
-    main   |[f                                         ]
-    main   |  [aten::mm]
-    S = step 5
-    T = step 6
-    f = py train.py(3): main
-"""
-
-
-@pytest.mark.parametrize(("drawing", "said"), [(CALLING, True), (HOST, False)])
-def test_lines_of_calls_that_were_left_out_are_missed(drawing: str, said: bool) -> None:
-    assert ("profile_no_calls" in looked(drawing, (12, 100))) is said

@@ -19,6 +19,7 @@ from stepscope.diagnosis.notices.recording import Manifest
 from stepscope.diagnosis.notices.steps import takes_little
 from stepscope.diagnosis.ranking import Scale, bounded, least_told, merged, ranked
 from stepscope.diagnosis.rules import DECLARED, RULES
+from stepscope.diagnosis.starved import as_starved
 from stepscope.diagnosis.unrecorded import places_unrecorded, unrecorded
 from stepscope.diagnosis.untold import untold
 from stepscope.diagnosis.verdict import verdict
@@ -77,7 +78,7 @@ def _predicted(facts: Facts, replayed: Predictor | str, recorded: Overhead | Non
     finding = bounded(finding, told_step_ns(facts))
     if finding.predicted_step_ns is None or finding.saving_ns_per_step is None:
         return finding
-    return as_range(facts, by_workers(facts, replayed, recorded, finding))
+    return as_starved(facts, DECLARED[finding.rule], as_range(facts, by_workers(facts, replayed, recorded, finding)))
 
 
 def _whatif(facts: Facts, replayed: Predictor | str, findings: tuple[Finding, ...]) -> WhatIf:

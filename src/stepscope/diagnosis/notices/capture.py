@@ -26,12 +26,12 @@ def slows_host(facts: Facts) -> Notice | None:
     recorded = capture_slows_host(facts)
     if recorded is None or host_share(facts) < HOST_SHARE:
         return None
+    effect = "without it the device waits less for the host than shown here"
     if not facts.activities:
-        return Notice("capture_slows_host", f"Recording {recorded} slows the host: steps are faster without it.")
-    return Notice(
-        "capture_slows_host",
-        f"Recording {recorded} slows the host: without it the device waits less for the host than shown here.",
-    )
+        effect = "steps are faster without it"
+    known = facts.run.recorded_ns is not None and facts.run.unrecorded_ns is not None
+    told = "" if known else " By how much was not timed: costs and savings are of the steps as recorded."
+    return Notice("capture_slows_host", f"Recording {recorded} slows the host: {effect}.{told}")
 
 
 def overhead(facts: Facts) -> Notice | None:

@@ -6,6 +6,7 @@ from stepscope.analysis.core_waits import core_waits
 from stepscope.analysis.facts import Facts
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.limits import NO_CORE_SHARE
+from stepscope.diagnosis.starved import without_core
 from stepscope.units import format_ns, format_share
 
 
@@ -21,10 +22,16 @@ def no_core(facts: Facts) -> Notice | None:
     if not slow and waited < NO_CORE_SHARE * total:
         return None
     told = f"{format_share(waited / total)} of its time ({format_ns(waited // len(steps))} per step)"
+    ranges = (
+        " Savings are told as ranges for that: at least what they are in time with a core, all of it where the machine "
+        "stays as busy."
+        if without_core(facts)
+        else ""
+    )
     apart = f" {slow} of {len(steps)} steps took much longer for that." if slow else ""
     return Notice(
         "no_core",
         f"The main thread was ready to run and had no core for {told}: more ran on this machine than it has cores, "
         f"other programs or this job's own threads and workers.{apart} On a machine of its own the job is faster, and "
-        "its steps vary less.",
+        f"its steps vary less.{ranges}",
     )

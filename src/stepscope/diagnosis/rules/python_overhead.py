@@ -38,7 +38,8 @@ of `DISPATCH_GAP_NS` and more in code that gives no ops) nor `callback_time`: to
 of the used steps. Functions are named by the time in their own code, the program's own first, and must hold
 `TOLD_SHARE` of it. Numbers that are read of tensors at one line ten times in each step or more are told with that
 line. Where that takes `TOLD_SHARE` of this Python or more, doing it every N steps saves at least the time in the reads,
-and at most the Python of the function that reads, too. What of other Python a cure takes away is not known: recording makes this time longer, too.""",
+and at most the Python of the function that reads, too. What of other Python a cure takes away is not known: recording
+makes this time longer, too.""",
     limits=(
         Limit("PYTHON_OVERHEAD_SHARE", PYTHON_OVERHEAD_SHARE, """\
 Python between the ops of a host that computes is a finding from this share of the step: recording makes it 1.5 to 2
@@ -46,8 +47,8 @@ times as long, and models of a usual size have 1 to 5 %."""),
     ),
     shared_limits=("DISPATCH_GAP_NS", "TOLD_SHARE"),
     needs="Python frames, of a job without a device.",
-    cure="A step without the reads of numbers, where these are many; to first order. Else none: how much of this Python "
-    "goes is known from a measured run only.",
+    cure="A step without the reads of numbers, where these are many; to first order. Else none: how much of this "
+    "Python goes is known from a measured run only.",
     example="Millions of small tensors that are handled one by one.",
 )
 
@@ -106,7 +107,7 @@ def _finding(facts: Facts, cost: int, functions: tuple[HotFunction, ...]) -> Fin
         saving_ns_per_step=facts.per_step(gone.ns) if gone else None,
         change=Change(host={facts.host.main: gone.spans}) if gone else None,
         best_step_ns=_at_best(facts, gone, functions) if gone else None,
-        prediction_basis="first-order" if gone else None,
+        prediction_basis="first_order" if gone else None,
         not_determined=None if gone else "how much of this Python a cure takes away: time the job with it",
         confidence="low",
         where=(*line_read, *(_place(facts, each) for each in functions)),
