@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stepscope.readers.rows import table_of
 
 from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.facts import Facts, analyse
@@ -17,6 +16,7 @@ from stepscope.analysis.summary import busy_share
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Notice
 from stepscope.diagnosis.limits import AHEAD_SHARE, HOST_SHARE, PROFILER_SHARE, START_UP_SHARE, WARM_UP_FACTOR
+from stepscope.formats.beside.rows import table_of
 from stepscope.report import document
 from stepscope.report.terminal import render
 from stepscope.trace.limits import NAMES_LOST_SHARE
