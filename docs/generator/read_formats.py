@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from generator.markdown import table
+from stepscope.formats.chrome.dialects import DIALECTS
 from stepscope.formats.chrome.kineto_schema import CATEGORIES
-from stepscope.formats.chrome.read import DIALECTS
 from stepscope.formats.readers import READERS
 
 CHROME = """\

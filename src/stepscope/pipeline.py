@@ -17,11 +17,7 @@ from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Notice
 from stepscope.errors import Exit, InputError, StepscopeError, UsageError
 from stepscope.formats import readers, recorded
-from stepscope.formats.beside.lazy_metrics import with_metrics
-from stepscope.formats.beside.looks import with_looks
-from stepscope.formats.beside.placement_log import with_placements
-from stepscope.formats.beside.summaries import with_queue_fill
-from stepscope.formats.beside.versions import of_version
+from stepscope.formats.completed import completed
 from stepscope.formats.find import MOST_RANKS, find
 from stepscope.inputs.source import Source
 from stepscope.report.readable import Findings, profile_line
@@ -360,9 +356,6 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
         reader = readers.recognise(here)
         if progress and reader.must_compile(here.inflated):
             progress("compile", 0, 0)
-        trace = with_queue_fill(readers.read(reader, here, reading), here.place)
-        manifest = manifest_of(source.place)
-        trace = with_metrics(of_version(trace, manifest), manifest, source.path.name)
-        trace = with_looks(trace, manifest, source.path.name)
-        trace = with_placements(trace, source.place)
+        trace = readers.read(reader, here, reading)
+        trace = completed(trace, here.place, source.path.name, manifest_of(source.place))
         return Profile(source, recorded.remembering(trace, here), progress)

@@ -11,11 +11,11 @@ from hypothesis import given
 
 from stepscope.errors import OutputError
 from stepscope.formats import parquet, saved
-from stepscope.formats.beginnings import is_saved
 from stepscope.formats.recorded import proven
 from stepscope.formats.saved import read
 from stepscope.inputs.source import Source
 from stepscope.trace import tables as t
+from stepscope.trace.saved import is_saved
 from stepscope.trace.views import numbered
 from tests.kit.traces import KINETO_TRACES
 from tests.support import read_trace, real_profile

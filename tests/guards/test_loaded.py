@@ -26,7 +26,7 @@ OTHERS = (
     "stepscope.document.declared", "stepscope.document.kinds",
     "polars", "sqlglot", "stepscope.sql", "stepscope.web", "stepscope.comparison",
     "stepscope.remote.client", "stepscope.remote.collect", "stepscope.remote.server",
-    "stepscope.formats.nsys", "stepscope.formats.nsys.sqlite", "stepscope.formats.tf1.step_stats",
+    "stepscope.formats.nsys.read", "stepscope.formats.nsys.sqlite", "stepscope.formats.tf1.step_stats",
     "stepscope.formats.tf1.timeline",
 )  # fmt: skip
 """What the diagnosis of a profile by any framework of today does without."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from stepscope.errors import InputError
 from stepscope.formats import foreign, readers
-from stepscope.formats.beginnings import is_step_stats
+from stepscope.formats.tf1.recognise import recognise as is_step_stats
 from stepscope.inputs import archive, remote
 from stepscope.inputs.folders import MOST_ENTRIES, File, Scan, Skipped, refused
 from stepscope.inputs.joined import join

@@ -11,9 +11,13 @@ from typing import Any
 from stepscope import compiled
 from stepscope.compiled import PLAIN_FILE_BYTES, PLAIN_UNCOMPILED_BYTES
 from stepscope.errors import InputError, StepscopeError
-from stepscope.formats import beginnings, foreign
+from stepscope.formats import foreign
+from stepscope.formats.chrome.recognise import recognise as is_json
+from stepscope.formats.nsys.recognise import recognise as is_sqlite
+from stepscope.formats.tf1.recognise import recognise as is_step_stats
 from stepscope.formats.xplane.recognise import recognise as is_xplane
 from stepscope.inputs.source import Source
+from stepscope.trace.saved import is_saved
 from stepscope.trace.trace import Loss, Trace
 
 Progress = Callable[[int, int], None]
@@ -66,18 +70,18 @@ class Reader:
 
 
 READERS: tuple[Reader, ...] = (
-    Reader("stepscope's saved form", "`stepscope convert` and `stepscope slice`", beginnings.is_saved, "saved"),
+    Reader("stepscope's saved form", "`stepscope convert` and `stepscope slice`", is_saved, "saved"),
     Reader(
         "Nsight Systems SQLite",
         "`nsys export --type sqlite`, from a report of Nsight Systems",
-        beginnings.is_sqlite,
+        is_sqlite,
         "nsys.read",
         ("formats/nsys/sqlite", "pages.decode"),
     ),
     Reader(
         "TensorFlow StepStats",
         "TensorFlow 1: `Session.run` with a trace level (RunMetadata or StepStats, serialised)",
-        beginnings.is_step_stats,
+        is_step_stats,
         "tf1.step_stats",
         ("protobuf", "columns._count"),
     ),
@@ -91,7 +95,7 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "Chrome trace JSON",
         "PyTorch's profiler (Kineto), TensorFlow's Timeline, JAX and XLA, VizTracer, anything for chrome://tracing",
-        beginnings.is_json,
+        is_json,
         "chrome.read",
         ("formats/chrome/scan", "kernel.scan"),
         PLAIN_UNCOMPILED_BYTES,

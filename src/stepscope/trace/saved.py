@@ -76,6 +76,11 @@ class _Header(msgspec.Struct):
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
+def is_saved(head: bytes) -> bool:
+    """Whether a file begins like a saved trace of any version."""
+    return head.startswith(MAGIC)
+
+
 def pack(trace: Trace) -> Iterator[memoryview]:
     """The bytes of a saved trace, piece by piece; columns are not copied.
 

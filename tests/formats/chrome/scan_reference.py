@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from stepscope.formats.chrome.events import ArgumentKeys, RawEvents
+from stepscope.formats.chrome.dialects import KEYS, OF_EVENT
+from stepscope.formats.chrome.events import RawEvents
 from stepscope.trace.tables import NULL
 
 _WIDE = Context(prec=60)
@@ -41,9 +42,9 @@ def header(data: bytes) -> dict[str, Any]:
 
 def _row(event: dict[str, Any]) -> dict[str, Any]:
     args = event.get("args")
-    values = {key: value for key, value in args.items() if key in ArgumentKeys.ALL[len(ArgumentKeys.OF_EVENT):]} \
+    values = {key: value for key, value in args.items() if key in KEYS[len(OF_EVENT):]} \
         if isinstance(args, dict) else {}
-    values |= {key: event[key] for key in ArgumentKeys.OF_EVENT if key in event}
+    values |= {key: event[key] for key in OF_EVENT if key in event}
     phase = event.get("ph")
     return {
         "phase": ord(phase) if _is_text(phase) and len(phase) == 1 and ord(phase) < 128 else 0,

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from stepscope.formats.chrome.events import ArgumentKeys
+from stepscope.formats.chrome.dialects import KEYS
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ _fields: dict[str, st.SearchStrategy[Any]] = {
     "name": st.one_of(texts, values), "pid": identifiers, "tid": identifiers, "ts": times, "dur": times,
     "id": st.one_of(st.integers(0, 99), values), "id2": values, "bp": st.one_of(st.just("e"), texts, values),
     "args": st.one_of(
-        st.dictionaries(st.one_of(st.sampled_from(ArgumentKeys.ALL), texts), st.one_of(st.integers(0, 9), values),
+        st.dictionaries(st.one_of(st.sampled_from(KEYS), texts), st.one_of(st.integers(0, 9), values),
                         max_size=5), values),
     "s": texts, "Ev Idx": st.integers(0, 9), "\\odd\"key": st.integers(0, 9),
 }  # fmt: skip

@@ -17,8 +17,8 @@ from stepscope.analysis.accounting import check
 from stepscope.analysis.facts import analyse
 from stepscope.errors import InputError
 from stepscope.formats import readers
-from stepscope.formats.beginnings import is_step_stats
 from stepscope.formats.tf1 import step_stats
+from stepscope.formats.tf1.recognise import recognise as is_step_stats
 from stepscope.inputs.source import Source
 from stepscope.trace.tables import LaunchBasis
 from stepscope.trace.trace import Trace

@@ -14,38 +14,6 @@ import numpy as np
 from stepscope.trace.tables import F64, I32, I64, U8, Bools
 
 
-class ArgumentKeys:
-    """The arguments the readers need as columns, as ``args`` spells them; everything else stays in the file.
-
-    Those of ``OF_EVENT`` are keys of the event itself (what connects events), not of ``args``.
-    """
-
-    FLOW_ID = "id"
-    MOST_INPUTS = 32
-    """Inputs of a node that are read of a Timeline (input0, input1, ...)."""
-    OF_EVENT = ("id", "id2")
-    ALL = (
-        *OF_EVENT, "correlation", "External id", "external id", "stream", "device", "context", "bytes", "size", "kind",
-        "direction", "src", "dst", "grid", "block", "registers per thread", "shared memory",
-        "est. achieved occupancy %", "graph id", "graph node id", "Sequence number", "Fwd thread id", "Input Dims",
-        "Input type", "Concrete Inputs", "Call stack", "Collective name", "Process Group Name", "dtype",
-        "Process Group Description", "Python id",
-        "In msg nelems", "Group size", "wait_on_stream", "wait_on_cuda_event_record_corr_id", "cuda_sync_kind",
-        "stream_id", "Device Type", "Device Id", "Addr", "Bytes", "Total Allocated", "Total Reserved", "name",
-        "labels", "step_num", "finished",
-        # XLA's: the names of the statistics that an XPlane's events have.
-        "_r", "hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal", "correlation_id", "hlo_category",
-        "tf_op", "flops", "bytes_accessed", "source", "replica_groups", "memcpy_details", "Memset_details",
-        "kernel_details",
-        # TensorFlow's Timeline.
-        "op", "kernel", "snapshot", *(f"input{number}" for number in range(MOST_INPUTS)),
-        # What stepscope's own writer adds where Kineto has no word for it.
-        "stepscope kind", "stepscope launch", "stepscope marker", "stepscope memory", "allocator", "node", "inputs",
-        "placement", "stepscope scheduled ns", "stepscope op start ns", "stepscope op end ns", "stepscope call line",
-        "stepscope begun",
-    )  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
 class Argument:
     """One argument key over all the events that have it.

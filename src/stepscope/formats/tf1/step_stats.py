@@ -16,10 +16,10 @@ import numpy as np
 
 from stepscope.errors import InputError
 from stepscope.formats import foreign
-from stepscope.formats.beginnings import step_stats_levels
 from stepscope.formats.chrome.scan.damage import TEXTS
 from stepscope.formats.tf1.fields import NODE, named
 from stepscope.formats.tf1.graph import graph_trace
+from stepscope.formats.tf1.recognise import levels_of
 from stepscope.formats.tf1.recording import Allocations, Executions, Outputs, Recording
 from stepscope.formats.tf1.relations import timeline_lanes
 from stepscope.formats.tf1.runs import together
@@ -65,7 +65,7 @@ def _read(source: Source, builder: TraceBuilder, before: int) -> tuple[Recording
     """One file, whose offsets count from ``before``: what it recorded, what of it was lost, whether any of its times is
     in whole microseconds only, and its length."""
     data, fault = source.data()
-    levels = step_stats_levels(bytes(data[:64]))
+    levels = levels_of(bytes(data[:64]))
     if levels is None:
         raise InputError(f"{source.path}: does not begin like TensorFlow's StepStats or RunMetadata; {foreign.ASK}")
     try:
@@ -80,7 +80,7 @@ def arguments(source: Source, offsets: Sequence[int]) -> list[dict[str, Any]]:
     before = 0
     for part in parts_of(source):
         data, _ = part.data()
-        nodes = _File(data, step_stats_levels(bytes(data[:64])) or 2, TraceBuilder()).nodes
+        nodes = _File(data, levels_of(bytes(data[:64])) or 2, TraceBuilder()).nodes
         place = dict(zip(nodes.start.tolist(), nodes.end.tolist(), strict=True))
         known = [at for at in map(int, offsets) if at - before in place]
         found |= {at: named(bytes(data[at - before : place[at - before]]), NODE) for at in known}

@@ -13,7 +13,8 @@ import re
 import numpy as np
 
 from stepscope.formats.chrome.arguments import ArgumentColumns
-from stepscope.formats.chrome.events import ArgumentKeys, RawEvents
+from stepscope.formats.chrome.dialects import NODE_INPUTS
+from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.chrome.samples import series_names
 from stepscope.formats.tf1.graph import graph_trace
 from stepscope.formats.tf1.recording import Allocations, Executions, Outputs, Readings, Recording
@@ -158,12 +159,11 @@ class _Timeline:
 
     def _inputs(self) -> I32:
         """The inputs of each execution, comma-separated; only the first of very many have a column."""
-        keys = [key for key in ArgumentKeys.ALL if key.startswith("input") and key[5:].isdigit()]
-        last = self.columns.rows(keys[-1])
+        last = self.columns.rows(NODE_INPUTS[-1])
         if len(last):
-            text = f"nodes with {len(keys)} or more inputs, of which so many are kept"
+            text = f"nodes with {len(NODE_INPUTS)} or more inputs, of which so many are kept"
             self.losses.append(Loss("inputs_many", len(last), text, int(self.events.offset[last[0]])))
-        given = [key for key in keys if len(self.columns.rows(key))]
+        given = [key for key in NODE_INPUTS if len(self.columns.rows(key))]
         if not given:
             return np.full(self.runs.size, -1, np.int32)
         codes = np.stack([self.columns.text(key, self.runs) for key in given])

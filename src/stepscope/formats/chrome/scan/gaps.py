@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepscope.compiled import outlined
-from stepscope.formats.chrome.events import ArgumentKeys
+from stepscope.formats.chrome.dialects import KEYS
 from stepscope.formats.chrome.scan.interning import same_bytes
 from stepscope.formats.chrome.scan.machine import equal_64, load_byte, load_word, store_byte, store_word
 from stepscope.formats.chrome.scan.tokens import (
@@ -72,8 +72,8 @@ def key_table() -> U8:
     The kernel takes it as data: what it is compiled from must not depend on another package's constants, for only the
     sources of this one tell whether its machine code is still good.
     """
-    table = np.zeros((len(ArgumentKeys.ALL), _KEY_BYTES), np.uint8)
-    for row, key in zip(table, ArgumentKeys.ALL, strict=True):
+    table = np.zeros((len(KEYS), _KEY_BYTES), np.uint8)
+    for row, key in zip(table, KEYS, strict=True):
         row[0] = len(key)
         row[1:1 + len(key)] = np.frombuffer(key.encode(), np.uint8)
     return table

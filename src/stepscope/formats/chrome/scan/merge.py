@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from stepscope.formats.chrome.events import Argument, ArgumentKeys, RawEvents
+from stepscope.formats.chrome.dialects import KEYS
+from stepscope.formats.chrome.events import Argument, RawEvents
 from stepscope.formats.chrome.scan import decode
 from stepscope.formats.chrome.scan.damage import Tally
 from stepscope.formats.chrome.scan.rows import (
@@ -178,7 +179,7 @@ def merge(parts: deque[Part], header: dict[str, Any], total_bytes: int, tally: T
                 tally.note(code, part.base + int(part.rows["offset"][noted[0]]), count=len(noted))
         columns.take(part, of_part)
     nulls = any((of_thread.raws[:-1] == _NULL).any() for of_thread in maps.values())
-    made = {ArgumentKeys.ALL[key]: column.finish(nulls) for key, column in arguments.items()}
+    made = {KEYS[key]: column.finish(nulls) for key, column in arguments.items()}
     _note_texts(names, columns, made, tally)
     texts = [column.texts for column in made.values() if column.texts.flags.writeable]
     bound = columns.phase >= BOUND

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from stepscope.formats.chrome.events import ArgumentKeys
+from stepscope.formats.chrome.dialects import KEYS, OF_EVENT
 from stepscope.formats.chrome.scan import decode
 from stepscope.formats.chrome.scan.rows import BARE_NOTE, RANGE_NOTE, Event
 
@@ -31,7 +31,7 @@ _MAX_DEPTH = 1000
 _PAIR = {_CLOSE_BRACE: _OPEN_BRACE, _CLOSE_BRACKET: _OPEN_BRACKET}
 
 _ARGUMENT_NUMBER = {
-    key.encode(): number for number, key in enumerate(ArgumentKeys.ALL) if key not in ArgumentKeys.OF_EVENT}
+    key.encode(): number for number, key in enumerate(KEYS) if key not in OF_EVENT}
 
 
 class Incomplete(Exception):
@@ -246,7 +246,7 @@ def _set_own(number: int) -> Callable[[Event, bytes], None]:
 _SETTERS: dict[bytes, Callable[[Event, bytes], None]] = {
     b"ph": _set_phase, b"name": _set_name, b"cat": _set_category, b"pid": _set_pid, b"tid": _set_tid, b"ts": _set_ts,
     b"dur": _set_dur, b"bp": _set_binding,
-} | {key.encode(): _set_own(number) for number, key in enumerate(ArgumentKeys.OF_EVENT)}  # fmt: skip
+} | {key.encode(): _set_own(number) for number, key in enumerate(OF_EVENT)}  # fmt: skip
 
 
 def _time(event: Event, token: bytes) -> int | None:

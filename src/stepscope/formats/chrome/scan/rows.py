@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stepscope.formats.chrome.events import ArgumentKeys
+from stepscope.formats.chrome.dialects import KEYS
 from stepscope.trace.tables import I64
 
 ROW = np.dtype([("ts_ns", "<i8"), ("dur_ns", "<i8"), ("name", "<i4"), ("category", "<i4"), ("lane", "<i4"),
@@ -21,7 +21,7 @@ BOUND = 0x80
 
 BARE_NOTE, RANGE_NOTE = 0, 1
 FIRST_ARGUMENT = 2
-STREAM_COUNT = FIRST_ARGUMENT + 2 * len(ArgumentKeys.ALL)
+STREAM_COUNT = FIRST_ARGUMENT + 2 * len(KEYS)
 """Two streams note events with a value that is no JSON (NaN, inf, N/A) and with a time beyond int64. Argument k fills
 stream 2k + 2 with integers and stream 2k + 3 with numbers of raw texts."""
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from stepscope.errors import InputError
-from stepscope.formats.beginnings import SQLITE
+from stepscope.formats.nsys.recognise import SQLITE
 from stepscope.formats.nsys.sqlite import pages
 from stepscope.formats.nsys.sqlite.pages import UNREADABLE
 from stepscope.formats.nsys.sqlite.statement import Declared, declared
