@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,9 +10,9 @@ import pytest
 from stepscope.capture.cures import BY_NAME, CURES, parsed
 from stepscope.capture.cures.cure import Cure
 from stepscope.cluster.rules import JOB_RULES
-from stepscope.diagnosis.rules import RULES
+from stepscope.diagnosis.rules import RULES, RuleFile
 from stepscope.errors import UsageError
-from stepscope.trials.arms import chosen, has_cures, named
+from stepscope.trials.arms import chosen, named
 from stepscope.trials.document import predicted
 
 
@@ -47,22 +48,43 @@ def test_workers_that_are_tried_fit_the_cores() -> None:
     assert [values(cores) for cores in (1, 2, 6, 16)] == [[0, 1], [0, 1, 2], [0, 1, 2, 4, 6], [0, 1, 2, 4, 8, 16]]
 
 
+@pytest.mark.parametrize("rule", RULES, ids=lambda file: file.RULE.id)
+def test_a_rule_names_the_frameworks_whose_cures_answer_it(rule: RuleFile) -> None:
+    answering = {cure.framework for cure in CURES if rule.RULE.id in cure.answers}
+    assert set(rule.RULE.tried_for) == answering
+
+
+def diagnosis(framework: str, *findings: dict[str, Any], devices: Sequence[Any] = ()) -> dict[str, Any]:
+    return {"profile": {"framework": framework, "devices": list(devices)}, "findings": list(findings)}
+
+
 def finding(rule: str, *workers: int) -> dict[str, Any]:
     options = [{"title": "x", "predicted_step_ns": 10 * n, "best_step_ns": n, "workers": n} for n in workers]
     return {"id": f"{rule}.1", "rule": rule, "predicted_step_ns": 5, "best_step_ns": None, "options": options}
 
 
 def test_what_the_findings_call_for_is_tried_and_the_number_that_a_finding_names_too() -> None:
-    arms = chosen([finding("input_bound", 7)], 2, has_device=False)
+    arms = chosen(diagnosis("PyTorch", finding("input_bound", 7)), 2)
     names = [arm.name for arm in arms]
     assert names[:4] == ["workers=0", "workers=1", "workers=2", "workers=7"]
     assert "pinned-memory" not in names  # For GPUs.
     assert names[-3:] == ["threads=1", "threads=2", "compile"]  # Of every job on a CPU.
-    assert chosen([], 2, has_device=True) == []
+    assert chosen(diagnosis("PyTorch", devices=[{}]), 2) == []
+
+
+def test_cures_are_those_of_the_framework_and_of_keras_where_that_makes_the_steps() -> None:
+    names = [arm.name for arm in chosen(diagnosis("JAX", finding("launch_bound")), 2)]
+    assert names == ["jax-jit", "jax-donation"]
+    one, other = (
+        {arm.name for arm in chosen(diagnosis("TensorFlow", finding("launch_bound")), 2, of_keras=of_keras)}
+        for of_keras in (False, True)
+    )
+    assert other - one == {"keras-steps-per-execution=4", "keras-steps-per-execution=16", "keras-jit"}
+    assert "tf-jit" in one
 
 
 def test_a_promise_is_that_of_its_number() -> None:
-    arms = {arm.name: arm for arm in chosen([finding("input_bound", 7)], 2, has_device=False)}
+    arms = {arm.name: arm for arm in chosen(diagnosis("PyTorch", finding("input_bound", 7)), 2)}
     assert predicted(arms["workers=7"]) == {"finding": "input_bound.1", "step_ns": 70, "best_step_ns": 7}
     assert predicted(arms["workers=2"]) is None
     assert predicted(arms["prefetch=4"]) is None
@@ -73,21 +95,3 @@ def test_a_promise_is_that_of_its_number() -> None:
 def test_a_cure_that_is_not_known_is_told_with_where_to_look() -> None:
     with pytest.raises(UsageError, match="--list"):
         named(["nothing"], [], 2)
-
-
-@pytest.mark.parametrize(
-    ("framework", "rule", "devices", "is_so"),
-    [
-        ("PyTorch", "input_bound", [], True),
-        ("JAX", "input_bound", [], False),
-        ("PyTorch", "exposed_copy", [], False),
-        ("PyTorch", "exposed_copy", [{}], True),
-        ("PyTorch", "hot_python", [], True),
-        ("PyTorch", "loss_scaling", [], False),
-    ],
-)
-def test_whether_something_can_be_tried_of_a_diagnosis(
-    framework: str, rule: str, devices: list[Any], is_so: bool
-) -> None:
-    profile = {"framework": framework, "devices": devices}
-    assert has_cures({"profile": profile, "findings": [finding(rule)]}) is is_so

@@ -155,3 +155,33 @@ def test_windows_line_ends_stay(tmp_path: Path) -> None:
     where = {"file": str(script), "line": 1, "column": 9, "end_line": 1, "end_column": 25}
     change = made([Applied(BY_NAME["persistent-workers"], None, (where,))], script, tmp_path)
     assert change.files[script][1] == "loader = DataLoader(data, persistent_workers=True)\r\nx = 1\r\n"
+
+
+def test_a_function_gets_its_decorator_where_the_script_has_the_name(tmp_path: Path) -> None:
+    source = "import jax\n\n\ndef update(layers):\n    return layers\n"
+    script = tmp_path / "train.py"
+    script.write_text(source, encoding="utf-8")
+    at = {"file": str(script), "line": 4, "function": "update"}
+    change = made([Applied(BY_NAME["jax-jit"], None, (at,))], script, tmp_path)
+    assert change.files[script][1] == source.replace("def update", "@jax.jit\ndef update")
+    script.write_text(source.replace("import jax", "from jax import numpy"), encoding="utf-8")
+    change = made([Applied(BY_NAME["jax-jit"], None, (at,))], script, tmp_path)
+    assert (change.files, "@jax.jit" in change.by_hand[0]) == ({}, True)
+
+
+def test_arguments_may_be_what_a_place_says_of_itself(tmp_path: Path) -> None:
+    source, call = "step = jax.jit(update)\n", "jax.jit(update)"
+    script = tmp_path / "train.py"
+    script.write_text(source, encoding="utf-8")
+    at = place(source, call, file=str(script), given="(0, 1)")
+    change = made([Applied(BY_NAME["jax-donation"], None, (at,))], script, tmp_path)
+    assert change.files[script][1] == "step = jax.jit(update, donate_argnums=(0, 1))\n"
+
+
+def test_a_dataset_prefetches_behind_the_statement_that_makes_it(tmp_path: Path) -> None:
+    call = "read().batch(4)"
+    source = f"import tensorflow as tf\n\ndataset = {call}\n"
+    after, _ = patched(tmp_path, source, ("tf-prefetch", None, call))
+    assert after == f"{source}dataset = dataset.prefetch(tf.data.AUTOTUNE)\n"
+    after, by_hand = patched(tmp_path, f"dataset = {call}\n", ("tf-prefetch", None, call))
+    assert (after, "prefetch" in by_hand[0]) == (f"dataset = {call}\n", True)

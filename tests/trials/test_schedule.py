@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.capture.results import Recording
+from stepscope.trials.arguments import batch_sizes
 from stepscope.trials.arms import Arm
 from stepscope.trials.process import Ran
 from stepscope.trials.schedule import Schedule, best_of_groups
@@ -141,3 +142,18 @@ def test_many_arms_are_divided_so_that_the_first_are_told_where_time_is_short() 
     ]
     assert all(len(arm.runs) == 2 for arm in arms[:4])
     assert made.ended == "the time was up"
+
+
+def test_times_of_another_batch_size_are_for_as_many_samples_and_none_is_tried_above_one_that_fails() -> None:
+    sizes = batch_sizes(["python", "train.py", "-b", "8"], "-b")
+    half, double, fourfold, eightfold = arms = [Arm((), argument=size) for size in sizes]
+    steps = {"as-it-is": 1000, "-b=4": 900, "-b=16": 1200}
+    made = Schedule(Arm(()), lambda arm: ran(steps.get(arm.name), status=1), time.monotonic() + 60)
+    made.compare(arms)
+    told = {arm.name: arm.against(made.baseline) for arm in (half, double)}
+    assert {name: one and (one.after_ns, one.verdict) for name, one in told.items()} == {
+        "-b=4": (1800, "hurts"),
+        "-b=16": (600, "helps"),
+    }
+    assert fourfold.failed
+    assert (eightfold.out, eightfold.runs) == ("-b=32 fails already", [])

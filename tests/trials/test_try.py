@@ -24,8 +24,8 @@ TIMEOUT_S = 300
 pytestmark = pytest.mark.slow
 
 
-def command(*arguments: str | Path) -> list[str]:
-    python = framework_python("torch")
+def command(*arguments: str | Path, framework: str = "torch") -> list[str]:
+    python = framework_python(framework)
     return [sys.executable, "-m", "stepscope", "try", "--python", str(python), *map(str, arguments)]
 
 
@@ -33,9 +33,11 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(SOURCES), "CUDA_VISIBLE_DEVICES": ""}
 
 
-def tried(folder: Path, *arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+def tried(
+    folder: Path, *arguments: str | Path, status: int = 0, framework: str = "torch"
+) -> subprocess.CompletedProcess[str]:
     ran = subprocess.run(
-        command(*arguments),
+        command(*arguments, framework=framework),
         cwd=folder,
         env=environment(),
         capture_output=True,
@@ -119,3 +121,46 @@ def test_a_command_without_steps_says_why(tmp_path: Path) -> None:
     ran = tried(tmp_path, "train.py", status=1)
     assert "nothing can be tried" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("framework", "script", "cure", "share", "function", "diff"),
+    [
+        ("jax", "jax_loop.py", "jax-jit", 0.5, "update", "+@jax.jit"),
+        ("tensorflow", "keras_fit.py", "keras-steps-per-execution=16", 0.8, "main", "steps_per_execution=16)"),
+        ("tensorflow", "tf_loop.py", "tf-parallel-map", 0.9, "main", "num_parallel_calls=tf.data.AUTOTUNE)"),
+    ],
+)
+def test_cures_of_other_frameworks_help_and_are_written_where_they_belong(
+    framework: str, script: str, cure: str, share: float, function: str, diff: str, tmp_path: Path
+) -> None:
+    shutil.copy(SCRIPTS / script, tmp_path)
+    arguments = ("--cure", cure, "--steps", "100", "--format", "json", script)
+    document = json.loads(tried(tmp_path, *arguments, framework=framework).stdout)
+    row = trial(document, cure)
+    assert row["verdict"] == "helps"
+    assert row["measured"]["after_ns"] < share * row["measured"]["before_ns"]
+    assert row["values"]["outcome"] in ("equal", "rounding")
+    assert row["places"][0]["function"] == function
+    assert diff in document["patch"]["diff"]
+
+
+def test_arguments_of_jax_that_are_read_again_are_not_given_away(tmp_path: Path) -> None:
+    shutil.copy(SCRIPTS / "jax_loop.py", tmp_path)
+    arguments = ("--cure", "jax-donation", "--steps", "20", "--format", "json", "jax_loop.py")
+    document = json.loads(tried(tmp_path, *arguments, framework="jax").stdout)
+    row = trial(document, "jax-donation")
+    assert (row["verdict"], document["keep"]) == ("failed", [])
+    assert "deleted or donated" in row["why"]
+
+
+def test_batch_sizes_are_compared_by_time_per_sample(tmp_path: Path) -> None:
+    shutil.copy(SCRIPTS / "batches.py", tmp_path)
+    arguments = ("--batch-arg", "--batch-size", "--steps", "20", "--format", "json", "batches.py", "--batch-size", "4")
+    document = json.loads(tried(tmp_path, *arguments).stdout)
+    rows = {row["name"]: row for row in document["trials"]}
+    assert list(rows)[0] == "--batch-size=32"  # 4 ms for each step whatever it holds.
+    measured = rows["--batch-size=32"]["measured"]
+    assert measured["after_ns"] < 0.3 * measured["before_ns"]
+    assert rows["--batch-size=2"]["verdict"] == "hurts"
+    assert document["keep"] == ["--batch-size=32"]

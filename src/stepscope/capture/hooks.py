@@ -35,8 +35,12 @@ class Watched:
         functools.update_wrapper(self, jitted)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        self._called(("jax", id(self)))
+        self.told()
         return self._jitted(*arguments, **named)
+
+    def told(self) -> None:
+        """It is about to be called."""
+        self._called(("jax", id(self)))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jitted, name)

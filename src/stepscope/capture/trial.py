@@ -8,6 +8,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from .cures.places import is_own
@@ -20,6 +21,8 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _CACHES = tuple(map(os.path.expanduser, ("~/.cache", "~/.triton", "~/.nv")))
 _PASSING = (tempfile.gettempdir(), "/dev", "/proc", "/sys", *_CACHES)
 """Files below these are nobody's results."""
+_COMPUTED = ("ArrayImpl", "EagerTensor")
+"""Arrays of JAX and TensorFlow that hold numbers: while code is traced there are none."""
 
 
 class Trial:
@@ -31,6 +34,10 @@ class Trial:
         """Losses of the step that runs, as the framework holds them."""
         self._values: list[Any] = []
         """One for each step that ended, None where it had none."""
+        self._batches: list[int] = []
+        """Of each step that ended, where a step of ours holds several of the job's."""
+        self._batch = (0, 0)
+        """The numbers of the first and last batch of the step that ended last."""
         self._files: dict[str, None] = {}
         self._here = os.path.join(os.getcwd(), "")
         self._ours = os.path.join(os.path.abspath(options.out), "")
@@ -43,8 +50,17 @@ class Trial:
             recorder.on_edge.append(self._edge)
         if module_name == "torch":
             self._into_torch(recorder, module)
-        if module_name == "keras":
+        elif module_name == "keras":
             self._into_keras(recorder, module)
+        elif module_name == "jax":
+            from .hooks import Watched
+
+            self._into_compiled(recorder, Watched)
+        elif module_name == "tensorflow":
+            function: Any = import_module("tensorflow.python.eager.polymorphic_function.polymorphic_function").Function
+            if self._options.trial and self._options.seed is not None:
+                module.random.set_seed(self._options.seed)
+            self._into_compiled(recorder, function)
 
     def facts(self, times_ns: Sequence[int]) -> dict[str, Any]:
         """For the manifest: what the timed steps took, values of all steps, peak memory in bytes, files written."""
@@ -53,6 +69,7 @@ class Trial:
         return {
             "times_ns": list(times_ns),
             "values": [_number(value) for value in self._values],
+            "batches": list(self._batches),
             "host_bytes": _peak_bytes(),
             "device_bytes": torch.cuda.max_memory_allocated() if on_device else None,
             "files": list(self._files),
@@ -63,6 +80,7 @@ class Trial:
     def _edge(self, _: int) -> None:
         name = self._options.watch_value
         said, self._said = self._said, []
+        self._batches.append(1 + self._batch[1] - self._batch[0])
         if len(self._values) < MOST_VALUES:
             self._values.append(said if name is None else [_variable(name, sys._getframe(1))])
 
@@ -88,15 +106,37 @@ class Trial:
         if self._options.seed is not None:
             keras.utils.set_random_seed(self._options.seed)
         lists: Any = keras.callbacks.CallbackList
-        ends = lists.on_train_batch_end
+        begins, ends = lists.on_train_batch_begin, lists.on_train_batch_end
+        first = [0]
+
+        @functools.wraps(begins)
+        def beginning(lists_: Any, batch: Any, logs: Any = None) -> Any:
+            first[0] = batch
+            return begins(lists_, batch, logs)
 
         @functools.wraps(ends)
         def ending(lists_: Any, batch: Any, logs: Any = None) -> Any:
+            self._batch = (first[0], batch)  # With steps_per_execution several end together.
             if isinstance(logs, dict) and "loss" in logs:
                 self._said.append(logs["loss"])
             return ends(lists_, batch, logs)
 
+        replace(recorder, lists, "on_train_batch_begin", beginning)
         replace(recorder, lists, "on_train_batch_end", ending)
+
+    def _into_compiled(self, recorder: Any, owner: Any) -> None:
+        """Numbers that functions which the job compiled give back: of JAX and TensorFlow the loss is among them."""
+        if not self._options.trial:
+            return
+        calls = owner.__call__
+
+        @functools.wraps(calls)
+        def calling(function: Any, *arguments: Any, **named: Any) -> Any:
+            result = calls(function, *arguments, **named)
+            self._said += _scalars(result)
+            return result
+
+        replace(recorder, owner, "__call__", calling)
 
     # --- files ------------------------------------------------------------------------------------------------------
 
@@ -126,6 +166,16 @@ class Trial:
             return saves(what, to, *arguments, **named)
 
         replace(recorder, torch, "save", save)
+
+
+def _scalars(result: Any) -> list[Any]:
+    """Of what a function gave back the single floating numbers, not looked for below the first level."""
+    values = result.values() if isinstance(result, dict) else result if isinstance(result, (tuple, list)) else (result,)
+    return [each for each in values if type(each).__name__ in _COMPUTED and _is_floating(each) and each.shape == ()]
+
+
+def _is_floating(value: Any) -> bool:
+    return "float" in str(value.dtype)
 
 
 def _seed(seed: int | None, torch: Any) -> None:

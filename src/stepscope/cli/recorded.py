@@ -27,8 +27,6 @@ class Diagnosed:
     text: str
     page: Path
     """The same with the trace; the text lies beside it."""
-    provable: bool
-    """Whether there are cures to try of what was found."""
     alone: bool
     """Whether it is that of the first process, of several that are no ranks of one job."""
 
@@ -47,7 +45,6 @@ def diagnosed(recorded: list[Recording]) -> Diagnosed:
     from stepscope.inputs.joined import beside
     from stepscope.jobs import Job
     from stepscope.report import terminal
-    from stepscope.trials.arms import has_cures
     from stepscope.trials.baseline import opened
     from stepscope.web.assemble import html_file
 
@@ -64,7 +61,6 @@ def diagnosed(recorded: list[Recording]) -> Diagnosed:
         verdict=document["summary"]["verdict"],
         text=terminal.render(document, width=_WIDTH, color=False, verbose=False),
         page=page,
-        provable=has_cures(document),
         alone=not isinstance(read, Job) and bool(others),
     )
     write_text(found.report, found.text)
@@ -110,8 +106,6 @@ def _tell(recorded: list[Recording], found: Diagnosed) -> None:
     to_stderr(found.text)
     several = len(recorded) > 1 and not found.alone
     say(f"the same with the trace{'s' * several}, for a browser: {found.page}")
-    if found.provable:
-        say("stepscope try, with the same command, puts cures of this into the job and measures what each one saves")
     if found.alone:
         first, *others = recorded
         say(

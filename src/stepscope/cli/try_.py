@@ -39,6 +39,10 @@ def _budget(_: click.Context, __: click.Parameter, text: str) -> float:
     "--cure", "cures", metavar="NAME", multiple=True,
     help="Try this (workers, workers=2, compile ...) whatever the findings call for. May be given several times.",
 )  # fmt: skip
+@click.option(
+    "--batch-arg", "batch_argument", metavar="NAME",
+    help="The command's argument that says the batch size (--batch-size): try others, by time per sample.",
+)  # fmt: skip
 @click.option("--list", "lists", is_flag=True, help="Show every cure, what it sets and what it may break; run nothing.")
 @click.option(
     "--budget", default="10m", show_default=True, callback=_budget, metavar="TIME",
@@ -102,6 +106,7 @@ def _tried(command: tuple[str, ...], **chosen: Any) -> tuple[dict[str, Any], Pat
         command=command,
         words=tuple(words), folder=new_run(Path(chosen["folder"])), cures=chosen["cures"], steps=chosen["steps"],
         budget_s=chosen["budget"], seed=chosen["seed"], watch_value=chosen["watch_value"],
+        batch_argument=chosen["batch_argument"],
         writes_again=chosen["writes_again"], scratch=chosen["scratch"], kept=chosen["kept"], say=say,
     )  # fmt: skip
     try:

@@ -27,7 +27,9 @@ def diagnose(facts: JobFacts) -> Diagnosis:
     """Put what is known of a job into words."""
     of_job = [_told(facts, finding) for rule in JOB_RULES for finding in rule.find(facts)]
     found = folded(facts, of_job, _of_ranks(facts))
-    worth, minor, plan = ranked(found, Scale(DECLARED, facts.mean_step_ns, _ONE_BY_ONE))
+    framework = next((partial.framework for partial in facts.partials), None)
+    scale = Scale(DECLARED, facts.mean_step_ns, _ONE_BY_ONE, framework=framework)
+    worth, minor, plan = ranked(found, scale)
     sentence, bottleneck = _verdict(facts)
     whatif = WhatIf(None, None, _ONE_BY_ONE, None)
     return Diagnosis(worth, minor, tuple(notices(facts)), sentence, bottleneck, whatif, _ONE_BY_ONE, plan)

@@ -49,7 +49,8 @@ def diagnose(facts: Facts, manifest: Manifest | None = None) -> Diagnosis:
     )
     recorded = replayed.recording if isinstance(replayed, Predictor) else overhead(facts, None)
     found = [_qualified(facts, _predicted(facts, replayed, recorded, finding)) for finding in found]
-    worth, minor, plan = ranked(found, Scale(DECLARED, facts.median_step_ns, replayed, takes_little(facts)))
+    scale = Scale(DECLARED, facts.median_step_ns, replayed, takes_little(facts), facts.trace.info.framework)
+    worth, minor, plan = ranked(found, scale)
     sentence, bottleneck = verdict(facts)
     told = list(notices(facts))
     if manifest is not None:

@@ -113,6 +113,8 @@ class Finding:
     alone: str = field(default="", compare=False)
     """The part of ``why`` that holds of one rank's profile alone: read together, the ranks tell what it leaves open."""
     id: str = ""
+    provable: bool = False
+    """Whether ``stepscope try`` can put a cure of it into the job and measure what it saves."""
     rank: int | None = None
     """Of a job: the rank it is told of, that where it costs most; None where it is the whole job's."""
     ranks: int = 1

@@ -27,6 +27,8 @@ class Scale:
     replayed: Predictor | str
     short: bool = False
     """Whether steps are too short to be judged."""
+    framework: str | None = None
+    """The job's, as reports name it."""
 
 
 def kind_of(finding: Finding, rules: Mapping[str, Rule]) -> tuple[str, str]:
@@ -60,7 +62,7 @@ def ranked(
     found: Sequence[Finding], scale: Scale
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[str, ...]]:
     """Those worth telling and those that are not, in order and numbered, and the plan: ids in the order of work."""
-    worth, minor = _divided(_numbered(ordered(found, scale.rules)), scale)
+    worth, minor = _divided(_named(ordered(found, scale.rules), scale), scale)
     order = list(scale.rules)
     planned = [finding for finding in worth if finding.saving_ns_per_step is not None]
     planned.sort(key=lambda finding: (_comes_with_others(finding, scale), order.index(finding.rule)))
@@ -91,13 +93,14 @@ def _ranked_ns(finding: Finding, rule: Rule) -> int | None:
     return min(saving, finding.cost_ns_per_step or 0) if saving and rule.at_most_its_cost else saving
 
 
-def _numbered(found: Sequence[Finding]) -> list[Finding]:
-    """With their names: each rule's findings are numbered from the first on."""
+def _named(found: Sequence[Finding], scale: Scale) -> list[Finding]:
+    """With their names, each rule's findings numbered from the first on, and whether a cure can be tried on the job."""
     seen: Counter[str] = Counter()
     named = []
     for finding in found:
         seen[finding.rule] += 1
-        named.append(replace(finding, id=f"{finding.rule}.{seen[finding.rule]}"))
+        tried = scale.framework in scale.rules[finding.rule].tried_for
+        named.append(replace(finding, id=f"{finding.rule}.{seen[finding.rule]}", provable=tried))
     return named
 
 

@@ -68,6 +68,8 @@ class Rule:
     """Whether findings of several devices or ranks are told as one whatever their titles name."""
     holds_waiting: bool = False
     """Whether its cost holds waiting for late ranks, which one rank's profile does not tell from the rest."""
+    tried_for: tuple[str, ...] = ()
+    """Frameworks, as reports name them, for whose jobs ``stepscope try`` has a cure of it to put in and measure."""
     at_most_its_cost: bool = False
     """Whether a finding counts no more than it costs where findings are ranked: it may be there to time the steps, and
     what it gains beyond is that other causes, whose own cures come first, would be hidden."""

@@ -117,4 +117,10 @@ class Finding(TypedDict):
     fix_set: Annotated[list[FixPart], Field("What must be fixed together; empty where there is one thing to fix.")]
     evidence: Annotated[list[Evidence], Field("What of the trace shows it.")]
     not_determined: Annotated[str | None, Field("What to record so that this can be told; null where it was told.")]
+    provable: NotRequired[
+        Annotated[
+            bool,
+            Field("Whether `stepscope try` can put a cure of it into the job and measure what it saves."),
+        ]
+    ]
     seen_once: NotRequired[Annotated[bool, Field("Whether one step alone has it; absent from older reports.")]]

@@ -35,6 +35,8 @@ def render(document: Document, *, verbose: bool = False) -> str:
         lines += [text(phrases.without_findings(document["summary"])), ""]
     for number, finding in enumerate(told, 1):
         lines += _finding(number, finding, document["summary"], verbose=verbose)
+    if proof := phrases.proof(document):
+        lines += [prose(proof), ""]
     if verbose and told:
         lines += [*filter(None, [prose(phrases.plan(document)), text(phrases.replayed(document["whatif"]))]), ""]
     lines += _notices(document["profile"]["notices"], phrases.reasons(untold, all_titles=verbose))

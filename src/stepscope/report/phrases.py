@@ -281,6 +281,14 @@ def plan(document: Document) -> str:
     return f"Work in this order, one change at a time, and record again after each: {'; '.join(steps)}."
 
 
+def proof(document: Document) -> str:
+    """How to have the promises measured on the job itself; empty where no cure can be put into it."""
+    told = [str(number) for number, item in enumerate(told_and_untold(document)[0], 1) if item.get("provable")]
+    if not told:
+        return ""
+    return f"`stepscope try COMMAND`, with the job's command, measures what cures of {', '.join(told)} save of it."
+
+
 def replayed(whatif: dict[str, Any]) -> str:
     """How good the replay behind the predictions is, or why there is none."""
     if whatif["reason"] is not None:

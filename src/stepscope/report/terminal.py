@@ -66,6 +66,8 @@ def _short(document: Document, width: int) -> Iterator[RenderableType]:
     yield from _more_findings(told[full:], full + 1, document["summary"])
     yield from _short_notices(document["profile"]["notices"], untold)
     yield Text("")
+    if proof := phrases.proof(document):
+        yield _paragraph(proof, "dim")
     yield Text("-v shows everything behind this; --format json or markdown writes it down", style="dim")
 
 
@@ -80,8 +82,7 @@ def _verbose(document: Document, width: int) -> Iterator[RenderableType]:
         yield _finding(number, finding, document, verbose=True)
     if told:
         yield Text("")
-        if order := phrases.plan(document):
-            yield _paragraph(order)
+        yield from map(_paragraph, filter(None, [phrases.plan(document), phrases.proof(document)]))
         yield _paragraph(phrases.replayed(document["whatif"]), "dim")
     if untold:
         yield _heading("Could not be told from this profile")

@@ -111,6 +111,12 @@ def notes(row: dict[str, Any]) -> Iterator[str]:
         yield f"{name}: {row['why']}."
     if row["verdict"] in ("refused", "failed", "not_run"):
         return
+    argument = row["argument"]
+    if argument is not None:
+        yield (
+            f"{name}: times are for {argument['given']} samples, as many as a step has as it is; another batch size "
+            "changes results by its nature: the learning rate may have to follow."
+        )
     for cure in row["cures"]:
         if cure["changes_numbers"]:
             yield f"{name}: changes results by its nature ({cure['title']}); {cure['may_break']}."
@@ -146,7 +152,8 @@ def tail(document: Document) -> Iterator[str]:
     """What to do, and what was left out."""
     keep = document["keep"]
     if keep:
-        yield f"Keep {' and '.join(keep)}: the change below has that effect."
+        patched = document["patch"]["diff"] or document["patch"]["by_hand"]
+        yield f"Keep {' and '.join(keep)}{': the change below has that effect' if patched else ''}."
     elif document["baseline"]["runs"]:
         tried = any(row["verdict"] not in ("refused", "not_run") for row in document["trials"])
         yield "Nothing that was tried helps." if tried else "There was nothing to try."

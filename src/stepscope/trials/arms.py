@@ -10,11 +10,9 @@ from stepscope.capture.cures import CURES, parsed
 from stepscope.capture.cures.cure import Cure
 from stepscope.capture.cures.workers import WORKERS
 from stepscope.errors import UsageError
+from stepscope.trials.arguments import Argument
 from stepscope.trials.interval import Measured, measured
 from stepscope.trials.process import Ran
-
-_MODULES = {"PyTorch": "torch"}
-"""What a report calls a framework -> the module that its cures are put into."""
 
 
 @dataclass(slots=True)
@@ -28,6 +26,9 @@ class Arm:
     out: str | None = None
     """Why it is no longer tried."""
     failed: bool = False
+    argument: Argument | None = None
+    """What the command says otherwise, of a trial of the batch size: its times are for as many samples as were given.
+    """
 
     @property
     def cures(self) -> tuple[tuple[Cure, int | None], ...]:
@@ -37,17 +38,18 @@ class Arm:
     @property
     def group(self) -> str:
         """What it is another number of."""
-        return "+".join(cure.name for cure, _ in self.cures)
+        return self.argument.name if self.argument else "+".join(cure.name for cure, _ in self.cures)
 
     @property
     def name(self) -> str:
         """For people, and for files."""
-        return "+".join(self.specs) or "as-it-is"
+        return self.argument.spec if self.argument else "+".join(self.specs) or "as-it-is"
 
     def step_ns(self, blocks: Iterable[int]) -> list[float]:
         """Mean steps of its runs in some blocks."""
         wanted = set(blocks)
-        return [ran.step_ns for block, ran in self.runs if block in wanted and ran.step_ns is not None]
+        scale = self.argument.given / self.argument.value if self.argument else 1.0
+        return [scale * ran.step_ns for block, ran in self.runs if block in wanted and ran.step_ns is not None]
 
     def against(self, baseline: Arm) -> Measured | None:
         """It beside the unchanged job, over the blocks in which both ran; None where there is no such."""
@@ -56,23 +58,19 @@ class Arm:
         return measured(before, after) if before and after else None
 
 
-def chosen(findings: Sequence[dict[str, Any]], cores: int, *, has_device: bool) -> list[Arm]:
-    """The arms that the findings call for, cures in their order; on a CPU also those that no profile of one tells."""
+def chosen(document: dict[str, Any], cores: int, *, of_keras: bool = False) -> list[Arm]:
+    """The arms that a diagnosis calls for, cures in their order; on a CPU also those that no profile of one tells."""
+    findings, has_device = document["findings"], bool(document["profile"]["devices"])
+    framework = document["profile"]["framework"]
     arms = []
     for cure in CURES:
+        if cure.framework != framework or (cure.module == "keras" and not of_keras):
+            continue
         answers = tuple(finding for finding in findings if finding["rule"] in cure.answers)
         wanted = answers or (cure.on_cpu and not has_device)
         if wanted and (has_device or not cure.device_only):
             arms += _arms(cure, cores, answers)
     return arms
-
-
-def has_cures(document: dict[str, Any]) -> bool:
-    """Whether a diagnosis has findings that a cure of the job's framework answers."""
-    rules = {finding["rule"] for finding in document["findings"]}
-    module, has_device = _MODULES.get(document["profile"]["framework"]), bool(document["profile"]["devices"])
-    fitting = [cure for cure in CURES if cure.module is not None and cure.module == module]
-    return any(rules & set(cure.answers) and (has_device or not cure.device_only) for cure in fitting)
 
 
 def named(names: Sequence[str], findings: Sequence[dict[str, Any]], cores: int) -> list[Arm]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from stepscope.capture.options import Options
 from stepscope.errors import UsageError
 from stepscope.trials import document, patch
+from stepscope.trials.arguments import batch_sizes
 from stepscope.trials.arms import Arm, chosen, named
 from stepscope.trials.baseline import Baseline, recorded
 from stepscope.trials.kept import Kept
@@ -43,6 +44,8 @@ class Asked:
     budget_s: float = 600.0
     seed: int = 0
     watch_value: str | None = None
+    batch_argument: str | None = None
+    """The argument of the command that says the batch size, where that is to be tried too."""
     writes_again: bool = False
     """Whether files that the job writes may be written again by every trial."""
     scratch: Path | None = None
@@ -59,23 +62,25 @@ def attempt(asked: Asked) -> tuple[dict[str, Any], patch.Patch]:
     until = time.monotonic() + asked.budget_s
     kept = Kept(asked.scratch, asked.kept) if asked.scratch is not None else None
     job = Command(asked.words, asked.folder)
+    sizes = [] if asked.batch_argument is None else batch_sizes(asked.words, asked.batch_argument)
     asked.say("recording the job as it is …")
     with kept.trial("recorded") if kept else nullcontext():
         base = recorded(job, asked.budget_s)
     asked.say(f"it was diagnosed: {base.document['summary']['verdict']}")
     _check_files(base, asked)
-    has_device = bool(base.document["profile"]["devices"])
-    findings = base.document["findings"]
-    arms = (
-        named(asked.cures, findings, base.cores) if asked.cures else chosen(findings, base.cores, has_device=has_device)
-    )
+    if asked.cures:
+        arms = named(asked.cures, base.document["findings"], base.cores)
+    else:
+        arms = [] if sizes else chosen(base.document, base.cores, of_keras=base.of_keras)
+    arms += [Arm((), argument=size) for size in sizes]
     schedule = Schedule(Arm(()), _Starting(asked, job, base, kept), until)
     together: Arm | None = None
     try:
         schedule.compare(arms)
         best = best_of_groups(arms, schedule.baseline)
-        if len(best) > 1 and schedule.ended is None:
-            together = Arm(tuple(spec for arm in best for spec in arm.specs))
+        cures = [arm for arm in best if arm.argument is None]
+        if len(cures) > 1 and schedule.ended is None:
+            together = Arm(tuple(spec for arm in cures for spec in arm.specs))
             schedule.compare([together])
     except KeyboardInterrupt:
         schedule.ended = "it was interrupted"
@@ -137,7 +142,8 @@ class _Starting:
             for key, value in cure.environment(value_).items()
         }
         with self._kept.trial(name) if self._kept else nullcontext():
-            ran = self._job.start(name, options, more, self._limit_s)
+            words = arm.argument.put_into(self._job.words) if arm.argument else self._job.words
+            ran = replace(self._job, words=words).start(name, options, more, self._limit_s)
         took = format_ns(round(ran.step_ns)) if ran.step_ns is not None else "not timed"
         asked.say(f"{self._number:>3}  {arm.name:<24} {took}")
         return ran

@@ -10,6 +10,7 @@ from typing import Any
 from stepscope import pipeline
 from stepscope.capture.options import Options
 from stepscope.capture.results import Recording
+from stepscope.capture.steps import BATCH, SOURCES
 from stepscope.cluster.ranks import ranks_of
 from stepscope.errors import InputError
 from stepscope.formats.find import joined
@@ -37,6 +38,11 @@ class Baseline:
         """A step while nothing was recorded."""
         found = (self.first.facts.get("step_ns") or {}).get("unrecorded")
         return found if isinstance(found, int) else None
+
+    @property
+    def of_keras(self) -> bool:
+        """Whether Keras's loop makes the steps."""
+        return bool(self.first.facts.get("steps_from") == SOURCES[BATCH])
 
     @property
     def first_step(self) -> int:

@@ -46,7 +46,7 @@ def make(
         },
         "trials": sorted(rows, key=_rank),
         "together": None if together is None else _row(together, schedule.baseline),
-        "keep": [spec for arm in helped for spec in arm.specs],
+        "keep": [spec for arm in helped for spec in arm.specs or (arm.name,)],
         "patch": {"diff": change.diff or None, "by_hand": change.by_hand},
         "findings_without_cure": _without_cure(base.document["findings"], arms),
         "ended_early": schedule.ended,
@@ -75,10 +75,13 @@ def _row(arm: Arm, baseline: Arm) -> dict[str, Any]:
     verdict, found = _verdict(arm, arm.against(baseline))
     runs = [ran for _, ran in arm.runs]
     losses = values.compared([ran.values for _, ran in baseline.runs], runs[0].values if runs else ())
+    if arm.argument is not None:
+        losses = values.Compared("unknown", 0, why="its steps hold other samples")
     places = [place for one in applied([arm]) for place in one.places]
     return {
         "cures": [{**of_cure(cure), "value": value} for cure, value in arm.cures],
         "name": arm.name,
+        "argument": None if arm.argument is None else asdict(arm.argument) | {"spec": arm.argument.spec},
         "findings": [finding["id"] for finding in arm.answers],
         "predicted": predicted(arm),
         "measured": None if found is None else _measured(found),

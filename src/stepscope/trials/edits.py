@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
 
-from stepscope.capture.cures.cure import After, AfterImport, Around, Edit, First, Keywords
+from stepscope.capture.cures.cure import After, AfterImport, Around, Decorator, Edit, First, Keywords
 
 _Change = Callable[[Any], Any]
 
@@ -32,11 +32,13 @@ class Source:
         """Whether an edit could be placed; it is made by ``changed``."""
         if isinstance(edit, AfterImport):
             return self._after_import(edit, value)
+        if isinstance(edit, Decorator):
+            return self._decorator(edit, place)
         call = self._call(place)
         if call is None:
             return False
         if isinstance(edit, Keywords):
-            return self._keywords(call, [(name, _filled(code, value)) for name, code in edit.arguments])
+            return self._keywords(call, [(name, _filled(code, value, place)) for name, code in edit.arguments])
         if isinstance(edit, First):
             return self._first(call, edit.expression.replace("{value}", str(value)))
         statement = self._statement(call)
@@ -44,7 +46,7 @@ class Source:
             return False
         if isinstance(edit, After):
             target = _target(statement)
-            if target is None:
+            if target is None or (edit.imported is not None and not self._has_name(edit.imported)):
                 return False
             self._change(statement, _followed(edit.code.format(target=target, value=value)))
             return True
@@ -129,6 +131,27 @@ class Source:
             self._change(imports[-1], _followed(f"import {edit.module}", code))
         return True
 
+    def _decorator(self, edit: Decorator, place: dict[str, Any]) -> bool:
+        named = [
+            node
+            for node in self._positions
+            if isinstance(node, cst.FunctionDef) and node.name.value == place.get("function")
+        ]
+        here = [
+            node for node in named if self._range(node).start.line <= place["line"] <= self._range(node.body).start.line
+        ]
+        if len(here) != 1 or not (edit.imported is None or self._has_name(edit.imported)):
+            return False
+        decorator = cst.Decorator(cst.parse_expression(edit.code.removeprefix("@")))
+        self._change(here[0], lambda node: node.with_changes(decorators=[decorator, *node.decorators]))
+        return True
+
+    def _has_name(self, name: str) -> bool:
+        """Whether an import at the top of the script gives this name."""
+        lines = [line.body[0] for line in self._tree.module.body if isinstance(line, cst.SimpleStatementLine)]
+        given = [alias for line in lines if isinstance(line, cst.Import) for alias in line.names]
+        return any((alias.evaluated_alias or alias.evaluated_name) == name for alias in given)
+
     def _last_of_run(self, imports: list[cst.SimpleStatementLine], begin: cst.SimpleStatementLine) -> cst.CSTNode:
         body: list[Any] = list(self._tree.module.body)
         last = begin
@@ -163,8 +186,8 @@ def _within(made: Any, change: _Change) -> Any:
     return cst.FlattenSentinel([*(again if isinstance(again, cst.FlattenSentinel) else [again]), *rest])
 
 
-def _filled(code: str | None, value: int | None) -> str | None:
-    return None if code is None else code.replace("{value}", str(value))
+def _filled(code: str | None, value: int | None, place: dict[str, Any]) -> str | None:
+    return None if code is None else code.replace("{value}", str(value)).replace("{given}", str(place.get("given")))
 
 
 def _ends(at: CodeRange) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +42,25 @@ class Ran:
     @property
     def step_ns(self) -> float | None:
         """The mean of its timed steps, of the slowest process; None where none was timed."""
-        means = [sum(times) / len(times) for each in self.recordings if (times := trial_of(each).get("times_ns"))]
+        timed = ((trial_of(each).get("times_ns") or (), _batches(each)) for each in self.recordings)
+        means = [sum(times) / sum(batches) for times, batches in timed if times]
         return max(means, default=None)
 
     @property
     def steps(self) -> int:
         """Steps timed."""
-        return max((len(trial_of(each).get("times_ns") or ()) for each in self.recordings), default=0)
+        return max((sum(_batches(each)) for each in self.recordings), default=0)
 
     @property
     def values(self) -> list[float | None]:
         """What its first process said of its steps: losses, from the first step on."""
-        return list(trial_of(self.recordings[0]).get("values") or ()) if self.recordings else []
+        if not self.recordings:
+            return []
+        noted = trial_of(self.recordings[0])
+        values, batches = noted.get("values") or (), noted.get("batches") or ()
+        # Of several batches at once the value is that after the last.
+        padded = ([None] * (number - 1) + [value] for value, number in zip_longest(values, batches, fillvalue=1))
+        return [value for step in padded for value in step]
 
     @property
     def files(self) -> list[str]:
@@ -67,6 +75,14 @@ class Ran:
         """What became of a cure: ``applied``, ``places``, ``refused``; of the process in which it came furthest."""
         told = [(each.facts.get("cures") or {}).get(spec) or {} for each in self.recordings]
         return max(told, key=lambda one: one.get("applied", 0), default={})
+
+
+def _batches(recording: Recording) -> list[int]:
+    """How many batches each timed step held."""
+    noted = trial_of(recording)
+    timed = len(noted.get("times_ns") or ())
+    batches = [max(1, number) for number in noted.get("batches") or ()][-timed:] if timed else []
+    return [1] * (timed - len(batches)) + batches
 
 
 def trial_of(recording: Recording) -> dict[str, Any]:

@@ -49,6 +49,8 @@ class Schedule:
         self._block += 1
         order = [self.baseline, *active]
         for arm in (*order, *reversed(order)):
+            if arm.out is None and arm.argument is not None:
+                arm.out = _too_large(arm, active)
             if arm.out is not None:
                 continue
             if time.monotonic() + max(self._wall_s, default=0.0) > self.until:
@@ -83,6 +85,13 @@ class Schedule:
 def _mean(arm: Arm) -> float:
     times = arm.step_ns(block for block, _ in arm.runs)
     return sum(times) / len(times) if times else float("inf")
+
+
+def _too_large(arm: Arm, active: Sequence[Arm]) -> str | None:
+    """Why a batch size is not tried: a smaller one failed, and what does not fit into memory may end more than it."""
+    size = arm.argument.value if arm.argument else 0
+    failed = [each for each in active if each.argument and each.argument.value < size and each.failed]
+    return f"{failed[0].name} fails already" if failed else None
 
 
 def _failed(ran: Ran) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepscope.capture.cures.cure import After, AfterImport, Around, Edit, First, Keywords, Shell
+from stepscope.capture.cures.cure import After, AfterImport, Around, Decorator, Edit, First, Keywords, Shell
 
 
 def by_hand(edit: Edit, place: dict[str, Any], value: int | str | None) -> str:
@@ -18,7 +18,9 @@ def by_hand(edit: Edit, place: dict[str, Any], value: int | str | None) -> str:
     elif isinstance(edit, First):
         text = f"Call it{at} with:\n    {edit.expression}"
     elif isinstance(edit, After):
-        text = f"Behind the statement{at} that makes the model write:\n    {edit.code.format(target='model')}"
+        text = f"Behind the statement{at} that makes the {edit.what} write:\n    {edit.code.format(target=edit.what)}"
+    elif isinstance(edit, Decorator):
+        text = f"Above the function{at} write:\n    {edit.code}"
     elif isinstance(edit, Around):
         text = f"Around the call of the model{at} write:\n    {edit.code.format(device=place.get('device', 'cuda'))}"
     elif isinstance(edit, AfterImport):
@@ -27,4 +29,4 @@ def by_hand(edit: Edit, place: dict[str, Any], value: int | str | None) -> str:
         text = f"Before the job is started:\n    export {edit.variable}={edit.value}"
     else:
         text = "\n".join(f"    {line}" for line in edit.text.splitlines())
-    return text.replace("{value}", str(value))
+    return text.replace("{value}", str(value)).replace("{given}", str(place.get("given", "...")))

@@ -63,8 +63,9 @@ def _curves(document: Document) -> list[str]:
     groups: dict[str, list[tuple[int, int]]] = {}
     for row in document["trials"]:
         only = row["cures"][0] if len(row["cures"]) == 1 else None
-        if only is not None and only["value"] is not None and row["measured"] is not None:
-            groups.setdefault(only["cure"], []).append((only["value"], row["measured"]["after_ns"]))
+        varied = row["argument"] or (only and {"name": only["cure"], "value": only["value"]})
+        if varied and varied["value"] is not None and row["measured"] is not None:
+            groups.setdefault(varied["name"], []).append((varied["value"], row["measured"]["after_ns"]))
     return [_curve(name, sorted(points)) for name, points in groups.items() if len(points) > 1]
 
 

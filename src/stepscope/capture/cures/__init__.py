@@ -6,22 +6,28 @@ from typing import Any
 
 from .compiled import COMPILE, CUDA_GRAPHS
 from .cure import Applying, Cure
-from .environment import EXPANDABLE, PRIVATE_THREADS
+from .environment import COMPILATION_CACHE, EXPANDABLE, LATENCY_HIDING, PRIVATE_THREADS
 from .garbage import GARBAGE
 from .gradients import BUCKET_SIZE, SET_TO_NONE, STATIC_GRAPH
+from .jax_donation import DONATION
+from .jax_jit import JIT
+from .keras import JIT_COMPILE, KERAS_BF16, STEPS_PER_EXECUTION
 from .layout import CHANNELS_LAST, CUDNN_BENCHMARK
 from .optimizers import FOREACH_OPTIMIZER, FUSED_OPTIMIZER
 from .persistent_workers import PERSISTENT_WORKERS
 from .pinned_memory import PINNED_MEMORY
 from .precision import BF16, TF32
 from .prefetch import PREFETCH
+from .tf_data import PARALLEL_MAP, PREFETCH_AHEAD
+from .tf_function import TF_JIT, TF_THREADS
 from .threads import THREADS
 from .workers import WORKERS
 
 CURES: tuple[Cure, ...] = (
-    WORKERS, PERSISTENT_WORKERS, PREFETCH, PINNED_MEMORY, GARBAGE, THREADS, COMPILE, CUDA_GRAPHS, FUSED_OPTIMIZER,
-    FOREACH_OPTIMIZER, SET_TO_NONE, BF16, TF32, CHANNELS_LAST, CUDNN_BENCHMARK, BUCKET_SIZE, STATIC_GRAPH, EXPANDABLE,
-    PRIVATE_THREADS,
+    WORKERS, PERSISTENT_WORKERS, PREFETCH, PINNED_MEMORY, PREFETCH_AHEAD, PARALLEL_MAP, JIT, STEPS_PER_EXECUTION,
+    JIT_COMPILE, TF_JIT, DONATION, TF_THREADS, KERAS_BF16, LATENCY_HIDING, COMPILATION_CACHE, GARBAGE, THREADS,
+    COMPILE, CUDA_GRAPHS, FUSED_OPTIMIZER, FOREACH_OPTIMIZER, SET_TO_NONE, BF16, TF32, CHANNELS_LAST, CUDNN_BENCHMARK,
+    BUCKET_SIZE, STATIC_GRAPH, EXPANDABLE, PRIVATE_THREADS,
 )  # fmt: skip
 """In the order in which they are tried: what the job waits for first, then what it computes."""
 

@@ -37,6 +37,19 @@ class After:
     """A statement behind the one at that place; ``{target}`` stands for the name which that one assigns."""
 
     code: str
+    what: str = "model"
+    """What that statement makes, in a word that may stand for its name."""
+    imported: str | None = None
+    """A name that the script must have, for it is in the code."""
+
+
+@dataclass(frozen=True)
+class Decorator:
+    """A decorator of the function that is defined at that place."""
+
+    code: str
+    imported: str | None = None
+    """A name that the script must have, for it is in the code."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +82,8 @@ class Shell:
     value: str
 
 
-Edit = Union[Keywords, First, After, Around, AfterImport, ByHand, Shell]  # noqa: UP007  Jobs may run Python 3.9.
-"""``{value}`` in any of their texts stands for the cure's number."""
+Edit = Union[Keywords, First, After, Decorator, Around, AfterImport, ByHand, Shell]  # noqa: UP007  Jobs may run Python 3.9.
+"""``{value}`` in any of their texts stands for the cure's number, ``{given}`` for what a place says of itself."""
 
 
 class Applying:
@@ -148,6 +161,8 @@ class Cure:
     undone: str
     module: str | None
     """It is put in once this was imported; None: variables of the environment are all of it."""
+    framework: str = "PyTorch"
+    """Whose jobs it is for, as reports name it."""
     into: Callable[[Applying, Any, Any], None] | None = None
     """Gets the module and the recorder, whose hooks are taken out when all is over."""
     values: Callable[[int], Sequence[int]] | None = None

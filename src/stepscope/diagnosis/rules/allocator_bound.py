@@ -25,6 +25,7 @@ is what they are for.""",
     cure="A step without taking memory from the driver.",
     example="`torch.cuda.empty_cache()` in every step, or batches of ever new sizes.",
     makes_late="host",
+    tried_for=("PyTorch", "JAX"),
 )
 
 _CAUSES = {

@@ -26,6 +26,7 @@ accounting books to `allocator`; waits that the frees bring about are those of `
     cure="A step without asking, freeing and asking again.",
     example="A batch so large that `cudaMalloc` fails, and the cache is given back in every step.",
     makes_late="host",
+    tried_for=("PyTorch", "JAX"),
 )
 
 SHORT_OF_MEMORY: Remedies = {

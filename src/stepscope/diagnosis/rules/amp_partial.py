@@ -21,6 +21,7 @@ The saving is the ratio of the device's peaks, and where bytes are known no more
     needs="Kernels by name; shapes, for what memory allows.",
     cure="A step whose remaining matrix kernels run in 16 bits.",
     example="A custom layer that casts to fp32 inside `torch.autocast`.",
+    tried_for=("PyTorch",),
 )
 
 _LEFT_OUT: Remedies = {

@@ -29,6 +29,7 @@ numbers of tensors say how many. Elsewhere waits and `between_steps` tell of cal
     needs="Python frames, of a job without a device.",
     cure="A step without the callbacks; to first order.",
     example="A callback of Lightning that calls `.item()` on twenty tensors in every batch.",
+    tried_for=("TensorFlow",),
 )
 
 

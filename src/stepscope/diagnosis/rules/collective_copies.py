@@ -39,6 +39,7 @@ collective is not told from their other work.""",
     needs="Ops or name scopes around the device's ops.",
     cure="A step without these copies.",
     example="DistributedDataParallel without `gradient_as_bucket_view=True`.",
+    tried_for=("PyTorch",),
 )
 
 _CURE: Remedies = {

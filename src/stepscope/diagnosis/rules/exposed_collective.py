@@ -81,6 +81,7 @@ half of that time is no exchange."""),
     cure="A step whose collectives run behind compute, no shorter than they take together.",
     example="Gradients that are reduced after the backward pass, not during it.",
     holds_waiting=True,
+    tried_for=("PyTorch", "JAX"),
 )
 
 _TITLES = {

@@ -43,6 +43,7 @@ here.""",
     cure="A step whose copies run beside other work.",
     example='`batch.to("cuda")` of pageable memory in the step.',
     makes_late="input",
+    tried_for=("PyTorch", "JAX"),
 )
 
 _WORDS = {

@@ -25,6 +25,7 @@ with it, it is a guess still: a profile shows neither cores nor the scheduler.""
     cure="A step in which these ops take what they take by themselves.",
     example="Sixteen loader threads on a machine of eight cores.",
     makes_late="host",
+    tried_for=("PyTorch", "TensorFlow"),
 )
 
 

@@ -38,6 +38,7 @@ told by `between_steps`.""",
     cure="A step without these calls.",
     example="`sum(p.numel() for p in model.parameters())` in the forward pass of each layer.",
     host_bound=True,
+    tried_for=("PyTorch", "JAX"),
 )
 
 _LOOKED_AT = 1_000

@@ -59,6 +59,7 @@ without a pause shows 0.9 or more, less what passes between two batches."""),
     example="`DataLoader(data, num_workers=0)` with a transform that takes longer than the step.",
     host_bound=True,
     makes_late="input",
+    tried_for=("PyTorch", "TensorFlow"),
 )
 
 _FIX_QUEUE: Remedies = {

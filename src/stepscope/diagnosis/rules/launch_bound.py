@@ -46,6 +46,7 @@ long (measured with PyTorch 2.13 on a CPU), so half of what is seen may be the c
     example="An eager model of many small ops, at batch size 1.",
     host_bound=True,
     makes_late="host",
+    tried_for=("PyTorch", "JAX", "TensorFlow"),
 )
 
 

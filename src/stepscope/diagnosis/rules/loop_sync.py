@@ -30,6 +30,7 @@ finding: the notice `wait_measures` tells of them.""",
     example="`torch.cuda.synchronize()` at the end of each step, to time it.",
     host_bound=True,
     at_most_its_cost=True,
+    tried_for=("TensorFlow",),
 )
 
 

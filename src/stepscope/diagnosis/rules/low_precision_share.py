@@ -29,6 +29,7 @@ Below this share of kernel time in 16 bits or fewer, precision is worth a findin
     needs="Kernels by name; shapes, for what memory allows.",
     cure="A step whose matrix kernels run in 16 bits.",
     example="A model that trains in fp32 on an A100.",
+    tried_for=("PyTorch", "TensorFlow"),
 )
 
 

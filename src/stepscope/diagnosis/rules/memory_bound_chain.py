@@ -44,6 +44,7 @@ tensor at least two passes over it in six go, so that a tenth of the step is 3 %
     needs="Ops in order; shapes, for the saving.",
     cure="A step in which one kernel does the work of each run.",
     example="`gelu(x * scale + bias)` in eager mode.",
+    tried_for=("PyTorch", "JAX", "TensorFlow"),
 )
 
 SHOWN = 3

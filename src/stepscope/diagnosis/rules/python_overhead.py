@@ -50,6 +50,7 @@ times as long, and models of a usual size have 1 to 5 %."""),
     cure="A step without the reads of numbers, where these are many; to first order. Else none: how much of this "
     "Python goes is known from a measured run only.",
     example="Millions of small tensors that are handled one by one.",
+    tried_for=("PyTorch", "JAX", "TensorFlow"),
 )
 
 

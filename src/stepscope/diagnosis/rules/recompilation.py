@@ -45,6 +45,7 @@ from `RECURS_SHARE` of them per step on.""",
     cure="A step without compiling.",
     example="A compiled function that is called with a new length in each step.",
     makes_late="host",
+    tried_for=("JAX",),
 )
 
 

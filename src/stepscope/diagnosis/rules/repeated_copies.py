@@ -28,6 +28,7 @@ graphs are told by `graph_copies`, copies between host and device, and between d
     needs="Copies of the device, and the ops that made them.",
     cure="A step with one such copy in place of many; to first order.",
     example="Writing a cache position by position in a loop.",
+    tried_for=("PyTorch",),
 )
 
 

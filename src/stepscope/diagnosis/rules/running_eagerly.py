@@ -29,6 +29,7 @@ take them away. Where `graph_breaks` or `launch_bound` speak too, they speak of 
     cure="A step without dispatching these ops.",
     example="`jax.numpy` ops outside of `jax.jit`.",
     makes_late="host",
+    tried_for=("PyTorch", "JAX", "TensorFlow"),
 )
 
 

@@ -31,6 +31,7 @@ than memory allows (`analysis/narrower.py`); without known peaks it is not deter
     needs="Kernels by name; shapes, for what memory allows.",
     cure="A step whose matrix kernels run at the tensor cores' peak.",
     example="fp16 products with sizes that the library gives to ordinary lanes.",
+    tried_for=("PyTorch", "TensorFlow"),
 )
 
 _FIX_DIMS = "For 16-bit kernels that miss them, make sizes multiples of 8 (fp16, bf16) or 16 (fp8)."

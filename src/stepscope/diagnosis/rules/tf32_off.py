@@ -21,6 +21,7 @@ saving is the ratio of the two peaks, and where bytes are known no more than mem
     needs="Kernels by name; shapes, for what memory allows.",
     cure="A step whose fp32 products run as TF32.",
     example="`torch.backends.cuda.matmul.allow_tf32 = False`, PyTorch's default.",
+    tried_for=("PyTorch", "TensorFlow"),
 )
 
 _SETTING: Remedies = {

@@ -37,6 +37,7 @@ a CPU a few ms."""),
     needs="Launches and copies of a GPU.",
     cure="None: whether the CPU, or a larger batch, is faster is known from a measured run only.",
     example="A network of two small layers at batch size 1 on a GPU.",
+    tried_for=("PyTorch", "JAX", "TensorFlow"),
 )
 
 _TRANSFERS = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_STAGING, Category.TRANSFER)

@@ -27,6 +27,7 @@ it in the profile, ended before it, or are started twice.""",
     needs="Python frames (`with_stack=True`).",
     cure="A step without starting workers, and without waiting for the old ones to end.",
     example="`for epoch in range(n): for batch in DataLoader(data, num_workers=8)` without `persistent_workers=True`.",
+    tried_for=("PyTorch",),
 )
 
 
