@@ -159,7 +159,7 @@ def test_batch_sizes_are_compared_by_time_per_sample(tmp_path: Path) -> None:
     arguments = ("--batch-arg", "--batch-size", "--steps", "20", "--format", "json", "batches.py", "--batch-size", "4")
     document = json.loads(tried(tmp_path, *arguments).stdout)
     rows = {row["name"]: row for row in document["trials"]}
-    assert list(rows)[0] == "--batch-size=32"  # 4 ms for each step whatever it holds.
+    assert next(iter(rows)) == "--batch-size=32"  # 4 ms for each step whatever it holds.
     measured = rows["--batch-size=32"]["measured"]
     assert measured["after_ns"] < 0.3 * measured["before_ns"]
     assert rows["--batch-size=2"]["verdict"] == "hurts"

@@ -167,6 +167,7 @@ export interface Finding {
   fix_set: FixPart[];
   evidence: Evidence[];
   not_determined: string | null;
+  provable?: boolean;
   seen_once?: boolean;
 }
 
