@@ -8,20 +8,18 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from stepscope.analysis.exchange.asked import Asked
 from stepscope.cluster.findings import diagnose
 from stepscope.cluster.intake import Intake
 from stepscope.cluster.job import Failed, JobFacts, combine
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.pool import Task, read_all
 from stepscope.cluster.ranks import Ranks
+from stepscope.diagnosed import Diagnosed
 from stepscope.diagnosis.finding import Diagnosis, Notice
-from stepscope.errors import Exit, InputError
+from stepscope.errors import InputError
 from stepscope.inputs.source import Source
-from stepscope.report.readable import Findings, job_line
 
 if TYPE_CHECKING:
-    import polars as pl
 
     from stepscope.comparison.side import Side
     from stepscope.web.assemble import Run
@@ -32,7 +30,7 @@ Progress = Callable[[str, int, int], None]
 _NO_TRACES = "This report was written without the traces of its ranks: open one rank's profile to see its trace."
 
 
-class Job:
+class Job(Diagnosed):
     """The ranks of one job, read and diagnosed together.
 
     ``facts`` holds clocks, matched collectives and blame; ``findings`` say of which rank they are; ``document()`` is
@@ -43,10 +41,6 @@ class Job:
         self.sources = ranks.sources
         """Each rank's profile."""
         self.facts = facts
-        self.parameters: int | None = None
-        """Parameters of the model, for the estimate of what reducing gradients takes; set before the report is made."""
-        self.bandwidth: float | None = None
-        """Bytes per second between devices in one direction, for that estimate; likewise."""
         self._by_order = ranks.by_order
         self._unranked = ranks.unranked
         self._left_out = ranks.left_out
@@ -94,52 +88,15 @@ class Job:
             )
         return found
 
-    @property
-    def findings(self) -> Findings:
-        """What costs time, largest saving first: a tuple that shows as a table."""
-        return Findings(self.diagnosis.findings)
-
-    @property
-    def notices(self) -> tuple[Notice, ...]:
-        """What one must know of the job's profiles."""
-        return self.diagnosis.notices
-
-    @property
-    def verdict(self) -> str:
-        """The diagnosis in one sentence."""
-        return self.diagnosis.verdict
-
-    @cached_property
-    def steps(self) -> pl.DataFrame:
-        """One row per rank and step; times in ns."""
-        from stepscope.report import frames
-
-        return frames.steps(self.document())
-
-    @cached_property
-    def accounting(self) -> pl.DataFrame:
-        """One row per rank, device and step (and the time around steps), one column of ns per category."""
-        from stepscope.report import frames
-
-        return frames.accounting(self.document())
-
-    def __repr__(self) -> str:
-        known = self.__dict__.get("diagnosis")  # Showing a job works nothing out.
-        return job_line(self.ranks, *((known.verdict, known.findings) if known else (None, ())))
-
     def document(self) -> dict[str, Any]:
         """The report as one JSON-ready dict (schema ``stepscope.report/1``)."""
-        return self._document
-
-    def brief(self) -> dict[str, Any]:
-        """What short texts show: of a job the whole document, as they say what its ranks do."""
         return self._document
 
     @cached_property
     def _document(self) -> dict[str, Any]:
         from stepscope.report import document
 
-        return document.of_job(self.facts, self.diagnosis, Asked(self.parameters, self.bandwidth))
+        return document.of_job(self.facts, self.diagnosis, self._asked())
 
     def run(self, traces: Mapping[int, int] | None = None, no_traces: str = _NO_TRACES) -> Run:
         """What pages show of this job; ``traces`` says which runs beside it hold the ranks' traces, ``no_traces`` why
@@ -152,24 +109,20 @@ class Job:
         joined = links(self.facts, traces) if traces else None
         return Run(phrases.header(document)[0], document, joined, no_traces, traces or {})
 
-    def html(self) -> str:
-        """The report as one HTML page that needs nothing else; the ranks' traces are not in it."""
-        from stepscope.web.assemble import html_file
-
-        return html_file([self.run()])
-
-    @property
+    @cached_property
     def side(self) -> Side:
         """This job as one of two that are compared."""
         from stepscope.comparison.side import of_job
 
         return of_job(self.facts, self.diagnosis)
 
+    def _named(self) -> str:
+        return f"Job of {len(self.ranks):,} ranks"
+
     @property
-    def exit_status(self) -> Exit:
-        """``OK``, or ``PARTIAL`` where a rank, or a part of one, could not be read."""
-        whole = all(partial.complete for partial in self.facts.partials) and not self.facts.failed
-        return Exit.OK if whole else Exit.PARTIAL
+    def whole(self) -> bool:
+        """Whether every rank could be read, and all of each."""
+        return all(partial.complete for partial in self.facts.partials) and not self.facts.failed
 
 
 def _some(paths: Sequence[str]) -> str:

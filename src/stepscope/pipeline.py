@@ -9,18 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stepscope.analysis.exchange.asked import Asked
 from stepscope.analysis.facts import Facts, analyse
 from stepscope.analysis.recording import run_of
 from stepscope.capture.results import manifest_of
+from stepscope.diagnosed import Diagnosed
 from stepscope.diagnosis.engine import diagnose
-from stepscope.diagnosis.finding import Diagnosis, Notice
-from stepscope.errors import Exit, InputError, StepscopeError, UsageError
+from stepscope.diagnosis.finding import Diagnosis
+from stepscope.errors import InputError, StepscopeError, UsageError
 from stepscope.formats import readers, recorded
 from stepscope.formats.completed import completed
 from stepscope.formats.find import MOST_RANKS, find
 from stepscope.inputs.source import Source
-from stepscope.report.readable import Findings, profile_line
 from stepscope.trace.tables import TABLES
 from stepscope.trace.trace import Trace
 from stepscope.units import format_ns
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from stepscope.cluster.job import Failed
     from stepscope.cluster.partial import Partial
     from stepscope.cluster.ranks import Ranks
-    from stepscope.comparison.compare import Comparison
     from stepscope.comparison.side import Side
     from stepscope.diagnosis.what_if import LargerBatch, Prediction
     from stepscope.jobs import Job
@@ -45,7 +43,7 @@ _NAMED = 5
 """Profiles named where one was wanted."""
 
 
-class Profile:
+class Profile(Diagnosed):
     """One process's profile, read and diagnosed.
 
     ``trace`` holds the declared tables; ``steps`` and ``accounting`` are polars frames; ``findings`` are ranked by
@@ -56,10 +54,6 @@ class Profile:
     def __init__(self, source: Source, trace: Trace, progress: Progress | None = None) -> None:
         self.source = source
         self.trace = trace
-        self.parameters: int | None = None
-        """Parameters of the model, for the estimate of what reducing gradients takes; set before the report is made."""
-        self.bandwidth: float | None = None
-        """Bytes per second between devices in one direction, for that estimate; likewise."""
         self._progress = progress
 
     @cached_property
@@ -75,36 +69,6 @@ class Profile:
     def diagnosis(self) -> Diagnosis:
         """Everything the rules say."""
         return diagnose(self.facts, self._manifest)
-
-    @property
-    def findings(self) -> Findings:
-        """What costs time, largest saving first: a tuple that shows as a table."""
-        return Findings(self.diagnosis.findings)
-
-    @property
-    def notices(self) -> tuple[Notice, ...]:
-        """What one must know of the profile itself."""
-        return self.diagnosis.notices
-
-    @property
-    def verdict(self) -> str:
-        """The diagnosis in one sentence."""
-        return self.diagnosis.verdict
-
-    @cached_property
-    def steps(self) -> pl.DataFrame:
-        """One row per step; times in ns (``stepscope.in_ms`` shows them in ms)."""
-        from stepscope.report import frames
-
-        return frames.steps(self.brief())
-
-    @cached_property
-    def accounting(self) -> pl.DataFrame:
-        """One row per device and step (and the time around steps), one column of ns per category;
-        ``stepscope.in_ms`` shows those that took time, in ms."""
-        from stepscope.report import frames
-
-        return frames.accounting(self.brief())
 
     def arguments(self, slice_ids: Sequence[int]) -> list[dict[str, Any]]:
         """Everything the recorded file says about some slices (``args``), read again from it.
@@ -168,18 +132,12 @@ class Profile:
 
         return larger_batch(self.facts, self.diagnosis, factor)
 
-    @property
+    @cached_property
     def side(self) -> Side:
         """This profile as one of two that are compared."""
         from stepscope.comparison.side import of_profile
 
         return of_profile(self.facts, self.diagnosis)
-
-    def compare(self, after: Profile | Job) -> Comparison:
-        """What changed from this profile to a later one of the same job."""
-        from stepscope.comparison.compare import compare
-
-        return compare(self.side, after.side)
 
     def slice(
         self, *, steps: Span | None = None, time_ns: Span | None = None, min_dur_ns: int | None = None
@@ -223,7 +181,7 @@ class Profile:
     def _document(self) -> dict[str, Any]:
         from stepscope.report import document
 
-        return document.whole(self.brief(), self.facts, self.diagnosis, Asked(self.parameters, self.bandwidth))
+        return document.whole(self.brief(), self.facts, self.diagnosis, self._asked())
 
     @cached_property
     def _brief(self) -> dict[str, Any]:
@@ -239,34 +197,13 @@ class Profile:
 
         return Run(self.source.path.name, self.document(), pack(self))
 
-    def html(self) -> str:
-        """The report as one HTML page that needs nothing else: pages, trace viewer and data."""
-        from stepscope.web.assemble import html_file
-
-        return html_file([self.run()])
-
-    def show(self, height: int | None = None) -> Path | None:
-        """Show the pages below a notebook's cell, ``height`` pixels high where it is given; elsewhere in a browser,
-        from the file whose path is returned."""
-        from stepscope.web import notebook
-
-        return notebook.show(self.run(), height or notebook.HEIGHT)
-
-    def __repr__(self) -> str:
-        known = self.__dict__.get("diagnosis")  # Showing a profile works nothing out.
-        verdict, findings = (known.verdict, known.findings) if known else (None, ())
-        return profile_line(self.source.path.name, self.trace.completeness.events, verdict, findings)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows of a profile: the pages."""
-        from stepscope.web import notebook
-
-        return notebook.frame(self.run())
+    def _named(self) -> str:
+        return f"Profile {self.source.path.name}, {self.trace.completeness.events:,} events"
 
     @property
-    def exit_status(self) -> Exit:
-        """``OK``, or ``PARTIAL`` where bytes or events of the input could not become rows."""
-        return Exit.OK if self.trace.completeness.complete else Exit.PARTIAL
+    def whole(self) -> bool:
+        """Whether all bytes and events of the input became rows."""
+        return self.trace.completeness.complete
 
 
 def open(

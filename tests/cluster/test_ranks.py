@@ -21,6 +21,7 @@ from stepscope.errors import Exit, InputError, UsageError
 from stepscope.formats.find import find
 from stepscope.inputs.source import Source
 from stepscope.jobs import Job
+from stepscope.pipeline import Profile
 from stepscope.report import bar, markdown, phrases, terminal
 from tests.cluster.jobs import MS, data_parallel, simulate
 from tests.kit import xplanes
@@ -344,3 +345,14 @@ def test_a_damaged_rank_is_named_first(tmp_path: Path, cluster: Cluster, capsys:
     (tmp_path / "rank3.json").write_bytes(cluster.bytes_of(3)[:-5000])
     assert cli.main(["diagnose", str(tmp_path)]) == Exit.PARTIAL
     assert "! Rank 3 (rank3.json) could not be read whole. This covers the rest." in capsys.readouterr().out
+
+
+def test_a_job_is_asked_as_a_profile_is(folder: Path) -> None:
+    """What both answer is written once, and a job lacks nothing of it."""
+    own = {name for name in vars(Profile).keys() & vars(Job) if not name.startswith("__")}
+    assert own == {"_document", "_named", "diagnosis", "document", "run", "side", "whole"}
+    job = stepscope.open(folder)
+    assert isinstance(job, Job)
+    changed = job.compare(job)
+    assert changed.before.world_size == changed.after.world_size == job.facts.world_size
+    assert repr(job).startswith(f"<Job of {len(job.ranks)} ranks")

@@ -44,17 +44,8 @@ def _row(of: Finding) -> tuple[str, str, str, str]:
     return of.id, "not known" if saved is None else format_ns(saved), of.title, place
 
 
-def profile_line(file: str, events: int, verdict: str | None, findings: Sequence[object]) -> str:
-    """A profile in one line; its verdict is None where it is not known yet."""
-    return _line(f"Profile {file}, {events:,} events", verdict, findings)
-
-
-def job_line(ranks: Sequence[int], verdict: str | None, findings: Sequence[object]) -> str:
-    """A job in one line; likewise."""
-    return _line(f"Job of {len(ranks):,} ranks", verdict, findings)
-
-
-def _line(what: str, verdict: str | None, findings: Sequence[object]) -> str:
+def line(what: str, verdict: str | None, findings: Sequence[object]) -> str:
+    """What something is and what is said of it; its verdict is None where it is not known yet."""
     if verdict is None:
         return f"<{what}; .verdict says where its time goes>"
     return f"<{what}: {verdict} ({len(findings)} finding{'' if len(findings) == 1 else 's'} in .findings)>"
