@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -20,6 +21,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import stepscope
+from stepscope.cli.view import comparison_of, entries_of
+from stepscope.web.app import App, Entry, Opened
+from stepscope.web.server import Server
 from tests.web.reports import EXAMPLE, EXAMPLES
 
 pytestmark = pytest.mark.slow
@@ -137,7 +141,7 @@ def test_the_frame_of_a_notebook_works_without_an_address(browser: Browser, tmp_
         page.goto(page_.as_uri())
         frame = page.frame_locator("iframe")
         assert VERDICT in frame.locator(".sentence").inner_text()
-        frame.get_by_role("link", name="Ops").click()
+        frame.get_by_role("link", name="Ops", exact=True).click()
         frame.locator("h1:text-is('Ops')").wait_for()
         frame.get_by_label("Theme").select_option("dark")
         frame.get_by_role("link", name="Trace").click()
@@ -153,3 +157,61 @@ def test_the_trace_of_a_file_is_drawn_by_a_worker(page: Page, reports: Reports) 
     page.wait_for_selector(".trace-host canvas")
     assert len(page.workers) == 1
     assert page.workers[0].url.startswith("blob:")
+
+
+@contextmanager
+def serving(app: App) -> Iterator[str]:
+    """The address of a server in this process."""
+    with Server(app) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield server.url
+        server.shutdown()
+
+
+def test_a_profile_that_is_still_read_shows_how_far(browser: Browser) -> None:
+    (own,) = entries_of((str(EXAMPLE),))
+    go_on = threading.Event()
+
+    def slow() -> Opened:
+        entry.reading("reading", 30, 120)
+        go_on.wait(SECONDS)
+        return own.opened()
+
+    entry = Entry("slow", slow)
+    with serving(App(lambda: [entry])) as url, watched(browser, url) as page:
+        page.goto(url)
+        page.wait_for_selector(".loading:has-text('Reading the profile: reading')")
+        assert page.evaluate("(({value, max}) => value / max)(document.querySelector('.loading progress'))") == 0.25
+        go_on.set()
+        page.wait_for_selector(".sentence")
+        assert page.locator(".loading").count() == 0
+
+
+def test_any_two_open_profiles_are_compared(browser: Browser) -> None:
+    names = ("simulated_masked_loss_before", "simulated_masked_loss_after", "cpu_input_bound")
+    entries = entries_of(tuple(str(EXAMPLES / f"{name}.json.gz") for name in names))
+    app = App(lambda: entries, comparison=comparison_of)
+    with serving(app) as url, watched(browser, url) as page:
+        page.goto(f"{url}#/compare")
+        page.get_by_role("button", name="Compare these").wait_for()
+        assert "holds" not in page.locator("main").inner_text()
+        page.get_by_role("button", name="Compare these").click()
+        page.wait_for_selector(".compare .sentence")
+        text = page.locator("main").inner_text()
+        assert "faster" in text
+        assert not re.search(r"\w+_\w+\.\d", text)  # No finding by its internal name.
+        page.get_by_label("After", exact=True).and_(page.locator("select")).select_option(index=2)
+        page.get_by_role("button", name="Compare these").click()
+        page.wait_for_selector("main:has-text('cpu_input_bound')")
+        page.wait_for_function("location.hash.includes('after=2')")
+
+
+def test_view_answers_before_the_profile_is_read_and_ends_where_it_cannot_be(tmp_path: Path) -> None:
+    (entry,) = entries_of((str(EXAMPLE),))
+    assert entry._opened is None
+    broken = tmp_path / "a.pt.trace.json"
+    broken.write_text("{")
+    with running("-m", "stepscope", "view", "--no-browser", broken) as process:
+        out, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 1
+    assert "Traceback" not in out

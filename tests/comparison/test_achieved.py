@@ -56,7 +56,7 @@ def test_workers_are_promised_what_the_cores_can_do() -> None:
     assert achieved.best_step_ns == pytest.approx(11_000 * US, rel=0.01)
     assert achieved.off_share == 0
     said = text(make(made, ("a", "b")))
-    assert "With less of input_bound.1 a step was predicted to take 11.0 ms to" in said
+    assert "With less of “The main thread waits for input data” a step was predicted to take 11.0 ms to" in said
     assert "(as promised)" in said
 
 

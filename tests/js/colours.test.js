@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
+import { categoryColours } from '../../src/stepscope/web/static/core/palette.js';
 import { background, coloursOf, inkOn, MODES } from '../../src/stepscope/web/static/trace/colours.js';
 import { close, contrast, light, linear } from './vision.js';
 
@@ -41,6 +42,7 @@ function variables(theme, palette) {
   for (const { body } of found) {
     for (const [, name, value] of body.matchAll(/--([\w-]+):\s*([^;]+);/g)) all[name] = value.trim();
   }
+  for (const [name, colour] of Object.entries(categoryColours(palette, theme))) all[`cat-${name}`] = colour;
   return all;
 }
 
@@ -144,19 +146,22 @@ for (const theme of THEMES) {
   });
 }
 
-test('the trace has the pages\' colour-blind colours for causes of idle time', () => {
-  const waits = Object.keys(variables('light', 'blind')).filter((name) => name.startsWith('cat-'))
-    .map((name) => name.slice(4)).filter((name) => name === 'unrecorded' || (
-      !BUSY.includes(name) && name !== 'host_compute'));
-  assert.ok(waits.includes('unrecorded'));
-  const made = (/** @type {string} */ theme) => {
-    const { red, green, blue } = coloursOf(model(['idle'], waits, waits.map(() => 0)), {
-      mode: 'category', palette: 'blind', theme,
-    });
-    return waits.map((_, at) => `#${[red, green, blue].map((one) => one[at].toString(16).padStart(2, '0')).join('')}`);
-  };
-  for (const theme of THEMES) {
-    const all = variables(theme, 'blind');
-    assert.deepEqual(made(theme), waits.map((name) => all[`cat-${name}`]));
-  }
-});
+for (const palette of PALETTES) {
+  test(`the trace has the pages' colours for causes of idle time: ${palette}`, () => {
+    const waits = Object.keys(variables('light', 'blind')).filter((name) => name.startsWith('cat-'))
+      .map((name) => name.slice(4)).filter((name) => name === 'unrecorded' || (
+        !BUSY.includes(name) && name !== 'host_compute'));
+    assert.ok(waits.includes('unrecorded'));
+    const made = (/** @type {string} */ theme) => {
+      const { red, green, blue } = coloursOf(model(['idle'], waits, waits.map(() => 0)), {
+        mode: 'category', palette, theme,
+      });
+      return waits.map((_, at) => `#${[red, green, blue]
+        .map((one) => one[at].toString(16).padStart(2, '0')).join('')}`);
+    };
+    for (const theme of THEMES) {
+      const all = variables(theme, palette);
+      assert.deepEqual(made(theme), waits.map((name) => all[`cat-${name}`]));
+    }
+  });
+}

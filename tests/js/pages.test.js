@@ -11,6 +11,8 @@ import { placed } from '../../src/stepscope/web/static/widgets/hlo_graph.js';
 import { treeOf } from '../../src/stepscope/web/static/widgets/flame.js';
 import { roofsOf, spread } from '../../src/stepscope/web/static/widgets/roofline.js';
 import { barAt, decades, ticks } from '../../src/stepscope/web/static/widgets/scale.js';
+import { scaleOf } from '../../src/stepscope/web/static/widgets/stacked.js';
+import { ofAllDevices } from '../../src/stepscope/web/static/widgets/merged.js';
 import { moved } from '../../src/stepscope/web/static/widgets/strip.js';
 import { csv, sorted } from '../../src/stepscope/web/static/widgets/table.js';
 
@@ -130,4 +132,19 @@ test('instructions stand in rows by how far they are, operands above', () => {
   const at = placed(nodes);
   assert.deepEqual(at.map(({ y }) => y / (at[0].y || 1)), [1, 0, 0, 2]);
   assert.ok(at[1].x < at[0].x && at[0].x < at[2].x);
+});
+
+test('what is set apart is cut off, unless nothing else is there', () => {
+  assert.equal(scaleOf([100, 90, 5000], [false, false, true]), 130);
+  assert.equal(scaleOf([100, 110], [false, true]), 110);
+  assert.equal(scaleOf([5000], [true]), 5000);
+});
+
+test('a kernel of several devices is one row with its own inside', () => {
+  const row = (/** @type {string} */ name, /** @type {number} */ device, /** @type {number} */ total_ns) => ({
+    name, op: null, device, total_ns, count: 2, share: 0.1, mean_ns: total_ns / 2, min_ns: 1, max_ns: total_ns - 1 });
+  const [first, second] = ofAllDevices([row('b', 0, 50), row('a', 0, 40), row('a', 1, 30)]);
+  assert.deepEqual([first.name, first.device, first.total_ns, first.count, first.mean_ns, first.max_ns],
+    ['a', null, 70, 4, 18, 39]);
+  assert.deepEqual([first.inner.length, second.inner], [2, undefined]);
 });

@@ -20,12 +20,16 @@ from stepscope.cli.streams import say
 from stepscope.errors import Exit, StepscopeError, UsageError
 
 if TYPE_CHECKING:
+    from stepscope.cluster.ranks import Ranks
     from stepscope.inputs.source import Source
-    from stepscope.jobs import Job
     from stepscope.pipeline import Progress
     from stepscope.report.phrases import Document
     from stepscope.web.app import Entry, Opened
     from stepscope.web.captures import Captures
+    from stepscope.web.server import Server
+
+_LOOKS_S = 0.2
+"""How often the server looks whether it is to end."""
 
 
 @click.command()
@@ -41,8 +45,9 @@ def view(paths: tuple[str, ...], port: int, no_browser: bool, captures: str) -> 
 
     PATH is what `stepscope diagnose` takes; without it, it is the last run in stepscope-run. Ranks of one job are shown
     as the job, with each of them behind it; of two other profiles, what changed from the first to the second is shown
-    too. The server answers this machine only, to who has the printed address; nothing leaves it. Its page can record a
-    running job, as `stepscope capture HOST:PORT` does, and shows the new profile. Ctrl-C ends it.
+    too, and any two can be compared. The server answers at once, this machine only, to who has the printed address;
+    nothing leaves it. Its page can record a running job, as `stepscope capture HOST:PORT` does, and shows the new
+    profile. Ctrl-C ends it.
 
     Exit status: 0 ended by Ctrl-C, 1 the first profile could not be read, 2 wrong usage.
     """
@@ -50,9 +55,7 @@ def view(paths: tuple[str, ...], port: int, no_browser: bool, captures: str) -> 
     from stepscope.web.server import Server
 
     shown = entries_of(paths or tuple(last_runs(1)))
-    compared = len(shown) == 2 and shown[0].opened().side is not None  # Not a job and its only rank.
-    comparison = partial(comparison_of, *shown) if compared else None
-    app = App(lambda: shown, comparison=comparison, captures=captures_in(Path(os.path.abspath(captures))))
+    app = App(lambda: shown, comparison=comparison_of, captures=captures_in(Path(os.path.abspath(captures))))
     try:
         server = Server(app, port)
     except OSError as error:
@@ -68,35 +71,50 @@ def view(paths: tuple[str, ...], port: int, no_browser: bool, captures: str) -> 
         elif not no_browser and _has_screen():
             webbrowser.open(server.url)
         try:
-            server.serve_forever()
+            _serve(server, shown[0])
         except KeyboardInterrupt:
             say("ended")
     return Exit.OK
 
 
+def _serve(server: Server, first: Entry) -> None:
+    """Answer at once, and meanwhile read the first profile. Raises StepscopeError where it cannot be read."""
+    answering = threading.Thread(target=server.serve_forever, args=(_LOOKS_S,), name="stepscope-view", daemon=True)
+    answering.start()
+    try:
+        with ProgressBar() as progress:
+            first.reading.also = progress
+            first.opened()
+        first.reading.also = None
+        while answering.is_alive():
+            answering.join(_LOOKS_S)
+    finally:
+        server.shutdown()
+
+
 def entries_of(paths: tuple[str, ...]) -> list[Entry]:
-    """Every profile the paths lead to, the first of them read; of ranks of one job the job first."""
-    from stepscope import pipeline
+    """Every profile the paths lead to, none of them read yet; of ranks of one job the job first."""
     from stepscope.cluster.ranks import ranks_of
     from stepscope.formats.find import MOST_PROFILES, MOST_RANKS, find
-    from stepscope.web.app import Entry
 
     found = [find(path, most=MOST_RANKS) for path in paths]
     sources = [source for one in found for source in one.sources]
     skipped = [file for one in found for file in one.skipped]
     ranks = ranks_of(sources, skipped=skipped) if len(sources) + len(skipped) > 1 else None
     if ranks is not None:
-        with ProgressBar() as progress:
-            job = pipeline.read_ranks(ranks, progress=progress)
-        return _of_job(job)
+        return _of_job(ranks)
     most = max(MOST_PROFILES, len(paths))
     if len(sources) > most:
         say(f"{paths[0]}: the first {most} of {len(sources):,} profiles are shown; name others to see them")
     titles = _titles(sources[:most])
-    entries = [Entry(title, partial(_opened, source, title)) for title, source in zip(titles, sources, strict=False)]
-    with ProgressBar() as progress:
-        first = _opened(sources[0], titles[0], progress)
-    return [Entry(titles[0], lambda: first), *entries[1:]]
+    return [_entry(source, title) for title, source in zip(titles, sources, strict=False)]
+
+
+def _entry(source: Source, title: str) -> Entry:
+    from stepscope.web.app import Entry, Reading
+
+    reading = Reading()
+    return Entry(title, partial(_opened, source, title, reading), reading)
 
 
 def _titles(sources: list[Source]) -> list[str]:
@@ -108,17 +126,24 @@ def _titles(sources: list[Source]) -> list[str]:
     return [f"before: {titles[0]}", f"after: {titles[1]}"] if len(titles) == 2 else titles
 
 
-def _of_job(job: Job) -> list[Entry]:
-    """A job, and behind it each of its ranks, which is read when it is looked at."""
-    from stepscope.web.app import Entry, Opened
+def _of_job(ranks: Ranks) -> list[Entry]:
+    """A job, and behind it each of its ranks; each is read when it is looked at."""
+    from stepscope.web.app import Entry, Reading
 
-    run = job.run({rank: at for at, rank in enumerate(job.ranks, 1)})
-    opened = Opened(run, lambda ids: [])
-    titles = [f"rank {rank}: {job.sources[rank].path.name}" for rank in job.ranks]
-    ranks = [
-        Entry(title, partial(_opened, job.sources[rank], title)) for rank, title in zip(job.ranks, titles, strict=True)
-    ]
-    return [Entry(run.title, lambda: opened), *ranks]
+    titles = {rank: f"rank {rank}: {source.path.name}" for rank, source in ranks.sources.items()}
+    folder = os.path.commonpath([os.path.dirname(os.path.abspath(one.path)) for one in ranks.sources.values()])
+    reading = Reading()
+    job = Entry(os.path.basename(folder) or f"{len(titles)} ranks", partial(_job_opened, ranks, reading), reading)
+    return [job, *(_entry(source, titles[rank]) for rank, source in ranks.sources.items())]
+
+
+def _job_opened(ranks: Ranks, progress: Progress) -> Opened:
+    from stepscope import pipeline
+    from stepscope.web.app import Opened
+
+    job = pipeline.read_ranks(ranks, progress=progress)
+    there = {rank: at for at, rank in enumerate(ranks.sources, 1) if rank in job.ranks}
+    return Opened(job.run(there), lambda ids: [])
 
 
 def _opened(source: Source, title: str, progress: Progress | None = None) -> Opened:
@@ -136,6 +161,8 @@ def comparison_of(before: Entry, after: Entry) -> Document:
 
     opened = [entry.opened() for entry in (before, after)]
     sides = [each.side() for each in opened if each.side is not None]
+    if len(sides) < 2:
+        raise UsageError("a job is compared with another by stepscope compare; here its ranks can be")
     paths = [each.run.document["profile"]["files"][0]["path"] for each in opened]
     return comparison.make(compare(*sides), paths)
 

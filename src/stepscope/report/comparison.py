@@ -288,7 +288,8 @@ def achieved(document: Document) -> str | None:
     off = format_share(abs(made["off_share"]))
     held = "as promised" if best is not None and not made["off_share"] else f"{off} off"
     pairs = [("Without", made["gone"]), ("With less of", made["less"])]
-    told = [f"{word} {', '.join(ids)}" for word, ids in pairs if ids]
+    titles = {side["id"]: change["title"] for change in document["findings"] if (side := change["before"])}
+    told = [f"{word} “{'”, “'.join(titles.get(id_, id_) for id_ in ids)}”" for word, ids in pairs if ids]
     what = " and ".join([told[0], *(one[0].lower() + one[1:] for one in told[1:])])
     recorded = " when not recorded" if made["unrecorded"] else ""
     return f"{what} a step was predicted to take {promised}{recorded}; it takes {measured} ({held})."

@@ -60,12 +60,31 @@ class Opened:
     side: Callable[[], Side] | None = None
 
 
+class Reading:
+    """How far a profile is read, for the page that waits for it; ``also`` is told too."""
+
+    def __init__(self) -> None:
+        self.also: Callable[[str, int, int], None] | None = None
+        self._now: tuple[str, int, int] | None = None
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Note that ``done`` of ``total`` units of a stage are done; a total of 0 is not known."""
+        self._now = stage, done, total
+        if self.also is not None:
+            self.also(stage, done, total)
+
+    def state(self) -> dict[str, Any]:
+        """What the page shows."""
+        return dict(zip(("stage", "done", "total"), self._now or ("", 0, 0), strict=True))
+
+
 @dataclass(slots=True)
 class Entry:
     """A profile that is read when it is first looked at; reading that failed is tried again."""
 
     title: str
     read: Callable[[], Opened]
+    reading: Reading = field(default_factory=Reading)
     _opened: Opened | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -88,7 +107,7 @@ class Answer:
 
 class App:
     """The pages of some profiles. ``prefix`` is what comes before a route in PATH_INFO; ``entries`` is asked anew each
-    time the page is opened. ``comparison`` is that of two of the profiles, where there is one."""
+    time the page is opened. ``comparison`` compares two of the profiles, where they can be."""
 
     def __init__(
         self,
@@ -96,7 +115,7 @@ class App:
         *,
         prefix: str = "",
         policy: str = POLICY,
-        comparison: Callable[[], Document] | None = None,
+        comparison: Callable[[Entry, Entry], Document] | None = None,
         captures: Captures | None = None,
     ) -> None:
         self._given, self._prefix, self._policy = entries, prefix.rstrip("/"), policy
@@ -145,8 +164,8 @@ class App:
                 return Answer(styles().encode(), "text/css; charset=utf-8")
             case ["api", numbers, "file"]:
                 return self._file(numbers)
-            case ["api", "comparison"] if self._comparison is not None:
-                return Answer(json_text(comparison_data(self._comparison())).encode(), _JSON)
+            case ["api", "comparison", before, after]:
+                return self._compared(before, after)
             case ["api", "capture"] if self._captures is not None:
                 return self._capturing(self._captures)
             case ["api", number, what]:
@@ -166,6 +185,13 @@ class App:
     def _capturing(self, captures: Captures) -> Answer:
         return Answer(json_text({**captures.state(), "profiles": len(self._entries())}).encode(), _JSON)
 
+    def _compared(self, before: str, after: str) -> Answer:
+        """What changed from one of the profiles to another."""
+        pair = self._entry(before), self._entry(after)
+        if self._comparison is None or pair[0] is None or pair[1] is None:
+            return _NOTHING
+        return Answer(json_text(comparison_data(self._comparison(pair[0], pair[1]))).encode(), _JSON)
+
     def _entry(self, number: str) -> Entry | None:
         entries = self._entries()
         known = number.isascii() and number.isdecimal() and int(number[:6]) < len(entries)
@@ -181,13 +207,16 @@ class App:
         runs = [entry.opened().run for entry in found]
         # Of a job: its ranks have other places in the file.
         runs = [replace(run, traces={rank: at[one] for rank, one in run.traces.items() if one in at}) for run in runs]
-        comparison = self._comparison() if self._comparison is not None and wanted == ["0", "1"] else None
+        both = self._comparison is not None and wanted == ["0", "1"] and len(self._entries()) == 2
+        comparison = self._comparison(*found) if self._comparison is not None and both else None
         return Answer(html_file(runs, comparison).encode("utf-8", "backslashreplace"), "text/html; charset=utf-8")
 
     def _data(self, number: str, what: str, query: str) -> Answer:
         entry = self._entry(number)
         if entry is None:
             return _NOTHING
+        if what == "progress":
+            return Answer(json_text(entry.reading.state()).encode(), _JSON)
         opened = entry.opened()
         if what == "report":
             return Answer(json_text(opened.run.data()).encode(), _JSON)

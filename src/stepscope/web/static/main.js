@@ -2,12 +2,13 @@
 
 import { h, put } from './core/dom.js';
 import { namesOf, placesOf } from './core/ranges.js';
+import { preparePrints } from './core/printing.js';
 import { router, written } from './core/router.js';
 import { openingHash } from './core/saved.js';
 import { source } from './core/source.js';
 import { visible } from './core/text.js';
 import {
-  choosePalette, chooseTheme, chosenPalette, chosenTheme, PALETTES, shownTheme, THEMES,
+  choosePalette, chooseTheme, chosenPalette, chosenTheme, PALETTES, showTheme, THEMES,
 } from './core/theme.js';
 import { PAGES } from './pages/pages.js';
 import { ofOneRank } from './pages/rank.js';
@@ -18,6 +19,7 @@ import { help } from './widgets/help.js';
 import { scopeNote } from './widgets/scope.js';
 import { strip } from './widgets/strip.js';
 import { hideTip } from './widgets/tip.js';
+import { waiting } from './widgets/waiting.js';
 
 /** @typedef {import('./core/types.js').Context} Context */
 /** @typedef {import('./core/types.js').Place} Place */
@@ -68,6 +70,9 @@ const capture = data.capture && captureForm(data.capture, (at) => {
   location.reload(); // The page holds the list of profiles.
 });
 
+/** Where each place was scrolled to when it was left: the way back leads there. @type {Map<string, number>} */
+const scrolls = new Map();
+main.addEventListener('scroll', () => scrolls.set(location.hash, main.scrollTop), { passive: true });
 /** @type {{page: string, run: number}|null} */
 let drawn = null;
 let drawing = 0;
@@ -77,9 +82,17 @@ function theme() {
   return shown === 'dark' || shown === 'contrast' ? shown : 'light';
 }
 
+/** From its beginning: its button, which would have the focus, is at its end. */
+function showHelp() {
+  helpDialog.showModal();
+  helpDialog.querySelector('h2')?.focus();
+}
+
 /** @param {string} page @param {Record<string, string>} [params] */
 function open(page, params = {}) {
-  go({ ...place(), page, params });
+  const to = { ...place(), page, params };
+  scrolls.delete(written(to)); // Who goes on begins at the top; who goes back is where he was.
+  go(to);
 }
 
 /** @param {Place} to */
@@ -99,10 +112,12 @@ async function draw(to) {
   });
   runChoice.selectedIndex = at;
   const moved = drawn?.page !== page.id || drawn?.run !== at;
-  if (drawn?.run !== at) put(main, h('p', { class: 'loading', role: 'status' }, 'Reading the report …'));
+  if (drawn?.run !== at) put(main, waiting(data.progress && (() => data.progress?.(at) ?? Promise.reject())));
   try {
     // Served, the comparison reads the other profile too: only its own page waits for that.
-    const compared = page.id === 'compare' ? data.comparison() : null;
+    const { before, after } = to.params;
+    const picked = before !== undefined || !data.picks || data.titles[0].startsWith('before: ');
+    const compared = page.id === 'compare' && picked ? data.comparison(Number(before ?? 0), Number(after ?? 1)) : null;
     const [run, comparison] = await Promise.all([data.run(at), compared]);
     if (turn !== drawing) return; // The reader has gone on.
     show(page, contextOf(run, comparison, { ...to, run: at }), moved);
@@ -142,9 +157,10 @@ function show(page, context, moved) {
   put(main, h('h1', { class: page.id === 'trace' && !isJob ? 'sr' : '' }, page.title),
     isJob && page.ofOneRank ? ofOneRank(context) : page.render(context));
   if (chosen && page.ofSteps) main.querySelector('.page')?.prepend(scopeNote(main, context.scope()));
-  main.scrollTop = moved ? 0 : top;
+  main.scrollTop = moved ? scrolls.get(location.hash) ?? 0 : top;
   if (moved && drawn) main.focus({ preventScroll: true });
   if (params.finding) openFinding(params.finding);
+  if (params.part && moved) main.querySelector(`[data-part="${CSS.escape(params.part)}"]`)?.scrollIntoView();
 }
 
 /**
@@ -177,6 +193,8 @@ function contextOf(run, comparison, to) {
     report: run.report,
     words: run.words,
     comparison,
+    titles: data.picks ? data.titles : [],
+    picks: data.picks,
     place: { ...to, steps },
     go: open,
     hasTrace: (rank) => runOf(rank) !== undefined,
@@ -224,7 +242,7 @@ function onKey(event) {
     leader = true;
     setTimeout(() => { leader = false; }, 1500);
   } else if (event.key === '?') {
-    helpDialog.showModal();
+    showHelp();
   } else if (event.key === '/') {
     const filter = /** @type {HTMLElement|null} */ (main.querySelector('input[type=search]'));
     if (filter) event.preventDefault();
@@ -251,12 +269,13 @@ put(
     capture && capture.button,
     themeChoice,
     paletteChoice,
-    h('button', { type: 'button', onclick: () => helpDialog.showModal() }, 'Keys ', h('kbd', null, '?')),
+    h('button', { type: 'button', onclick: showHelp }, 'Keys ', h('kbd', null, '?')),
   ),
   h('nav', { class: 'side', 'aria-label': 'Pages' }, links),
   h('div', { class: 'content' }, stripSlot, main),
 );
 document.addEventListener('keydown', onKey);
+preparePrints();
 document.addEventListener('stepscope:go', (event) => {
   const { page, run = place().run, ...params } = /** @type {CustomEvent} */ (event).detail;
   const told = Object.fromEntries(Object.entries(params).map(([key, value]) => [key, String(value)]));
@@ -265,7 +284,7 @@ document.addEventListener('stepscope:go', (event) => {
 for (const query of ['(prefers-color-scheme: dark)', '(prefers-contrast: more)']) {
   matchMedia(query).addEventListener('change', () => {
     if (chosenTheme() !== 'auto') return;
-    document.documentElement.dataset.theme = shownTheme();
+    showTheme();
     trace.setTheme();
   });
 }

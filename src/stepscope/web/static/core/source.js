@@ -22,6 +22,7 @@ function inline() {
   return {
     titles: runs.map((run) => run.title),
     run: async (at) => runs[at],
+    progress: null,
     pack: async (at) => {
       await parsed();
       const chunks = [...document.querySelectorAll('script.pack')].filter(
@@ -32,6 +33,7 @@ function inline() {
     arguments: null,
     saved: async (_runs, place) => ownPieces(written(place)),
     compared: Boolean(compared),
+    picks: false,
     comparison: async () => (compared ? JSON.parse(compared) : null),
     workerUrl: () => {
       const text = document.getElementById('worker')?.textContent;
@@ -80,8 +82,8 @@ function joined(parts) {
 function served() {
   /** @type {{titles: string[], comparison: boolean, capture: {missing: string|null}|null}} */
   const { titles, comparison, capture } = JSON.parse(document.getElementById('served')?.textContent ?? '');
-  /** @type {Promise<import('./types.js').Comparison>|null} */
-  let compared = null;
+  /** @type {Map<string, Promise<import('./types.js').Comparison>>} */
+  const compared = new Map();
   /** @type {Map<number, Promise<Run>>} */
   const runs = new Map();
   return {
@@ -92,6 +94,7 @@ function served() {
       known.catch(() => runs.delete(at));
       return known;
     },
+    progress: (at) => answer(`api/${at}/progress`).then((response) => response.json()),
     pack: (at) => answer(`api/${at}/pack`).then((response) => response.arrayBuffer()),
     arguments: (at, ids) => answer(`api/${at}/arguments?ids=${ids.join(',')}`).then((response) => response.json()),
     saved: async (which, place) => {
@@ -100,11 +103,14 @@ function served() {
       return servedPieces(text, written(among(order, place)));
     },
     compared: false,
-    comparison: async () => {
+    picks: comparison && titles.length > 1,
+    comparison: async (before, after) => {
       if (!comparison) return null;
-      compared ??= answer('api/comparison').then((response) => response.json());
-      compared.catch(() => { compared = null; });
-      return compared;
+      const pair = `${before}/${after}`;
+      const known = compared.get(pair) ?? answer(`api/comparison/${pair}`).then((response) => response.json());
+      compared.set(pair, known);
+      known.catch(() => compared.delete(pair));
+      return known;
     },
     workerUrl: () => 'worker.js',
     capture: capture && {

@@ -1,5 +1,7 @@
 /** Light, dark or high contrast, as the system asks unless the reader chose; and the palette of categories. */
 
+import { categoryColours } from './palette.js';
+
 export const THEMES = /** @type {const} */ (['auto', 'light', 'dark', 'contrast']);
 export const PALETTES = /** @type {const} */ (['standard', 'blind']);
 /** @typedef {typeof THEMES[number]} Theme */
@@ -34,13 +36,27 @@ export function shownPalette() {
 /** @param {Theme} theme */
 export function chooseTheme(theme) {
   keep(THEME, theme);
+  showTheme(theme);
+}
+
+/** Show what was chosen, or what the system now asks for. */
+export function showTheme(theme = chosenTheme()) {
   document.documentElement.dataset.theme = theme === 'auto' ? shownTheme() : theme;
+  paint();
+}
+
+/** The categories' colours, as the style sheet's variables. */
+function paint() {
+  const { style, dataset } = document.documentElement;
+  const colours = categoryColours(dataset.palette ?? '', dataset.theme ?? 'light');
+  for (const [category, colour] of Object.entries(colours)) style.setProperty(`--cat-${category}`, colour);
 }
 
 /** @param {Palette} palette */
 export function choosePalette(palette) {
   keep(PALETTE, palette);
   document.documentElement.dataset.palette = palette;
+  paint();
 }
 
 /**

@@ -39,18 +39,21 @@
  * @typedef {{
  *   titles: string[],
  *   run: (at: number) => Promise<Run>,
+ *   progress: ((at: number) => Promise<{stage: string, done: number, total: number}>)|null,
  *   pack: (at: number) => Promise<ArrayBuffer|null>,
  *   arguments: ((at: number, ids: number[]) => Promise<object[]>)|null,
  *   saved: (runs: number[], place: Place) => Promise<string[]>,
  *   compared: boolean,
- *   comparison: () => Promise<Comparison|null>,
+ *   picks: boolean,
+ *   comparison: (before: number, after: number) => Promise<Comparison|null>,
  *   workerUrl: () => string|null,
  *   capture: Capture|null,
- * }} Source `saved`: a report of these runs, in pieces, that opens at a place.
+ * }} Source `saved`: a report of these runs, in pieces, that opens at a place; `picks`: any two can be compared.
  *
  * @typedef {{page: string, run: number, steps: [number, number]|null, params: Record<string, string>}} Place
  * @typedef {{
- *   run: Run, report: Report, words: Words, place: Place, comparison: Comparison|null,
+ *   run: Run, report: Report, words: Words, place: Place, comparison: Comparison|null, titles: string[],
+ *   picks: boolean,
  *   go: (page: string, params?: Record<string, string>) => void,
  *   hasTrace: (rank: number|null|undefined) => boolean,
  *   ofRank: (rank: number, params?: Record<string, string>) => void,

@@ -29,6 +29,7 @@ function render(context) {
   return h(
     'div',
     { class: 'page compare' },
+    context.picks ? panel('Two of the open profiles', null, picker(context)) : null,
     sentence(comparison),
     sides(comparison),
     figures(found),
@@ -43,12 +44,31 @@ function render(context) {
 }
 
 /** @param {Context} context */
-function alone({ run }) {
-  const text = `This report holds ${visible(run.title)} by itself. A comparison needs two profiles of the same work, `
-    + 'before and after a change: where the step time went, what changed, and whether it is more than noise.';
+function alone(context) {
+  const { run } = context;
+  const what = 'A comparison needs two profiles of the same work, before and after a change: where the step time went, '
+    + 'what changed, and whether it is more than noise.';
+  if (context.titles.length > 1) {
+    return h('div', { class: 'page' }, panel('Compare', null, missing(what), picker(context)));
+  }
+  const text = `This report holds ${visible(run.title)} by itself. ${what}`;
   return h('div', { class: 'page' }, panel('Compare', null, missing(text, [
     h('code', null, 'stepscope compare BEFORE AFTER --format html -o compare.html'),
     ' writes both and what changed.'])));
+}
+
+/**
+ * The choice of two open profiles.
+ * @param {Context} context
+ */
+function picker({ titles, place, go }) {
+  const [before, after] = [place.params.before ?? '0', place.params.after ?? '1'].map(Number);
+  const choice = (/** @type {string} */ label, /** @type {number} */ chosen) => h('select', { 'aria-label': label },
+    titles.map((title, at) => h('option', { selected: at === chosen }, visible(title))));
+  const [first, second] = [choice('Before', before), choice('After', after)];
+  return h('div', { class: 'choices' }, h('label', null, 'before ', first), h('label', null, 'after ', second),
+    h('button', { type: 'button', class: 'primary', onclick: () => go('compare',
+      { before: String(first.selectedIndex), after: String(second.selectedIndex) }) }, 'Compare these'));
 }
 
 /** @param {Comparison} comparison */
@@ -76,11 +96,11 @@ function sides({ document: found }) {
 }
 
 /** @param {Row} found */
-function figures({ achieved, scaling }) {
+function figures({ achieved, scaling, findings: findings_ }) {
   return tiles([
     achieved && [
       'predicted step', formatNs(achieved.predicted_step_ns),
-      `without ${[...achieved.gone, ...achieved.less].join(', ')}`,
+      `without what is gone or less: ${[...achieved.gone, ...achieved.less].map(titleOf(findings_)).join('; ')}`,
     ],
     achieved && ['measured step', formatNs(achieved.measured_step_ns),
       `the prediction is ${formatShare(Math.abs(achieved.off_share))} off`],
@@ -89,6 +109,15 @@ function figures({ achieved, scaling }) {
     ...(scaling?.losses ?? []).filter((/** @type {Row} */ one) => one.ns_per_step).map((/** @type {Row} */ one) =>
       [one.cause, formatSigned(one.ns_per_step), 'per step']),
   ]);
+}
+
+/**
+ * What a finding is called, by its id.
+ * @param {Row[]} changes
+ * @returns {(id: string) => string}
+ */
+function titleOf(changes) {
+  return (id) => changes.find((one) => [one.before?.id, one.after?.id].includes(id))?.title ?? id;
 }
 
 /** @param {Context} context @param {Row} found */
@@ -129,7 +158,7 @@ function parts(context, found) {
   if (!rows.length) return null;
   const of = (/** @type {string} */ key) => Object.fromEntries(rows.map((row) => [row.category, row[key]]));
   return panel('Where each step\'s time goes', { note: 'means per step and device' },
-    compared(context.words, [
+    compared(context, [
       { label: 'before', total: found.step_time.before_ns, parts: of('before_ns') },
       { label: 'after', total: found.step_time.after_ns, parts: of('after_ns') },
     ]),
@@ -164,7 +193,8 @@ function differences() {
     ns('before', (row) => row.before_ns),
     ns('after', (row) => row.after_ns),
     { title: 'difference', value: (row) => row.difference_ns, numeric: true,
-      show: (row) => h('span', { class: row.difference_ns < 0 ? 'good' : 'worse' }, formatSigned(row.difference_ns)) },
+      show: (row) => h('span', { class: row.told === false ? 'dim' : row.difference_ns < 0 ? 'good' : 'worse' },
+        formatSigned(row.difference_ns)) },
     { title: 'share', value: (row) => row.share, numeric: true,
       show: (row) => (row.share ? `${row.share > 0 ? '+' : '−'}${formatShare(Math.abs(row.share))}` : '–') },
     { title: '95 % interval', value: (row) => row.low_ns, numeric: true,

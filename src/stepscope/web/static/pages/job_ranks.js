@@ -49,14 +49,15 @@ function excess(words, row) {
 }
 
 /** @param {Context} context */
-export function breakdowns({ report, words }) {
+export function breakdowns(context) {
+  const { report, words } = context;
   const all = there(report.analyses.ranks).per_rank;
   if (!all.length) return null;
   const ordered = [...all].sort((a, b) => (b.made_wait_ns_per_step ?? 0) - (a.made_wait_ns_per_step ?? 0));
   const present = Object.keys(words.categories).filter((one) => all.some((row) => row.parts_ns_per_step[one]));
   const cut = all.length > MOST_BARS ? `; ${MOST_BARS} of ${all.length}, Table has all` : '';
   const note = `means per step; those the others wait for come first${cut}`;
-  return charted('Where the time of each rank goes', { note }, () => compared(words,
+  return charted('Where the time of each rank goes', { note }, () => compared(context,
     ordered.slice(0, MOST_BARS).map((row) => ({
       label: laneName(row), total: row.step_ns, parts: row.parts_ns_per_step,
     }))), () => table({

@@ -7,6 +7,7 @@ import { formatNs, formatRate, formatShare } from '../core/units.js';
 import { where } from '../widgets/columns.js';
 import { declared } from '../widgets/declared.js';
 import { findingCard, searchParams } from '../widgets/finding.js';
+import { ofAllDevices } from '../widgets/merged.js';
 import { missing, panel } from '../widgets/panel.js';
 import { related, tiles } from '../widgets/related.js';
 import { table } from '../widgets/table.js';
@@ -73,10 +74,13 @@ function orNot(value) {
 /** @param {Context} context */
 function list(context) {
   const { report, place } = context;
-  const rows = there(report.analyses.kernels);
-  return panel('Kernels by time', { note: `the ${rows.length} that take longest, in the steps used` }, table({
+  const all = there(report.analyses.kernels);
+  const rows = ofAllDevices(all);
+  const merged = rows.length < all.length ? '; a kernel of several devices is one row, which opens' : '';
+  return panel('Kernels by time', { note: `the ${all.length} that take longest, in the steps used${merged}` }, table({
     label: 'Kernels',
     rows,
+    inner: (row) => row.inner ?? [],
     filter: place.params.name,
     columns: [
       ...declared('Kernel', report),

@@ -25,13 +25,8 @@ export function idleBy(context, entry) {
   const note = context.place.steps ? context.scope() : total && `${formatNs(total.total_ns)} idle in the steps: ${
     formatNs(total.between_steps_ns)} before the first op of a step, ${formatNs(total.within_steps_ns)} behind it`;
   return panel(`Idle time by cause, per step${many}`, { note, class: OF_STEPS },
-    hbar('Idle time by cause', parts.map((part) => ({
-      words: words.categories[part.category].words,
-      swatch: swatch(part.category, false),
-      ns: part.ns_per_step,
-      share: part.share,
-      busy: false,
-    }))));
+    hbar(context, 'Idle time by cause', entry, parts.map(({ category, ns_per_step: ns_, share }) => ({
+      category, ns: ns_, share }))));
 }
 
 /** @param {Context} context */
@@ -41,9 +36,11 @@ export function gaps(context) {
   const rows = /** @type {Row[]} */ (all).filter((gap) => context.inSteps(gap.step));
   const cause = (/** @type {Row} */ gap) => Object.keys(gap.parts).sort((a, b) => gap.parts[b] - gap.parts[a])[0];
   if (!all.length) return null;
-  return panel('Longest idle gaps', { note: context.scope(), class: OF_STEPS }, table({
+  const { part, filter } = context.place.params;
+  return panel('Longest idle gaps', { note: context.scope(), class: OF_STEPS, part: 'gaps' }, table({
     label: 'Longest idle gaps',
     rows,
+    filter: part === 'gaps' ? filter : undefined,
     columns: [
       ...device(report),
       word('step', (row) => (words.steps[String(row.step)] ?? '–') + (row.crosses_step ? '+' : '')),

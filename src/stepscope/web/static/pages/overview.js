@@ -6,11 +6,12 @@ import { ABSENT, NOT_RECORDED, formatBytes, formatNs, formatShare } from '../cor
 import { number, share, word } from '../widgets/columns.js';
 import { answer } from '../widgets/answer.js';
 import { findingCard } from '../widgets/finding.js';
-import { hbar, swatch } from '../widgets/hbar.js';
+import { compared } from '../widgets/compared.js';
+import { hbar } from '../widgets/hbar.js';
 import { missing, panel } from '../widgets/panel.js';
 import { tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
-import { chosenRows, chosenTime, deviceName, meanParts, stepBars, sum } from '../widgets/steps.js';
+import { ALL, chosenRows, chosenTime, deviceName, meanParts, stepBars, sum } from '../widgets/steps.js';
 import { table } from '../widgets/table.js';
 
 /** @typedef {import('../core/types.js').Context} Context */
@@ -118,43 +119,65 @@ function devices(context) {
   if (words.partial) {
     return [panel('Where each step\'s time goes', null, missing('How the time divides is not known from this part.'))];
   }
-  const used = [...ofJob(report), ...(report.analyses.breakdown ?? []).filter((entry) => !entry.unused)];
+  const used = [...together(report), ...(report.analyses.breakdown ?? []).filter((entry) => !entry.unused)];
   if (!used.length) {
     return [panel('Where each step\'s time goes', null, missing('No step was recorded whole.'))];
   }
   const at = context.place.params.device;
   const entry = used.find((one) => laneOf(context, one) === at) ?? used[0];
+  const several = entry.device === null && used.length > 2 && !report.analyses.ranks;
+  const beside = several ? each(context, used.slice(1)) : null;
   const choice = used.length > 1 ? deviceChoice(context, used, entry) : null;
   const whose = entry.device === null ? 'host' : 'device';
   const note = `plain: the ${whose} works; hatched: it waits. A click opens the step in the trace.`;
   const { rank } = entry;
-  return [mean(context, entry, choice), report.analyses.ranks && rank === null ? null
-    : stepBars(context, { title: 'Each step', note, device: entry.device, rank })];
+  const ofAll = rank === null && used.length > 1 && entry === used[0];
+  return [mean(context, entry, choice), beside, report.analyses.ranks && ofAll ? null
+    : stepBars(context, { title: 'Each step', note, device: ofAll ? ALL : entry.device, rank })];
 }
 
 /**
- * The mean over the ranks of a job.
+ * The mean of each device beside the others'.
+ * @param {Context} context
+ * @param {import('../core/types.js').Breakdown[]} entries
+ */
+function each(context, entries) {
+  const note = 'means of its own steps; of the steps of all together, from the first to begin to the last to end, '
+    + `the mean is ${formatNs(context.report.summary.step_time_ns.mean)}`;
+  return panel('Where each device\'s time goes', { note }, compared(context, entries.map((one) => ({
+    label: deviceName(context, one.device),
+    total: one.step_ns ?? 0,
+    parts: Object.fromEntries(one.parts.map((part) => [part.category, part.ns_per_step])),
+  }))));
+}
+
+/**
+ * The mean over the ranks of a job, or over the devices of a profile.
  * @param {import('../core/types.js').Report} report
  * @returns {import('../core/types.js').Breakdown[]}
  */
-function ofJob({ summary, analyses }) {
-  if (!analyses.ranks || !summary.step_time_ns.mean) return [];
+function together({ summary, analyses }) {
+  const several = analyses.ranks || (analyses.breakdown ?? []).filter((entry) => !entry.unused).length > 1;
+  if (!several || !summary.step_time_ns.mean) return [];
+  const all = sum(Object.values(/** @type {Record<string, number>} */ (summary.parts_ns_per_step)));
   const parts = Object.entries(/** @type {Record<string, number>} */ (summary.parts_ns_per_step))
     .map(([category, ns]) => (
       { category, ns_per_step: ns, share: summary.parts_share[category], busy: true, label: category }))
     .sort((a, b) => b.ns_per_step - a.ns_per_step);
   return [{ rank: null, device: null, basis: summary.step_basis ?? 'host', steps: summary.steps_used, unused: false,
-    step_ns: summary.step_time_ns.mean, parts }];
+    step_ns: analyses.ranks ? summary.step_time_ns.mean : all, parts }];
 }
 
 /** @param {Context} context @param {import('../core/types.js').Breakdown} entry */
 function laneOf({ report }, { rank, device }) {
-  return report.analyses.ranks ? `${rank ?? 'all'}.${device ?? -1}` : String(device ?? -1);
+  return report.analyses.ranks ? `${rank ?? 'all'}.${device ?? -1}` : String(device ?? ALL);
 }
 
 /** @param {Context} context @param {import('../core/types.js').Breakdown} entry */
 function laneName(context, { rank, device }) {
-  if (!context.report.analyses.ranks) return deviceName(context, device);
+  const { analyses } = context.report;
+  const count = (analyses.breakdown ?? []).filter((one) => !one.unused).length;
+  if (!analyses.ranks) return device === null && count > 1 ? `mean of ${count} devices` : deviceName(context, device);
   return rank === null ? 'mean of all ranks' : `rank ${rank}, ${deviceName(context, device)}`;
 }
 
@@ -178,7 +201,8 @@ function deviceChoice(context, used, entry) {
  */
 function mean(context, entry, choice) {
   const { report, words } = context;
-  const rows = chosenRows(context, entry.device, entry.rank);
+  const several = context.report.analyses.ranks === undefined && laneName(context, entry).startsWith('mean of');
+  const rows = chosenRows(context, several ? ALL : entry.device, entry.rank);
   const whole = context.place.steps === null;
   const parts = whole ? entry.parts : meanParts(rows);
   const per = whole ? entry.step_ns : Math.round(sum(rows.map((row) => row.dur_ns)) / Math.max(1, rows.length));
@@ -190,13 +214,8 @@ function mean(context, entry, choice) {
   return panel(
     `Where ${words.untimed ? "the profile's" : "each step's"} time goes${where}`,
     { note, actions: choice ? [choice] : [], class: OF_STEPS },
-    hbar(words.untimed ? 'Profile' : 'Mean step', parts.map((part) => ({
-      words: words.categories[part.category]?.words ?? part.category,
-      swatch: swatch(part.category, words.categories[part.category]?.busy ?? true),
-      busy: words.categories[part.category]?.busy ?? true,
-      ns: part.ns_per_step,
-      share: part.share,
-    }))),
+    hbar(context, words.untimed ? 'Profile' : 'Mean step', several ? { device: ALL } : entry, parts.map((part) => (
+      { category: part.category, ns: part.ns_per_step, share: part.share }))),
   );
 }
 
@@ -206,7 +225,8 @@ function phases({ report, words }) {
     .filter(([, ns_]) => ns_).map(([phase, ns_]) => ({ phase: words.phases[phase] ?? phase, ns: ns_ }));
   if (!found.length) return null;
   const all = sum(found.map((one) => one.ns));
-  return panel('Device time by phase', { note: 'per step, by what each op was launched from' }, table({
+  const note = `per step, by what each op was launched from; shares of the ${formatNs(all)} of all phases`;
+  return panel('Device time by phase', { note }, table({
     label: 'Device time by phase',
     rows: found,
     columns: [word('phase', (row) => row.phase), number('per step', (row) => row.ns, formatNs),
@@ -241,8 +261,10 @@ function notDetermined({ report, words }) {
 /** @param {Context} context */
 function notices({ words }) {
   if (!words.notices.length) return null;
-  return panel('Notices', null, h('ul', { class: 'plain notices' }, words.notices.map((text) =>
-    h('li', null, ...prose(text)))));
+  const times = new Map();
+  for (const text of words.notices) times.set(text, (times.get(text) ?? 0) + 1);
+  return panel('Notices', null, h('ul', { class: 'plain notices' }, [...times].map(([text, count]) =>
+    h('li', null, ...prose(text), count > 1 ? ` (${count} times)` : null))));
 }
 
 /** @param {Context} context */

@@ -1,5 +1,7 @@
 /** Colours of slices: by what they are, by name, by number format or by rank. */
 
+import { categoryColours } from '../core/palette.js';
+
 /** @typedef {'category'|'op'|'precision'|'rank'} Mode */
 /** @typedef {'standard'|'blind'} Palette */
 /** @typedef {{mode: Mode, palette: Palette, theme: string}} Look */
@@ -10,13 +12,17 @@ export const MODES = /** @type {const} */ (['category', 'op', 'precision', 'rank
 /** Hue, saturation and lightness per kind of slice. */
 const KINDS = /** @type {Record<string, [number, number, number]>} */ ({
   step: [215, 22, 62], annotation: [265, 30, 66], python_frame: [32, 42, 66], host_op: [205, 48, 60],
-  runtime_call: [45, 68, 56], sync: [318, 52, 60], allocation: [24, 72, 60], compile: [4, 66, 60], overhead: [0, 0, 60],
-  kernel: [146, 42, 50], collective: [222, 66, 62], copy: [186, 58, 48], memset: [92, 40, 55], device_wait: [0, 0, 70],
+  runtime_call: [45, 68, 56], allocation: [24, 72, 60], overhead: [0, 0, 60], device_wait: [0, 0, 70],
   device_annotation: [265, 22, 68], module: [288, 26, 66], other: [0, 0, 66], step_window: [215, 26, 58],
   scope: [288, 30, 64], instant: [0, 70, 55], annotated: [265, 30, 66],
 });
 
-/** Kinds and causes of idle time that stay apart for every kind of colour vision; the causes as the pages have them. */
+/** Kinds whose slices have the colour of an accounting category, each name a shade of it. */
+const OF_CATEGORY = /** @type {Record<string, string>} */ ({
+  kernel: 'compute', collective: 'collective', copy: 'copy_h2d', memset: 'memset', sync: 'sync', compile: 'compile',
+});
+
+/** Kinds that stay apart for every kind of colour vision. */
 const BLIND = /** @type {Record<'light'|'dark', Record<string, string>>} */ ({
   light: {
     kernel: '#039d79', collective: '#004179', copy: '#002048', memset: '#037369', runtime_call: '#b47700',
@@ -26,32 +32,6 @@ const BLIND = /** @type {Record<'light'|'dark', Record<string, string>>} */ ({
     kernel: '#3fc094', collective: '#2387ca', copy: '#92e2fe', memset: '#d9f6c4', runtime_call: '#837a00',
     sync: '#ba5486', host_op: '#b0a4ec', compile: '#f18e31', allocation: '#fec750',
   },
-});
-const BLIND_CAUSES = /** @type {Record<'light'|'dark', Record<string, string>>} */ ({
-  light: {
-    input: '#df650c', infeed: '#6c2400', sync: '#95356f', launch: '#6d4a00', launch_latency: '#9d6852',
-    python: '#766600', compile: '#460900', graph_build: '#b27f5e', allocator: '#868a8f', copy_staging: '#002727',
-    transfer: '#11648d', checkpoint_io: '#d255c1', gc: '#580059', profiler: '#6f7488', dependency: '#2e187f',
-    device_latency: '#4c8bdb', unknown_host: '#3a4249', unknown_device: '#3e4594', unrecorded: '#d71f23',
-    host_memory: '#810cbf', memory_space: '#100719', peer: '#415af6',
-  },
-  dark: {
-    input: '#c55500', infeed: '#a0865a', sync: '#be5995', launch: '#bf860d', launch_latency: '#f2ca62',
-    python: '#b8a933', compile: '#eda374', graph_build: '#ec6b83', allocator: '#7c754e', copy_staging: '#76bcae',
-    transfer: '#8edffe', checkpoint_io: '#d9a0e3', gc: '#df77d0', profiler: '#ededee', dependency: '#6e6ad4',
-    device_latency: '#e0d7bd', unknown_host: '#8e99a0', unknown_device: '#bcc7ce', unrecorded: '#bc9203',
-    host_memory: '#db06c4', memory_space: '#5387fb', peer: '#acff4c',
-  },
-});
-
-/** Accounting categories that idle time is booked to, and of work that was not recorded. */
-const CAUSES = /** @type {Record<string, [number, number, number]>} */ ({
-  input: [4, 72, 58], infeed: [4, 72, 66], sync: [318, 56, 58], launch: [42, 88, 54], launch_latency: [48, 60, 68],
-  python: [286, 44, 62], compile: [14, 80, 56], graph_build: [20, 76, 60], allocator: [30, 78, 58],
-  copy_staging: [186, 50, 56], transfer: [190, 44, 62], checkpoint_io: [350, 60, 56], gc: [276, 36, 58],
-  profiler: [0, 0, 58], dependency: [220, 46, 68], device_latency: [210, 12, 68], unknown_host: [0, 0, 68],
-  unknown_device: [0, 0, 76], unrecorded: [95, 39, 39], host_memory: [262, 44, 62], memory_space: [172, 46, 50],
-  peer: [236, 50, 62],
 });
 const PHASES = /** @type {Record<string, [number, number, number]>} */ ({
   forward: [152, 38, 56], loss: [45, 70, 58], backward: [212, 52, 60], optimizer: [22, 68, 60],
@@ -122,6 +102,8 @@ function colourOf(model, name, look) {
   const text = waits(kind) ? model.categoryList[model.categories[name]]?.name ?? '' : model.texts[name];
   const turn = hash(text);
   const varies = waits(kind) || kind === 'phase' ? 0 : ((turn >>> 8) % 9) - 4;
+  const own = waits(kind) ? categoryColours(look.palette, look.theme)[text] : undefined;
+  if (own) return legible(channels(own), look.theme);
   const apart = look.palette === 'blind' ? blind(kind, text, look) : null;
   if (apart) return legible(/** @type {Rgb} */ (apart.map((one) => one * (1 + varies / 100))), look.theme);
   const [hue, saturation, lightness] = base(text, model.precisions[name], kind, look, turn);
@@ -143,9 +125,27 @@ function waits(kind) {
  */
 function blind(kind, text, look) {
   const shade = look.theme === 'light' ? 'light' : 'dark';
-  const hex = waits(kind) ? BLIND_CAUSES[shade][text] : look.mode === 'category' ? BLIND[shade][kind] : undefined;
-  return hex === undefined ? null
-    : /** @type {Rgb} */ ([1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  const hex = look.mode === 'category' ? BLIND[shade][kind] : undefined;
+  return hex === undefined ? null : channels(hex);
+}
+
+/** @param {string} hex @returns {Rgb} */
+function channels(hex) {
+  return /** @type {Rgb} */ ([1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+}
+
+/**
+ * Hue, saturation and lightness; `rgb` gives the colour back.
+ * @param {Rgb} colour
+ * @returns {[number, number, number]}
+ */
+function hsl(colour) {
+  const [r, g, b] = colour.map((one) => one / 255);
+  const [most, least] = [Math.max(r, g, b), Math.min(r, g, b)];
+  const [light, spread] = [(most + least) / 2, most - least];
+  if (!spread) return [0, 0, light * 100];
+  const turn = most === r ? (g - b) / spread : most === g ? (b - r) / spread + 2 : (r - g) / spread + 4;
+  return [(turn * 60 + 360) % 360, spread / (1 - Math.abs(2 * light - 1)) * 100, light * 100];
 }
 
 /**
@@ -196,14 +196,15 @@ function ratio(a, b) {
  * @returns {[number, number, number]}
  */
 function base(text, precision, kind, look, turn) {
-  if (waits(kind)) return CAUSES[text] ?? [0, 0, 66];
+  if (waits(kind)) return [0, 0, 66];
   if (kind === 'phase') return PHASES[text] ?? [0, 0, 66];
   if (look.mode === 'op') return [turn % 360, 40 + (turn >>> 20) % 20, 58];
   if (look.mode === 'precision' && (kind === 'kernel' || kind === 'collective')) {
     return PRECISIONS[precision ?? ''] ?? [0, 0, 62];
   }
   if (look.mode === 'precision') return [0, 0, 74];
-  const own = KINDS[kind] ?? KINDS.other;
+  const category = OF_CATEGORY[kind];
+  const own = category ? hsl(channels(categoryColours('standard', look.theme)[category])) : KINDS[kind] ?? KINDS.other;
   return [(own[0] + ((turn >>> 4) % 13) - 6 + 360) % 360, own[1], own[2]];
 }
 

@@ -3,15 +3,16 @@
 import { h } from '../core/dom.js';
 import { visible } from '../core/text.js';
 import { formatNs } from '../core/units.js';
-import { swatch } from './hbar.js';
+import { entry, swatch } from './hbar.js';
 
-/** @typedef {import('../core/types.js').Words} Words */
+/** @typedef {import('../core/types.js').Context} Context */
 
 /**
- * @param {Words} words
+ * @param {Context} context
  * @param {{label: string, total: number, parts: Record<string, number>}[]} rows
  */
-export function compared(words, rows) {
+export function compared(context, rows) {
+  const { words } = context;
   const most = Math.max(1, ...rows.map((row) => row.total));
   const present = new Set(rows.flatMap((row) => Object.keys(row.parts).filter((category) => row.parts[category] > 0)));
   const shown = Object.keys(words.categories)
@@ -37,6 +38,6 @@ export function compared(words, rows) {
       h('span', { class: 'num' }, formatNs(row.total)),
     ]).flat()),
     h('div', { class: 'keys flush' }, shown.map((category) =>
-      h('span', null, h('i', { class: classOf(category) }), words.categories[category].words))),
+      h('span', null, h('i', { class: classOf(category) }), entry(context, { device: 0 }, category)))),
   );
 }

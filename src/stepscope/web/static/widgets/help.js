@@ -17,7 +17,7 @@ export function help(pages) {
   const dialog = h(
     'dialog',
     { class: 'help', 'aria-label': 'Keys' },
-    h('h2', null, 'Keys'),
+    h('h2', { tabindex: -1 }, 'Keys'),
     h('dl', { class: 'pairs' }, pairs),
     h('p', { class: 'dim' }, 'The trace has keys of its own: press ? while it has the focus.'),
     h('button', { type: 'button', onclick: () => dialog.close() }, 'Close'),

@@ -6,14 +6,15 @@ let made = 0;
 
 /**
  * @param {string} title
- * @param {{note?: string|null, class?: string, actions?: Node[]}|null} options
+ * @param {{note?: string|null, class?: string, actions?: Node[], part?: string}|null} options `part` is what a place
+ *   may call it
  * @param {...(Node|string|null|false|Node[])} content
  */
 export function panel(title, options, ...content) {
   const id = `panel-${++made}`;
   return h(
     'section',
-    { class: `panel ${options?.class ?? ''}`, 'aria-labelledby': id },
+    { class: `panel ${options?.class ?? ''}`, 'aria-labelledby': id, 'data-part': options?.part },
     h('header', null, h('h2', { id }, title), h('div', { class: 'actions' }, options?.actions ?? [])),
     options?.note ? h('p', { class: 'note' }, options.note) : null,
     ...content,

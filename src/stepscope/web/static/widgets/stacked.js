@@ -26,7 +26,8 @@ const HEIGHT = 190;
  */
 export function stackedBars(given) {
   const { bars, series } = given;
-  const high = Math.max(1, ...bars.map((bar) => bar.parts.reduce((sum, part) => sum + part, 0)));
+  const totals = bars.map((bar) => bar.parts.reduce((sum, part) => sum + part, 0));
+  const high = scaleOf(totals, bars.map((bar) => Boolean(bar.marked)));
   const unit = WIDTH / bars.length;
   const gap = unit > 6 ? Math.min(unit * 0.15, 4) : 0;
   const paths = series.map((one) => s('path', { class: `fill ${one.swatch}`, d: '' }));
@@ -34,7 +35,8 @@ export function stackedBars(given) {
   bars.forEach((bar, index) => {
     let below = 0;
     bar.parts.forEach((part, at) => {
-      if (part > 0) outlines[at] += block(index * unit + gap / 2, unit - gap, below / high, part / high);
+      const shown = Math.min(part, high - below);
+      if (shown > 0) outlines[at] += block(index * unit + gap / 2, unit - gap, below / high, shown / high);
       below += part;
     });
   });
@@ -48,6 +50,7 @@ export function stackedBars(given) {
     s('defs', null, pattern),
     paths,
     hatched,
+    totals.map((total, at) => (total > high ? s('path', { class: 'broken', d: broken(at * unit, unit) }) : null)),
     cursor,
   );
   // The drawing is stretched to its room, its lines are not.
@@ -58,7 +61,8 @@ export function stackedBars(given) {
   const axis = ticks(0, high, 4).map((value) =>
     h('span', { class: 'tick', style: { bottom: `${(value / high) * 100}%` } }, given.format(value)),
   );
-  return interactive(given, svg, cursor, unit, axis);
+  const clipped = totals.map((total) => (total > high ? given.format(total) : null));
+  return interactive(given, svg, cursor, unit, axis, clipped);
 }
 
 /**
@@ -67,8 +71,9 @@ export function stackedBars(given) {
  * @param {SVGElement} cursor
  * @param {number} unit
  * @param {Node[]} axis
+ * @param {(string|null)[]} clipped what each bar that goes beyond the scale amounts to
  */
-function interactive(given, svg, cursor, unit, axis) {
+function interactive(given, svg, cursor, unit, axis, clipped) {
   const { bars } = given;
   let at = -1;
   /** @param {number} bar @param {{x: number, y: number}|null} pointer */
@@ -117,7 +122,8 @@ function interactive(given, svg, cursor, unit, axis) {
     },
     svg,
   );
-  const few = bars.length <= 40 ? bars.map((bar) => h('span', { class: bar.marked ? 'marked' : '' }, bar.label)) : [
+  const few = bars.length <= 40 ? bars.map((bar, k) => h('span', { class: bar.marked ? 'marked' : '' }, bar.label,
+    clipped[k] && h('b', { class: 'clipped' }, ` ▲ ${clipped[k]}`))) : [
     h('span', null, bars[0].label), h('span', null, bars[bars.length - 1].label),
   ];
   return h(
@@ -127,6 +133,30 @@ function interactive(given, svg, cursor, unit, axis) {
     plot,
     h('div', { class: bars.length <= 40 ? 'labels even' : 'labels' }, few),
   );
+}
+
+/** What is set apart may be this many times as high as the highest of the others before it is cut off. */
+const ROOM = 1.3;
+
+/**
+ * The end of the scale: the highest of the bars that count, and of those set apart what is not much higher.
+ * @param {number[]} totals
+ * @param {boolean[]} apart
+ */
+export function scaleOf(totals, apart) {
+  const most = (/** @type {number[]} */ values) => values.reduce((a, b) => Math.max(a, b), 1);
+  const [all, counted] = [most(totals), most(totals.filter((_, at) => !apart[at]))];
+  return counted > 1 && all > ROOM * counted ? Math.round(ROOM * counted) : all;
+}
+
+/**
+ * The line through a bar that is cut off.
+ * @param {number} x
+ * @param {number} width
+ */
+function broken(x, width) {
+  const [third, y] = [width / 4, HEIGHT * 0.06];
+  return `M${x} ${y}l${third} -6l${third} 12l${third} -12l${third} 6`;
 }
 
 /**

@@ -13,6 +13,9 @@ import { tipLines } from './tip.js';
 /** @typedef {import('../core/types.js').Context} Context */
 /** @typedef {import('../core/types.js').AccountRow} AccountRow */
 
+/** In place of a device: the mean over all that computed. */
+export const ALL = -1;
+
 /**
  * The rows of a device's chosen steps; of a job, one rank's.
  * @param {Context} context
@@ -20,6 +23,7 @@ import { tipLines } from './tip.js';
  * @param {number|null} [rank]
  */
 export function chosenRows(context, device, rank) {
+  if (device === ALL) return meanRows(context);
   return context.report.accounting.filter(
     (row) => row.phase === 'step' && row.device === device && (rank === undefined || row.rank === rank)
       && context.inSteps(row.step),
@@ -54,6 +58,21 @@ export function meanParts(rows) {
     .sort((a, b) => b.ns_per_step - a.ns_per_step);
 }
 
+/**
+ * A row per step that holds the means over the devices that computed.
+ * @param {Context} context
+ * @returns {AccountRow[]}
+ */
+function meanRows(context) {
+  const used = (context.report.analyses.breakdown ?? []).filter((entry) => !entry.unused);
+  const rows = used.map((entry) => chosenRows(context, entry.device));
+  return rows[0].map((first) => {
+    const same = rows.flatMap((of) => of.find((one) => one.step === first.step) ?? []);
+    const parts = Object.fromEntries(meanParts(same).map((part) => [part.category, part.ns_per_step]));
+    return { ...first, device: ALL, dur_ns: sum(Object.values(parts)), parts };
+  });
+}
+
 /** @param {number[]} values */
 export function sum(values) {
   return values.reduce((total, value) => total + value, 0);
@@ -62,6 +81,7 @@ export function sum(values) {
 /** @param {Context} context @param {number|null} device */
 export function deviceName({ report }, device) {
   if (device === null) return 'host';
+  if (device === ALL) return 'mean of all devices';
   const named = report.profile.devices.find((one) => one.id === device)?.name;
   return visible(named ? `device ${device}, ${named}` : `device ${device}`);
 }

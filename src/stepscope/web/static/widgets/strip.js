@@ -3,6 +3,7 @@
 import { h, s } from '../core/dom.js';
 import { formatNs } from '../core/units.js';
 import { barAt } from './scale.js';
+import { scaleOf } from './stacked.js';
 import { hideTip, showTip } from './tip.js';
 
 const WIDTH = 1000;
@@ -15,14 +16,14 @@ const HEIGHT = 30;
  * @param {(range: [number, number]|null) => void} choose
  */
 export function strip(steps, names, chosen, choose) {
-  const high = Math.max(...steps.map((step) => step.dur_ns), 1);
+  const high = scaleOf(steps.map((step) => step.dur_ns), steps.map((step) => step.slow || !step.complete));
   const unit = WIDTH / steps.length;
   let low = chosen?.[0] ?? 0;
   let last = chosen?.[1] ?? steps.length - 1;
   /** @type {number|null} */
   let from = null;
   const bars = (/** @type {(step: import('../core/types.js').Step) => boolean} */ of) =>
-    steps.map((step, at) => (of(step) ? block(at * unit, unit, step.dur_ns / high) : '')).join('');
+    steps.map((step, at) => (of(step) ? block(at * unit, unit, Math.min(1, step.dur_ns / high)) : '')).join('');
   const window_ = s('rect', { class: 'window', y: 0, height: HEIGHT });
   const svg = s(
     'svg',

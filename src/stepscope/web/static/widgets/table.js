@@ -28,7 +28,8 @@ const FIRST_ROWS = 100;
  *   filter?: string,
  *   onRow?: (row: R) => void,
  *   rowLabel?: string,
- * }} given `filter` is what the filter begins with.
+ *   inner?: (row: R) => R[],
+ * }} given `filter` is what the filter begins with; `inner`: what a row stands for, shown below it when it is opened.
  */
 export function table(given) {
   const { label, rows, onRow } = given;
@@ -56,7 +57,7 @@ export function table(given) {
   const draw = () => {
     const kept = chosen();
     const shown = state.all ? kept : kept.slice(0, FIRST_ROWS);
-    put(body, shown.map((row) => line(columns, row, onRow, given.rowLabel)));
+    put(body, shown.flatMap((row) => withInner(given, columns, row)));
     count.textContent = kept.length === rows.length ? '' : `${kept.length} of ${rows.length} rows`;
     more.hidden = shown.length === kept.length;
     more.textContent = `Show all ${kept.length} rows`;
@@ -113,6 +114,27 @@ function absent(value) {
 function head(column, sort) {
   const button = h('button', { type: 'button', onclick: sort }, column.title);
   return h('th', { scope: 'col', class: column.numeric ? 'num' : '', 'aria-sort': 'none' }, button);
+}
+
+/**
+ * A row, and below it those that it stands for, which a button in it shows.
+ * @template R
+ * @param {{onRow?: (row: R) => void, rowLabel?: string, inner?: (row: R) => R[]}} given
+ * @param {Column<R>[]} columns
+ * @param {R} row
+ */
+function withInner({ onRow, rowLabel, inner }, columns, row) {
+  const main = line(columns, row, onRow, rowLabel);
+  const others = (inner?.(row) ?? []).map((one) => line(columns, one, onRow, rowLabel));
+  if (!others.length) return [main];
+  for (const one of others) [one.hidden, one.className] = [true, 'inner'];
+  const toggle = h('button', { type: 'button', class: 'opens', 'aria-expanded': 'false', onclick: () => {
+    const shows = toggle.getAttribute('aria-expanded') !== 'true';
+    toggle.setAttribute('aria-expanded', String(shows));
+    for (const one of others) one.hidden = !shows;
+  } }, `× ${others.length}`);
+  main.cells[0].prepend(toggle);
+  return [main, ...others];
 }
 
 /**

@@ -1,0 +1,185 @@
+"""Each part of a bar leads to what it is made of; several devices are seen together; prints and colours are whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+import stepscope
+from stepscope.units import format_ns
+from tests.kit.traces import real_trace
+from tests.web.reports import EXAMPLES
+
+pytestmark = pytest.mark.slow
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+Reports = Callable[[str], str]
+Shot = Callable[["Page"], None]
+V100 = "kineto/v100_resnet50_workers0.json.gz"
+JAX = "jax_eight_devices.xplane.pb.gz"
+
+
+def open_page(page: Page, address: str, name: str) -> None:
+    page.goto(f"{address}#/{name}")
+    page.wait_for_selector("main .page")
+
+
+@pytest.mark.real
+def test_a_waiting_part_leads_to_its_gaps_by_mouse_and_keyboard(page: Page, reports: Reports) -> None:
+    real_trace(V100)
+    address = reports(V100)
+    for way in ("mouse", "keyboard"):
+        open_page(page, address, "overview")
+        if way == "mouse":
+            page.locator(".hbar .cat-input").click()
+        else:
+            page.locator(".legend").get_by_role("link", name="waiting for input data").focus()
+            page.keyboard.press("Enter")
+        section = page.locator("section:has(h2:text-is('Longest idle gaps'))")
+        section.wait_for()
+        assert {row.strip() for row in section.locator("tbody td:nth-child(4)").all_inner_texts()} == {
+            "waiting for input data"
+        }
+        box = section.bounding_box()
+        assert box is not None
+        assert 0 <= box["y"] < 600, way
+
+
+def test_every_entry_of_a_legend_leads_somewhere(page: Page, reports: Reports) -> None:
+    for name in ("example", JAX):
+        open_page(page, reports(name), "overview")
+        entries = page.locator("main .legend td:first-child")
+        assert entries.count() > 2
+        assert entries.count() == page.locator("main .legend td:first-child a[href^='#/']").count(), name
+
+
+def test_of_several_devices_the_mean_is_the_verdicts(page: Page, reports: Reports, shot: Shot) -> None:
+    document = stepscope.open(EXAMPLES / JAX).document()
+    parts = document["summary"]["parts_ns_per_step"]
+    open_page(page, reports(JAX), "overview")
+    section = page.locator("section:has(h2:text-is(\"Where each step's time goes (mean of 8 devices)\"))")
+    text = section.inner_text()
+    assert format_ns(sum(parts.values())) + " per step" in text
+    assert format_ns(sum(parts.values())) in document["summary"]["verdict"]
+    for ns in (parts["sync"], parts["compute"], parts["collective"]):
+        assert format_ns(ns) in text
+    each = page.locator("section:has(h2:text-is(\"Where each device's time goes\"))").inner_text()
+    for entry in document["analyses"]["breakdown"]:
+        assert format_ns(entry["step_ns"]) in each
+    shot(page)
+
+
+def test_a_kernel_of_eight_devices_is_a_row_that_opens(page: Page, reports: Reports) -> None:
+    rows = stepscope.open(EXAMPLES / JAX).document()["analyses"]["kernels"]
+    longest = max({row["name"] for row in rows}, key=lambda name: sum(
+        row["total_ns"] for row in rows if row["name"] == name))  # fmt: skip
+    same = [row for row in rows if row["name"] == longest]
+    open_page(page, reports(JAX), "kernels")
+    table = page.get_by_role("table", name="Kernels", exact=True)
+    first = table.locator("tbody tr").first
+    assert format_ns(sum(row["total_ns"] for row in same)) in first.inner_text()
+    toggle = first.get_by_role("button", name=f"× {len(same)}")
+    assert not table.locator("tr.inner").first.is_visible()
+    toggle.focus()
+    page.keyboard.press("Enter")
+    shown = [row.inner_text() for row in table.locator("tr.inner:visible").all()]
+    assert len(shown) == len(same)
+    for row, text in zip(same, shown, strict=True):
+        assert format_ns(row["total_ns"]) in text
+
+
+def test_steps_set_apart_do_not_flatten_the_others(page: Page, reports: Reports) -> None:
+    """One of them takes 537 ms, the others 15 ms."""
+    open_page(page, reports(JAX), "overview")
+    chart = page.locator("section:has(h2:text-is('Each step')) .chart")
+    assert "▲ 537 ms" in chart.locator(".labels").inner_text()
+    most = page.evaluate("document.querySelector('.chart .tick:last-child').textContent")
+    assert float(most.removesuffix(" ms")) < 40
+
+
+def printed(page: Page) -> bytes:
+    found: bytes = page.pdf(print_background=True)
+    return found
+
+
+def test_a_print_is_complete(page: Page, reports: Reports) -> None:
+    pypdf = pytest.importorskip("pypdf", reason="pypdf is not installed (pip install pypdf)")
+    import io
+
+    address = reports("example")
+    open_page(page, address, "overview")
+    page.get_by_label("Theme").select_option("dark")
+    text = " ".join(one.extract_text() for one in pypdf.PdfReader(io.BytesIO(printed(page))).pages)
+    flat = re.sub(r"\s+", "", text)
+    for finding in stepscope.open(EXAMPLES / "cpu_input_bound.json.gz").document()["findings"]:
+        if finding["cost_ns_per_step"] is not None:
+            assert re.sub(r"[\s`]+", "", finding["fix"].splitlines()[0]) in flat
+    for control in ("Showintrace", "CopyCSV", "Systemtheme", "Allsteps"):
+        assert control not in flat
+    # The page is as it was.
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.locator("main details[open]").count() < page.locator("main details").count()
+
+
+def test_bars_have_their_colours_in_print(page: Page, reports: Reports) -> None:
+    open_page(page, reports("example"), "overview")
+    page.emulate_media(media="print")
+    exact = page.evaluate("getComputedStyle(document.querySelector('.hbar .swatch')).printColorAdjust")
+    assert exact == "exact"
+    page.emulate_media(media="screen")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("palette", ["standard", "blind"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_waiting_for_input_has_one_colour_on_pages_and_in_the_trace(
+    page: Page, reports: Reports, theme: str, palette: str
+) -> None:
+    real_trace(V100)
+    open_page(page, reports(V100), "overview")
+    page.get_by_label("Theme").select_option(theme)
+    page.get_by_label("Colours").select_option(palette)
+    colour = page.evaluate("getComputedStyle(document.querySelector('.hbar .cat-input')).backgroundColor")
+    page.get_by_role("link", name="Trace").click()
+    page.wait_for_selector(".trace-host canvas")
+    wanted = [int(one) for one in re.findall(r"\d+", colour)[:3]]
+    page.wait_for_function(
+        """(wanted) => [...document.querySelectorAll('.trace-host canvas')].some((canvas) => {
+            const copy = document.createElement('canvas');
+            [copy.width, copy.height] = [canvas.width, canvas.height];
+            const context = copy.getContext('2d');
+            if (!canvas.width || !canvas.height) return false;
+            context.drawImage(canvas, 0, 0);
+            const {data} = context.getImageData(0, 0, copy.width, copy.height);
+            for (let at = 0; at < data.length; at += 4) {
+                if (wanted.every((one, k) => data[at + k] === one)) return true;
+            }
+            return false;
+        })""",
+        arg=wanted,
+    )
+
+
+def test_the_way_back_leads_to_where_one_was(page: Page, reports: Reports) -> None:
+    page.set_viewport_size({"width": 1280, "height": 500})
+    open_page(page, reports("example"), "overview")
+    page.evaluate("document.querySelector('main').scrollTop = 321")
+    page.wait_for_timeout(100)
+    page.get_by_role("link", name="Ops").first.click()
+    page.wait_for_selector("h1:text-is('Ops')")
+    assert page.evaluate("document.querySelector('main').scrollTop") == 0
+    page.go_back()
+    page.wait_for_selector("h1:text-is('Overview')")
+    assert page.evaluate("document.querySelector('main').scrollTop") == 321
+
+
+def test_help_opens_at_its_beginning(page: Page, reports: Reports) -> None:
+    page.set_viewport_size({"width": 900, "height": 260})
+    open_page(page, reports("example"), "overview")
+    page.keyboard.press("?")
+    assert page.evaluate("document.querySelector('dialog.help').scrollTop") == 0
