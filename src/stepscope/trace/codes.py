@@ -14,6 +14,8 @@ _TABLE_PER_ROW, _TABLE_LEAST = 4, 1 << 12
 """Entries of a table of marks: more than this, and sorting the rows is cheaper than filling it."""
 _FEW_KEYS = 1 << 14
 """Up to so many distinct keys are found again in the cache."""
+_FEW_MEMBERS = 4
+"""Up to so many members a column is compared with each."""
 
 
 def used_codes(codes: npt.NDArray[Any], count: int) -> Rows:
@@ -49,11 +51,22 @@ def among(values: npt.NDArray[Any], members: npt.ArrayLike | Iterable[int]) -> B
     low, high = max(int(wanted.min()) - 1, int(held.min)), min(int(wanted.max()) + 1, int(held.max))
     if low > high:  # No value of this type is among them.
         return np.zeros(values.shape, np.bool_)
+    wanted = wanted[(wanted >= low) & (wanted <= high)]
+    if wanted.size <= _FEW_MEMBERS:
+        return _any_of(values, wanted.tolist())
     if high - low > _room(values.size):
         return np.isin(values, wanted)
     marks = np.zeros(high - low + 1, np.bool_)
-    marks[wanted[(wanted >= low) & (wanted <= high)].astype(np.int64) - low] = True
-    found: Bools = marks[np.clip(values, low, high).astype(np.intp) - low]
+    marks[wanted.astype(np.int64) - low] = True
+    # The first and the last mark are of no member: what lies outside is taken to them.
+    return marks.take(np.subtract(values, low, dtype=np.intp), mode="clip")
+
+
+def _any_of(values: npt.NDArray[Any], members: Sequence[int]) -> Bools:
+    """Comparing a column is ten times as fast as looking each value up."""
+    found = np.zeros(values.shape, np.bool_)
+    for member in set(members):
+        found |= values == member
     return found
 
 
