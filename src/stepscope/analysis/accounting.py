@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ from stepscope.analysis.waits import awaited_ends
 from stepscope.errors import TraceInvariantError
 from stepscope.names.collectives import tensorflow_collective
 from stepscope.names.xla_hosts import INPUT_THREAD, XlaRole
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import outermost
@@ -42,7 +43,7 @@ _COLLECTIVE_RANGE = re.compile(r"(?:gloo|mpi|ucc|xccl|nccl):")
 """Annotations PyTorch writes around a collective, on the thread that carries it out."""
 
 
-@dataclass(frozen=True)
+@record
 class Account:
     """One device's time (or the host's, where the profile has no device): rows by category.
 

@@ -11,7 +11,6 @@ runs at full rate in this very profile, its sizes are not what slows another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd, prod
 
 import numpy as np
@@ -21,6 +20,7 @@ from stepscope.analysis.floors import Faster, faster, least_of, reached
 from stepscope.analysis.limits import FULL_RATE_SHARE
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.roofline import OpRoof, Work, op_roofs
+from stepscope.record import record
 
 MULTIPLES = {"fp16": 8, "bf16": 8, "int8": 16, "fp8": 16}
 """Elements in 16 bytes."""
@@ -28,7 +28,7 @@ MULTIPLES = {"fp16": 8, "bf16": 8, "int8": 16, "fp8": 16}
 Sizes = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Misaligned:
     """Calls of one product of odd sizes in the used steps."""
 

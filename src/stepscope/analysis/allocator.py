@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.steps import Markers
 from stepscope.names.calls import CallRole, classify_call
+from stepscope.record import record
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import I32, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AllocatorCalls:
     """Calls of the used steps, over all devices."""
 

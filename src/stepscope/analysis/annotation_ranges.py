@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +18,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.host import HostActivity
 from stepscope.compiled import kernel
 from stepscope.names.hosts import step_marker
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import holding, inherit
@@ -33,7 +33,7 @@ _HANDED_ON = 16
 """Threads through which work may have gone from the range it belongs to."""
 
 
-@dataclass(frozen=True)
+@record
 class Ranges:
     """The annotations of a trace in order of start: one value per range. What marks the steps is none."""
 

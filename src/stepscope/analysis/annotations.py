@@ -10,7 +10,6 @@ the time, but for what only the device knows the cause of: that goes with the op
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.functions import only_functions
 from stepscope.compiled import kernel
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.forest import summed
@@ -38,7 +38,7 @@ _DEVICE_TOLD = tuple(
 """Idle time in which the host had already launched what the device was to do next."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Times:
     """Times over the used steps, in ns: of the host's threads and of all used devices together."""
 
@@ -49,7 +49,7 @@ class Times:
     """None where no device was recorded."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnnotationUse:
     """All ranges of one name."""
 
@@ -62,7 +62,7 @@ class AnnotationUse:
     """In no annotation further inside."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Annotations:
     """The annotations of the used steps, those with most time on the host first."""
 
@@ -104,7 +104,7 @@ def ranges_of(facts: Facts) -> Ranges:
     return annotation_ranges(facts.trace, facts.host, facts.markers.slices, facts.activities)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Columns:
     """Per range: what it covers on its thread that no other of its name does, and busy and idle time of its own, each
     with what is in none behind the last."""

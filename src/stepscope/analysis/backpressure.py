@@ -8,8 +8,6 @@ inferred, and only from calls that agree on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
@@ -20,12 +18,13 @@ from stepscope.analysis.limits import (
     QUEUE_LEAST,
     QUEUE_NEAR_SHARE,
 )
+from stepscope.record import record
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.trace.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FullQueue:
     """Calls that waited for room in a device's queue; one value per call."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -11,6 +9,7 @@ from stepscope.analysis.categories import HOST_CAUSES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import DISPATCH_GAP_NS, FINDING_NS, FINDING_SHARE
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.shared import shared
@@ -22,7 +21,7 @@ _IN_TURN = [cause.code for cause in (Category.LAUNCH, Category.PYTHON, Category.
 _HELD = [cause.code for cause in HOST_CAUSES if cause is not Category.LAUNCH]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Balance:
     """The accelerators that compute in the used steps of one process, in order of their numbers; ns per step."""
 
@@ -98,7 +97,7 @@ def balance(facts: Facts) -> Balance | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Launches:
     """When threads worked on launches of several devices, by start: each is worked on from the one before. Those of one
     thread do not overlap."""
@@ -170,7 +169,7 @@ def _at_least_two(spans: list[iv.Intervals]) -> iv.Intervals:
     return twice
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Launching:
     """How several devices are launched in the used steps."""
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import BARRIER_APART_NS
 from stepscope.analysis.waits import barriers
+from stepscope.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Barrier:
     """One barrier: the waits of some devices that end together."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from stepscope.analysis.phases import Phase, phase_code, slice_phases
 from stepscope.names.scopes import tensorflow_part
+from stepscope.record import record
 from stepscope.trace.codes import among
 from stepscope.trace.codes import mapped as named
 from stepscope.trace.forest import innermost_at, outermost
@@ -55,7 +55,7 @@ def held_code(held: Held) -> int:
     return HELD.index(held)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Blocks:
     """Blocks allocated inside the profile, one value per block."""
 
@@ -80,7 +80,7 @@ class Blocks:
         return np.asarray((self.begun <= event) & (self.ended > event))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pool:
     """The events of one allocator on one device, in order of time."""
 
@@ -107,7 +107,7 @@ class Pool:
     does not tell. None where it never does."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Events:
     """What is looked up for all memory events at once; one value per row of the table."""
 

@@ -9,7 +9,6 @@ chain of ops that need each other is one branch, the longest chain beside it the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
@@ -18,12 +17,13 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import BRANCH_OPS, BRANCH_SHARE
+from stepscope.record import record
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I64, Kind, Rows
 from stepscope.trace.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Branch:
     """A chain of ops."""
 
@@ -35,7 +35,7 @@ class Branch:
     """Their time in the used steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Branches:
     """Two branches of which neither needs the other, on one stream of a device."""
 
@@ -46,7 +46,7 @@ class Branches:
     """Time of all that computes there in the used steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Graph:
     """Nodes in an order in which each comes behind what it needs."""
 

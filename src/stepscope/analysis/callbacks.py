@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from stepscope.names.callbacks import (
     named_callback,
 )
 from stepscope.names.frames import frame_parts
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import is_outermost, outermost
@@ -70,7 +70,7 @@ def _called(trace: Trace) -> Bools:
     return called
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BatchEnds:
     """Where a training loop told its callbacks of the ends of batches."""
 

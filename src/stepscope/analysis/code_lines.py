@@ -7,7 +7,6 @@ stretches between the same two neighbours, where they agree. What nothing tells 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from stepscope.analysis.limits import LINE_AGREED
 from stepscope.compiled import kernel
 from stepscope.names.frames import names_function
+from stepscope.record import record
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.forest import inherit, innermost_at, rows_of_track
 from stepscope.trace.tables import I32, I64, NULL, Begun, Bools, Kind, Rows
@@ -25,7 +25,7 @@ _UNSEEN = (Kind.STEP, Kind.ANNOTATION)
 """Ranges that are drawn around what a function does and are no part of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Cells:
     """What functions hold, directly: stretches of each, the calls and ops in it and the time between them."""
 

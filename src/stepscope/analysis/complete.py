@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
@@ -11,12 +9,13 @@ from stepscope.analysis.limits import EMPTY_STEP_OPS, EMPTY_STEP_SHARE, SHORT_LA
 from stepscope.analysis.once import OneTimeWork
 from stepscope.analysis.step_rows import assigned
 from stepscope.analysis.steps import Markers
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import F64, I64, Bools, Kind, TrackKind
 from stepscope.trace.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StepContents:
     """What each step holds; arrays have one value per step."""
 

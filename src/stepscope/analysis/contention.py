@@ -6,8 +6,6 @@ prepare batches count; other threads may work because the op itself made them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
@@ -17,6 +15,7 @@ from stepscope.analysis.inputs import WAITING, takings
 from stepscope.analysis.limits import CONTENTION_FACTOR, CONTENTION_OPS, CONTENTION_THREADS
 from stepscope.analysis.steps import Markers
 from stepscope.names.hosts import runs_others
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, is_outermost
@@ -27,7 +26,7 @@ _QUIET = 0.1
 """At most so many loader threads, as a mean over an op, and it ran by itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Contention:
     """What ops of the launching threads took longer beside working loader threads, over the used steps."""
 

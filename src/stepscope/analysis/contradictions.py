@@ -7,8 +7,6 @@ such rules without any sign of damage, and what is worked out from them is wrong
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
@@ -26,6 +24,7 @@ from stepscope.analysis.limits import (
 )
 from stepscope.analysis.marked import marked_inside
 from stepscope.names.calls import CallRole, classify_call
+from stepscope.record import record
 from stepscope.trace.codes import among, grouped, mapped
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import NULL, Direction, Kind, LaunchBasis, Rows, TrackKind
@@ -35,7 +34,7 @@ _WHOLE_DEVICE = ("cudaDeviceSynchronize", "hipDeviceSynchronize")
 _OF_STREAM = ("cudaStreamSynchronize", "hipStreamSynchronize")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Contradictions:
     """Shares of the ops, waits or calls that are asked."""
 

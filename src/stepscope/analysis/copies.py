@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.where import Locator, Where
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.forest import innermost_at
@@ -19,7 +18,7 @@ from stepscope.trace.trace import Trace
 COPY_CATEGORIES = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_D2D, Category.COPY_P2P)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Copies:
     """All copies of one direction and memory from one place in the program, over the used steps."""
 

@@ -5,15 +5,14 @@ Of a machine that has more to run than cores this is time that no line of the pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from stepscope.record import record
 from stepscope.trace.tables import I64, NULL
 from stepscope.trace.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CoreWaits:
     """The count at each look, in order of time."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.hlo.instructions import is_control_flow
 from stepscope.hlo.waits import is_async_end
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, LaunchBasis, MemoryKind
@@ -19,7 +19,7 @@ _HOST_MEMORY = (MemoryKind.PAGEABLE, MemoryKind.PINNED)
 _COPIES = {Direction.H2D: Category.COPY_H2D, Direction.D2H: Category.COPY_D2H, Direction.P2P: Category.COPY_P2P}
 
 
-@dataclass(frozen=True)
+@record
 class DeviceActivity:
     """One device's ops in order of start; all arrays have one value per op."""
 

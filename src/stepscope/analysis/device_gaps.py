@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.limits import FIRST_COMPUTE_WITHIN_NS
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, NULL
 
 _COMPUTE = Category.COMPUTE.code
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gaps:
     """The idle intervals of one device, in time order; one value per gap."""
 

@@ -8,12 +8,12 @@ thread are one line of host work. What they do for tf.data, whose functions may 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.names.tf_executors import FUNCTION, calls_graph, is_executors, is_programs, takes_batch
 from stepscope.names.xla_hosts import INPUT_THREAD
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import inherit, rows_of_track
@@ -23,7 +23,7 @@ from stepscope.trace.trace import Trace
 _OWN_KINDS = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Executors:
     """The threads that run graphs for the main thread of a trace."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
@@ -53,6 +53,7 @@ from stepscope.analysis.where import Locator
 from stepscope.analysis.worker_starts import WorkerStarts, worker_starts
 from stepscope.analysis.workload import Feature, Workload, workload_of
 from stepscope.analysis.xla import XlaFacts, xla_facts
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, Kind
@@ -61,7 +62,7 @@ from stepscope.trace.trace import Trace
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True)
+@record
 class Facts:
     """What is known about one trace. Lists per device run parallel to ``activities``."""
 

@@ -8,7 +8,7 @@ is bounded: the finding says that its saving is the most to expect.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from stepscope.analysis.kernels import LOW_PRECISION
 from stepscope.analysis.peaks import best_flops, device_peaks
 from stepscope.analysis.roofline import OpRoof, Work, op_roofs
 from stepscope.hardware.peaks import DevicePeaks
+from stepscope.record import record
 from stepscope.trace.tables import F64, I64, NULL, Rows
 
 _SIXTEEN_BITS = ("fp16", "bf16")
 
 
-@dataclass(frozen=True)
+@record
 class Faster:
     """Kernels of one device and what they would take. Made by ``faster`` and ``fused``, which bound it."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from stepscope.record import record
 from stepscope.trace.codes import among
 from stepscope.trace.self_time import self_time
 from stepscope.trace.tables import Kind
@@ -14,7 +13,7 @@ from stepscope.trace.trace import ANY_EVENTS, Trace
 _FUNCTION_KINDS = (Kind.PYTHON_FRAME, Kind.ANNOTATION, Kind.STEP)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FunctionUse:
     """All calls of one function, or all ranges of one name, in the whole profile."""
 

@@ -8,11 +8,11 @@ equals the first within an iteration.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analysis.limits import CALLS_OCCASIONAL, CALLS_REPEATED
+from stepscope.record import record
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import is_outermost
 from stepscope.trace.tables import I32, Bools, Kind, TrackKind
@@ -22,7 +22,7 @@ _CALL = re.compile(r"^EagerLocalExecute: __inference_(?P<name>.+)_\d+$")
 _LONGEST = 2_048
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Calls:
     """The calls of one function."""
 

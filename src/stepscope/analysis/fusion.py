@@ -9,8 +9,6 @@ less than the device's shortest kernel, nor than a reduction or normalisation in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.costs.attribute import KINDS
@@ -18,6 +16,7 @@ from stepscope.analysis.costs.call import CostKind, recorded_shapes
 from stepscope.analysis.limits import FUSED_BANDWIDTH_SHARE
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.roofline import Work
+from stepscope.record import record
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import NULL, Bools, Rows
 
@@ -29,7 +28,7 @@ FUSABLE = (*POINTWISE, *_REDUCING)
 one."""
 
 
-@dataclass(frozen=True)
+@record
 class Chains:
     """The chains of one device that would gain from fusion, in all steps.
 

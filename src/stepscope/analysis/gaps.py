@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -12,6 +10,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.idle import Idle
 from stepscope.analysis.where import Where
+from stepscope.record import record
 from stepscope.trace.codes import among
 from stepscope.trace.forest import innermost_at
 from stepscope.trace.tables import I32, I64, Bools, Rows
@@ -20,7 +19,7 @@ from stepscope.trace.trace import Trace
 SHOWN = 30
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gap:
     """One idle interval of a device."""
 

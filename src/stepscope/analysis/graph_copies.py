@@ -8,7 +8,6 @@ count by their place: nothing else is launched between them and the graph.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.kernels import Family, describe
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import outermost
@@ -26,7 +26,7 @@ _OTHER, _COPY, _GRAPH, _BESIDE = range(4)
 _ASKS = re.compile(r"^aten::(?:_foreach_copy_?|copy_|clone|contiguous|_to_copy|to)$")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GraphCopies:
     """The copies of one device that stand beside launches of graphs."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -23,6 +23,7 @@ from stepscope.names.xla_hosts import (
     is_lazy_phase,
     runs_program,
 )
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import holding, inherit, is_outermost, outermost, rows_of_track
@@ -58,7 +59,7 @@ _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
 _COVER_KINDS = (Kind.ANNOTATION, Kind.PYTHON_FRAME, Kind.MODULE, Kind.STEP)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Waits:
     """Calls in which the host may have waited for the device."""
 
@@ -68,7 +69,7 @@ class Waits:
     end: I64
 
 
-@dataclass(frozen=True)
+@record
 class HostActivity:
     """The host side of a trace: per thread and cause, the time it covers."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from stepscope.analysis.limits import TOLD_SHARE
 from stepscope.analysis.waits import callback_waits
 from stepscope.analysis.where import Where, parse_frame
 from stepscope.names.host_callbacks import hands_on, wraps_callback
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import is_outermost, outermost
@@ -27,7 +27,7 @@ _LOOKED_AT = 100
 """Waits whose function is looked up: the longest."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostCallback:
     """All calls that one op of a program makes, in the used steps."""
 

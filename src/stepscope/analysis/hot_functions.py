@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.host import NO_CAUSE, HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Frame, Locator
+from stepscope.record import record
 from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import outermost
 from stepscope.trace.self_time import self_time
@@ -18,7 +17,7 @@ from stepscope.trace.trace import Trace
 _CODE = (Kind.PYTHON_FRAME, Kind.MODULE, Kind.ANNOTATION, Kind.STEP)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HotFunction:
     """All calls of a function of the program's own, or of a library that it uses."""
 

@@ -10,8 +10,6 @@ of several devices of one process, one idles all the time in which its host is b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.categories import HOST_CAUSES, Category
@@ -24,6 +22,7 @@ from stepscope.analysis.limits import TOLD_BY_TIME_NS
 from stepscope.analysis.staging import staged
 from stepscope.analysis.waits import callback_waits, drawn_waits, told_waits
 from stepscope.compiled import kernel
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
@@ -39,7 +38,7 @@ program must do, before what could also go itself. Python code that was recorded
 it is what the host did, whatever the wait before it has to do with the device's having nothing left."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Blame:
     """Which waits for the device which gaps are due to; one value per pair. A gap's pairs sum to its ``sync`` time and
     to what of its Python code the host would have been ahead with."""
@@ -50,7 +49,7 @@ class Blame:
     ns: I64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Idle:
     """Why one device was idle."""
 
@@ -245,7 +244,7 @@ def _by_cause(spans: iv.Intervals, host: HostActivity, track: int) -> list[Piece
     return [*found, pieces_of(spans, Category.UNKNOWN_HOST)]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Calls:
     """From when to when in gaps the calls that launch their ops hold them up."""
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.device_gaps import Gaps
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, U8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pieces:
     """Idle time partitioned by cause, in time order. ``gap`` is the position of the gap each piece belongs to."""
 

@@ -9,7 +9,6 @@ profile: of them nothing is said.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.names.tf_data import is_iterator_thread
 from stepscope.names.tf_graph import QUEUE_TAG
 from stepscope.names.xla_hosts import XlaRole
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, used_codes
 from stepscope.trace.forest import inherit
@@ -33,7 +33,7 @@ _ENQUEUE = re.compile(r"(?:^|[:/])QueueEnqueue")
 _OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stage:
     """One stage of the pipeline in the used steps."""
 
@@ -46,7 +46,7 @@ class Stage:
     """The part in which a device worked on something else; None where no device was recorded."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Producers:
     """The threads that prepare batches, while the training thread waits for one."""
 
@@ -67,7 +67,7 @@ class Producers:
         return device_ns / self.load_ns if self.load_ns else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Queue:
     """How full an input queue was, as summaries beside the profile say."""
 
@@ -78,7 +78,7 @@ class Queue:
     least: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InputStages:
     """The pipeline over the used steps."""
 

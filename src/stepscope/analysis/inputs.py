@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Frame, parse_frame
 from stepscope.names.tf_data import is_of_pipeline, is_own_thread, stage_of_iterator
+from stepscope.record import record
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit, is_outermost, outermost
 from stepscope.trace.tables import I32, I64, Bools, FlowKind, Kind, Rows, TrackKind
@@ -43,7 +43,7 @@ STAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InputRanges:
     """The input ranges of the used steps, and the main thread's time inside them by stage."""
 
@@ -65,7 +65,7 @@ class InputRanges:
         return self.loaders[0][0]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Taking:
     """Which slices take a batch or prepare one; masks and ids per slice."""
 

@@ -7,11 +7,10 @@ threads they work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.names.tf_data import dataset_of, is_inner, is_iterator, is_python_op, pipeline_path
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.tables import I64, NULL, Bools, Rows, TrackKind
@@ -20,7 +19,7 @@ from stepscope.trace.trace import Trace
 Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IteratorUse:
     """One iterator of a pipeline in the used steps; None for what the profile does not say."""
 
@@ -46,7 +45,7 @@ class IteratorUse:
         return dataset_of("Iterator::" + self.path[-1])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Iterators:
     """The iterators of a profile's pipelines, roots first, and what their roots say."""
 

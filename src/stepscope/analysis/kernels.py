@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.names.kernels import KernelTraits, Tri, describe, op_precision
+from stepscope.record import record
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, I64, NULL, Kind, Rows
@@ -20,7 +20,7 @@ LOW_PRECISION = frozenset({"fp16", "bf16", "fp8", "fp4"})
 """Precisions of 16 bits and fewer."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelGroup:
     """Launches of one kernel by ops of one precision: what its name, and where that hides it its op, tells."""
 
@@ -30,7 +30,7 @@ class KernelGroup:
     precision_reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LaunchShape:
     """How a kernel was launched, of its longest launch, as recorded; None where it was not."""
 
@@ -52,7 +52,7 @@ class LaunchShape:
         return math.prod(self.grid) if self.grid else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelUse:
     """All launches of one kernel on one device in the used steps."""
 
@@ -70,7 +70,7 @@ class KernelUse:
     shape: LaunchShape
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelTable:
     """The kernels of the used steps, longest first; times are sums over launches, so streams may overlap."""
 
@@ -225,7 +225,7 @@ def _precision_number(input_types: str) -> int:
     return _PRECISIONS.index(precision) + 1 if precision in _PRECISIONS else 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Precision:
     """Shares over the kernels of the used steps; None where no kernel's precision is known."""
 

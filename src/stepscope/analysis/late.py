@@ -8,8 +8,6 @@ tells them apart, and delays of work that is queued differ from op to op.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -25,13 +23,14 @@ from stepscope.analysis.limits import (
     UNTOLD_SHARE,
 )
 from stepscope.analysis.waits import awaited_ends
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64, Rows
 
 _OWN = (Category.UNRECORDED, Category.UNKNOWN_DEVICE, Category.DEVICE_LATENCY)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Late:
     """How late a device begins the first and the last work that it was free for."""
 

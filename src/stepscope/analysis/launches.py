@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64
 
 QUEUE_CALLS = (Category.LAUNCH, Category.LAUNCH_LATENCY)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LaunchDelay:
     """Launch-to-start delays of one device, over ops launched while nothing was queued.
 

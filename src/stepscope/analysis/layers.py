@@ -9,7 +9,6 @@ in the backward pass (activation checkpointing) is launched by the module itself
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,13 +18,14 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.limits import LAYER_DEPTH
 from stepscope.analysis.ops import Windows, host_ops, within
 from stepscope.names.scopes import Scope, jax_scope, tensorflow_scope
+from stepscope.record import record
 from stepscope.trace.codes import used_codes
 from stepscope.trace.forest import inherit, levels
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layer:
     """One layer; times are sums over its kernels (or ops), so streams may overlap."""
 
@@ -45,7 +45,7 @@ class Layer:
         return self.forward_ns + self.backward_ns
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layers:
     """The layers on one device, dearest first: what a smaller one would save most of stands on top."""
 
@@ -57,7 +57,7 @@ class Layers:
     total_ns: int
 
 
-@dataclass(frozen=True)
+@record
 class Paths:
     """Per slice, the number of its layer in ``names`` (-1: none) and whether it is part of the backward pass."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
+from stepscope.record import record
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Trace
 
@@ -20,7 +20,7 @@ _FALLS_BACK = re.compile(r"(?!xla::)[A-Za-z_]\w*::[\w.]+$")
 """An op under the name of the dispatcher, which only the fall-back counts so (torch_xla/csrc/aten_cpu_fallback.cpp)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counted:
     """What was counted in the window."""
 
@@ -32,7 +32,7 @@ class Counted:
     """Of the sum: ns or bytes; None for other numbers."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LazyMetrics:
     """Everything that was counted in the window, in the order of the report."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.inputs import InputRanges
 from stepscope.analysis.where import Frame, parse_frame
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit
@@ -21,7 +21,7 @@ MULTI_PROCESS = "_MultiProcessingDataLoaderIter"
 _SLEEPS = re.compile(r"built-in (?:method|function) (?:sleep|poll|select|recv\w*|acquire|wait\w*|connect)\b")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoaderFunction:
     """A function of the program's own in which much of the loading passes."""
 
@@ -31,7 +31,7 @@ class LoaderFunction:
     time: iv.Intervals
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loading:
     """Making batches in the process of the loop, or with workers whose number is known."""
 

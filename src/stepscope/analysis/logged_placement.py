@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analysis.executors import of_pipeline
 from stepscope.analysis.placement import is_graph_op
 from stepscope.names.tf_graph import parse_annotation
+from stepscope.record import record
 from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Trace
@@ -18,7 +18,7 @@ from stepscope.trace.trace import Trace
 _HOST = re.compile(r"[/:](?:XLA_)?CPU:\d+$", re.I)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoggedOp:
     """An op that the profile shows on the host, where the log places it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from stepscope.analysis.blocks import HELD, Blocks, Held, Pool, held_code, held_
 from stepscope.analysis.limits import GROWTH_BLOCKS_SHARE, GROWTH_STEPS
 from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Locator, Where
+from stepscope.record import record
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
@@ -20,7 +21,7 @@ PLACES = 50
 """Places listed per device: those that hold most."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tensor:
     """What blocks were asked for, as the allocator says; None for what it does not."""
 
@@ -30,7 +31,7 @@ class Tensor:
     """``output`` and ``temp`` of an op, ``persist`` for what it keeps."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Blocks of one kind from one place in the program."""
 
@@ -41,7 +42,7 @@ class Place:
     tensor: Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Course:
     """Memory over time: in each of ``POINTS`` equal stretches the event with most in use, and the last one, whose
     values hold until the next stretch with events."""
@@ -53,7 +54,7 @@ class Course:
     """By what it is for; empty where blocks cannot be followed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Peak:
     """The most that was in use at once."""
 
@@ -71,7 +72,7 @@ class Peak:
     """Of the blocks allocated inside the profile, largest sum first."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fragmentation:
     """Memory that the allocator holds and nothing uses."""
 
@@ -83,7 +84,7 @@ class Fragmentation:
     """How often, in the used steps, it took more from the device while that much and more of its own was free."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Growth:
     """How memory in use differs from one step's end to the next one's, over the used steps."""
 
@@ -102,7 +103,7 @@ class Growth:
         return round(sum(self.per_step) / len(self.per_step))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Headroom:
     """What the allocator has left of its limit, else the device beside the allocator's most; what others hold on it
     was not recorded."""
@@ -116,7 +117,7 @@ class Headroom:
     too much, what is of no known phase."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MemoryUse:
     """The memory of one allocator."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import Direction, MemoryKind, Rows
@@ -17,7 +16,7 @@ from stepscope.trace.tables import Direction, MemoryKind, Rows
 _CODE = Category.HOST_MEMORY.code
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Transfer:
     """What one op of a program moves in every step; ns and counts per step are means over the used steps."""
 

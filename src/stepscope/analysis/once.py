@@ -7,7 +7,6 @@ neither launches, copies, waits nor allocates and takes long all the same sets u
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -16,6 +15,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.limits import CAPTURE_SHARE, FIRST_ALLOCATION_NS, FIRST_LAUNCH_NS, FIRST_LAUNCH_TIMES, SET_UP_NS
 from stepscope.names.calls import CallRole, classify_call, is_runtime_call, sets_up
 from stepscope.names.hosts import is_code_loading, is_warm_up
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import I32, I64, U8, Bools, Kind, Rows, TrackKind
@@ -34,7 +34,7 @@ class Once(StrEnum):
     """It ends before any device has worked."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OneTimeWork:
     """Stretches of one-time work in order of their start; arrays have one value per stretch."""
 

@@ -3,8 +3,6 @@ hands to the next, and what fusing them would save, is not known."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.categories import Category
@@ -12,13 +10,14 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.limits import LEAST_RUN
 from stepscope.names.scopes import is_tensorflow_op
 from stepscope.names.tf_ops import only_moves_data
+from stepscope.record import record
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import I32, Rows
 from stepscope.trace.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Runs:
     """Stretches of a stream in which one such kernel follows another, in the used steps."""
 

@@ -7,7 +7,6 @@ XLA compiled. Counted are those that begin in the used steps.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.where import Locator, Where
 from stepscope.names.tf_graph import parse_annotation
+from stepscope.record import record
 from stepscope.trace.codes import among, grouped, used_codes
 from stepscope.trace.forest import inherit, summed, within_own_kind
 from stepscope.trace.self_time import self_time_among
@@ -25,7 +25,7 @@ Windows = tuple[I64, I64]
 """Starts and ends of the used steps, in order."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpUse:
     """All calls of one type of op, or of one op from one place."""
 
@@ -60,7 +60,7 @@ class OpUse:
         return self.total_ns / self.count
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpTable:
     """The ops of the used steps, by most device time and then by most time of their own."""
 
@@ -73,7 +73,7 @@ class OpTable:
     """Time of what was launched in the same steps outside any op, or by calls that were not recorded."""
 
 
-@dataclass(frozen=True)
+@record
 class Ops:
     """The ops of a trace's host threads: one value per op, in the order of its slices."""
 
@@ -135,7 +135,7 @@ def _typed(trace: Trace, rows: Rows, text: I32, node: I32, type_of: Callable[[st
     return Ops(trace, rows, table[text], tuple(number), node.astype(np.int32))
 
 
-@dataclass(frozen=True)
+@record
 class _Calls:
     """Ops of host and device as they are summed: one value per call."""
 

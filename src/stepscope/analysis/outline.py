@@ -19,13 +19,14 @@ from stepscope.analysis.exchange.collectives import HOST
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.kernels import precision_of
 from stepscope.analysis.pods import ended_last
+from stepscope.record import record
 from stepscope.trace.tables import I32, I64, NULL, Bools
 from stepscope.trace.trace import Device, Loss
 
 Basis = Literal["device", "host"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class File:
     """An input file; ``bytes`` is its size on disk."""
 
@@ -53,7 +54,7 @@ class Recorded:
     losses: list[Loss]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Steps:
     """One value per step; times in ns from the trace's origin."""
 
@@ -67,7 +68,7 @@ class Steps:
     slow: Bools
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rows:
     """The accounting: one value per row, by device and time; the rows of a device tile."""
 
@@ -83,7 +84,7 @@ class Rows:
     used: Bools
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Timed:
     """A rank's steps and rows."""
 
@@ -96,7 +97,7 @@ class Timed:
     """The rows' parts; of a job, with collectives divided."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StepTime:
     """Duration of the used steps; None where that is not known."""
 
@@ -105,7 +106,7 @@ class StepTime:
     p95: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TwoShares:
     """A share in two ways; None where it is not known."""
 
@@ -153,7 +154,7 @@ class Breakdown:
     shares: Mapping[Category, float]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outline:
     """What every report begins with."""
 

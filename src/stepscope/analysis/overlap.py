@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.facts import Facts
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 
@@ -19,7 +18,7 @@ WHAT = {
 copies (``accounting``), so that what is booked for one is what nothing before it hides."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Overlap:
     """Of the used steps on all devices in use; instants in which a device does several of a kind count once."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.executors import of_pipeline
 from stepscope.names.hosts import HostRole, classify_host_name
 from stepscope.names.tf_graph import is_passive, parse_annotation
+from stepscope.record import record
 from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import holding
 from stepscope.trace.tables import I32, Bools, Kind
@@ -39,7 +38,7 @@ _METADATA_TYPES = frozenset({
 """The same of TensorFlow, by type."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Placement:
     """Innermost ops that compute something, by where they ran."""
 

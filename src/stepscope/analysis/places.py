@@ -7,13 +7,13 @@ module or the op. A function that a few modules, annotations or ops inside it te
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from stepscope.analysis.limits import PLACES_SHARE, PLACES_SHOWN
 from stepscope.analysis.where import Frame, Locator, Where
+from stepscope.record import record
 from stepscope.trace.codes import among, grouped, used_codes
 from stepscope.trace.tables import I32, I64, Bools, Rows
 from stepscope.trace.trace import Trace
@@ -33,7 +33,7 @@ _INSTANCE = re.compile(r"_\d+$")
 Weights = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Somewhere in the program and the time that passes there."""
 

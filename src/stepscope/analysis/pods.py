@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analysis.facts import Facts
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import TrackKind
 
@@ -30,7 +30,7 @@ def ended_last(facts: Facts) -> dict[int, int]:
             if account.rows.device is not None}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CounterUse:
     """Values that a device counted in the used steps, as the profile calls them; their unit is not recorded."""
 
@@ -60,7 +60,7 @@ def counters(facts: Facts) -> list[CounterUse]:
     return sorted(found, key=lambda use: (use.name, use.device))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NetworkUse:
     """What Megascale does for exchanges between slices of TPUs, by its name, in the whole profile."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.names.compiled_code import is_compiled, prepares_compiled
+from stepscope.record import record
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import rows_of_track
 from stepscope.trace.tables import I32, I64, Rows
@@ -15,7 +14,7 @@ from stepscope.trace.trace import Trace
 _NEVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prologues:
     """Stretches at the beginning of regions of compiled code; those of one thread do not overlap."""
 

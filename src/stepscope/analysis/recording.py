@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from stepscope.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Run:
     """Of the manifest of ``stepscope run``; None is what it does not say."""
 

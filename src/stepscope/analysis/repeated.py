@@ -7,13 +7,12 @@ a program is cut in two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.limits import PERIOD_MATCH
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, grouped, mapped
 from stepscope.trace.forest import inherit, outermost
@@ -104,7 +103,7 @@ def _end_of_launches(activities: list[DeviceActivity], spans: iv.Intervals, last
     return max(int(a.launch_end[a.launched & (a.launch <= reach)].max(initial=NULL)) for a in activities)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Launches:
     """Every call that launched ops, in a profile of XLA; one value per call and device."""
 

@@ -6,7 +6,7 @@ A roofline bounds work by the larger of its operations over the peak rate and it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from stepscope.analysis.limits import ROOF_NEAR_SHARE, UTILISATION_COUNTED_SHARE
 from stepscope.analysis.peaks import best_flops, device_peaks, on_matrix_units, peak_flops
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.names.kernels import Family, Tri
+from stepscope.record import record
 from stepscope.trace.codes import among, grouped, mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Rows
 from stepscope.trace.trace import Trace
@@ -38,7 +39,7 @@ def per_second(amount: int | None, ns: int) -> float | None:
     return amount / ns * 1e9 if amount is not None and ns else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Roof:
     """Some work and the device's roofs over it. Rates are per second, shares of the peaks; None where not known."""
 
@@ -111,7 +112,7 @@ def _share(rate: float | None, peak: int | None) -> float | None:
     return rate / peak if rate is not None and peak else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpRoof:
     """Calls of one op with the same shapes and scalars, on one device in the used steps."""
 
@@ -126,7 +127,7 @@ class OpRoof:
     """The instruction it is, where its program is known."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelRoof:
     """Launches of one kernel that did all of its op's work, on one device in the used steps."""
 
@@ -135,7 +136,7 @@ class KernelRoof:
     roof: Roof
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Utilisation:
     """Model FLOPs utilisation of a device: the time its matrix products take at the peak of their format, over the time
     of the steps. What was computed counts, activations computed again among it.
@@ -151,7 +152,7 @@ class Utilisation:
     """Why there is no share."""
 
 
-@dataclass(frozen=True)
+@record
 class Work:
     """Kernels of one device and the ops they work for.
 

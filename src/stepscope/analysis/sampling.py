@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.limits import CORRELATION_HOLE, CORRELATION_HOLE_SHARE, FEWEST_CALLS, UNMATCHED_SHARE
 from stepscope.names.calls import CallRole, classify_call
+from stepscope.record import record
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import NULL, Bools, Kind
 from stepscope.trace.trace import Trace
@@ -17,7 +16,7 @@ from stepscope.trace.trace import Trace
 _LAUNCHING = (CallRole.LAUNCH, CallRole.GRAPH_LAUNCH)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sampling:
     """What is missing inside the profile; shares are of the ops or launches that should have a partner."""
 

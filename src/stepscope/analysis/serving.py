@@ -8,7 +8,6 @@ range on the host, or as its module's execution on the device.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -26,6 +25,7 @@ from stepscope.names.serving import (
     iteration,
     serving_module,
 )
+from stepscope.record import record
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import I64, NULL, Kind, TrackKind
 from stepscope.trace.trace import Trace
@@ -33,7 +33,7 @@ from stepscope.trace.trace import Trace
 Basis = Literal["step", "host range", "module"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Latency:
     """How long iterations take, in ns; None where too few were recorded to tell."""
 
@@ -43,7 +43,7 @@ class Latency:
     p99: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MemoryTraffic:
     """What kernels read and write at least, of those whose bytes are known."""
 
@@ -67,7 +67,7 @@ class MemoryTraffic:
         return share is not None and share >= ROOF_NEAR_SHARE and self.known_share >= UTILISATION_COUNTED_SHARE
 
 
-@dataclass(frozen=True)
+@record
 class PhaseUse:
     """The iterations of one phase; a number is None where not every name among them says it."""
 
@@ -127,7 +127,7 @@ class PhaseUse:
         return category, ns / total
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Serving:
     """What a server ran."""
 
@@ -158,7 +158,7 @@ class Serving:
         return all(use.exact for use in self.uses if use.decodes)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Ran:
     """Iterations in order of time."""
 
@@ -167,7 +167,7 @@ class _Ran:
     on_device: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Timed:
     """An iteration, how long it took, and the step that it is, if it is one."""
 

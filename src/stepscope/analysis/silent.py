@@ -8,8 +8,6 @@ PyTorch's own code around ops (modules, autograd, optimizers) is part of launchi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -19,6 +17,7 @@ from stepscope.analysis.host import NO_CAUSE, HostActivity
 from stepscope.analysis.where import parse_frame
 from stepscope.names.hosts import Giving, gives_ops, is_frameworks_own, only_wraps
 from stepscope.names.libraries import LIBRARY_FILES
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, is_outermost
@@ -28,7 +27,7 @@ from stepscope.trace.trace import Trace
 _WORK = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SilentFunction:
     """All calls of one function, in the used steps, for which a device waited."""
 
@@ -40,7 +39,7 @@ class SilentFunction:
     """Time in which the device had nothing to do meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Silence:
     """What one device waits for in functions that launch nothing: those that are worth naming."""
 

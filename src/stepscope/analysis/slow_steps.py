@@ -9,14 +9,13 @@ because their thread had no core: that tells of the machine, and nothing of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account, one_time_ns
 from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.limits import FEW_STEPS, SLOW_STEP_SHARE
 from stepscope.analysis.once import OneTimeWork
+from stepscope.record import record
 from stepscope.trace.tables import I64
 
 RARE_CAUSES = (
@@ -31,7 +30,7 @@ RARE_CAUSES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SlowStep:
     """A step that is not like the others."""
 

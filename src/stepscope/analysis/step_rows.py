@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.steps import Markers
+from stepscope.record import record
 from stepscope.trace.tables import I64, Bools
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rows:
     """The rows that tile one device's time: row ``i`` is ``[bounds[i], bounds[i+1])``."""
 
@@ -23,7 +22,7 @@ class Rows:
     """``step``, ``before``, ``gap`` or ``after``."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Assigned:
     """Which step each op of a device belongs to; one value per op."""
 

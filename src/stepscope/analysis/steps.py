@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from stepscope.names.hosts import (
     step_marker,
 )
 from stepscope.names.loop_phases import LoopPhase
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.forest import rows_of_track
@@ -33,7 +34,7 @@ WHOLE = "whole profile"
 """The source of the one step of a profile that shows none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Aside:
     """A stretch in which the loop does something else than train (``analysis/loop_phases.py``)."""
 
@@ -43,7 +44,7 @@ class Aside:
     end_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Markers:
     """Where steps begin and end on the host; arrays have one value per step."""
 

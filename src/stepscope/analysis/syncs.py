@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
@@ -17,6 +17,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.analysis.where import Locator, Where, parse_frame
 from stepscope.names.calls import without_version
 from stepscope.names.sync_hints import SyncHint, frame_hint, hands_on_wait, sync_hint, takes_time
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import I32, I64, Bools, Kind, Rows
@@ -35,7 +36,7 @@ class Owner(StrEnum):
     """The profiler waits for its own records: gone with it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sync:
     """All waits from one place in the program."""
 

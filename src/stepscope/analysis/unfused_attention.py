@@ -12,7 +12,7 @@ whichever takes longer, and no faster than the device's shortest kernel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from math import prod
 
@@ -25,6 +25,7 @@ from stepscope.analysis.floors import Faster, fused, least_of, reached
 from stepscope.analysis.limits import ATTENTION_REACH, FUSED_BANDWIDTH_SHARE
 from stepscope.analysis.peaks import device_peaks
 from stepscope.analysis.roofline import Work, op_roofs
+from stepscope.record import record
 from stepscope.trace.codes import among
 from stepscope.trace.forest import inherit
 from stepscope.trace.tables import F64, I32, Bools, Kind, Rows
@@ -36,7 +37,7 @@ _NAMED_BETWEEN = frozenset({*MOVEMENT, "aten::bernoulli_"})
 _PLAIN = "aten::_scaled_dot_product_attention_math"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scores:
     """One attention's sizes, as far as the recorded shapes tell."""
 
@@ -64,7 +65,7 @@ class Scores:
         return self.batch * (2 if backward else 1) * (inputs + self.queries * self.value)
 
 
-@dataclass(frozen=True)
+@record
 class Sites:
     """The places of one device, in all steps, where attention is computed op by op; a value per site.
 
@@ -125,7 +126,7 @@ _Site = tuple[int, list[int], Scores | None]
 """A softmax, all ops of its attention, and its sizes."""
 
 
-@dataclass(frozen=True)
+@record
 class _Ops:
     """The ops with kernels of one device, thread by thread as they were called; a value per op."""
 
@@ -253,7 +254,7 @@ def _is_over_keys(ops: _Ops, at: int) -> bool:
     return dim is None or dim == -1 or (call is not None and dim == len(call.shapes[0]) - 1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Role:
     """What a product has to do with scores of some size."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import PurePath
 
@@ -16,6 +16,7 @@ from stepscope.analysis.code_lines import CodeLines
 from stepscope.names.frames import frame_parts
 from stepscope.names.hosts import is_frameworks_own, runs_others, step_marker, walks_modules
 from stepscope.names.libraries import LIBRARIES, LIBRARY_FILES, LIBRARY_FUNCTIONS
+from stepscope.record import record
 from stepscope.trace.codes import among, grouped, mapped, used_codes
 from stepscope.trace.forest import inherit, innermost_at, outermost
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows
@@ -40,7 +41,7 @@ _OURS = "stepscope/capture/"
 _STANDARD = re.compile(r"(^|/)(lib/python3\.\d+|[Pp]ython3\d+/[Ll]ib)/")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Where:
     """A place in the user's program; every part is None where it was not recorded."""
 
@@ -65,7 +66,7 @@ class Where:
         return any((self.file, self.op, self.module, self.annotation))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Frame:
     """One Python frame: where its function starts or the line being run; None where neither is known."""
 

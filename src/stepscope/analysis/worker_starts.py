@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analysis.host import HostActivity
 from stepscope.analysis.steps import Markers
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.forest import holding, is_outermost
@@ -22,7 +22,7 @@ _WAITS = re.compile(r"(?:^|/)multiprocessing/process\.py\(\d+\): join$")
 _TAKES = re.compile(r"^enumerate\(DataLoader\)#_MultiProcessingDataLoaderIter\.__next__")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkerStarts:
     """What starting worker processes anew takes in the recorded steps."""
 

@@ -8,7 +8,6 @@ since nothing speaks against it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from stepscope.analysis.phases import Phase
 from stepscope.hardware.devices import lookup
@@ -16,6 +15,7 @@ from stepscope.names.in_use import Feature, in_use
 from stepscope.names.kernels import Collective, describe
 from stepscope.names.purposes import Purpose, infers, serves, trains, trains_on_device, vendor_of_call, vendor_of_device
 from stepscope.names.versions import Range, Version, of_date, of_names
+from stepscope.record import record
 from stepscope.trace.codes import among, used_codes
 from stepscope.trace.tables import FlowKind, Kind
 from stepscope.trace.trace import Device, Trace
@@ -26,7 +26,7 @@ __all__ = ["Feature", "Purpose", "Version", "Workload", "workload_of"]
 CPU = "CPU"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Workload:
     """What a remedy has to fit; each part is None (``UNKNOWN``) where the profile does not tell."""
 

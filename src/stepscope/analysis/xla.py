@@ -8,7 +8,6 @@ in which ops ran, and is never smaller.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from stepscope.analysis.host import HostActivity
 from stepscope.analysis.limits import UNMATCHED_SHARE
 from stepscope.analysis.steps import Markers
 from stepscope.names.xla_hosts import XlaRole, compiled_module
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.forest import is_outermost, outermost
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"\.\d+$")
 _SHAPE = re.compile(r"\w+\??\[[^\]]*\]")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Executions:
     """The executions of modules on one device, in time order; one value per execution."""
 
@@ -48,7 +48,7 @@ class Executions:
         return len(self.start)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DutyCycle:
     """How long one device executed modules, and how long its collectives ran, over the used steps."""
 
@@ -71,7 +71,7 @@ class DutyCycle:
         return None if self.executing_ns == 0 or not self.window_ns else self.collective_ns / self.window_ns
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compilation:
     """One compilation in the profile."""
 
@@ -103,7 +103,7 @@ class Compilation:
         return ", ".join(f"parameter {at}: {old} → {new}" for at, (old, new) in pairs if old != new) or None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GraphBuilding:
     """Time the launching thread spent building graphs, and how much of it the devices worked through."""
 
@@ -111,7 +111,7 @@ class GraphBuilding:
     overlapped_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class XlaFacts:
     """What is known of XLA's work in a trace."""
 

@@ -7,8 +7,6 @@ ranks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.exchange.collectives import KINDS
@@ -17,11 +15,12 @@ from stepscope.cluster.job import JobFacts
 from stepscope.cluster.matching import EQUAL
 from stepscope.cluster.waits import Arrivals
 from stepscope.names.collectives import Collective
+from stepscope.record import record
 from stepscope.trace.tables import NULL, Bools
 
 _ALL_TO_ALL = KINDS.index(Collective.ALL_TO_ALL)
 
-@dataclass(frozen=True, slots=True)
+@record
 class Traffic:
     """The collectives of one kind and size in one group, over the steps that count."""
 

@@ -10,7 +10,6 @@ alike (one-sided t over steps, with the number of ranks taken into account).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from stepscope.cluster.chance import p_of_mean
 from stepscope.cluster.limits import STRAGGLER_SIGNIFICANCE, STRAGGLER_STEPS, SUSPECT_SIGNIFICANCE
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.waits import Arrivals
+from stepscope.record import record
 from stepscope.trace.tables import F64, I64, NULL, Bools
 
 _FOLLOWED = 20_000
@@ -27,7 +27,7 @@ _LONGEST_CHAIN = 16
 _LOOKED_BACK = 256
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LateStep:
     """The rank that one step waited for."""
 
@@ -40,7 +40,7 @@ class LateStep:
     """Lanes from the one to blame to the one that came last to the collective that cost most."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Straggler:
     """A lane that is late step after step."""
 
@@ -56,7 +56,7 @@ class Straggler:
     """The lanes that wait for it, directly or through others."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Blame:
     """Who held up whom."""
 
@@ -112,7 +112,7 @@ class Blame:
         return total / len(self.lanes)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Late:
     """One late collective."""
 
@@ -124,7 +124,7 @@ class _Late:
     """Summed over the lanes that waited."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Seen:
     """What stragglers are told from."""
 

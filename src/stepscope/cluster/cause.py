@@ -8,7 +8,6 @@ are slower alike, and uneven work where some are, or where there are more of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.cluster.limits import CAUSE_SHARE, SAME_GPU_SHARE
 from stepscope.cluster.matching import Lane
 from stepscope.cluster.partial import Kernel, Partial
+from stepscope.record import record
 from stepscope.trace.tables import F64, I64
 
 Cause = Literal["input", "slow_device", "uneven_work", "host", "link", "unknown"]
@@ -36,7 +36,7 @@ _COUNTS_DIFFER = 0.02
 _LEAST_EXCESS = 1.02
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OwnCause:
     """Why a lane is late; excess over the median of the other lanes, in ns per step."""
 

@@ -17,7 +17,7 @@ import heapq
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from stepscope.analysis.exchange.collectives import HOST
 from stepscope.cluster.limits import DRIFT_COLLECTIVES, DRIFT_SIGNIFICANCE, ENDS_TOGETHER_NS, SAME_HOST_CLOCK_NS
 from stepscope.cluster.matching import Matched
 from stepscope.cluster.partial import Partial
+from stepscope.record import record
 from stepscope.trace.tables import F64, I64, NULL
 
 _NAMELESS = ("localhost", "localhost.localdomain", "")
@@ -33,7 +34,7 @@ _STEEPEST = 1e-3
 """No clock is off by more than a second in a thousand."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Clock:
     """What to add to a process's clock to have the reference's: ``offset + drift x (time - at)``."""
 

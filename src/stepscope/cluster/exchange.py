@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,11 +14,12 @@ from stepscope.cluster.gradients import Gradients, gradients
 from stepscope.cluster.job import JobFacts, combine
 from stepscope.cluster.partial import reduce
 from stepscope.diagnosis.finding import Diagnosis
+from stepscope.record import record
 
 _SHOWN = 200
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exchange:
     """What a report tells; None where there is nothing of it."""
 

@@ -7,7 +7,6 @@ gradients, in float32 with fp16 on too: a parameter is 4 bytes there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from stepscope.analysis.exchange.groups import size_of
 from stepscope.analysis.exchange.links import bus_factor, link_of
 from stepscope.diagnosis.remedies import TENSORFLOW
 from stepscope.names.collectives import Collective
+from stepscope.record import record
 from stepscope.trace.tables import I64, Bools
 from stepscope.trace.trace import Device
 
@@ -25,7 +25,7 @@ _REDUCING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)
 _FLOAT32 = 4
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gradients:
     """What one device reduces per step, and how long that would take at its link's peak."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -18,10 +18,11 @@ from stepscope.cluster.matching import Lane, Matched, match
 from stepscope.cluster.partial import Partial
 from stepscope.cluster.waits import Arrivals, divided
 from stepscope.names.collectives import Collective
+from stepscope.record import record
 from stepscope.trace.tables import F64, I64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failed:
     """A rank's file that could not be read."""
 
@@ -30,7 +31,7 @@ class Failed:
     rank: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class JobFacts:
     """Everything that is known of a job; lists run parallel to ``partials``, which are in order of rank."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,12 +14,13 @@ from stepscope.cluster.job import JobFacts
 from stepscope.cluster.limits import SLOW_LINK_TIMES, STRAGGLER_SIGNIFICANCE
 from stepscope.cluster.waits import Arrivals
 from stepscope.names.collectives import Collective
+from stepscope.record import record
 from stepscope.trace.tables import F64, NULL, Bools
 
 _MANY = 16
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SlowLink:
     """A group that is slower than its siblings, over the steps that count."""
 
@@ -44,7 +44,7 @@ class SlowLink:
     usual_bandwidth: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Series:
     """The transfers of one kind and size in one group: a total per step."""
 

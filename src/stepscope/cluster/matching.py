@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from stepscope.analysis.exchange.collectives import KINDS, Collectives
 from stepscope.analysis.exchange.groups import Group, size_of
 from stepscope.cluster.partial import Partial
 from stepscope.names.collectives import SYNCHRONISING, Collective
+from stepscope.record import record
 from stepscope.trace.tables import I32, I64, NULL, Bools
 
 _WIDEST_SHIFT = 512
@@ -32,7 +33,7 @@ EQUAL = [KINDS.index(kind) for kind in (Collective.ALL_REDUCE, Collective.REDUCE
 """Those into which every rank puts as much."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lane:
     """One participant: a device of one of the partial results (or its host)."""
 
@@ -40,7 +41,7 @@ class Lane:
     device: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Matched:
     """The collectives of one group: a row per lane, a column per collective, in the order of the lane with most.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TypeVar
 
@@ -18,6 +17,7 @@ from stepscope.analysis.summary import COLLECTIVES, apportion
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.limits import ROWS_SHOWN
 from stepscope.cluster.matching import Lane
+from stepscope.record import record
 from stepscope.trace.tables import F64
 from stepscope.trace.trace import Loss
 
@@ -25,7 +25,7 @@ _BREAKDOWNS = 64
 _Value = TypeVar("_Value")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RankRow:
     """A lane's mean step, and what the others wait for it; None where that is not told."""
 

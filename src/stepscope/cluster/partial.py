@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import eq
 from typing import Any
 
@@ -25,6 +25,7 @@ from stepscope.cluster.limits import EXPOSED_KEPT, KERNEL_NAMES_KEPT, ROWS_KEPT
 from stepscope.diagnosis.evidence import has_python
 from stepscope.diagnosis.finding import Diagnosis, Finding, Notice
 from stepscope.diagnosis.notices.devices import RANKS_ELSEWHERE
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64
 from stepscope.trace.trace import Device
@@ -35,7 +36,7 @@ _NAME = 200
 _EVIDENCE = 3
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exposed:
     """The longest stretches in which collectives were all that a device did, by device and time."""
 
@@ -44,7 +45,7 @@ class Exposed:
     end: I64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kernel:
     """A kernel in the used steps: time and launches per step, over all devices."""
 
@@ -53,7 +54,7 @@ class Kernel:
     count: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Partial:
     """One rank's profile, reduced."""
 

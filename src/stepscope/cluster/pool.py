@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from math import inf
 from multiprocessing.connection import Connection, Pipe
 from queue import Empty, SimpleQueue
@@ -25,6 +24,7 @@ from stepscope.cluster.limits import POOL_BYTES
 from stepscope.cluster.partial import Partial
 from stepscope.inputs.source import Source
 from stepscope.interpreter import OWN_FOLDER, own_environment
+from stepscope.record import record
 
 _T = TypeVar("_T")
 _TRIES = 2
@@ -33,7 +33,7 @@ LOOK_S = 0.5
 _DIED = "the process that read it died, most likely for lack of memory; read this rank alone with --rank"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Task:
     """A rank to read."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from stepscope.cluster.job import Failed
@@ -15,13 +14,14 @@ from stepscope.formats.find import natural
 from stepscope.inputs.folders import Skipped
 from stepscope.inputs.remote import Shard
 from stepscope.inputs.source import Source
+from stepscope.record import record
 
 _RECORDED = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}\[\]]*?"rank"\s*:\s*(\d{1,9})\b')
 _NAMED = re.compile(r"(?<![a-z])(?:rank|worker|process|proc)[ _.=-]?(\d{1,9})(?!\d)", re.I)
 _PLANES = ".xplane.pb"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ranks:
     """The profiles of a job, by rank."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from stepscope.cluster.limits import RUN_RANKS_SHARE
 from stepscope.formats import readers
 from stepscope.formats.find import natural
 from stepscope.inputs.source import Source
+from stepscope.record import record
 
 HEAD_BYTES = readers.HEAD_BYTES
 _WORLD = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}\[\]]*?"world_size"\s*:\s*(\d{1,9})\b')
@@ -27,7 +27,7 @@ _ANY_READER = "stepscope's saved form"
 """Made of a profile of any form."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Told:
     """A profile of a rank, and what its beginning and its name tell of the job and the run."""
 
@@ -39,7 +39,7 @@ class Told:
     """When recording began, since 1970."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LeftOut:
     """Profiles that are not read, as they are of another job or run: "are of …"."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from stepscope.cluster.clocks import Clock, aligned
 from stepscope.cluster.limits import CLOCK_SHARE
 from stepscope.cluster.matching import Lane, Matched
 from stepscope.cluster.partial import Partial
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import F64, I32, I64, NULL, Bools
 
@@ -28,7 +28,7 @@ _COLLECTIVE, _WAIT, _TRANSFER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arrivals:
     """A group's collectives on one clock: who came when, and who waited. Rows are lanes, columns collectives."""
 

@@ -10,7 +10,6 @@ import math
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from stepscope.analysis.categories import CATEGORIES, Category
@@ -19,6 +18,7 @@ from stepscope.comparison.limits import COMPARED_ITEM_SHARE
 from stepscope.comparison.noise import Difference
 from stepscope.comparison.side import Side
 from stepscope.errors import UsageError
+from stepscope.record import record
 from stepscope.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_ns, format_share
 
 _TIME: Final = {"ns": 1, "us": NS_PER_US, "µs": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S}
@@ -46,7 +46,7 @@ SIZES = ("peak_memory",)
 METRICS = (*TIMES, *SHARES, *SIZES)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Budget:
     """One condition that must not hold."""
 
@@ -61,7 +61,7 @@ class Budget:
     """Whether it bounds a change."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """What became of a budget: whether it fired, and the sentence that says why."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from stepscope.comparison.limits import COMPARED_ITEM_SHARE, UNCHANGED_SHARE
 from stepscope.comparison.noise import Difference, difference
 from stepscope.comparison.scaling import Scaling, scaling
 from stepscope.comparison.side import Side
+from stepscope.record import record
 from stepscope.units import format_count, format_ns, format_share
 
 _MOST_STEPS = 500
@@ -22,7 +23,7 @@ _MOST_STEPS = 500
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PartChange:
     """A category of the accounting, ns per step as a mean over devices."""
 
@@ -32,7 +33,7 @@ class PartChange:
     """Whether it changed by more than noise, and by enough to matter."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Comparison:
     """What changed from one side to another. Lists are in order of the difference, and but for ``parts`` and
     ``findings`` hold only what changed; they are empty where costs of steps cannot be compared."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Literal
@@ -11,6 +10,7 @@ from typing import Literal
 from stepscope.comparison.noise import Difference
 from stepscope.comparison.side import Side
 from stepscope.diagnosis.finding import Finding
+from stepscope.record import record
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor
 
@@ -19,7 +19,7 @@ _MUCH = 0.5
 """A finding that stays costs less or more where its cost changed by this share."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FindingChange:
     """A finding before and after; None where it was not made."""
 
@@ -37,7 +37,7 @@ class FindingChange:
         return "less" if second < first else "more"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Achieved:
     """What the first run promised of what was then fixed, beside what was measured: of steps when nobody records,
     where both runs know those."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.comparison.noise import Difference, difference
 from stepscope.comparison.work import Item, StepWork
+from stepscope.record import record
 from stepscope.trace.tables import I64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ItemChange:
     """One kernel, op or layer in two runs."""
 

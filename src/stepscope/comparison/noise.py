@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.comparison.limits import COMPARED_RUNS, COMPARED_STEPS, RUN_TO_RUN_SHARE, STEPS_FOLLOW, STEPS_FOLLOW_SEEN
+from stepscope.record import record
 from stepscope.trace.tables import F64, I64
 
 Runs = Sequence[I64 | F64]
@@ -34,7 +34,7 @@ _Z_975, _BEYOND_TABLE = 1.960, 2.4
 """With more degrees of freedom ν it is 1.960 + 2.4 / ν, to three digits."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Difference:
     """Means of two sides in ns per step, and how well their difference is known (95 %)."""
 

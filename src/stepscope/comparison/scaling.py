@@ -8,11 +8,10 @@ figures do not hold; the profile does not say which, so it is said with them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stepscope.analysis.categories import Category
 from stepscope.comparison.noise import Difference
 from stepscope.comparison.side import Side
+from stepscope.record import record
 
 COMMUNICATION = (
     Category.COLLECTIVE, Category.COLLECTIVE_TRANSFER, Category.COPY_P2P,
@@ -34,7 +33,7 @@ GROUPS: tuple[tuple[str, tuple[Category, ...]], ...] = (
 UNEVEN, REST = "devices that are not equally busy", "other waiting"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loss:
     """What one cause takes more per step than with fewer devices, in ns."""
 
@@ -42,7 +41,7 @@ class Loss:
     ns: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scaling:
     """Two runs of one job on different numbers of devices, each device with the same batch."""
 

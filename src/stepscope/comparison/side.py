@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from stepscope.comparison.noise import Runs
 from stepscope.comparison.work import StepWork, step_work
 from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.errors import UsageError
+from stepscope.record import record
 from stepscope.trace.tables import F64, I64
 from stepscope.units import format_count
 from stepscope.whatif.predictor import Predictor
@@ -29,7 +30,7 @@ _NAMED = 4
 """Damaged ranks that are named."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Side:
     """One of two runs that are compared, or several runs of the same code."""
 

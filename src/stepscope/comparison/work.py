@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -10,13 +9,14 @@ import numpy as np
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.layers import layer_paths
 from stepscope.analysis.ops import Ops, compiled_ops, host_ops, within
+from stepscope.record import record
 from stepscope.trace.tables import I32, I64, Rows
 
 Label = Literal["name", "op", "dims", "layer"]
 LABELS: tuple[Label, ...] = ("name", "op", "dims", "layer")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Item:
     """Work that shares labels: its time in each used step, mean over the devices; None where a label is not known."""
 
@@ -26,7 +26,7 @@ class Item:
     """Over all used steps and devices."""
 
 
-@dataclass(frozen=True)
+@record
 class StepWork:
     """One value per device op (host op) of the used steps."""
 

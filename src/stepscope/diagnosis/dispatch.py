@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account
@@ -14,6 +12,7 @@ from stepscope.analysis.idle_pieces import Pieces
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.silent import busy_thread
 from stepscope.diagnosis.limits import LAUNCH_SHARE
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I32, I64, Bools
 from stepscope.whatif.change import Change
@@ -24,7 +23,7 @@ _CAUSES = (Category.LAUNCH, Category.LAUNCH_LATENCY)
 of Python that launches nothing runs all the same, as do building graphs and sending batches."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dispatch:
     """Idle time that ended with some ops and was spent dispatching them."""
 

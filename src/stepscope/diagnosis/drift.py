@@ -6,7 +6,6 @@ import math
 import statistics
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from stepscope.diagnosis.limits import (
     CATEGORY_DRIFT_CHANCE,
@@ -16,12 +15,13 @@ from stepscope.diagnosis.limits import (
     STEP_DRIFT_SHARE,
     STEP_DRIFT_WINDOWS,
 )
+from stepscope.record import record
 
 PROFILER = "profiler"
 """The category that no run without a profiler has."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Drift:
     """Medians before and after, in ns."""
 
@@ -56,7 +56,7 @@ def _chance(before: Sequence[int], after: Sequence[int]) -> float:
     return math.erfc(abs(above - pairs / 2) / spread / math.sqrt(2)) / 2
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """A drift that was confirmed: of the step time, or of one category."""
 
@@ -69,7 +69,7 @@ class Change:
     """Categories that recorded steps show to have changed alike, most first, with the difference in ns per step."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Window:
     """Recorded steps."""
 
@@ -79,7 +79,7 @@ class Window:
     """Category -> ns per step."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Period:
     """Steps that were not recorded."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.exchange.collectives import KINDS, Collectives
@@ -11,6 +9,7 @@ from stepscope.analysis.exchange.exposed import KINDS_OF, Exchange
 from stepscope.analysis.exchange.groups import size_of
 from stepscope.analysis.exchange.links import bus_factor, larger_buffer, link_of
 from stepscope.analysis.facts import Facts
+from stepscope.record import record
 from stepscope.trace.tables import NULL, Bools
 from stepscope.units import format_bytes, format_rate, format_share
 
@@ -20,7 +19,7 @@ _NAMED = 2
 """Process groups that are named; of more only the number of their ranks is said."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sent:
     """What a device sends in some ways in the used steps."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from stepscope.analysis.loading import Loading
 from stepscope.analysis.where import Where
+from stepscope.record import record
 from stepscope.whatif.change import Change
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def paragraphs(text: str) -> str:
     return "\n".join(made)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Evidence:
     """A slice or an interval that shows what a finding says."""
 
@@ -58,7 +59,7 @@ class FixPart:
     """None where nothing could be replayed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Option:
     """One of several cures of the same cause, each by itself; times in ns."""
 
@@ -121,7 +122,7 @@ class Finding:
     """How many ranks have it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Notice:
     """Something about the profile itself that a reader of the report must know."""
 
@@ -132,7 +133,7 @@ class Notice:
     """Whether the text says how many there are, so that nobody need add it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WhatIf:
     """How good predictions are: shares of the mean step, None where nothing was replayed, and then why."""
 
@@ -143,7 +144,7 @@ class WhatIf:
     """The step time with every finding fixed at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagnosis:
     """What the rules say of one trace, or of a job. Of what is ``minor`` the fix gains too little to be a finding, by
     itself or once the findings above it are fixed; it shows under ``-v`` only."""

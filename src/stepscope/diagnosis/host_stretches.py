@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.accounting import Account, host_time
@@ -14,12 +12,13 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step
 from stepscope.analysis.limits import BATCH_BYTES, DISPATCH_GAP_NS
 from stepscope.analysis.silent import busy_thread, helping_thread
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, Bools
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stretches:
     """Stretches of host time, in order: the thread whose time it is, whether a step begins in its gap, and whether a
     copy to the device ends that."""

@@ -26,6 +26,7 @@ from stepscope.diagnosis.limits import SEEN_ONCE_SHARE
 from stepscope.diagnosis.remedies import Remedies, remedy
 from stepscope.names.callbacks import named_callback
 from stepscope.names.hosts import Giving, gives_ops, walks_modules
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped, used_codes
 from stepscope.trace.forest import holding, inherit, innermost_at, outermost
@@ -41,7 +42,7 @@ _POINTS = 32
 _GIVING = {None: 0, Giving.PYTHON: 1, Giving.C: 2}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostWork:
     """What one account books to one cause in the used steps."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.categories import Category
@@ -11,6 +9,7 @@ from stepscope.analysis.facts import Facts
 from stepscope.analysis.limits import TOLD_SHARE
 from stepscope.diagnosis.limits import WITHIN_SHARE
 from stepscope.names.xla_hosts import XlaRole
+from stepscope.record import record
 from stepscope.trace.forest import holding, inherit
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import F64, I32, Bools, Kind
@@ -18,7 +17,7 @@ from stepscope.trace.tables import F64, I32, Bools, Kind
 WORK = (Kind.HOST_OP, Kind.RUNTIME_CALL, Kind.SYNC)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InRanges:
     """Host time in ranges that the program named."""
 

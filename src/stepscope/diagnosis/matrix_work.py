@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from stepscope.diagnosis.limits import MIXED_SHARE
 from stepscope.diagnosis.remedies import LOSS_SCALING, SIXTEEN_BITS, TF32, remedy
 from stepscope.hardware.peaks import DevicePeaks
 from stepscope.names.kernels import Tri
+from stepscope.record import record
 from stepscope.trace.shared import shared
 from stepscope.trace.tables import F64, Bools
 from stepscope.whatif.changes import faster_kernels
@@ -48,7 +48,7 @@ def _uses_of_devices(facts: Facts) -> dict[int, list[KernelUse]]:
     return found
 
 
-@dataclass(frozen=True)
+@record
 class MatrixWork:
     """The kernels of one device and what it can do at best."""
 

@@ -3,13 +3,14 @@ each step, where, and what it takes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.where import Where
 from stepscope.names.producing import reads_numbers
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import outermost
@@ -20,7 +21,7 @@ MANY = 10
 """Reads at one line in each step from which they are told: fewer are logging."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reads:
     """Numbers read at one line."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stepscope.analysis.limits import FINDING_NS, FINDING_SHARE
 from stepscope.diagnosis.finding import Finding
 from stepscope.diagnosis.limits import HIDDEN_SHARE
 from stepscope.diagnosis.rule import Rule
+from stepscope.record import record
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor
 
@@ -17,7 +18,7 @@ _ALIKE = 0.1
 """What knows the cure of a part of a general finding is told before that, which gains no more than so much beyond."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scale:
     """What findings are held against."""
 

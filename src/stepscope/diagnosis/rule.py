@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stepscope.analysis.categories import Category
+from stepscope.record import record
 from stepscope.units import format_ns, format_share
 
 Scope = Literal["device", "host", "process", "job"]
@@ -20,7 +21,7 @@ SCOPES: dict[Scope, str] = {
 """What is looked at for one finding, in words."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limit:
     """A threshold that one rule alone has, and where it comes from."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -13,6 +12,7 @@ from stepscope.analysis.summary import total_parts
 from stepscope.diagnosis.finding import Diagnosis
 from stepscope.diagnosis.remedies import LARGER_BATCH, sentence
 from stepscope.errors import UsageError
+from stepscope.record import record
 from stepscope.whatif import changes
 from stepscope.whatif.change import Change
 from stepscope.whatif.predictor import Predictor
@@ -22,7 +22,7 @@ MOST_TIMES_THE_BATCH = 1_000
 _COPIES = (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_P2P)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """Something that can be taken out of a profile."""
 
@@ -32,7 +32,7 @@ class Target:
     change: Change
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prediction:
     """The mean step, measured and without what was taken out; times in ns."""
 
@@ -75,7 +75,7 @@ def _change(facts: Facts, category: Category) -> Change | None:
     return changes.without_host_time(facts, category) if category in HOST_CAUSES else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LargerBatch:
     """The mean step of a batch ``factor`` times as large; times in ns."""
 

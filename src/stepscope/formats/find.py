@@ -12,7 +12,6 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from stepscope.inputs import archive, remote
 from stepscope.inputs.folders import MOST_ENTRIES, File, Scan, Skipped, refused
 from stepscope.inputs.joined import join
 from stepscope.inputs.source import Source
+from stepscope.record import record
 
 MOST_PROFILES = 16
 """Profiles that one path leads to; more must be named."""
@@ -41,7 +41,7 @@ _OUR_RUN = re.compile(r"run-[0-9]+")
 _XPLANE = ".xplane.pb"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """The profiles a path leads to, in the order of their names; what else was seen; what a user should know."""
 
@@ -112,7 +112,7 @@ def grouped(skipped: Iterable[Skipped], root: str) -> list[str]:
     return lines[:_GROUPS] + ([f"and {len(lines) - _GROUPS} more reasons"] if len(lines) > _GROUPS else [])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Candidate:
     """A file that a reader recognises."""
 

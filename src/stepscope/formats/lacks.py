@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
 
 Count = Callable[[Trace], int]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lack:
     """Something a format does not hold, or not as it was."""
 

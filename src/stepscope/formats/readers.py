@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from stepscope.formats.nsys.recognise import recognise as is_sqlite
 from stepscope.formats.tf1.recognise import recognise as is_step_stats
 from stepscope.formats.xplane.recognise import recognise as is_xplane
 from stepscope.inputs.source import Source
+from stepscope.record import record
 from stepscope.trace.saved import is_saved
 from stepscope.trace.trace import Loss, Trace
 
@@ -24,7 +25,7 @@ Progress = Callable[[int, int], None]
 HEAD_BYTES = 65_536
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reader:
     """One format: what it is, does the beginning of a file look like it, and what reads it."""
 

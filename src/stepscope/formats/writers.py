@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from stepscope.formats import parquet, recorded, saved
@@ -11,10 +11,11 @@ from stepscope.formats.chrome import writing as chrome
 from stepscope.formats.lacks import Lack, counted, programs
 from stepscope.formats.tf1 import writing as timeline
 from stepscope.formats.xplane import writing as xplane
+from stepscope.record import record
 from stepscope.trace.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Writer:
     """One format a trace can be written in."""
 

@@ -10,18 +10,18 @@ boards multiply 16 bits at half the rate of others, export models multiply slowe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from stepscope.hardware.limits import BANDWIDTH_FITS_WITHIN, MEMORY_FITS_FROM
 from stepscope.hardware.peaks import DevicePeaks, Figure, Precision
+from stepscope.record import record
 
 Version = tuple[int, int]
 _GIB = 1 << 30
 _GIGA = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Figures:
     """What is recorded of a device; None for what is not."""
 
@@ -34,7 +34,7 @@ class Figures:
     """Bytes per second; two per clock and lane of the bus, which is half of what HBM3 does."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Product:
     """A product, or products that do not differ in what is recorded, and the figures that only they have."""
 
@@ -104,7 +104,7 @@ def product(products: tuple[_Product, ...], figures: Figures) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Chip:
     """What each multiprocessor of a chip does per clock, in operations (a fused multiply-add is two)."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+
+from stepscope.record import record
 
 _TERA = 1_000_000_000_000
 _GIGA = 1_000_000_000
@@ -24,7 +25,7 @@ class Precision(StrEnum):
     INT8 = "int8"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Figure:
     """A number and the title of the document it stands in."""
 
@@ -32,7 +33,7 @@ class Figure:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DevicePeaks:
     """Vendor peaks of one device as a program sees it.
 
@@ -78,7 +79,7 @@ def _value(figures: Mapping[Precision, Figure], precision: str) -> int | None:
     return figure.value if figure else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unit:
     """A chip's compute: rates in TFLOP/s (TOP/s) by format, and formats taken at a rate no source gives."""
 
@@ -88,7 +89,7 @@ class Unit:
     formats: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Memory:
     """A device's memory: bandwidth in GB/s (decimal), size in GiB; ``None`` where no source was found."""
 

@@ -8,7 +8,7 @@ others begin and end, XLA's simulation of its heap says. Damaged bytes never rai
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from stepscope.hlo.instructions import HloOp, read_hlo
 from stepscope.hlo.shapes import UNKNOWN, Shape, read_shapes
 from stepscope.protobuf.columns import Spans, children, decode, numbers, repeated_numbers, texts
+from stepscope.record import record
 from stepscope.trace.tables import I64, NULL, U8, Bools
 
 _MOST_BYTES = 1 << 50
@@ -36,7 +37,7 @@ class Use(StrEnum):
     TEMPORARY = "temporary"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Buffer:
     """A value that is in memory when the program needs most of a memory space."""
 
@@ -58,7 +59,7 @@ class Buffer:
     """Of a result the parameter of the same size whose memory it could take, were that donated."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SpaceUse:
     """What a program needs of one memory space."""
 
@@ -86,7 +87,7 @@ def read_buffers(data: bytes) -> tuple[SpaceUse, ...] | None:
     return tuple(found.space(color) for color in spaces)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Alive:
     """The values in memory at the peak of a simulated heap (rows of logical buffers), and what the heap would need
     without each."""

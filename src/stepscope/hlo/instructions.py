@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import TypeVar
 
 from stepscope.protobuf.columns import Children, Spans, children, decode, numbers, repeated_numbers, texts
+from stepscope.record import record
 from stepscope.trace.tables import I64, NULL, U8
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ _LIBRARY = re.compile(r"(^|/)((site|dist)-packages|lib/python3\.\d+|jax/_src|jax
 """Files whose lines say nothing about the user's program."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HloOp:
     """One instruction of a module."""
 
@@ -65,7 +65,7 @@ class HloOp:
     """What a custom call calls."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HloModule:
     """One compiled module: its instructions by name, those of every computation together."""
 

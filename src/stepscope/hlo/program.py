@@ -8,18 +8,18 @@ counts, and an operand that is not there is left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from stepscope.hlo.shapes import UNKNOWN, Shape, read_shapes
 from stepscope.protobuf.columns import Spans, children, decode, numbers, repeated_numbers, texts
+from stepscope.record import record
 from stepscope.trace.tables import NULL, U8
 from stepscope.wire import fields
 
 
-@dataclass(frozen=True)
+@record
 class Instruction:
     """One instruction. ``operands`` and ``called`` are rows of the program's instructions and computations."""
 
@@ -58,7 +58,7 @@ class Instruction:
         return self.part(43).decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Computation:
     """One computation: its instructions are ``rows``, its result the one at ``root`` (-1 where not known)."""
 
@@ -67,7 +67,7 @@ class Computation:
     root: int
 
 
-@dataclass(frozen=True)
+@record
 class Program:
     """A compiled program."""
 

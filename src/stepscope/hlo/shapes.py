@@ -6,10 +6,10 @@ elements of less than a byte packed where the layout says so (``element_size_in_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from stepscope.protobuf.columns import Spans, children, numbers, repeated_numbers, texts
+from stepscope.record import record
 from stepscope.trace.tables import U8
 
 _BITS = {
@@ -27,7 +27,7 @@ _MOST_ELEMENTS = 1 << 50
 """No machine holds more; larger sizes are damage."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shape:
     """A value's type: an array, or a tuple of others."""
 

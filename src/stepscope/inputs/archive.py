@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from stepscope.errors import InputError
 from stepscope.inputs.inflate import reason
+from stepscope.record import record
 
 MAGIC = b"PK\x03\x04"
 STORED, DEFLATED = 0, 8
@@ -38,7 +38,7 @@ _ZIP64 = 1
 _METHODS = {9: "deflate64", 12: "bzip2", 14: "lzma", 93: "Zstandard", 95: "xz", 99: "AES encryption"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Member:
     """A file in an archive."""
 
@@ -56,7 +56,7 @@ class Member:
     """Year, month, day, hour, minute, second; local time."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Archive:
     """The members that are files, in the directory's order; hidden ones (``__MACOSX/``, ``.name``) are left out."""
 

@@ -15,6 +15,7 @@ from stepscope.errors import InputError
 from stepscope.inputs import archive
 from stepscope.inputs.inflate import reason
 from stepscope.inputs.source import Source
+from stepscope.record import record
 
 MOST_ENTRIES = 10_000
 """Entries of folders that are looked at."""
@@ -23,7 +24,7 @@ _EXPORT = {"info.json", "slices.parquet"}
 """What ``stepscope convert`` to Parquet writes into a folder, with other tables."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Skipped:
     """A file that is not read, and why: "is …; …", to follow its name."""
 
@@ -35,7 +36,7 @@ class Skipped:
     """stepscope wrote it, beside the profile that it is about."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class File:
     """A file, or a member of an archive, that may be a profile."""
 

@@ -10,11 +10,11 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from stepscope.errors import InputError
+from stepscope.record import record
 
 igzip: Any
 try:
@@ -36,7 +36,7 @@ BOMB_BYTES = 512 << 20
 _BLOCK = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fault:
     """Where and why a compressed stream ended early; ``offset`` counts decompressed bytes."""
 

@@ -7,8 +7,9 @@ specifications, and the MTIA calls of public profiles.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from stepscope.record import record
 
 _LONGEST = 512
 
@@ -35,7 +36,7 @@ class CallRole(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallTraits:
     """What a call's name says."""
 

@@ -9,9 +9,10 @@ wrapper through which compiled code runs, nor the activation checkpointing of ``
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from stepscope.record import record
 
 _LONGEST = 2_048
 
@@ -306,7 +307,7 @@ def step_marker(name: str) -> StepMarker | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StepSource:
     """A source of step markers."""
 

@@ -19,12 +19,12 @@ pplx-garden, TensorRT-LLM's ``moeA2A``. A kernel that multiplies matrices and co
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from stepscope.hardware.peaks import Precision
 from stepscope.names.formats import message_format, op_precision, operand_format
 from stepscope.names.symbols import LONGEST, subject
+from stepscope.record import record
 
 __all__ = ["Collective", "Family", "KernelTraits", "Precision", "Tri", "describe", "op_precision"]
 
@@ -74,7 +74,7 @@ class Tri(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelTraits:
     """What the name of a device op says.
 

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from stepscope.record import record
 
 
 class ServingPhase(StrEnum):
@@ -40,7 +41,7 @@ class ServingPhase(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Iteration:
     """One pass through the model; None for what its name does not say."""
 

@@ -9,11 +9,11 @@ in the documentation of ``jax.numpy`` (the parameter ``size``).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from stepscope.names.purposes import Purpose
 from stepscope.names.versions import Version
+from stepscope.record import record
 
 _LONGEST = 2_048
 
@@ -25,7 +25,7 @@ class Replacement(StrEnum):
     """``torch.where`` over the whole condition: it reads one byte of that and two operands, and writes one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Advice:
     """An alternative that does not hold everywhere (``remedies.Part``): what the program is for, and since which
     version of the framework there is what it names."""
@@ -40,7 +40,7 @@ class Advice:
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SyncHint:
     """Why a host op waits for the device, and what to write instead.
 

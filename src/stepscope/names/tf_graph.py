@@ -7,8 +7,9 @@ Sources of the forms: TensorFlow's ``step_stats_collector.cc`` (labels of nodes)
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from stepscope.record import record
 
 QUEUE_TAG = re.compile(r"(?:^|/)fraction_(?:of|over_\d+_of)_\d+_full(?:_\d+)?$")
 """Tags in summaries of queues that are filled by queue runners: tensorflow/python/training/input.py."""
@@ -34,7 +35,7 @@ class RowKind(Enum):
     UNKNOWN = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeviceRow:
     """What the name of a row says."""
 
@@ -109,7 +110,7 @@ def parse_annotation(name: str, label: str) -> tuple[str | None, str | None]:
     return None, None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelLabel:
     """What the label of a kernel says."""
 
@@ -159,7 +160,7 @@ _COPY = re.compile(r"^memcpy|:memcpy|^copy\w*to|:copy\w*to|^\[\d+B\] ", re.IGNOR
 _MEMSET = re.compile(r"^memset|:memset", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CopyLabel:
     """What the texts about a copy say; ``way`` is two of ``hdp`` (host, device, peer; arrays are device memory)."""
 

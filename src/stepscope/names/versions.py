@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from stepscope.record import record
 
 Version = tuple[int, int]
 """Major and minor version of a framework."""
@@ -17,7 +18,7 @@ _LONGEST = 2_048
 _VERSION = re.compile(r"\s*v?(\d{1,4})\.(\d{1,4})(?!\d)")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Range:
     """The framework is of a version from ``oldest`` to ``newest``; None where nothing bounds it."""
 

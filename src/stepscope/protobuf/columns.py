@@ -8,17 +8,17 @@ read one field of all. Damage never raises: a message is read up to where it sto
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stepscope.compiled import inlined, kernel
+from stepscope.record import record
 from stepscope.trace.tables import I64, NULL, U8
 from stepscope.wire import BYTES, FIXED32, FIXED64, VARINT
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spans:
     """Where messages lie in a buffer: ``[start, end)`` in bytes. A start of -1 is an absent message."""
 
@@ -39,7 +39,7 @@ class Spans:
         return cls(np.zeros(1, np.int64), np.array([len(data)], np.int64))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Children:
     """The sub-messages of one field, in order, with the row of the message each lies in."""
 

@@ -6,9 +6,9 @@ Layout only, apart from one sum: parts too small to see are folded into one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from stepscope.record import record
 from stepscope.report import labels
 
 _BUSY_GLYPHS = "█▓▒#%"
@@ -19,7 +19,7 @@ _SMALL = 200
 """Parts under one in this many of a step's nanoseconds are folded into "other"."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """One segment of the bar: its words, length, look, and how many categories were folded into it."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from stepscope.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Label:
     """How a category is shown: its words, whether the device works in it, and its terminal colour."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from stepscope.record import record
 from stepscope.units import format_count
 
 MOST_ROWS = 20
@@ -14,7 +14,7 @@ ABSENT = "–"
 """In place of a value that was not recorded."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Column:
     """A column's title and layout: numbers to the right; names, and paths among them, shortened to fit."""
 
@@ -24,7 +24,7 @@ class Column:
     path: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Section:
     """A titled table, with a line of text above it where one helps."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from stepscope.document.declared import Declared, Shape, fields
 from stepscope.document.findings import Where
+from stepscope.record import record
 from stepscope.report import labels, phrases
 from stepscope.report.section import ABSENT, Column, Section, cut, rate, yes
 from stepscope.units import format_bytes, format_count, format_ns, format_rate, format_share
@@ -30,7 +31,7 @@ _TEXT: dict[str, Text] = {
 _WORDS = {"", "text", "name", "path", "flag", "category"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Look:
     """Where a table departs from its declaration: which ``view`` of the rows it is, by key the text of ``cells`` that
     their own value alone does not tell and other ``titles`` (None: no column), and by title the ``keys`` of maps."""
@@ -41,13 +42,16 @@ class Look:
     keys: Mapping[str, str] = field(default_factory=dict)
 
 
+_NOTHING = Look()
+
+
 class _Shown(NamedTuple):
     column: Column
     text: Text
 
 
 def table(
-    title: str, of: type, rows: Sequence[Row], note: str = "", look: Look = Look(), total: int | None = None
+    title: str, of: type, rows: Sequence[Row], note: str = "", look: Look = _NOTHING, total: int | None = None
 ) -> Section:
     """Rows of a declared object as a table: a column for each field with a title, in their order.
 

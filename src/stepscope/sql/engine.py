@@ -11,12 +11,12 @@ import struct
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Thread, Timer
 from typing import IO, TYPE_CHECKING
 
 from stepscope.errors import StepscopeError, UsageError
 from stepscope.interpreter import OWN_FOLDER, own_environment
+from stepscope.record import record
 from stepscope.units import format_bytes
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ ROWS, WRONG = b"R", b"W"
 _CODE = "from stepscope.sql.worker import serve; serve()"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bounds:
     """What a query may take."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -20,6 +19,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 from stepscope.errors import UsageError
+from stepscope.record import record
 from stepscope.sql.functions import BEFORE_PARENTHESES, FUNCTIONS
 from stepscope.sql.limits import QUERY_CHARACTERS, QUERY_DEPTH, QUERY_STEPS
 
@@ -32,7 +32,7 @@ _DIALECT = "duckdb"
 """Of sqlglot's dialects the one nearest to polars' SQL: it alone knows ``//``, ``^@``, EXCLUDE and COLUMNS."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parsed:
     """What a query needs."""
 
@@ -42,7 +42,7 @@ class Parsed:
     """Every name in it, so that columns of other names need not be made ready; None where it may mean any."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Piece:
     kind: str
     text: str

@@ -59,7 +59,8 @@ def among(values: npt.NDArray[Any], members: npt.ArrayLike | Iterable[int]) -> B
     marks = np.zeros(high - low + 1, np.bool_)
     marks[wanted.astype(np.int64) - low] = True
     # The first and the last mark are of no member: what lies outside is taken to them.
-    return marks.take(np.subtract(values, low, dtype=np.intp), mode="clip")
+    found: Bools = marks.take(np.subtract(values, low, dtype=np.intp), mode="clip")
+    return found
 
 
 def _any_of(values: npt.NDArray[Any], members: Sequence[int]) -> Bools:

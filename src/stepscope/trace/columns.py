@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from stepscope.record import record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,7 +50,7 @@ def column(
     })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Table:
     """Equally long, read-only columns."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stepscope.errors import UsageError
+from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.check import check
 from stepscope.trace.codes import among, used_codes
@@ -23,7 +23,7 @@ CUT = "sliced"
 """Code of the record that slices were cut out."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """What of a trace to keep."""
 

@@ -10,12 +10,12 @@ hold NaN. ``frame()`` turns all three into real nulls; nothing is ever 0 because
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
+from stepscope.record import record
 from stepscope.trace.columns import (
     F64,
     I16,
@@ -144,7 +144,7 @@ class Begun(IntEnum):
     """It ran when recording began: the line in its name is the one that it was at then, and says nothing else."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tracks(Table):
     """A row per host thread, device stream or other lane."""
 
@@ -156,7 +156,7 @@ class Tracks(Table):
     stream: I64 = column("Stream of a device track.", nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slices(Table):
     """Every event with a duration, sorted by track, start and falling duration."""
 
@@ -173,7 +173,7 @@ class Slices(Table):
     offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostOps(Table):
     """What host ops add to their slice."""
 
@@ -186,7 +186,7 @@ class HostOps(Table):
     call_stack: I32 = column("Python call stack of the op, innermost first, as recorded.", text=True, nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Frames(Table):
     """What is known of the lines of Python frames beside their names."""
 
@@ -195,7 +195,7 @@ class Frames(Table):
     begun: U8 = column("Whether it was called while the profiler recorded.", labels=Begun)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Looks(Table):
     """Lines at which a thread was found by looking at it from inside the job, in time order."""
 
@@ -209,7 +209,7 @@ class Looks(Table):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeviceOps(Table):
     """What slices that occupy a device add; sorted by device and start."""
 
@@ -234,7 +234,7 @@ class DeviceOps(Table):
     group_size: I64 = column("Ranks in the process group.", nullable=True, least=1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeviceWaits(Table):
     """Device-side waits and event records: never busy time."""
 
@@ -245,7 +245,7 @@ class DeviceWaits(Table):
     wait_on_correlation: I64 = column("Correlation of the event record that is waited for.", nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Launches(Table):
     """Which runtime call launched which device op."""
 
@@ -254,7 +254,7 @@ class Launches(Table):
     basis: U8 = column("How the two were matched.", labels=LaunchBasis)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Flows(Table):
     """Other connections between slices."""
 
@@ -263,7 +263,7 @@ class Flows(Table):
     target: I32 = column("The later slice.", table="slices")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Memory(Table):
     """Allocations and frees, in time order."""
 
@@ -294,7 +294,7 @@ class Memory(Table):
         return told | dict.fromkeys(("op", "region", "dtype", "shape"), texts)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counters(Table):
     """Sampled values."""
 
@@ -305,7 +305,7 @@ class Counters(Table):
     offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Instants(Table):
     """Events without a duration that belong to no other table."""
 
@@ -316,7 +316,7 @@ class Instants(Table):
     offset: I64 = column("Where the event starts in the (decompressed) file.", unit="bytes", nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StepMarks(Table):
     """Slices that are steps by what the profile says beside their name."""
 
@@ -325,7 +325,7 @@ class StepMarks(Table):
     number: I64 = column("Number of the step as recorded.", nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class XlaOps(Table):
     """What ops of modules compiled by XLA add to their slice, on devices and (XLA on the CPU) host threads."""
 
@@ -342,7 +342,7 @@ class XlaOps(Table):
     replica_groups: I32 = column("Replica groups of a collective.", text=True, nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Programs(Table):
     """Programs compiled by XLA that the profile describes."""
 
@@ -351,7 +351,7 @@ class Programs(Table):
     parameters: I32 = column("Types and shapes of its parameters, as f32[512,256] and so on.", text=True, nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Nodes(Table):
     """What nodes of a TensorFlow graph (StepStats, Timeline) add to their slice."""
 
@@ -365,7 +365,7 @@ class Nodes(Table):
     op_end_ns: I64 = column("When its kernel returned.", unit="ns", nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tensors(Table):
     """Outputs of a TensorFlow graph's nodes."""
 
@@ -379,7 +379,7 @@ class Tensors(Table):
     buffer: I64 = column("Address of the tensor's buffer.", nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Iterators(Table):
     """What iterators of tf.data say of themselves each time they are asked for an element."""
 
@@ -392,7 +392,7 @@ class Iterators(Table):
     autotune: I32 = column("Whether its number is chosen while it runs: true or false.", text=True, nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Metrics(Table):
     """What PyTorch/XLA counts of itself (``metrics_report()``), as the recorded window began and as it ended."""
 
@@ -405,7 +405,7 @@ class Metrics(Table):
     steps: I64 = column("Steps of the window.", nullable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Placements(Table):
     """Where TensorFlow's log of device placement says that ops run."""
 

@@ -6,9 +6,10 @@ Immutable; only ``TraceBuilder`` makes one, ``select`` a smaller one of it, and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.limits import NAMES_LOST_SHARE
 
@@ -22,7 +23,7 @@ CUT = (
 """Codes of damage that takes away the end of a file, or of a message that holds what was recorded of a device."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Device:
     """A device as the profile describes it."""
 
@@ -37,7 +38,7 @@ class Device:
     """Bytes per second, by the memory's clock and bus."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loss:
     """One way in which the trace is less than the file, or the file less than the run.
 
@@ -54,7 +55,7 @@ class Loss:
     damaged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Completeness:
     """Where every event of the file went."""
 
@@ -86,7 +87,7 @@ class Completeness:
         return any(loss.code == "device_table" for loss in self.losses)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SourceFile:
     """The file a trace was read from, where everything else about its events still stands."""
 
@@ -97,7 +98,7 @@ class SourceFile:
     """SHA-256 of it, in a saved form: by this it is known, wherever it was copied to."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InferredSteps:
     """The steps inferred from a profile that this one was cut out of, where its own would be others; one value per
     step, in order of time, in ns from the trace's origin."""
@@ -113,7 +114,7 @@ ANY_EVENTS = "Chrome trace JSON"
 """``Info.format`` of events that no known producer wrote."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Info:
     """What is known about the run as a whole; absent facts are None."""
 
@@ -148,7 +149,7 @@ class Info:
         return isinstance(told, Mapping) and told.get("accelerators") == 0 and not self.devices
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Trace:
     """One process's profile: declared tables (``trace.tables``), what is known of the run, and what was lost."""
 

@@ -21,6 +21,7 @@ from urllib.parse import parse_qs
 
 from stepscope.comparison.side import Side
 from stepscope.errors import StepscopeError, UsageError
+from stepscope.record import record
 from stepscope.report.phrases import Document
 from stepscope.web.assemble import PAGE, WORKER, Run, comparison_data, html_file, json_text, page, script, styles
 from stepscope.web.captures import Captures
@@ -51,7 +52,7 @@ _MOST_POSTED = 4096
 Arguments = Callable[[Sequence[int]], list[dict[str, Any]]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opened:
     """A profile's pages, what its file says of slices beyond its tables, and what it is compared by."""
 
@@ -96,7 +97,7 @@ class Entry:
             return self._opened
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What is sent back."""
 

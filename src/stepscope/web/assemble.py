@@ -8,10 +8,11 @@ import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
+from stepscope.record import record
 from stepscope.report.phrases import Document
 from stepscope.web.bundle import bundle, static
 from stepscope.web.words import words, words_of_comparison
@@ -25,7 +26,7 @@ _END_OF_SCRIPT = re.compile(r"</script|<!--", re.IGNORECASE)
 _SLOT = re.compile(r"[ \t]*<!-- (?P<name>[a-z]+) -->\n")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Run:
     """A diagnosed profile as pages show it; without a pack there is no trace to look at, and ``no_pack`` says why. The
     pack of a job is what joins its ranks' traces (:mod:`stepscope.web.links`)."""

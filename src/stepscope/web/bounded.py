@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
+from stepscope.record import record
 from stepscope.units import format_ns
 from stepscope.web.lines import Line
 
 _COLUMNS = ("start", "dur", "text", "kind", "category", "slice", "gap")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound:
     """The lines up to a moment."""
 

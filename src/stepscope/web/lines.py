@@ -18,6 +18,7 @@ from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.layers import Paths, layer_paths
 from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_code
+from stepscope.record import record
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.trace.forest import levels
 from stepscope.trace.tables import I32, I64, U8, Kind, TrackKind
@@ -116,7 +117,7 @@ def slice_categories(facts: Facts) -> U8:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Own:
     """The profile's own tracks."""
 

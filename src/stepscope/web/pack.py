@@ -6,7 +6,6 @@ every column. A slice's name is a row of the names table, which has one row per 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from stepscope.analysis.categories import BUSY, CATEGORIES
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.gaps import crosses_step, gap_sources
 from stepscope.names.kernels import describe
+from stepscope.record import record
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.trace.lanes import lanes_of
 from stepscope.trace.select import extent
@@ -95,7 +95,7 @@ def pack(profile: Packable) -> bytes:
     return sections.packed({"version": VERSION, "slices": header["slices"]})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Order:
     """All slices of all lines in the order of the pack."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.tables import I64, Bools
 
@@ -13,7 +14,7 @@ GONE = -1
 """Duration of an op that no longer holds up its stream."""
 
 
-@dataclass(frozen=True)
+@record
 class Change:
     """What is different in a replay; nothing, by default."""
 

@@ -10,7 +10,6 @@ mean of this profile; whatever delay above ``LATENCY_CAP_NS`` that leaves is kep
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 
@@ -23,6 +22,7 @@ from stepscope.analysis.host import NO_CAUSE
 from stepscope.analysis.limits import GRAPH_PAUSE_NS, INFERRED_WAIT_NS, LATENCY_CAP_NS
 from stepscope.analysis.waits import awaited_ends, called_before
 from stepscope.compiled import kernel
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Direction, Kind, TrackKind
@@ -42,7 +42,7 @@ class Instant(IntEnum):
     OP = 4
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ops:
     """Device ops of all devices, one device after another as in ``Facts.activities``; one value per op."""
 
@@ -68,7 +68,7 @@ class Ops:
     """When an op started that nothing recorded held up, or work of before the profile was done; else ``LONG_AGO``."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Waits:
     """Host waits for the device, one value per wait."""
 
@@ -87,7 +87,7 @@ class Waits:
     """Whether it waits for that op's start only: a copy from pageable memory that is staged next."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Graph:
     """Records in time order, and what they refer to."""
 

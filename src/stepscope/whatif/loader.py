@@ -8,8 +8,7 @@ written to memory that both see: so there is a best case and one with all that c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from stepscope.record import record
 from stepscope.whatif.limits import (
     LOADER_HANDOVER_NS,
     LOADER_SEND_NS,
@@ -24,7 +23,7 @@ _ENOUGH = 0.02
 """One more worker that gains less than this share is none worth having."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WithWorkers:
     """The step with a number of workers."""
 
@@ -34,7 +33,7 @@ class WithWorkers:
     """With everything charged."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Batches:
     """What a batch takes to make; times in ns."""
 

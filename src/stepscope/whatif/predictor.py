@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.units import format_share
 from stepscope.whatif.change import Change
@@ -18,7 +19,7 @@ from stepscope.whatif.recording import Overhead, overhead, told_step_ns
 from stepscope.whatif.replay import replay
 
 
-@dataclass(frozen=True)
+@record
 class Predictor:
     """The replay of one profile and how well it does unchanged."""
 

@@ -12,12 +12,12 @@ explain the steps, the machine was slower while it recorded (other work ran besi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.summary import unrecorded_step_ns
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I64, Kind
@@ -30,7 +30,7 @@ _MOST_OF_A_CALL = 0.85
 Python functions, generators and methods of strings in a loop)."""
 
 
-@dataclass(frozen=True)
+@record
 class Overhead:
     """What recording took, and the step without."""
 

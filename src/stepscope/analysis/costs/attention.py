@@ -11,15 +11,15 @@ seen then is not recorded.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 from stepscope.analysis.costs.call import Cost, CostKind, OpCall
+from stepscope.record import record
 
 Formula = Callable[[OpCall], Cost | None]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """Where an op's arguments stand. ``heads`` and ``sequence`` are the dimensions of q, k and v ([B, ., ., D])."""
 

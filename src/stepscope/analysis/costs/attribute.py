@@ -9,8 +9,6 @@ program says (``analysis/hlo``); the kernels of one execution share it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analysis.costs.call import Cost, CostKind
@@ -18,6 +16,7 @@ from stepscope.analysis.costs.table import FORMULAS, cost_of
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.hlo.executions import leads, places_of
 from stepscope.analysis.hlo.programs import Place, Programs
+from stepscope.record import record
 from stepscope.trace.codes import grouped, mapped
 from stepscope.trace.forest import holding, inherit
 from stepscope.trace.tables import I32, I64, NULL, Rows
@@ -26,7 +25,7 @@ from stepscope.trace.trace import Trace
 KINDS = tuple(CostKind)
 
 
-@dataclass(frozen=True)
+@record
 class OpCosts:
     """What host ops cost; arrays have one value per slice."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from math import prod
 from typing import Any
+
+from stepscope.record import record
 
 Shape = tuple[int, ...]
 
@@ -44,7 +45,7 @@ MATRIX_KINDS = (CostKind.GEMM, CostKind.CONVOLUTION, CostKind.ATTENTION)
 """Kinds whose arithmetic is products of matrices."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cost:
     """What one call computes and the least it moves.
 
@@ -61,7 +62,7 @@ class Cost:
     """Its bytes, of ``bytes``."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpCall:
     """Arguments of a call by position. ``shapes`` holds a shape per tensor, a tuple of shapes per list of tensors."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from stepscope.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Asked:
     """What was given with the question; None for what was not."""
 

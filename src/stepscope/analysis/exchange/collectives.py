@@ -7,7 +7,7 @@ library that communicates there (gloo, MPI, UCC) is one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from stepscope.names.collectives import (
     tensorflow_collective,
 )
 from stepscope.names.parallelism import carries_no_gradients
+from stepscope.record import record
 from stepscope.trace.codes import among, mapped
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
@@ -40,7 +41,7 @@ _DEPTH = 64
 _OF_ALL = ("groups", "left_out", "width")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Collectives:
     """One value per collective of one rank, by device and start; times from the trace's origin."""
 

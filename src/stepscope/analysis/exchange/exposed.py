@@ -5,7 +5,6 @@ An instant in which several run counts once, for the one that takes most in all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -15,6 +14,7 @@ from stepscope.analysis.categories import Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.exchange.collectives import KINDS, kinds_of
 from stepscope.names.collectives import Collective
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.tables import Bools, Rows
@@ -51,7 +51,7 @@ KINDS_OF = {one: tuple(kind for kind, exchange in _OF.items() if exchange is one
 """The collectives of each; of kernels that only say that they send and receive see ``exchange_of``."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exposed:
     """What one device exchanges in one way, in the used steps."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from stepscope.names.replicas import replica_groups
+from stepscope.record import record
 from stepscope.trace.tables import I32, NULL
 from stepscope.trace.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """The ranks that exchange data, as far as one rank's profile names them."""
 

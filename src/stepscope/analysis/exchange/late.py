@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analysis.exchange.collectives import Collectives
+from stepscope.record import record
 from stepscope.trace.codes import among
 from stepscope.trace.tables import I64, Bools
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Late:
     """The device for which another one waits longest."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.names.collectives import Collective, called, message_bytes
+from stepscope.record import record
 from stepscope.trace.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Message:
     """What one rank puts in."""
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from stepscope.analysis.costs.call import MATRIX_KINDS, CostKind
@@ -24,6 +24,7 @@ from stepscope.analysis.hlo.opcodes import ELEMENTWISE, MOVING, NOTHING
 from stepscope.analysis.hlo.products import convolution, dot
 from stepscope.hlo.program import Instruction, Program, first_number, parts
 from stepscope.hlo.shapes import UNKNOWN, Shape
+from stepscope.record import record
 
 _MOST = 1 << 53
 """More operations or bytes than this are damage: they would take the fastest device seconds."""
@@ -31,7 +32,7 @@ _DEEPEST = 64
 """Computations that call each other to this depth are damage: XLA's call graph has no cycles."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HloCost:
     """What one execution of an instruction takes; None where it is not known, and why then."""
 

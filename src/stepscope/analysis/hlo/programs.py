@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from stepscope.analysis.costs.call import MATRIX_KINDS
 from stepscope.analysis.hlo.costs import HloCost, ProgramCosts
 from stepscope.hlo.program import Instruction, Program, read_program
+from stepscope.record import record
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Trace
 
 _FORMATS = {"f64": "fp64", "f32": "fp32", "f16": "fp16", "bf16": "bf16", "s8": "int8"}
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """An instruction of a program of the profile."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stepscope.hlo.program import Instruction, Program
+from stepscope.record import record
 
 LONGEST = 2_000
 """Characters of an instruction's text that are kept."""
@@ -14,7 +13,7 @@ MOST = 24
 """Instructions of a neighbourhood: more cannot be told apart in a small drawing."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Neighbourhood:
     """Instructions around one, nearest first, by how far before (negative) or behind it they stand."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,11 +19,12 @@ from stepscope.analysis.categories import BUSY, CATEGORIES, Category
 from stepscope.analysis.costs.call import CostKind
 from stepscope.analysis.hlo.programs import Place
 from stepscope.analysis.roofline import OpRoof, Roof, Work, op_roofs, per_second
+from stepscope.record import record
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Total:
     """Some ops together, in the used steps."""
 
@@ -45,7 +45,7 @@ class Total:
         return per_second(self.bytes, self.ns)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Node:
     """A scope with what lies in it, or an op (``ops`` then holds it alone)."""
 
@@ -57,7 +57,7 @@ class Node:
     """What an op's time is booked as."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProgramTree:
     """One program on one device."""
 
@@ -78,7 +78,7 @@ class ProgramTree:
     """Depth first, by time."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Ran:
     """An instruction of a program and what its time is booked as."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from stepscope.analysis.workload import Feature, Purpose, Version, Workload
+from stepscope.record import record
 
 PYTORCH, JAX, TENSORFLOW, TORCH_XLA = "PyTorch", "JAX", "TensorFlow", "PyTorch/XLA"
 TRAINS = (Purpose.TRAINING,)
@@ -17,7 +17,7 @@ RUNS = (Purpose.TRAINING, Purpose.INFERENCE, Purpose.SERVING)
 NVIDIA, AMD, INTEL = ("NVIDIA",), ("AMD",), ("Intel",)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """Lines of a remedy that do not hold everywhere; an empty condition always holds."""
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -33,6 +33,7 @@ from stepscope.diagnosis.finding import Finding, paragraphs
 from stepscope.diagnosis.remedies import INFERS, TRAINS, Remedies, remedy
 from stepscope.diagnosis.rule import Limit, Rule
 from stepscope.names.parallelism import Layout, layouts
+from stepscope.record import record
 from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import NULL, Rows
 from stepscope.trace.trace import Trace
@@ -119,7 +120,7 @@ _MOVES = frozenset({Exchange.REDUCING, Exchange.SHARDS, Exchange.ALL_TO_ALL, Exc
 _DEPTH = 64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Talk:
     """What one device exchanges in some ways, and in which cure it is told."""
 

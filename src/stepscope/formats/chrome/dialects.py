@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from stepscope.record import record
 from stepscope.trace.trace import ANY_EVENTS, Trace
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ NODE_INPUTS = tuple(f"input{number}" for number in range(32))
 """Inputs of a node that are read of a Timeline."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dialect:
     """One producer's way to write Chrome-trace JSON, told by what the events hold."""
 

@@ -6,15 +6,16 @@ damage and stands in where numba is missing. Both give the same columns for the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from stepscope.record import record
 from stepscope.trace.tables import F64, I32, I64, U8, Bools
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Argument:
     """One argument key over all the events that have it.
 
@@ -34,7 +35,7 @@ class Argument:
         return cls(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Damage:
     """One kind of damage in the input: how often, where first (byte offset in the decompressed text), in words.
 
@@ -49,7 +50,7 @@ class Damage:
     lost_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Samples:
     """The numbers in the arguments of counter events (``C``): one row per series of an event."""
 
@@ -66,7 +67,7 @@ class Samples:
         return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float64), [])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RawEvents:
     """Columns of the elements of ``traceEvents``, in file order.
 

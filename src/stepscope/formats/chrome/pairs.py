@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.compiled import kernel
 from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.limits import FAR_NS
+from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.lanes import lanes_of
 
@@ -25,7 +25,7 @@ BEGIN, END = (ord("B"),), (ord("E"),)
 ASYNC_BEGIN, ASYNC_END = (ord("b"), ord("S")), (ord("e"), ord("F"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Paired:
     """Events of which every begin is a complete event (``X``), asynchronous ones on lanes of their own."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from stepscope.formats.chrome.events import RawEvents
 from stepscope.formats.chrome.pairs import ASYNC_END, END, is_phase, paired
 from stepscope.formats.limits import FAR_NS
+from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Loss
 
@@ -17,7 +17,7 @@ INSTANTS = tuple(map(ord, "iIRnTp"))
 """Phases of events without a duration, steps of asynchronous operations among them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fate:
     """Which events become what; the rest is counted as lost."""
 

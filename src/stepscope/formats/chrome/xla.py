@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +29,7 @@ from stepscope.hlo.instructions import is_collective
 from stepscope.hlo.waits import is_async_end, is_feed
 from stepscope.names.host_callbacks import is_host_callback
 from stepscope.names.xla_hosts import XlaRole, classify_xla_name, framework_of
+from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace import tables as t
 from stepscope.trace.codes import mapped, used_codes
@@ -59,7 +59,7 @@ def to_trace(events: RawEvents) -> Trace:
     return _Conversion(events).trace()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Line:
     """What one lane is: a host thread, or (``device`` not None) a line of a device."""
 

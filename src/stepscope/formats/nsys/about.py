@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 from stepscope.formats.nsys import schema
 from stepscope.formats.nsys.export import Export, Losses, Process, known
 from stepscope.formats.nsys.sqlite import Database
 from stepscope.formats.nsys.strings import Strings
+from stepscope.record import record
 from stepscope.trace.tables import NULL
 from stepscope.trace.trace import Device, Info, Loss
 
@@ -17,7 +17,7 @@ _TOLD = 5
 """Messages of the profiler that are repeated word for word; the others are counted."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Session:
     """The export as a whole."""
 

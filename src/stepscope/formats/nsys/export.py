@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.formats.limits import FAR_NS
 from stepscope.formats.nsys import schema
 from stepscope.formats.nsys.sqlite import UNREADABLE, Database, Rows
+from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.tables import I64, NULL, Bools
 from stepscope.trace.trace import Loss
@@ -18,7 +18,7 @@ PROCESS_BITS = 24
 """A ``globalTid`` is hardware, virtual machine, process (24 bits) and thread (24 bits)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Events:
     """Rows of one table that have usable times."""
 
@@ -81,7 +81,7 @@ class Losses:
         return tuple(self._found.values())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Process:
     """A process of the export: its key (``globalPid`` without the thread), and how much it did."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,11 +11,12 @@ from stepscope.formats.nsys import nvtx, schema
 from stepscope.formats.nsys.draft import Draft, dense
 from stepscope.formats.nsys.export import Events, Export, known
 from stepscope.formats.nsys.sqlite import Rows, Texts
+from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Kind
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Calls:
     """API calls: their slices, names, ids (NULL where absent), start, duration and track."""
 
@@ -73,7 +74,7 @@ def _names(export: Export, draft: Draft, events: Events, column: str) -> I32:
     return codes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Marks:
     """What the NVTX table holds beside ranges, and the numbers of PyTorch's ops."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from stepscope.compiled import inlined, kernel
 from stepscope.formats.chrome.kineto_kinds import annotation_kind
 from stepscope.formats.nsys.sqlite import Texts
 from stepscope.formats.nsys.sqlite.pages import byte_at
+from stepscope.record import record
 from stepscope.trace.tables import I64, NULL, U8, Bools, Kind
 
 _PATTERNS = (
@@ -21,7 +21,7 @@ _PATTERNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpTexts:
     """The parts of ``aten::mm, seq = 5, op_id = 7, sizes = [[2, 3]], input_op_ids = [...]``, one value per range.
 

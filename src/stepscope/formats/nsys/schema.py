@@ -7,14 +7,13 @@ come and go between versions, so each is asked for by name and absent where it i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from stepscope.record import record
 from stepscope.trace.tables import Direction, Kind, MemoryKind
 
 STRINGS = "StringIds"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spec:
     """An event table: its number columns beside start and end, its texts, and the column that names its process."""
 

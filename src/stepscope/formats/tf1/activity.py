@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.formats.tf1.recording import Recording
 from stepscope.names import tf_graph as names
 from stepscope.names.kernels import describe
+from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 
@@ -18,7 +18,7 @@ _WAYS = {"hd": t.Direction.H2D, "dh": t.Direction.D2H, "dd": t.Direction.D2D, "p
 _MEMORY = {kind.name.lower(): kind for kind in t.MemoryKind}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Activity:
     """What an entry of a GPU row is."""
 
@@ -55,7 +55,7 @@ def _copy_name(name: str, label: str) -> str | None:
     return next((word for word in words if names.is_copy(word, "", None)), None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeviceSlices:
     """The slices of GPU rows; ``distinct`` answers, and which of them holds for each slice."""
 

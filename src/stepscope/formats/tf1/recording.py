@@ -7,12 +7,13 @@ position.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from stepscope.record import record
 from stepscope.trace.tables import F64, I32, I64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Executions:
     """What ran: nodes, kernels, copies, ranges and calls of host threads. NULL and -1 are absent."""
 
@@ -41,7 +42,7 @@ class Executions:
         return len(self.row)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outputs:
     """Tensors that executions put out: the columns of ``tables.Tensors``."""
 
@@ -55,7 +56,7 @@ class Outputs:
     buffer: I64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Allocations:
     """What executions allocated and freed."""
 
@@ -66,7 +67,7 @@ class Allocations:
     allocator: I32
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Readings:
     """Values of counters."""
 
@@ -77,7 +78,7 @@ class Readings:
     offset: I64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Recording:
     """All that a file says of the run."""
 

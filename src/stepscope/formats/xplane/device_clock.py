@@ -9,7 +9,6 @@ session's clock all that lies. Where the device paused long enough, it may be pu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from stepscope.formats.xplane.grouping import grouped
 from stepscope.formats.xplane.limits import CLOCK_AGREES_NS, CLOCK_DRIFT_NS, CLOCK_PAUSE_NS
 from stepscope.formats.xplane.planes import LineRole
 from stepscope.formats.xplane.view import View
+from stepscope.record import record
 from stepscope.trace.tables import F64, I64, NULL, Bools
 from stepscope.trace.trace import Loss
 from stepscope.units import format_ns
@@ -27,7 +27,7 @@ _FASTEST = 0.01
 """No two clocks differ by more than one part in a hundred; quartz is off by some parts in 100,000."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Aligned:
     """How well the clock of one device could be put on the session's."""
 
@@ -91,7 +91,7 @@ def losses(view: View, found: list[Aligned]) -> list[Loss]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Placed:
     """Where the ops of one device lie on the session's clock."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.formats.limits import FAR_NS
@@ -11,6 +9,7 @@ from stepscope.formats.xplane import wire
 from stepscope.formats.xplane.planes import LineRole
 from stepscope.formats.xplane.times import Times, far_from_most
 from stepscope.formats.xplane.view import FOREIGN, HOST_ROLES, ONLY_SHOWN, View
+from stepscope.record import record
 from stepscope.trace.tables import Bools, Rows
 from stepscope.trace.trace import Loss
 
@@ -24,7 +23,7 @@ _UNUSABLE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fate:
     """Which events become what; the rest is in ``losses``."""
 

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from stepscope.compiled import kernel
 from stepscope.formats.xplane.view import View
+from stepscope.record import record
 from stepscope.trace.tables import I64, NULL, Rows
 
 REGION_START, REGION_STOP = "ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion"
@@ -20,7 +20,7 @@ PJRT = 5
 """The context type whose ids are run ids (tsl/profiler/lib/context_types.h)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ends:
     """One side of all hand-overs: rows of events, type and id (64 raw bits) of each."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +32,7 @@ from stepscope.formats.xplane.times import Times
 from stepscope.formats.xplane.view import View
 from stepscope.formats.xplane.xla import XlaOps
 from stepscope.names.xla_hosts import xla_execution
+from stepscope.record import record
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Kind, LaunchBasis, Rows
 
 _CALL_KINDS = (Kind.RUNTIME_CALL, Kind.SYNC, Kind.ALLOCATION, Kind.COMPILE)
@@ -40,7 +40,7 @@ _RUN_MASK = (1 << 27) - 1
 """A TPU keeps these bits of the host's run id (tsl/profiler/utils/preprocess_xplane.h)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Launch:
     """Per device op the event of the call (-1: none recorded), and how it was found."""
 
@@ -48,7 +48,7 @@ class Launch:
     basis: U8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Executes:
     """Calls that execute modules, earliest first: event, device and run (NULL where not told), module (-1)."""
 

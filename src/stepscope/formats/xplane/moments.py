@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.compiled import inlined, kernel
 from stepscope.formats.xplane.space import Events
+from stepscope.record import record
 from stepscope.trace.tables import I32, I64, Rows
 
 _DEEPEST = 16
 """Events around a stretch of time that are looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OnLines:
     """Some events, line by line in time order."""
 
@@ -31,7 +30,7 @@ class OnLines:
         return cls(rows, start[rows], np.searchsorted(line[rows], lines))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stretches:
     """Events with when each is over, and the event that each stands for (-1: none)."""
 

@@ -17,6 +17,7 @@ import numpy as np
 from stepscope.formats.xplane import wire
 from stepscope.formats.xplane.stats import KEYS, SLOT, Stats, StatsPart
 from stepscope.protobuf.columns import Children, Spans, children, decode, numbers, texts
+from stepscope.record import record
 from stepscope.trace.tables import I32, I64, NULL, U8, Rows
 from stepscope.trace.trace import Loss
 
@@ -29,7 +30,7 @@ _SMALLEST_STAT = 4
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Planes:
     """One value per plane."""
 
@@ -41,7 +42,7 @@ class Planes:
         return len(self.names)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lines:
     """One value per line."""
 
@@ -57,7 +58,7 @@ class Lines:
         return len(self.names)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Names:
     """Metadata of events or statistics: one value per (plane, id), sorted by both. Texts are decoded on demand."""
 
@@ -89,7 +90,7 @@ class Events:
         return len(self.line)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Space:
     """The raw columns of one file."""
 

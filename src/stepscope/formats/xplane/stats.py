@@ -7,12 +7,12 @@ that records them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.formats.xplane import wire
 from stepscope.formats.xplane.grouping import dense, distinct
+from stepscope.record import record
 from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import F64, I32, I64, NULL, U8, Rows
 
@@ -82,7 +82,7 @@ KEYS = (
 SLOT = {key: slot for slot, key in enumerate(KEYS)}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Column:
     """One statistic: the rows that have it, rising; the field of the value and the value (see ``wire.read_stat``)."""
 
@@ -94,7 +94,7 @@ class Column:
 EMPTY = Column(np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.int64))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StatsPart:
     """The statistics of a stretch of rows: one slot behind the other, in each rows rise."""
 

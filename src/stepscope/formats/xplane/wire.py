@@ -6,13 +6,13 @@ down, so that events that touch in picoseconds touch in nanoseconds too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stepscope.compiled import inlined, kernel
 from stepscope.protobuf.columns import read_tag
+from stepscope.record import record
 from stepscope.trace.tables import I32, I64, U8, Rows
 from stepscope.wire import BYTES
 
@@ -32,7 +32,7 @@ _HASH_STEP = 262_147
 IdArrays = tuple[I64, I64, I64, I32]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IdTable:
     """Rows by (plane, id), for the kernels: ``rows`` by id where a plane's ids are dense, else ``ids`` are searched.
 

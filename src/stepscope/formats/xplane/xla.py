@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from stepscope.hlo.waits import AsyncEnd, Awaited, async_end
 from stepscope.names.calls import CallRole, classify_call
 from stepscope.names.host_callbacks import HOST_CALLBACK, calls_python, is_host_callback
 from stepscope.protobuf.columns import decode, texts
+from stepscope.record import record
 from stepscope.trace.codes import used_codes
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, Rows
 
@@ -53,7 +53,7 @@ class _Op(NamedTuple):
     """What it waits for, where it does nothing else."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class XlaColumns:
     """One value per op of ``rows`` (events, rising); codes are of the builder's dictionary, -1 or NULL where absent."""
 

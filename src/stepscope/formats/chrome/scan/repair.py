@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeVar
 
@@ -19,6 +18,7 @@ from stepscope.formats.chrome.scan.mend import mend
 from stepscope.formats.chrome.scan.plain import STRING, Incomplete, Malformed, read_event, skip_blank, value_end
 from stepscope.formats.chrome.scan.rows import Event
 from stepscope.formats.chrome.scan.window import Window
+from stepscope.record import record
 
 _OVERLAP = 4096
 _NEAR = (1 << 10, 1 << 14, 1 << 62)
@@ -41,7 +41,7 @@ class Outcome(Enum):
     DONE = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """Where to go on (for DONE: behind the list), whether a comma is due there, and the event read, if any."""
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepscope.formats.chrome.dialects import KEYS
+from stepscope.record import record
 from stepscope.trace.tables import I64
 
 ROW = np.dtype([("ts_ns", "<i8"), ("dur_ns", "<i8"), ("name", "<i4"), ("category", "<i4"), ("lane", "<i4"),
@@ -62,7 +63,7 @@ class Tables:
     lanes: Lanes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """Rows of one stretch of input, in order; ``base`` is the offset that row offsets count from."""
 

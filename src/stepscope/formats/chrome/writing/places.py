@@ -7,13 +7,13 @@ starts inside another and ends after it moves to a thread of its own ("stream 7 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
 
 from stepscope.formats.chrome.own import OwnTrack
 from stepscope.formats.chrome.writing.text import quoted
+from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.lanes import lanes_of
 from stepscope.trace.trace import Trace
@@ -22,7 +22,7 @@ _LARGEST = (1 << 32) - 1
 """Viewers hold process and thread ids in 32 bits."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Places:
     """The lanes (threads of the file) that a trace is drawn on."""
 

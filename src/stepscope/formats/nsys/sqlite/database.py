@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +13,7 @@ from stepscope.formats.nsys.sqlite import pages
 from stepscope.formats.nsys.sqlite.pages import UNREADABLE
 from stepscope.formats.nsys.sqlite.statement import Declared, declared
 from stepscope.formats.nsys.sqlite.texts import Texts
+from stepscope.record import record
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools
 
 __all__ = ["UNREADABLE", "Database", "Rows", "Table", "Texts"]
@@ -23,7 +23,7 @@ _ENCODINGS = {1: "utf-8", 2: "utf-16-le", 3: "utf-16-be"}
 _SCHEMA = Declared(("type", "name", "tbl_name", "rootpage", "sql"), -1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Table:
     """A table: its name, the page its tree begins at, and its columns."""
 
@@ -39,7 +39,7 @@ class Table:
 _NO_TABLE = Table("", 0, Declared((), -1))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rows:
     """Chosen columns of one table: integers (NULL where absent, UNREADABLE where no integer) and texts.
 
@@ -171,7 +171,7 @@ class Database:
         return _Raw(*out, offset.copy(), spill, total - len(offset), first_broken)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Raw:
     numbers: I64
     starts: I64

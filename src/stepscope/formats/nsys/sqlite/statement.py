@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from stepscope.record import record
 
 LONGEST = 1 << 18
 """Characters of a statement that are read: the widest table of Nsight Systems takes 5,000."""
@@ -15,7 +16,7 @@ _TABLE_CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"}
 _QUOTES = {'"': '"', "`": "`", "'": "'", "[": "]"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Declared:
     """The columns of a table in their order, and the one (or -1) that is another name of the row id."""
 

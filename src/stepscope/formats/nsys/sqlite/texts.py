@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.compiled import inlined, kernel
 from stepscope.formats.nsys.sqlite.pages import byte_at
+from stepscope.record import record
 from stepscope.trace.tables import I32, I64, U8, Bools, Rows
 
 # A multiplier of the Fibonacci-hashing family: it spreads bits, nothing else depends on it.
 _SPREAD = -0x61C8864680B583EB
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Texts:
     """A text per row: where it begins (-1: none) and its bytes.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from stepscope.formats.xplane.own import launch_number
 from stepscope.formats.xplane.stats import FIRST_FLOW_TYPE, ITERATORS, LAUNCH, MARKER, NUMBER, OWN_COLUMNS
 from stepscope.formats.xplane.writing.distinct import distinct
 from stepscope.names.hosts import HostRole, classify_host_name
+from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.trace import Trace
 
@@ -44,7 +44,7 @@ _COLUMNS = (
 _RANGES = (t.Kind.ANNOTATION, t.Kind.HOST_OP, t.Kind.PYTHON_FRAME)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fact:
     """A statistic of some slices."""
 

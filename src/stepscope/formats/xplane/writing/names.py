@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from stepscope.analysis.steps import Markers
 from stepscope.formats.xplane.stats import CATEGORY, KIND
 from stepscope.formats.xplane.writing.distinct import distinct
 from stepscope.formats.xplane.writing.plane import Plane, Value
+from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.codes import used_codes
 from stepscope.trace.trace import Trace
@@ -25,7 +25,7 @@ _XLA_TEXTS = (("category", "hlo_category"), ("scope", "tf_op"), ("source", "sour
 _XLA_NUMBERS = (("flops", "flops"), ("bytes_accessed", "bytes_accessed"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventNames:
     """Distinct combinations of what event metadata say; ids count from 1."""
 

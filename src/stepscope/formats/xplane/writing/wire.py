@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.compiled import inlined, kernel
+from stepscope.record import record
 from stepscope.trace.tables import I64, U8
 
 UNSIGNED, SIGNED, TEXT, DATA, REFERENCE = 3, 4, 5, 6, 7
@@ -21,7 +21,7 @@ _EVENT, _NAME, _OFFSET, _DURATION, _STAT, _KEY = 0x22, 0x08, 0x10, 0x18, 0x22, 0
 """Tags: ``XLine.events``; metadata_id, offset_ps, duration_ps and stats of ``XEvent``; metadata_id of ``XStat``."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StatColumn:
     """One statistic of some events of a line."""
 
