@@ -15,6 +15,7 @@ import { across, beside, enclosing, flowsOf, occurrences, sliceAt, spread }
   from '../../src/stepscope/web/static/trace/navigate.js';
 import { Pack, decodeInts } from '../../src/stepscope/web/static/trace/pack.js';
 import { findSlices, parseQuery } from '../../src/stepscope/web/static/trace/query.js';
+import { active } from '../../src/stepscope/web/static/trace/overview.js';
 import { Raster } from '../../src/stepscope/web/static/trace/raster.js';
 import { tickStep } from '../../src/stepscope/web/static/trace/ruler.js';
 import { formatTick, parseNs } from '../../src/stepscope/web/static/trace/units.js';
@@ -233,4 +234,32 @@ test('times, ticks and names', () => {
     'vectorized_elementwise_kernel<4, foo>(int)');
   assert.equal(shortName('aten::scaled_dot_product_attention_backward'), 'aten::scaled_dot_product_attention_backward');
   assert.ok(fuzzy('st7', 'stream 7') > 0 && fuzzy('zz', 'stream') < 0);
+});
+
+test('what takes less than a pixel has its full colour at the foot of its lane, and its true share above', () => {
+  /** @type {[number, number, string][]} */
+  const lane = [[50_500, 100, 'short'], [80_000, 20_000, 'long']];
+  const made = model([[lane]]);
+  const colours = { red: Float32Array.of(200, 0), green: Float32Array.of(0, 0), blue: Float32Array.of(0, 0) };
+  const target = { pixels: new Uint32Array(100 * 16).fill(0xffffffff), width: 100, height: 16, begin: 0, end: 100_000 };
+  new Raster().draw(target, [{ levels: levelsOf(made, made.lanes[0]), first: 0, y: 0, height: 15, tint: null }],
+    colours, 0xffffff, 1);
+  const at = (/** @type {number} */ x, /** @type {number} */ y) => target.pixels[y * 100 + x] >>> 0;
+  assert.equal(at(50, 14), 0xff0000c8);
+  assert.equal(at(50, 11), 0xff0000c8);
+  assert.equal(at(50, 0) & 255, Math.floor(200 * 0.1 + 255 * 0.9));
+  assert.equal(at(50, 15), 0xffffffff, 'below the lane');
+  assert.equal(at(49, 14), 0xffffffff, 'where nothing ran');
+  assert.equal(at(90, 14), at(90, 0), 'what fills its pixels');
+});
+
+test('nearly all work is found, however small a part of the trace it is', () => {
+  /** @type {[number, number, string][]} */
+  const late = Array.from({ length: 1000 }, (_, i) => [9_999_000_000 + i * 1000, 500, 'kernel']);
+  const found = active(model([[[[0, 10, 'stray'], ...late]]]));
+  assert.ok(found && found.begin > 9_998_900_000 && found.end - found.begin < 1_200_000, JSON.stringify(found));
+  // One long slice is most of the time: what is many times as often but short does not hide it.
+  const long = active(model([[[[0, 5_000_000_000, 'long'], ...late]]]));
+  assert.ok(long && long.begin === 0, JSON.stringify(long));
+  assert.equal(active(model([[[]]])), null);
 });

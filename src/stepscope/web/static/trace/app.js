@@ -14,8 +14,9 @@ import { View } from './view.js';
 /** @typedef {{begin: number, end: number, slices: number, tracks: import('./model.js').Track[],
  *   steps: import('./model.js').Step[], lanes: import('./model.js').Lane[],
  *   sources: (import('./clock.js').Moved & {label: string, header: any})[], names: string[], nameKinds: Uint8Array,
- *   counters: import('./layout.js').CounterAbout[], kindNames: string[], kinds: string[]}} Meta `kinds`: those that
- *   some slice has */
+ *   counters: import('./layout.js').CounterAbout[], kindNames: string[], kinds: string[],
+ *   active: {begin: number, end: number}|null}} Meta `kinds`: those that
+ *   some slice has; `active`: where nearly all work is, null for none */
 /** @typedef {{error: string|null, unknown: string[], count: number, total: number, listed: Brief[],
  *   names: {run: string, name: string, kind: string, count: number, total: number}[],
  *   runs: {label: string, count: number, total: number}[], bins: Uint32Array}} Found */
@@ -24,6 +25,8 @@ const LAYOUTS = 'stepscope-trace-layouts';
 const RULES = 'stepscope-trace-rules';
 /** Steps that take up this share of a trace are not shown by themselves. */
 const MOST_OF = 0.95;
+/** Work that takes up less than this share of what is seen first looks like nothing at all. */
+const FEW_PIXELS = 0.05;
 
 export class App {
   /**
@@ -77,6 +80,8 @@ export class App {
     /** @type {() => void} saves what is in sight as a picture */
     this.picture = () => {};
     this.tab = 'details';
+    /** @type {Note|null} whose name is asked for */
+    this.naming = null;
     this.status = '';
     /** @type {Map<Topic, (() => void)[]>} */
     this.listeners = new Map();
@@ -129,6 +134,11 @@ export class App {
    */
   select(slice, how = {}) {
     this.selection = slice;
+    // What was measured before is not of this slice.
+    if (!this.area && this.measure) {
+      this.measure = null;
+      this.emit('area');
+    }
     this.areaIsLast = false;
     this.arrows = [];
     this.emit('selection');
@@ -277,12 +287,16 @@ export class App {
     else this.say('There is no further one');
   }
 
-  /** What is seen first: the steps, where much else was recorded; else everything. */
+  /** What is seen first: the steps, where much else was recorded; where nearly all work is, if that is in few pixels of
+   * them; else everything. */
   home() {
-    const { steps, begin, end } = this.meta;
+    const { steps, begin, end, active } = this.meta;
     const from = steps.reduce((least, step) => Math.min(least, step.start, step.hostStart), Infinity);
     const until = steps.reduce((most, step) => Math.max(most, step.end), -Infinity);
-    if (until - from > 0 && until - from < (end - begin) * MOST_OF) this.view.fit(from, until, 0.02);
+    const ofSteps = until - from > 0 && until - from < (end - begin) * MOST_OF;
+    const shown = ofSteps ? until - from : end - begin;
+    if (active && active.end - active.begin < shown * FEW_PIXELS) this.view.fit(active.begin, active.end);
+    else if (ofSteps) this.view.fit(from, until, 0.02);
     else this.view.whole();
   }
 
@@ -326,6 +340,7 @@ export class App {
    * unmarked.
    * @param {boolean} isKept
    * @param {string} [text]
+   * @returns {Note|null} null where it was unmarked
    */
   mark(isKept, text = '') {
     const { begin, end } = this.range ?? this.measure ?? this.view;
@@ -334,12 +349,13 @@ export class App {
     const same = this.notes.some((note) => !note.kept && note.time === time && note.end === until);
     if (!isKept && same) {
       this.setNotes(others);
-      return;
+      return null;
     }
     const note = { time, end: until, text: text || (isKept ? `note ${others.length + 1}` : ''), kept: isKept };
     const done = this.setNotes([...others, note]);
     this.say(!isKept ? 'Marked for now' : done ? `Note ${note.text} is kept`
       : 'This page may not keep notes: save the report with this view to keep them');
+    return note;
   }
 
   /** @returns {Record<string, Arrangement>} */

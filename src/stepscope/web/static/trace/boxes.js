@@ -37,10 +37,13 @@ export function boxes(root, back) {
     put(dialog, content);
     dialog.setAttribute('aria-label', label);
     if (!dialog.open) dialog.showModal();
+    // The browser scrolls to what it gives the focus.
+    dialog.scrollTop = 0;
   };
   return {
     dialog,
-    help: (/** @type {import('./keys.js').Binding[]} */ list) => open('Keys', [h('h3', null, 'Keys and mouse'),
+    help: (/** @type {import('./keys.js').Binding[]} */ list) => open('Keys', [
+      h('h3', { tabindex: '-1', autofocus: true }, 'Keys and mouse'),
       h('dl', { class: 'tv-keys' }, [...HELD_HELP, ...list.map((one) => [one.show, one.does])].flatMap(
         ([key, does]) => [h('dt', null, h('kbd', null, key)), h('dd', null, does)])),
       h('button', { type: 'button', onclick: () => dialog.close() }, 'Close')]),

@@ -11,7 +11,7 @@ import { finest, levelsOf, lowerBound } from './lod.js';
 import { legend } from './legend.js';
 import { readModel, readRest } from './model.js';
 import { across, beside, brief, enclosing, flowsOf, laneOf, occurrences, sliceAt, spread } from './navigate.js';
-import { overview } from './overview.js';
+import { active, overview } from './overview.js';
 import { locate, neighbour, stepped, sumByName, sumByRun, sumWithin } from './pick.js';
 import { findSlices, kindsIn, parseQuery, unheard } from './query.js';
 import { Raster } from './raster.js';
@@ -69,7 +69,7 @@ export class Engine {
       counters: model.counters.map(({ number, label, group, unit, source, low, high }) => (
         { number, label, group, unit, source, low, high })),
       kindNames: model.kindNames, kinds: kindsIn(model, 'kind'),
-      lanes: model.lanes, names: model.texts, nameKinds: model.kinds,
+      lanes: model.lanes, names: model.texts, nameKinds: model.kinds, active: active(model),
     };
   }
 

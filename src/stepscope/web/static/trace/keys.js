@@ -158,7 +158,7 @@ function area(app) {
 
 /** A note here, whose name is asked for. @param {App} app */
 function keepNote(app) {
-  app.mark(true);
+  app.naming = app.mark(true);
   app.open('notes');
 }
 

@@ -10,11 +10,29 @@ export async function notesTab(app) {
   const text = h('input', { type: 'text', 'aria-label': 'Text of the note', placeholder: 'Text of the note',
     maxlength: 200, onkeydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === 'Enter') add(); } });
   const add = () => app.mark(true, text.value.trim());
+  const lines = app.notes.map((note) => line(app, note));
+  if (app.naming) askName(lines[app.notes.indexOf(app.naming)]);
+  app.naming = null;
   return [
     h('div', { class: 'tv-actions' }, text, h('button', { type: 'button', onclick: add }, 'Add at the selection')),
-    h('ul', { class: 'tv-stack' }, app.notes.map((note) => line(app, note))),
+    h('ul', { class: 'tv-stack' }, lines),
     app.notes.length ? null : h('p', { class: 'tv-dim' }, 'M marks the selection for now, Shift+M keeps a note.'),
   ];
+}
+
+/**
+ * The keyboard goes to the name of a note once it is shown, and back to the tracks after Enter or Escape.
+ * @param {HTMLElement|undefined} item
+ */
+function askName(item) {
+  const name = item?.querySelector('input');
+  if (!name) return;
+  const tracks = () => /** @type {HTMLElement|null|undefined} */ (
+    name.closest('.tv-root')?.querySelector('.tv-stage'))?.focus();
+  name.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape' || event.key === 'Enter') tracks();
+  });
+  requestAnimationFrame(() => name.select());
 }
 
 /**

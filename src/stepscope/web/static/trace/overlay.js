@@ -1,6 +1,4 @@
-/** What lies over the pixels: arrows between slices, and notes. */
-import { formatNs } from '../core/units.js';
-import { cut } from './names.js';
+/** What lies over the pixels: arrows between slices, and the lines of notes. */
 
 /**
  * @param {import('./stage.js').Stage} stage
@@ -37,14 +35,10 @@ export function drawArrows(stage, context, accent) {
  * @param {string} accent
  */
 export function drawNotes(stage, context, accent) {
-  context.font = `${11 * stage.scale}px system-ui, sans-serif`;
-  context.fillStyle = accent;
   context.strokeStyle = accent;
   for (const note of stage.app.notes) {
     const x = stage.x(note.time);
     strokeLine(context, x, 0, x, stage.height);
-    const text = cut(note.end === null ? note.text : `${note.text} ${formatNs(note.end - note.time)}`, 40);
-    context.fillText(text, x + 4 * stage.scale, stage.height - 8 * stage.scale);
   }
 }
 

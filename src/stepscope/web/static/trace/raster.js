@@ -1,6 +1,7 @@
 /**
  * Draws lanes into pixels on the processor. A pixel's colour is the mix of what ran in its stretch of time and the
- * background, in their true shares: idle time stays visible however far one zooms out.
+ * background, in their true shares: idle time stays visible however far one zooms out. So that what takes less than a
+ * pixel does not fade to nothing, the foot of its lane has its full colour wherever anything ran.
  */
 import { firstAfter, levelFor } from './lod.js';
 
@@ -14,6 +15,11 @@ export const LABEL_FIELDS = 6;
 const LABEL_PIXELS = 28;
 const EDGE_PIXELS = 4;
 const TICK = 0.35;
+/** A pixel that is busy for less than this share gets a foot, so high a part of its lane; lower lanes have no room. */
+const FAINT = 0.7;
+const FOOT = 0.25;
+const FOOT_PIXELS = 2;
+const ROOM_PIXELS = 6;
 
 export class Raster {
   constructor() {
@@ -50,7 +56,7 @@ export class Raster {
       // Lanes at the same height are lanes of one collapsed track: they are drawn as one.
       const next = rows[at + 1];
       if (next && next.y === row.y && next.height === row.height) continue;
-      this.write(target, row, background);
+      this.write(target, row, background, scale);
       this.clear();
     }
     return Float64Array.from(labels);
@@ -121,8 +127,9 @@ export class Raster {
    * @param {Target} target
    * @param {Row} row
    * @param {number} background
+   * @param {number} scale
    */
-  write(target, row, background) {
+  write(target, row, background, scale) {
     const { pixels, width, height } = target;
     const top = Math.max(row.y, 0);
     const bottom = Math.min(row.y + row.height, height);
@@ -133,14 +140,34 @@ export class Raster {
       const share = cover[x];
       if (share <= 0) continue;
       // Where lanes overlap, or rounding adds up to more than all of a pixel, colours are averaged.
-      const scale = share > 1 ? 1 / share : 1;
+      const part = share > 1 ? 1 / share : 1;
       const rest = (share > 1 ? 0 : 1 - share) + (edge[x] ? 0.45 : 0);
       const keep = edge[x] ? 0.55 : 1;
       pixels[base + x] = 0xff000000
-        | (Math.min(255, blue[x] * scale * keep + back[2] * rest) << 16)
-        | (Math.min(255, green[x] * scale * keep + back[1] * rest) << 8)
-        | Math.min(255, red[x] * scale * keep + back[0] * rest);
+        | (Math.min(255, blue[x] * part * keep + back[2] * rest) << 16)
+        | (Math.min(255, green[x] * part * keep + back[1] * rest) << 8)
+        | Math.min(255, red[x] * part * keep + back[0] * rest);
     }
     for (let y = top + 1; y < bottom; y += 1) pixels.copyWithin(y * width, base, base + width);
+    if (row.height >= ROOM_PIXELS * scale) this.foot(target, row, Math.max(FOOT_PIXELS * scale, row.height * FOOT));
+  }
+
+  /**
+   * The colour of what ran, at the foot of the pixels that show little of it.
+   * @param {Target} target
+   * @param {Row} row
+   * @param {number} high device pixels
+   */
+  foot({ pixels, width, height }, row, high) {
+    const bottom = Math.min(row.y + row.height, height);
+    const top = Math.max(row.y + row.height - Math.round(high), 0);
+    const { cover, red, green, blue } = this;
+    for (let x = 0; x < width; x += 1) {
+      const share = cover[x];
+      if (share <= 0 || share >= FAINT) continue;
+      const full = 0xff000000 | Math.round(blue[x] / share) << 16 | Math.round(green[x] / share) << 8
+        | Math.round(red[x] / share);
+      for (let y = top; y < bottom; y += 1) pixels[y * width + x] = full;
+    }
   }
 }

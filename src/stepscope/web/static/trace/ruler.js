@@ -64,9 +64,10 @@ export function ruler(app) {
       context.fillText(formatTick(tick, step), at + 4, (height - STEP_ROW) / 2);
     }
     steps(app, context, x, width, height, ink, style.getPropertyValue('--tv-step'));
+    notes(app, context, x, style);
     measure(app, context, x, height, style.getPropertyValue('--tv-accent'));
   };
-  app.on(['view', 'area', 'look'], draw);
+  app.on(['view', 'area', 'look', 'notes'], draw);
   return { canvas, draw };
 }
 
@@ -93,6 +94,23 @@ function steps(app, context, x, width, height, ink, band) {
     context.fillStyle = ink;
     context.fillText(cut(`${one.name}  ${formatNs(one.end - one.start)}`, (x1 - x0 - 8) / 6), x0 + 4, y + STEP_ROW / 2);
   });
+}
+
+/**
+ * The texts of notes, as flags at their lines: over the tracks they would hide slices.
+ * @param {App} app
+ * @param {CanvasRenderingContext2D} context
+ * @param {(time: number) => number} x
+ * @param {CSSStyleDeclaration} style
+ */
+function notes(app, context, x, style) {
+  for (const note of app.notes) {
+    const text = cut(note.end === null ? note.text : `${note.text} ${formatNs(note.end - note.time)}`.trim(), 40);
+    context.fillStyle = style.getPropertyValue('--tv-accent');
+    context.fillRect(x(note.time), 2, context.measureText(text).width + 8, 16);
+    context.fillStyle = style.getPropertyValue('--tv-bg');
+    context.fillText(text, x(note.time) + 4, 10);
+  }
 }
 
 /**

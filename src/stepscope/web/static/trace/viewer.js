@@ -35,7 +35,8 @@ const MOST_TOLD = 4;
  */
 export function mountTrace(container, options) {
   const status = h('p', { class: 'tv-loading', role: 'status' }, 'Reading the trace …');
-  const root = h('div', { class: `tv-root tv-${options.theme}` }, status);
+  // Whatever of it is clicked, its keys work.
+  const root = h('div', { class: `tv-root tv-${options.theme}`, tabindex: '-1' }, status);
   put(container, root);
   /** @type {Mounted|null} */
   let mounted = null;
