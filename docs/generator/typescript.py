@@ -8,10 +8,10 @@ from stepscope.document.comparison import Comparison
 from stepscope.document.declared import Declared, Shape, fields, objects
 from stepscope.document.kernels import Kernel, KernelLaunch
 from stepscope.document.report import Report
-from stepscope.document.waits import Copy, LaunchDelay, Sync
+from stepscope.document.waits import Copy, CriticalElement, LaunchDelay, Sync
 
 TYPES = {int: "number", float: "number", str: "string", bool: "boolean"}
-TABLES = (Kernel, KernelLaunch, Copy, Sync, LaunchDelay)
+TABLES = (Kernel, KernelLaunch, Copy, Sync, LaunchDelay, CriticalElement)
 """Rows that pages show with the declared columns alone."""
 MADE = "Made from src/stepscope/document/ by `make docs`; change it there."
 

@@ -98,7 +98,7 @@ class Profile(Diagnosed):
         from stepscope.report import frames
         from stepscope.sql import query
 
-        return query(sql, frames.by_name(self.trace, self.brief, time_ns))
+        return query(sql, frames.by_name(self.trace, self.brief, time_ns, lambda: self.facts))
 
     def region(self, start_ns: int | None, end_ns: int | None) -> pl.DataFrame:
         """Where a stretch of time went on each device and host thread (columns: ``analysis.region.REGION``).

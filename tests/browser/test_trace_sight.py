@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import stepscope
-from tests.browser.trace_steps import opened, panel, pressed, settled, span
+from tests.browser.trace_steps import opened, panel, pressed, settled, span, tab
+from tests.support import real_profile
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -97,3 +100,31 @@ def test_a_measure_goes_when_something_is_selected(page: Page, reports: Reports,
     pressed(page, "n")
     shot(page)
     assert page.evaluate(accent) == 0
+
+
+@pytest.mark.real
+def test_the_critical_path_is_a_track_and_a_list(page: Page, reports: Reports, shot: Shot) -> None:
+    name = "kineto/mi300_vllm_decode.json.gz"
+    profile = real_profile(name)
+    assert isinstance(profile, stepscope.Profile)
+    path = profile.document()["analyses"]["critical_path"]
+    opened(page, reports(name))
+    assert page.locator(".tv-heads-inner .tv-name").all_inner_texts()[0].endswith("critical path")
+    tab(page, "Critical path")
+    rows = page.locator(".tv-panel-body tbody tr")
+    assert rows.count() == len(path["ops"])
+    assert path["ops"][0]["name"][:40] in rows.first.inner_text()
+    shot(page)
+    rows.first.locator("button").click()
+    settled(page)
+    assert page.locator(".tv-count").inner_text().startswith(f"{path['ops'][0]['count']} ")
+    assert "kind:critical" in page.locator(".tv-search").input_value()
+    # Each of its slices stands once more on its own track: sums count no time twice.
+    pressed(page, "/")
+    page.keyboard.press("Control+a")
+    page.keyboard.type(f"name=\"{path['ops'][0]['name']}\"")
+    settled(page)
+    slices = profile.query(
+        f"SELECT COUNT(*) AS n FROM ops WHERE name = '{path['ops'][0]['name']}'"
+    )
+    assert page.locator(".tv-count").inner_text().startswith(f"{slices['n'][0]} ")

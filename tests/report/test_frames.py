@@ -30,7 +30,7 @@ def test_steps_and_accounting_have_the_columns_of_the_report():
 
 def test_every_column_has_a_type_and_a_sentence():
     found = frames.columns()
-    assert set(found["table"]) == {*t.TABLES, "ops", "host", "steps", "accounting"}
+    assert set(found["table"]) == {*t.TABLES, "ops", "host", "steps", "accounting", "critical_path"}
     assert found["type"].unique().sort().to_list() == ["boolean", "integer", "number", "text"]
     assert found["holds"].str.ends_with(".").all()
     listing = frames.listing(found)
@@ -53,12 +53,12 @@ def test_a_range_of_time_narrows_every_table():
         "accounting": [],
     }
     trace = trace_of(drawing.events())
-    found = frames.by_name(trace, lambda: document, (110_000, 200_000))
+    found = frames.by_name(trace, lambda: document, (110_000, 200_000), lambda: None)
     assert found["host"]().filter(name="aten::mm").height == 1
     assert found["memory"]().height == 1
     assert found["steps"]()["index"].to_list() == [1]
     assert found["accounting"]().height == 0
-    opened = frames.by_name(trace, lambda: document, (110_000, None))
+    opened = frames.by_name(trace, lambda: document, (110_000, None), lambda: None)
     assert opened["steps"]()["index"].to_list() == [1, 2]
     with pytest.raises(UsageError, match="holds nothing of the time"):
-        frames.by_name(trace, lambda: document, (10**12, None))
+        frames.by_name(trace, lambda: document, (10**12, None), lambda: None)

@@ -165,8 +165,9 @@ def test_a_pack_depends_on_its_profile_alone() -> None:
 @pytest.mark.real
 def test_order_and_labels(tmp_path: Path) -> None:
     tracks = read(pack(profile(TRACES[1])), tmp_path, 0, 1)["tracks"]
-    assert [(track["type"], track["holds"]) for track in tracks[:5]] == [
-        ("steps", None), ("phases", None), ("annotations", None), ("idle", None), ("stream", "compute, D2D"),
+    assert [(track["type"], track["holds"]) for track in tracks[:6]] == [
+        ("critical", None), ("steps", None), ("phases", None), ("annotations", None), ("idle", None),
+        ("stream", "compute, D2D"),
     ]  # fmt: skip
     assert [track["type"] for track in tracks].index("thread") > 4
     assert [track["holds"] for track in tracks if track["type"] == "thread"][:2] == ["main loop", "backward"]

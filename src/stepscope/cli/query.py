@@ -45,8 +45,8 @@ def query(path: str, sql: str | None, time: str | None, tables: bool, form: str 
     """Ask the tables of a profile: by SQL, or for what happened in a range of time.
 
     SELECT is a query in polars' SQL over the tables of the profile (--tables lists them): those stepscope reads every
-    format into, and the views ops, host, steps and accounting. It can read nothing else, and change nothing. Times
-    are integer nanoseconds from the profile's start; what was not recorded is null.
+    format into, and the views ops, host, steps, accounting and critical_path. It can read nothing else, and change
+    nothing. Times are integer nanoseconds from the profile's start; what was not recorded is null.
 
     Exit status: 0 done, 1 the profile could not be read, 2 wrong usage or a wrong query, 3 the profile was damaged.
     """

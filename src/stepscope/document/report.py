@@ -15,7 +15,7 @@ from stepscope.document.programs import LazyMetrics, Program, Xla
 from stepscope.document.ranks import Gradients, Ranks, Traffic
 from stepscope.document.serving import CounterUse, NetworkUse, Serving
 from stepscope.document.steps import AccountingRow, Breakdown, Step, Summary
-from stepscope.document.waits import Copy, Idle, LaunchDelay, Overlap, Sync
+from stepscope.document.waits import Copy, CriticalPath, Idle, LaunchDelay, Overlap, Sync
 
 
 class Tool(TypedDict):
@@ -67,6 +67,7 @@ class Analyses(TypedDict):
             ),
         ]
     ]
+    critical_path: NotRequired[Annotated[CriticalPath, Field("What sets the step time; of profiles with a device.")]]
     kernels: NotRequired[Annotated[list[Kernel], Field("Kernels, those that take longest.", most=50)]]
     precision: NotRequired[Annotated[Precision, Field("Number formats and tensor cores; of GPUs alone.")]]
     placement: NotRequired[Annotated[Placement, Field("Which ops ran on the host and which on devices.")]]

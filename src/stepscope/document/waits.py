@@ -109,3 +109,33 @@ class Overlap(TypedDict):
     ns_per_step: Annotated[Ns, Field("Mean over devices; instants in which several run count once.", "per step")]
     hidden_ns_per_step: Annotated[Ns, Field("What of it other work hides.", "hidden")]
     hidden_share: Annotated[Share, Field("The same as a share.", "of it")]
+
+
+class CriticalElement(TypedDict):
+    """What is part of the critical path, all of one name and kind of time."""
+
+    name: Annotated[
+        Name | None, Field("The op, the wait, or the outermost host op.", "element", null="nothing recorded")
+    ]
+    category: Annotated[Name, Field("What the time goes to.", "kind")]
+    total_ns: Annotated[Ns, Field("Its time on the path, in the used steps.", "time")]
+    share: Annotated[Share, Field("Share of the path.", "share")]
+    count: Annotated[Count, Field("How often it is part of the path.", "count")]
+    zero_ns_per_step: Annotated[
+        Ns | None,
+        Field(
+            "What a step gains by the replay where it takes no time, at most its time on the path; null for delays.",
+            "gain if it took no time",
+            null="not predicted",
+        ),
+    ]
+
+
+class CriticalPath(TypedDict):
+    """The chain of ops, launches, waits and host work that sets the step time."""
+
+    why_not: Annotated[str | None, Field("Why there is none, in words that follow 'because'.")]
+    steps: Annotated[Count | None, Field("Steps it is of.")]
+    total_ns: Annotated[Ns | None, Field("Its length: exactly the time of these steps.")]
+    parts: Annotated[Parts | None, Field("What its time goes to; sums to its length.")]
+    ops: Annotated[list[CriticalElement], Field("Its elements, those that take most first.", most=12)]

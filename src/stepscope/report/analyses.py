@@ -18,7 +18,7 @@ from stepscope.analysis.overlap import Overlap, overlaps
 from stepscope.analysis.pods import counters, network
 from stepscope.analysis.serving import serving
 from stepscope.analysis.xla import XlaFacts
-from stepscope.report import annotated, efficiency, input_pipeline, op_costs
+from stepscope.report import annotated, critical, efficiency, input_pipeline, op_costs
 from stepscope.report import serving as served
 from stepscope.report.entries import named, where_entry
 from stepscope.report.memory import memory
@@ -45,6 +45,7 @@ def analyses(facts: Facts) -> dict[str, Any]:
             "syncs": [_sync(facts, at, sync) for at, found in enumerate(facts.syncs) for sync in found],
             "copies": [_copy(facts, at, copies) for at, found in enumerate(facts.copies) for copies in found],
             "overlap": [_overlap(facts, found) for found in overlaps(facts)],
+            "critical_path": critical.entry(facts),
             "kernels": efficiency.kernels(facts),
             "roofline": efficiency.roofline(facts),
             "mfu": efficiency.mfu(facts),

@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.analysis.facts import Facts
+from stepscope.report import critical
 from stepscope.report.labels import CATEGORIES
 from stepscope.sql import Tables
 from stepscope.trace import tables as t
@@ -52,6 +54,7 @@ _VIEWS = {
     "host": "What ran on host threads, with the time in which nothing ran inside it.",
     "steps": "A row per step, as the report has them.",
     "accounting": "A row per device and step (and the time around steps), with the time in each category.",
+    "critical_path": "What sets the step time: elements that tile each used step.",
 }
 
 
@@ -66,8 +69,14 @@ def accounting(document: Document) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={name: kind for name, (kind, _) in _ACCOUNTING.items()})
 
 
-def by_name(trace: Trace, document: Callable[[], Document], time_ns: tuple[int | None, int | None] | None) -> Tables:
-    """The declared tables, ``ops``, ``host``, ``steps`` and ``accounting``; each is made when it is asked for.
+def by_name(
+    trace: Trace,
+    document: Callable[[], Document],
+    time_ns: tuple[int | None, int | None] | None,
+    facts: Callable[[], Facts | None],
+) -> Tables:
+    """The declared tables, ``ops``, ``host``, ``steps``, ``accounting`` and ``critical_path``; each is made when it is
+    asked for.
 
     With a range of time they hold what overlaps it, uncut. Raises UsageError where no slice does.
     """
@@ -78,6 +87,7 @@ def by_name(trace: Trace, document: Callable[[], Document], time_ns: tuple[int |
         "host": partial(views.host, part),
         "steps": lambda: _overlapping(steps(document()), time_ns),
         "accounting": lambda: _overlapping(accounting(document()), time_ns),
+        "critical_path": lambda: _overlapping(critical.frame(facts()), time_ns),
     }
 
 
@@ -114,7 +124,7 @@ def columns() -> pl.DataFrame:
     empty = TraceBuilder().build(Info(""), Completeness(0, {}))
     rows = [
         (table, column, _type(dtype), _sentence(table, column))
-        for table, make in by_name(empty, lambda: {"steps": [], "accounting": []}, None).items()
+        for table, make in by_name(empty, lambda: {"steps": [], "accounting": []}, None, lambda: None).items()
         for column, dtype in make().schema.items()
     ]
     return pl.DataFrame(rows, schema=["table", "column", "type", "holds"], orient="row")
@@ -143,7 +153,7 @@ def _sentence(table: str, column: str) -> str:
         declared = next(f for f in dataclasses.fields(t.TABLES[table]) if f.name == column)
         return str(declared.metadata["doc"])
     texts = {"ops": views.OPS, "host": views.HOST}.get(table, {"id": views.ID})
-    dated = {"steps": _STEPS, "accounting": _ACCOUNTING}.get(table, {})
+    dated = {"steps": _STEPS, "accounting": _ACCOUNTING, "critical_path": critical.COLUMNS}.get(table, {})
     return dated[column][1] if column in dated else texts[column]
 
 

@@ -23,13 +23,14 @@ from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.trace.forest import levels
 from stepscope.trace.tables import I32, I64, U8, Kind, TrackKind
 from stepscope.trace.trace import Trace
+from stepscope.whatif.critical import critical_path
 
 NO_CATEGORY = 255
-IDLE, CAUSE, WINDOW, PHASE, SCOPE, INSTANT, ANNOTATED, UNRECORDED = range(len(Kind), len(Kind) + 8)
+IDLE, CAUSE, WINDOW, PHASE, SCOPE, INSTANT, ANNOTATED, UNRECORDED, CRITICAL = range(len(Kind), len(Kind) + 9)
 """Kinds of what the viewer draws beside a profile's own slices."""
 KINDS = (
     *(kind.name.lower() for kind in Kind),
-    *("idle", "cause", "step_window", "phase", "scope", "instant", "annotated", "unrecorded"),
+    *("idle", "cause", "step_window", "phase", "scope", "instant", "annotated", "unrecorded", "critical"),
 )
 
 _SCOPE_DEPTH = 8
@@ -64,7 +65,8 @@ class Line:
     id: str
     label: str
     type: str
-    """``steps``, ``phases``, ``annotations``, ``scopes``, ``idle``, ``stream``, ``group``, ``thread`` or ``other``."""
+    """``steps``, ``critical``, ``phases``, ``annotations``, ``scopes``, ``idle``, ``stream``, ``group``, ``thread`` or
+    ``other``."""
     group: str
     """What it stands under: a device or a process."""
     start: I64
@@ -89,7 +91,7 @@ def lines(facts: Facts, texts: Texts) -> list[Line]:
     category = slice_categories(facts)
     starts = np.searchsorted(trace.slices.track, np.arange(len(trace.tracks) + 1, dtype=np.int32))
     own = _Own(facts, texts, category, starts)
-    made: list[Line] = []
+    made: list[Line] = _critical(facts, texts)
     paths, ranges = layer_paths(trace), ranges_of(facts)
     of_devices = sorted({int(d) for d in trace.tracks.device.tolist() if d >= 0})
     with_account = {activity.device: (activity, account) for activity, account in facts.devices}
@@ -241,6 +243,23 @@ def _runs(code: I32, start: I64, end: I64) -> tuple[I32, I64, I64]:
     until = np.maximum(np.minimum(reach, np.append(begin[1:], reach[-1])), begin)
     kept = code[first] >= 0
     return code[first][kept], begin[kept], until[kept]
+
+
+def _critical(facts: Facts, texts: Texts) -> list[Line]:
+    """What sets the step time, over devices and host."""
+    path = critical_path(facts)
+    if isinstance(path, str):
+        return []
+    words = np.array([texts.code(LABELS[str(one)].words) for one in CATEGORIES], np.int32)
+    text = np.where(path.slice >= 0, facts.trace.slices.name[path.slice], words[path.category])
+    size = path.start.size
+    return [
+        Line(
+            id="critical path", label="critical path", type="critical", group="what sets the step time",
+            start=path.start, dur=path.dur, text=text.astype(np.int32), kind=np.full(size, CRITICAL, np.uint8),
+            category=path.category, slice=np.full(size, -1, np.int32),
+        )
+    ]  # fmt: skip
 
 
 def _phases(facts: Facts, texts: Texts, activity: DeviceActivity, group: str) -> Line:

@@ -26,7 +26,7 @@ from stepscope.whatif.limits import LAUNCH_GAP_NS
 
 def without_host_time(facts: Facts, cause: Category) -> Change:
     """The host does not do something any more: neither the loop's thread nor others that launch."""
-    return Change(host={track: _alone(facts, track, cause) for track in facts.launching_tracks})
+    return Change(host={track: alone(facts, track, cause) for track in facts.launching_tracks})
 
 
 def without_one_time_work(facts: Facts, *kinds: Once) -> Change:
@@ -34,7 +34,7 @@ def without_one_time_work(facts: Facts, *kinds: Once) -> Change:
     tracks = facts.launching_tracks
     return Change(
         host={
-            track: iv.intersect(_alone(facts, track, Category.COMPILE), facts.once.spans(*kinds, track=track))
+            track: iv.intersect(alone(facts, track, Category.COMPILE), facts.once.spans(*kinds, track=track))
             for track in tracks
         }
     )
@@ -123,7 +123,7 @@ def without_dispatch(facts: Facts) -> Change:
         row = np.searchsorted(account.rows.bounds, pieces.start, "right") - 1
         ended = launching & ~long & among(row, facts.used_rows(account))
         most = max(most, facts.per_step(int((pieces.end - pieces.start)[ended].sum())))
-    spans = {track: iv.subtract(_alone(facts, track, Category.LAUNCH), stays) for track in facts.launching_tracks}
+    spans = {track: iv.subtract(alone(facts, track, Category.LAUNCH), stays) for track in facts.launching_tracks}
     return Change(host=spans, most_ns=most)
 
 
@@ -139,7 +139,7 @@ def without_dispatch_of(facts: Facts, calls: I32, most_ns: int) -> Change:
         chosen = among(own, calls)
         before = np.append(slices.start_ns[own[:1]], end[:-1])
         spans[track] = iv.intersect(
-            iv.subtract(_alone(facts, track, Category.LAUNCH), stays), iv.union(before[chosen], end[chosen])
+            iv.subtract(alone(facts, track, Category.LAUNCH), stays), iv.union(before[chosen], end[chosen])
         )
     return Change(host=spans, most_ns=most_ns)
 
@@ -276,7 +276,7 @@ def _durations(facts: Facts) -> I64:
     return np.concatenate([activity.end - activity.start for activity in facts.activities])
 
 
-def _alone(facts: Facts, track: int, cause: Category) -> iv.Intervals:
+def alone(facts: Facts, track: int, cause: Category) -> iv.Intervals:
     """Time of a thread that is booked to a cause: none of the causes before it in the list applies."""
     spans = facts.host.time(track, cause)
     for earlier in HOST_CAUSES[: HOST_CAUSES.index(cause)]:

@@ -11,6 +11,7 @@ from stepscope.analysis.contradictions import contradictions
 from stepscope.analysis.facts import Facts
 from stepscope.record import record
 from stepscope.trace import intervals as iv
+from stepscope.trace.shared import shared
 from stepscope.units import format_share
 from stepscope.whatif.change import Change
 from stepscope.whatif.graph import Graph, Ops, dependency_graph
@@ -73,6 +74,7 @@ class Predictor:
         return None
 
 
+@shared
 def predictor(facts: Facts) -> Predictor | str:
     """The replay of a profile, else why there is none, in words that follow "because"."""
     reason = _cannot(facts)

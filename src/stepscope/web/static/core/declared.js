@@ -46,4 +46,12 @@ export const COLUMNS = {
     { key: 'p95_ns', title: 'p95', kind: 'ns' },
     { key: 'waiting_share', title: 'step time spent waiting', kind: 'share' },
   ],
+  CriticalElement: [
+    { key: 'name', title: 'element', kind: 'name' },
+    { key: 'category', title: 'kind', kind: 'name' },
+    { key: 'total_ns', title: 'time', kind: 'ns' },
+    { key: 'share', title: 'share', kind: 'share' },
+    { key: 'count', title: 'count', kind: 'count' },
+    { key: 'zero_ns_per_step', title: 'gain if it took no time', kind: 'ns' },
+  ],
 };

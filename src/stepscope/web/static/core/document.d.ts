@@ -227,6 +227,7 @@ export interface Analyses {
   syncs?: Sync[];
   copies?: Copy[];
   overlap?: Overlap[];
+  critical_path?: CriticalPath;
   kernels?: Kernel[];
   precision?: Precision;
   placement?: Placement;
@@ -354,6 +355,25 @@ export interface Overlap {
   ns_per_step: number;
   hidden_ns_per_step: number;
   hidden_share: number;
+}
+
+/** The chain of ops, launches, waits and host work that sets the step time. */
+export interface CriticalPath {
+  why_not: string | null;
+  steps: number | null;
+  total_ns: number | null;
+  parts: Record<string, number> | null;
+  ops: CriticalElement[];
+}
+
+/** What is part of the critical path, all of one name and kind of time. */
+export interface CriticalElement {
+  name: string | null;
+  category: string;
+  total_ns: number;
+  share: number;
+  count: number;
+  zero_ns_per_step: number | null;
 }
 
 /** A kernel in the used steps. */

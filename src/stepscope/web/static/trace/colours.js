@@ -111,9 +111,13 @@ function colourOf(model, name, look) {
   return legible(rgb(hue, saturation, Math.max(22, Math.min(86, lightness + varies * 1.6 + dim))), look.theme);
 }
 
-/** Idle time has the colour of its cause, whatever it is called, as has work not recorded. @param {string} kind */
+/**
+ * Idle time has the colour of its cause, whatever it is called, as have work not recorded and what is on the critical
+ * path that of their categories.
+ * @param {string} kind
+ */
 function waits(kind) {
-  return kind === 'idle' || kind === 'cause' || kind === 'unrecorded';
+  return kind === 'idle' || kind === 'cause' || kind === 'unrecorded' || kind === 'critical';
 }
 
 /**

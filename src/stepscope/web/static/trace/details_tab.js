@@ -12,7 +12,7 @@ const LONGEST_NAME = 500;
 /** @typedef {import('./navigate.js').Brief} Brief */
 
 /** The search for slices of a name. @param {string} name */
-function inQuery(name) {
+export function inQuery(name) {
   const text = name.slice(0, LONGEST_NAME);
   return `name${text === name ? '=' : ':'}"${text.replace(/["\\]/g, '\\$&')}"`;
 }

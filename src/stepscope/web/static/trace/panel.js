@@ -1,6 +1,7 @@
 /** The panel below the tracks: one tab for each way of looking at what is selected. */
 import { h, put } from '../core/dom.js';
 import { areaTab } from './area_tab.js';
+import { criticalTab } from './critical_tab.js';
 import { detailsTab } from './details_tab.js';
 import { flameTab } from './flame_tab.js';
 import { legendTab } from './legend_tab.js';
@@ -16,6 +17,7 @@ const TABS = [
   { id: 'details', title: 'Details', on: ['selection'], make: detailsTab },
   { id: 'area', title: 'Range', on: ['area'], make: areaTab },
   { id: 'gaps', title: 'Gaps', on: ['area', 'view'], make: gapsTab },
+  { id: 'critical', title: 'Critical path', on: [], make: criticalTab },
   { id: 'flame', title: 'Flame graph', on: ['area', 'selection', 'view'], make: flameTab },
   { id: 'search', title: 'Search', on: ['search'], make: searchTab },
   { id: 'findings', title: 'Findings', on: [], make: findingsTab },

@@ -117,7 +117,7 @@ function numberTest(op, limit) {
 }
 
 /** Kinds of slices that show others once more. */
-const TWICE = ['cause', 'annotated'];
+const TWICE = ['cause', 'annotated', 'critical'];
 
 /**
  * The slices that fit: what holds of names and tracks is asked once of each, the rest of every slice left.
