@@ -67,7 +67,7 @@ def test_a_kept_note_asks_for_its_name(page: Page, reports: Reports) -> None:
     page.locator(".tv-range").click()
     page.keyboard.press("x")
     page.keyboard.press("Shift+M")
-    page.wait_for_function("document.activeElement.getAttribute('aria-label') === 'Name of the note'")
+    page.wait_for_selector("[aria-label='Name of the note']:focus")
     page.keyboard.type("slow loader")
     page.keyboard.press("Enter")
     settled(page)

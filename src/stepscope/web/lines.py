@@ -255,7 +255,7 @@ def _critical(facts: Facts, texts: Texts) -> list[Line]:
     size = path.start.size
     return [
         Line(
-            id="critical path", label="critical path", type="critical", group="what sets the step time",
+            id="critical path", label="critical path", type="critical", group="step time",
             start=path.start, dur=path.dur, text=text.astype(np.int32), kind=np.full(size, CRITICAL, np.uint8),
             category=path.category, slice=np.full(size, -1, np.int32),
         )

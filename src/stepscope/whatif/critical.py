@@ -14,8 +14,8 @@ import numpy as np
 
 from stepscope.analysis.categories import CATEGORIES, HOST_CAUSES, Category
 from stepscope.analysis.facts import Facts
+from stepscope.analysis.limits import DISPATCH_GAP_NS
 from stepscope.compiled import kernel
-from stepscope.limits import DISPATCH_GAP_NS
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 from stepscope.trace.forest import is_outermost

@@ -4,10 +4,13 @@ import { formatNs, formatShare } from '../core/units.js';
 import { declared } from '../widgets/declared.js';
 import { table } from '../widgets/table.js';
 import { inQuery } from './details_tab.js';
+import { cutMiddle } from './names.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('../core/document.js').CriticalPath} CriticalPath */
 /** @typedef {import('../core/document.js').CriticalElement} CriticalElement */
+
+const MOST_CHARACTERS = 72;
 
 /** @param {App} app */
 export async function criticalTab(app) {
@@ -27,7 +30,8 @@ export async function criticalTab(app) {
     category: (row) => label.get(row.category) ?? row.category,
   });
   const show = (/** @type {Record<string, any>} */ row) => h('button', { type: 'button', class: 'tv-link',
-    onclick: () => find(app, /** @type {CriticalElement} */ (row), label) }, String(named.value(row)));
+    title: String(named.value(row)), onclick: () => find(app, /** @type {CriticalElement} */ (row), label) },
+  cutMiddle(String(named.value(row)), MOST_CHARACTERS));
   return [
     h('p', null, h('strong', null, formatNs(total)), ` in ${steps === 1 ? 'one step' : `${steps} steps`}: ${told}`),
     table({

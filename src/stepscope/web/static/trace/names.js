@@ -25,3 +25,14 @@ export function shortName(name) {
 export function cut(text, most) {
   return text.length <= most ? text : `${text.slice(0, Math.max(1, most - 1))}…`;
 }
+
+/**
+ * A text cut in its middle: names that begin alike differ at their ends.
+ * @param {string} text
+ * @param {number} most
+ */
+export function cutMiddle(text, most) {
+  if (text.length <= most) return text;
+  const tail = Math.floor((most - 1) / 2);
+  return `${text.slice(0, most - 1 - tail)}…${text.slice(-tail)}`;
+}
