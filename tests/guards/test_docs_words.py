@@ -1,0 +1,36 @@
+"""Docs have a budget of words: what grows unwatched is read by nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ALL = 43_000
+PAGE = 1_250
+LARGER = {
+    "cli.md": 3_000,
+    "formats.md": 2_800,
+    "limits.md": 4_200,
+    "performance.md": 1_400,
+    "report-schema.md": 4_900,
+    "rules.md": 2_000,
+    "tables.md": 2_000,
+    "truth.md": 1_600,
+}
+"""References that are looked things up in, one line for each; a page that no longer needs its place here fails too."""
+
+
+def words(text: str) -> int:
+    """Words and figures: what has a letter or a digit in it."""
+    return sum(any(character.isalnum() for character in word) for word in text.split())
+
+
+def test_no_page_and_not_all_together_are_longer_than_is_read(root: Path) -> None:
+    docs = root / "docs"
+    counted = {page.relative_to(docs).as_posix(): words(page.read_text("utf-8")) for page in docs.rglob("*.md")}
+    assert {page: count for page, count in counted.items() if count > LARGER.get(page, PAGE)} == {}
+    assert sorted(page for page in LARGER if counted.get(page, 0) <= PAGE) == []
+    assert sum(counted.values()) <= ALL
+
+
+def test_rules_of_tables_are_no_words() -> None:
+    assert words("| a 1 | — |\n| --- | ✓ |") == 2
