@@ -17,7 +17,7 @@ export PIP_USER := 0
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports pages docs setup clean
+.PHONY: help demo test check lint types imports pages docs gallery setup clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z]+:.*##/ {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -47,6 +47,9 @@ pages:  ## types, linter and unit tests of the report's JavaScript (needs npm)
 
 docs: setup  ## write the generated pages of docs/ again
 	@$(BIN)/python docs/generate.py
+
+gallery: setup  ## take the pictures of docs/gallery/ again (needs chromium)
+	@$(BIN)/python docs/gallery.py
 
 clean:  ## remove the environment and every cache
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

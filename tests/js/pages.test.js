@@ -7,6 +7,7 @@ import { drawn } from '../../src/stepscope/web/static/pages/kernels_roofline.js'
 import { asked, asParams } from '../../src/stepscope/web/static/pages/trace.js';
 import { lastAt } from '../../src/stepscope/web/static/widgets/area.js';
 import { traceParams } from '../../src/stepscope/web/static/widgets/finding.js';
+import { held } from '../../src/stepscope/web/static/widgets/host_in.js';
 import { placed } from '../../src/stepscope/web/static/widgets/hlo_graph.js';
 import { treeOf } from '../../src/stepscope/web/static/widgets/flame.js';
 import { roofsOf, spread } from '../../src/stepscope/web/static/widgets/roofline.js';
@@ -147,4 +148,12 @@ test('a kernel of several devices is one row with its own inside', () => {
   assert.deepEqual([first.name, first.device, first.total_ns, first.count, first.mean_ns, first.max_ns],
     ['a', null, 70, 4, 18, 39]);
   assert.deepEqual([first.inner.length, second.inner], [2, undefined]);
+});
+
+test('gaps are told by what the host was in, the most time first', () => {
+  const gap = (/** @type {string|null} */ blocking, /** @type {number} */ dur_ns) => ({ blocking, launch: null, dur_ns,
+    where: { file: 'a.py', line: 3 } });
+  const found = held([gap('sync', 5), gap('copy', 8), gap('sync', 6), gap(null, 99)]);
+  assert.deepEqual(found.map(({ call, place, ns, count, longest }) => [call, place, ns, count, longest.dur_ns]),
+    [['sync', 'a.py:3', 11, 2, 6], ['copy', 'a.py:3', 8, 1, 8]]);
 });

@@ -138,6 +138,9 @@ function show(page, context, moved) {
   const { run } = context;
   const { steps } = run.report;
   const isJob = Boolean(run.report.analyses.ranks);
+  pages.forEach((one, at) => {
+    links[at].hidden = one !== page && !inNavigation(one, run);
+  });
   document.title = `${page.title} · ${run.title} · stepscope`;
   chip.hidden = run.report.profile.complete;
   chip.textContent = 'damaged: partly read';
@@ -161,6 +164,17 @@ function show(page, context, moved) {
   if (moved && drawn) main.focus({ preventScroll: true });
   if (params.finding) openFinding(params.finding);
   if (params.part && moved) main.querySelector(`[data-part="${CSS.escape(params.part)}"]`)?.scrollIntoView();
+}
+
+/**
+ * Whether a page has something to show of a run; a job's has where it is of all ranks together, or of any in the trace.
+ * @param {import('./core/types.js').Page} page
+ * @param {Run} run
+ */
+function inNavigation(page, { report, traces }) {
+  if (page.id === 'compare') return data.compared || data.picks;
+  if (report.analyses.ranks && page.ofOneRank) return page.id === 'trace' && Object.keys(traces).length > 0;
+  return page.has?.(report) ?? true;
 }
 
 /**

@@ -63,8 +63,8 @@
  *   announce: (text: string) => void,
  * }} Context
  * @typedef {{id: string, key: string, title: string, render: (context: Context) => Node,
- *   ofOneRank?: boolean, ofSteps?: boolean}} Page `ofOneRank`: a job's report has nothing for it; `ofSteps`: it has
- *   figures that the choice of steps could limit.
+ *   ofOneRank?: boolean, ofSteps?: boolean, has?: (report: Report) => boolean}} Page `ofOneRank`: a job's report has
+ *   nothing for it; `ofSteps`: it has figures that the choice of steps could limit; `has`: whether it has anything.
  */
 
 /** Tables and columns of the report that pages name alike. */

@@ -100,7 +100,8 @@ function figures({ achieved, scaling, findings: findings_ }) {
   return tiles([
     achieved && [
       'predicted step', formatNs(achieved.predicted_step_ns),
-      `without what is gone or less: ${[...achieved.gone, ...achieved.less].map(titleOf(findings_)).join('; ')}`,
+      `without what is gone or less: ${[...achieved.gone, ...achieved.less].map(titleOf(findings_)).join('; ')
+        .replaceAll('`', '')}`,
     ],
     achieved && ['measured step', formatNs(achieved.measured_step_ns),
       `the prediction is ${formatShare(Math.abs(achieved.off_share))} off`],

@@ -15,7 +15,8 @@ import { table } from '../widgets/table.js';
 const WAITS = ['input', 'infeed'];
 
 /** @type {import('../core/types.js').Page} */
-export const input = { id: 'input', key: 'i', title: 'Input', render, ofOneRank: true, ofSteps: true };
+export const input = { id: 'input', key: 'i', title: 'Input', render, ofOneRank: true, ofSteps: true,
+  has: ({ analyses, summary }) => Boolean(analyses.input || summary.parts_ns_per_step.input) };
 
 /** @param {Context} context */
 function render(context) {

@@ -19,7 +19,8 @@ import { roofs } from './kernels_roofline.js';
 /** @typedef {Record<string, any>} Row */
 
 /** @type {import('../core/types.js').Page} */
-export const kernels = { id: 'kernels', key: 'k', title: 'Kernels', render, ofOneRank: true, ofSteps: true };
+export const kernels = { id: 'kernels', key: 'k', title: 'Kernels', render, ofOneRank: true, ofSteps: true,
+  has: ({ analyses }) => Boolean(analyses.kernels) };
 
 /** @param {Context} context */
 function render(context) {

@@ -19,7 +19,9 @@ const ROOM_NS = 1_000_000;
 const SHOWN = 3;
 
 /** @type {import('../core/types.js').Page} */
-export const memory = { id: 'memory', key: 'm', title: 'Memory', render, ofOneRank: true, ofSteps: true };
+export const memory = { id: 'memory', key: 'm', title: 'Memory', render, ofOneRank: true, ofSteps: true,
+  has: ({ analyses }) => Boolean(
+    analyses.memory?.pools.length || (analyses.program_memory && !analyses.program_memory.not_recorded)) };
 
 /** @param {Context} context */
 function render(context) {

@@ -18,7 +18,8 @@ import { programs } from './ops_programs.js';
 
 
 /** @type {import('../core/types.js').Page} */
-export const ops = { id: 'ops', key: 'p', title: 'Ops', render, ofOneRank: true, ofSteps: true };
+export const ops = { id: 'ops', key: 'p', title: 'Ops', render, ofOneRank: true, ofSteps: true,
+  has: ({ analyses }) => Boolean(analyses.ops || analyses.layers || analyses.functions || analyses.xla) };
 
 /** @param {Context} context */
 function render(context) {

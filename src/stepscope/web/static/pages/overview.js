@@ -8,6 +8,7 @@ import { answer } from '../widgets/answer.js';
 import { findingCard } from '../widgets/finding.js';
 import { compared } from '../widgets/compared.js';
 import { hbar } from '../widgets/hbar.js';
+import { hostIn } from '../widgets/host_in.js';
 import { missing, panel } from '../widgets/panel.js';
 import { tiles } from '../widgets/related.js';
 import { OF_STEPS } from '../widgets/scope.js';
@@ -35,7 +36,8 @@ function render(context) {
     words.damage ? h('p', { class: 'damage', role: 'alert' }, words.damage) : null,
     verdict(context),
     first ? answer(first, context) : h('section', { class: 'panel', 'aria-label': 'What to change' },
-      h('p', { class: words.healthy ? 'good' : '' }, words.without_findings ?? '')),
+      h('p', { class: words.healthy ? 'good' : '' }, words.without_findings ?? ''),
+      words.healthy ? null : hostIn(context)),
     ...devices(context),
     figures(context),
     words.gradients ? h('p', { class: 'dim' }, ...prose(`Reducing gradients: ${words.gradients}.`)) : null,

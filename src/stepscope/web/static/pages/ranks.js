@@ -13,7 +13,8 @@ import { collectives } from './job_links.js';
 const COLLECTIVES = ['collective', 'collective_transfer', 'collective_wait'];
 
 /** @type {import('../core/types.js').Page} */
-export const ranks = { id: 'ranks', key: 'r', title: 'Ranks', render };
+export const ranks = { id: 'ranks', key: 'r', title: 'Ranks', render,
+  has: ({ analyses }) => Boolean(analyses.ranks || analyses.collectives) };
 
 /** @param {Context} context */
 function render(context) {
