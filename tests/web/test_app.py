@@ -8,7 +8,7 @@ import json
 import threading
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -23,7 +23,7 @@ Reply = tuple[int, http.client.HTTPMessage, bytes]
 
 def opened() -> Opened:
     profile = stepscope.open(EXAMPLE)
-    return Opened(profile.run(), profile.arguments)
+    return Opened(profile.run(), profile.arguments, query=profile.query)
 
 
 def unreadable() -> Opened:
@@ -166,3 +166,21 @@ def test_what_failed_is_tried_again_and_what_was_read_is_kept() -> None:
         entry.opened()
     assert entry.opened() is entry.opened()
     assert len(tries) == 2
+
+
+def test_queries_are_answered_within_the_road_of_queries(server: Server) -> None:
+    sql = "SELECT name, dur_ns FROM steps_of_nobody"
+    status, _, body = ask(server, f"api/0/query?sql={quote(sql)}")
+    assert status == 422
+    assert b"relation 'steps_of_nobody' was not found" in body
+    status, _, body = ask(server, f"api/0/query?sql={quote('SELECT index, dur_ns FROM steps ORDER BY index')}")
+    found = json.loads(body)
+    assert status == 200
+    assert found["columns"] == [{"name": "index", "unit": None}, {"name": "dur_ns", "unit": "ns"}]
+    assert found["rows"] == [list(row) for row in stepscope.open(EXAMPLE).steps.select("index", "dur_ns").iter_rows()]
+    refused = quote("SELECT * FROM read_csv('/etc/passwd')")
+    assert ask(server, f"api/0/query?sql={refused}")[0] == 422
+    tables = json.loads(ask(server, "api/0/tables")[2])
+    assert {"slices", "ops", "host", "steps", "accounting", "critical_path"} <= tables.keys()
+    assert "dur_ns" in tables["slices"]
+    assert ask(server, f"/api/0/query?sql={refused}", absolute=True)[0] == 403

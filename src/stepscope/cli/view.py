@@ -151,7 +151,8 @@ def _opened(source: Source, title: str, progress: Progress | None = None) -> Ope
     from stepscope.web.app import Opened
 
     profile = pipeline.read(source, progress=progress)
-    return Opened(replace(profile.run(), title=title), profile.arguments, lambda: profile.side)
+    run = replace(profile.run(), title=title)
+    return Opened(run, profile.arguments, lambda: profile.side, profile.query)
 
 
 def comparison_of(before: Entry, after: Entry) -> Document:

@@ -75,7 +75,7 @@ class Tab:
 
 def _opened(source: Source) -> Opened:
     profile = pipeline.read(source)
-    return Opened(profile.run(), profile.arguments)
+    return Opened(profile.run(), profile.arguments, query=profile.query)
 
 
 def _index(_: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -23,10 +23,12 @@ from stepscope.comparison.side import Side
 from stepscope.errors import StepscopeError, UsageError
 from stepscope.record import record
 from stepscope.report.phrases import Document
+from stepscope.web.asked import answered, tables
 from stepscope.web.assemble import PAGE, WORKER, Run, comparison_data, html_file, json_text, page, script, styles
 from stepscope.web.captures import Captures
 
 if TYPE_CHECKING:
+    import polars as pl
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 POLICY = (
@@ -59,6 +61,8 @@ class Opened:
     run: Run
     arguments: Arguments
     side: Callable[[], Side] | None = None
+    query: Callable[[str], pl.DataFrame] | None = None
+    """The rows of a SELECT over its tables, within the bounds of ``stepscope.sql``."""
 
 
 class Reading:
@@ -228,6 +232,9 @@ class App:
             ids = [int(text) for text in given if re.fullmatch("[0-9]{1,12}", text)]
             found = opened.arguments(ids[:_MOST_SLICES])
             return Answer(json.dumps(found, default=str).encode(), _JSON)
+        if what in ("query", "tables") and opened.query is not None:
+            asked = parse_qs(query).get("sql", [""])[0]
+            return Answer(json_text(tables() if what == "tables" else answered(opened.query(asked))).encode(), _JSON)
         return _NOTHING
 
 

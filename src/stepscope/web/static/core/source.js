@@ -31,6 +31,7 @@ function inline() {
       return chunks.length ? joined(chunks.map((chunk) => bytes(chunk.textContent ?? ''))) : null;
     },
     arguments: null,
+    sql: null,
     saved: async (_runs, place) => ownPieces(written(place)),
     compared: Boolean(compared),
     picks: false,
@@ -97,6 +98,10 @@ function served() {
     progress: (at) => answer(`api/${at}/progress`).then((response) => response.json()),
     pack: (at) => answer(`api/${at}/pack`).then((response) => response.arrayBuffer()),
     arguments: (at, ids) => answer(`api/${at}/arguments?ids=${ids.join(',')}`).then((response) => response.json()),
+    sql: (at) => ({
+      query: (text) => answer(`api/${at}/query?sql=${encodeURIComponent(text)}`).then((response) => response.json()),
+      tables: () => answer(`api/${at}/tables`).then((response) => response.json()),
+    }),
     saved: async (which, place) => {
       const order = [...which].sort((a, b) => a - b);
       const text = await answer(`api/${order.join('.')}/file`).then((response) => response.text());

@@ -42,6 +42,7 @@
  *   progress: ((at: number) => Promise<{stage: string, done: number, total: number}>)|null,
  *   pack: (at: number) => Promise<ArrayBuffer|null>,
  *   arguments: ((at: number, ids: number[]) => Promise<object[]>)|null,
+ *   sql: ((at: number) => import('../trace/app.js').Sql)|null,
  *   saved: (runs: number[], place: Place) => Promise<string[]>,
  *   compared: boolean,
  *   picks: boolean,

@@ -136,6 +136,7 @@ function mount(shell, context, beside) {
       links: joint && links && { pack: links, ranks: joint.ranks },
       ...(joint ? { labels: joint.labels, align: joint.align, align_step: joint.align_step ?? 0,
         moves: joint.moves, clocks: joint.clocks } : {}),
+      ...(source.sql ? { sql: source.sql(there[0].at) } : {}),
       ...(ask ? { arguments: (/** @type {number[]} */ ids, /** @type {number} */ of) => ask(there[of].at, ids) } : {}),
       onSelect: (state) => shell.moved({ ...asParams(state), ...(beside && { beside }) }),
     });
@@ -227,6 +228,7 @@ export function asked({ params }) {
     ...(params.layout ? { layout: parsed(params.layout) } : {}),
     ...(params.colour ? { colour: params.colour } : {}),
     ...(params.find ? { find: params.find } : {}),
+    ...(params.ask ? { ask: params.ask } : {}),
     ...(params.sel ? { select: parsed(params.sel) } : range
       ? { select: { start_ns: Number(params.at), dur_ns: Number(params.dur), name: params.name ?? null } } : {}),
   };
@@ -266,6 +268,7 @@ export function asParams(state, longest = LONGEST_PARAM) {
     ...(state.track ? { track: state.track } : {}),
     ...(state.colour ? { colour: state.colour } : {}),
     ...(state.find ? { find: state.find } : {}),
+    ...(state.ask ? { ask: state.ask } : {}),
     ...Object.fromEntries(told),
   };
 }

@@ -10,7 +10,8 @@ import { View } from './view.js';
 /** @typedef {{begin: number, end: number, tracks: number[]}} Area */
 /** @typedef {import('./notes.js').Note} Note */
 /** @typedef {import('./rules.js').Rule} Rule */
-/** @typedef {'view'|'layout'|'selection'|'area'|'look'|'search'|'notes'|'tab'|'status'|'drawn'|'scales'} Topic */
+/** @typedef {'view'|'layout'|'selection'|'area'|'look'|'search'|'notes'|'tab'|'asked'|'status'
+ *   |'drawn'|'scales'} Topic */
 /** @typedef {{begin: number, end: number, slices: number, tracks: import('./model.js').Track[],
  *   steps: import('./model.js').Step[], lanes: import('./model.js').Lane[],
  *   sources: (import('./clock.js').Moved & {label: string, header: any})[], names: string[], nameKinds: Uint8Array,
@@ -20,6 +21,9 @@ import { View } from './view.js';
 /** @typedef {{error: string|null, unknown: string[], count: number, total: number, listed: Brief[],
  *   names: {run: string, name: string, kind: string, count: number, total: number}[],
  *   runs: {label: string, count: number, total: number}[], bins: Uint32Array}} Found */
+
+/** @typedef {{query: (text: string) => Promise<import('./groups.js').Answer>,
+ *   tables: () => Promise<Record<string, string[]>>}} Sql */
 
 const LAYOUTS = 'stepscope-trace-layouts';
 const RULES = 'stepscope-trace-rules';
@@ -71,6 +75,11 @@ export class App {
     this.searched = '';
     /** @type {((slices: number[], source: number) => Promise<object[]>)|null} */
     this.arguments = null;
+    /** @type {Sql|null} of a server */
+    this.sql = null;
+    this.asked = '';
+    /** @type {[number, number][]} start and duration of what a query found */
+    this.marks = [];
     /** @type {number[]} per source the number of its run in the report */
     this.runs = [];
     /** @type {string[]} of each source, how exact its clock is */
@@ -263,6 +272,19 @@ export class App {
   setLook(change) {
     this.look = { ...this.look, ...change };
     this.emit('look');
+  }
+
+  /** The query that the address and a saved report keep. @param {string} text */
+  setAsked(text) {
+    this.asked = text;
+    this.emit('asked');
+  }
+
+  /** Stretches of time to be seen over the tracks. @param {[number, number][]} marks */
+  setMarks(marks) {
+    this.marks = marks;
+    this.emit('notes');
+    this.say(`${marks.length} stretches are marked`);
   }
 
   /** @param {string} text */

@@ -2,7 +2,7 @@
 import { Engine } from './engine.js';
 
 /** @typedef {'load'|'paint'|'frame'|'at'|'sample'|'brief'|'info'|'next'|'search'|'marked'|'area'|'flame'|'gaps'
- *   |'overview'|'locate'|'events'|'prepare'|'finish'|'legend'} Method */
+ *   |'overview'|'locate'|'events'|'groups'|'prepare'|'finish'|'legend'} Method */
 /** @typedef {(method: Method, given: any) => Promise<any>} Ask */
 
 /** @type {{url: string, worker: Promise<Worker|null>}|null} */

@@ -6,6 +6,7 @@ import { Details } from './detail.js';
 import { drawCounter, scaleOf, series } from './counter.js';
 import { chromeEvents } from './export.js';
 import { byRun, difference, ofRun, ofWork, sandwich } from './flame.js';
+import { grouped } from './groups.js';
 import { gapList, gapOf, longestGaps } from './gaps.js';
 import { finest, levelsOf, lowerBound } from './lod.js';
 import { legend } from './legend.js';
@@ -349,6 +350,11 @@ export class Engine {
       return { tree: difference(this.model, range, ofWork(this.model, other)), left };
     }
     return { tree: byRun(this.model, range, form === 'time' ? 'time' : 'merged'), left };
+  }
+
+  /** @param {{text: string}} given */
+  groups({ text }) {
+    return grouped(this.model, text);
   }
 
   /** @param {{begin: number, end: number, device: number|null}} given */

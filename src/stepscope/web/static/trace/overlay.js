@@ -1,5 +1,7 @@
 /** What lies over the pixels: arrows between slices, and the lines of notes. */
 
+const MARK_PIXELS = 5;
+
 /**
  * @param {import('./stage.js').Stage} stage
  * @param {CanvasRenderingContext2D} context
@@ -39,6 +41,20 @@ export function drawNotes(stage, context, accent) {
   for (const note of stage.app.notes) {
     const x = stage.x(note.time);
     strokeLine(context, x, 0, x, stage.height);
+  }
+}
+
+/**
+ * What a query found, along the upper edge of the tracks.
+ * @param {import('./stage.js').Stage} stage
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} colour
+ */
+export function drawMarks(stage, context, colour) {
+  context.fillStyle = colour;
+  for (const [start, dur] of stage.app.marks) {
+    const [x0, x1] = [stage.x(start), stage.x(start + dur)];
+    if (x1 >= 0 && x0 <= stage.width) context.fillRect(x0, 0, Math.max(x1 - x0, 2), MARK_PIXELS * stage.scale);
   }
 }
 

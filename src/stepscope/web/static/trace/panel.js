@@ -1,5 +1,6 @@
 /** The panel below the tracks: one tab for each way of looking at what is selected. */
 import { h, put } from '../core/dom.js';
+import { askTab } from './ask_tab.js';
 import { areaTab } from './area_tab.js';
 import { criticalTab } from './critical_tab.js';
 import { detailsTab } from './details_tab.js';
@@ -16,6 +17,7 @@ import { notesTab } from './notes_tab.js';
 const TABS = [
   { id: 'details', title: 'Details', on: ['selection'], make: detailsTab },
   { id: 'area', title: 'Range', on: ['area'], make: areaTab },
+  { id: 'ask', title: 'Ask', on: [], make: askTab },
   { id: 'gaps', title: 'Gaps', on: ['area', 'view'], make: gapsTab },
   { id: 'critical', title: 'Critical path', on: [], make: criticalTab },
   { id: 'flame', title: 'Flame graph', on: ['area', 'selection', 'view'], make: flameTab },

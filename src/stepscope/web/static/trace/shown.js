@@ -9,7 +9,8 @@ import { MODES } from './colours.js';
 /** @typedef {{area: [number, number], tracks: string[]}} AreaWanted tracks by their keys */
 /** @typedef {{start_ns: number, end_ns: number, track?: string|null, pin?: string[],
  *   select?: true|SliceWanted|AreaWanted|null, notes?: import('./notes.js').Told[],
- *   layout?: Partial<import('./layout.js').Arrangement>, colour?: string, find?: string}} Shown what `show` takes and
+ *   layout?: Partial<import('./layout.js').Arrangement>, colour?: string, find?: string,
+ *   ask?: string}} Shown what `show` takes and
  *   `state` gives back */
 
 const BLIND = '-blind';
@@ -71,6 +72,10 @@ function restore(app, view) {
     const mode = MODES.find((one) => one === view.colour?.replace(BLIND, '')) ?? 'category';
     app.setLook({ mode, palette });
   }
+  if (view.ask && view.ask !== app.asked) {
+    app.setAsked(view.ask);
+    app.open('ask');
+  }
   if (view.find && view.find !== app.searched) app.search(view.find);
 }
 
@@ -90,6 +95,7 @@ export function stateOf(app) {
     ...(arrangement.pinned.length ? { pin: arrangement.pinned } : {}),
     ...(layout ? { layout } : {}), ...(notes.length ? { notes } : {}),
     ...(colour === 'category' ? {} : { colour }), ...(app.searched ? { find: app.searched } : {}),
+    ...(app.asked ? { ask: app.asked } : {}),
   };
 }
 

@@ -3,7 +3,7 @@ import { h } from '../core/dom.js';
 import { inkOn } from './colours.js';
 import { frameRows, placeOf } from './layout.js';
 import { cut, shortName } from './names.js';
-import { drawArrows, drawNotes, strokeLine } from './overlay.js';
+import { drawArrows, drawMarks, drawNotes, strokeLine } from './overlay.js';
 import { LABEL_FIELDS } from './raster.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -125,6 +125,7 @@ export class Stage {
     this.selected(context, ink, accent);
     drawArrows(this, context, accent);
     drawNotes(this, context, accent);
+    drawMarks(this, context, style.getPropertyValue('--tv-hit').trim() || '#d00');
   }
 
   /**

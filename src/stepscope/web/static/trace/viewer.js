@@ -20,6 +20,7 @@ import { toolbar } from './toolbar.js';
  *   onSelect: (state: Shown) => void, labels?: string[], align?: 'clock'|'steps', align_step?: number,
  *   moves?: import('./model.js').ReadOptions['moves'], links?: import('./model.js').Links|null,
  *   clocks?: string[], runs?: number[], save?: (state: Shown) => Promise<void>,
+ *   sql?: import('./app.js').Sql,
  *   arguments?: (slices: number[], source: number) => Promise<object[]>}} Options `moves` brings the times of each
  *   pack to one clock, of which `clocks` tells; `links` joins their collectives; `runs` are the packs' numbers in the
  *   report; `save` writes the report with a view; `arguments` is everything the recorded file says of slices, where a
@@ -104,6 +105,7 @@ async function open(root, status, options) {
   const meta = await engine.ask('load', { packs, options: { labels, align, align_step, moves, links } });
   const app = new App(meta, engine.ask, options.document, options.theme);
   app.arguments = options.arguments ?? null;
+  app.sql = options.sql ?? null;
   app.runs = options.runs ?? [];
   app.clocks = options.clocks ?? [];
   const unlisten = build(root, app, options.save ?? null);
@@ -117,7 +119,7 @@ async function open(root, status, options) {
     clearTimeout(later);
     later = setTimeout(() => options.onSelect(stateOf(app)), TOLD_MS);
   };
-  app.on(['view', 'selection', 'area', 'layout', 'notes', 'look', 'search'], tell);
+  app.on(['view', 'selection', 'area', 'layout', 'notes', 'look', 'search', 'asked'], tell);
   return {
     show: (view) => show(app, view),
     state: () => stateOf(app),
