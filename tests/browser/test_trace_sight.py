@@ -128,3 +128,19 @@ def test_the_critical_path_is_a_track_and_a_list(page: Page, reports: Reports, s
         f"SELECT COUNT(*) AS n FROM ops WHERE name = '{path['ops'][0]['name']}'"
     )
     assert page.locator(".tv-count").inner_text().startswith(f"{slices['n'][0]} ")
+
+
+def test_the_panel_is_a_line_until_something_is_selected(page: Page, reports: Reports, shot: Shot) -> None:
+    opened(page, reports("example"))
+    settled(page)
+    shot(page)
+    height = "(one) => one.getBoundingClientRect().height"
+    tracks, viewer = page.locator(".tv-stage"), page.locator(".tv-root")
+    assert tracks.evaluate(height) >= viewer.evaluate(height) * 2 / 3
+    pressed(page, "/")
+    page.keyboard.type("kind:host_op")
+    page.keyboard.press("Enter")
+    tab(page, "Details")
+    assert page.locator(".tv-panel").evaluate(height) == 250
+    pressed(page, "Escape")
+    assert page.locator(".tv-panel").evaluate(height) < 70

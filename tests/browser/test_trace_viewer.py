@@ -150,7 +150,7 @@ def test_an_area_has_sums_and_a_flame_graph(page: Page, reports: Reports, shot: 
     page.keyboard.down("Shift")
     page.mouse.move(box["x"] + 250, box["y"] + 30)
     page.mouse.down()
-    page.mouse.move(box["x"] + 420, box["y"] + 330, steps=4)
+    page.mouse.move(box["x"] + 420, box["y"] + 373, steps=4)
     page.mouse.up()
     page.keyboard.up("Shift")
     page.wait_for_selector(".tv-panel-body tbody tr")

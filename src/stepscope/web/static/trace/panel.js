@@ -46,6 +46,7 @@ export function panel(app) {
       button.tabIndex = TABS[at] === tab ? 0 : -1;
     });
     body.setAttribute('aria-labelledby', `tv-tab-${tab.id}`);
+    element.classList.toggle('tv-panel-rests', tab.id === 'details' && !app.selection && !app.measure);
     try {
       const content = await tab.make(app);
       if (mine === made) put(body, content);
@@ -64,8 +65,9 @@ export function panel(app) {
       else draw();
     });
   }
+  const element = h('div', { class: 'tv-panel' }, h('div', { class: 'tv-tabs', role: 'tablist' }, buttons), body);
   draw();
-  return h('div', { class: 'tv-panel' }, h('div', { class: 'tv-tabs', role: 'tablist' }, buttons), body);
+  return element;
 }
 
 /**
