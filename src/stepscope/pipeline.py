@@ -293,6 +293,8 @@ def read(source: Source, *, progress: Progress | None = None) -> Profile:
         reader = readers.recognise(here)
         if progress and reader.must_compile(here.inflated):
             progress("compile", 0, 0)
-        trace = readers.read(reader, here, reading)
-        trace = completed(trace, here.place, source.path.name, manifest_of(source.place))
-        return Profile(source, recorded.remembering(trace, here), progress)
+        manifest = manifest_of(source.place)
+        trace = completed(readers.read(reader, here, reading), here.place, source.path.name, manifest)
+        profile = Profile(source, recorded.remembering(trace, here), progress)
+        profile._manifest = manifest  # It is asked for again.
+        return profile

@@ -63,7 +63,7 @@ class Account:
 
     def step_rows(self, steps: tuple[int, ...]) -> list[int]:
         """The rows of some steps that have one."""
-        return [row for row in map(self.step_row, steps) if row is not None]
+        return [row for row in map(self._row_of_step.get, steps) if row is not None]
 
     def step_row(self, step: int) -> int | None:
         """The row of a step, None where there is none."""

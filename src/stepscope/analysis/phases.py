@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +15,12 @@ from stepscope.names.scopes import bare_loss_scales, chooses_by_loss_scale, is_t
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, mapped, used_codes
 from stepscope.trace.forest import inherit
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, NULL, U8, Bools, FlowKind, Kind
 from stepscope.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from stepscope.analysis.facts import Facts
 
 
 class Phase(StrEnum):
@@ -50,7 +55,7 @@ _NAMES = (
 )
 
 
-def device_phases(trace: Trace, activity: DeviceActivity, of_slice: U8 | None = None) -> U8:
+def device_phases(trace: Trace, activity: DeviceActivity, of_slice: U8) -> U8:
     """The phase (index in ``PHASES``) of each device op.
 
     Evidence, strongest first: collectives are communication; the scope of the op in TensorFlow's graph; the op's launch
@@ -58,7 +63,6 @@ def device_phases(trace: Trace, activity: DeviceActivity, of_slice: U8 | None = 
     a forward-backward arrow starts or whose sequence number a backward op repeats (forward). Anything else is unknown.
     ``of_slice`` are the trace's ``slice_phases``, of which many devices need one only.
     """
-    of_slice = slice_phases(trace) if of_slice is None else of_slice
     unknown = phase_code(Phase.UNKNOWN)
     own, known = of_slice[activity.slice], activity.call >= 0
     phases = np.where(own != unknown, own, np.where(known, of_slice[activity.call], unknown)).astype(np.uint8)
@@ -78,6 +82,12 @@ def phase_time(activity: DeviceActivity, phases: U8, bounds: tuple[I64, I64]) ->
         phase: int(iv.covered_between((start[codes == code], end[codes == code]), *bounds).sum())
         for code, phase in enumerate(PHASES)
     }
+
+
+@shared
+def said_of_slices(facts: Facts) -> U8:
+    """The ``slice_phases`` of what was analysed, for its devices in turn."""
+    return slice_phases(facts.trace)
 
 
 def slice_phases(trace: Trace) -> U8:

@@ -15,8 +15,9 @@ def staged(trace: Trace, rows: Rows | I32) -> Bools:
     copy to the device by a call that blocks may be staged, and whatever its call takes before it begins is that."""
     ops = trace.device_ops
     source, target, launch = ops.source_memory[rows], ops.target_memory[rows], ops.launch[rows]
-    blocks = mapped(trace.slices.name[launch], trace.strings, _blocks, np.bool_) & (launch >= 0)
-    unsaid = (source == MemoryKind.UNKNOWN) & (ops.direction[rows] == Direction.H2D) & blocks
+    unsaid = (source == MemoryKind.UNKNOWN) & (ops.direction[rows] == Direction.H2D) & (launch >= 0)
+    names = trace.slices.name[launch[unsaid]]  # Of few ops, if of any: all names would be looked at for each device.
+    unsaid[unsaid] = mapped(names, trace.strings, _blocks, np.bool_)
     return np.asarray((source == MemoryKind.PAGEABLE) | (target == MemoryKind.PAGEABLE) | unsaid)
 
 

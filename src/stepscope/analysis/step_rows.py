@@ -96,6 +96,12 @@ def tiled_rows(
     phases = ["before"]
     reach = min(before, last_end)
     done, resumed = (_last_of_step(ends, which, ops.step, begun.size) for which in (ops.inside, ops.in_gap))
+    if not paused.any():
+        reaches = np.maximum.accumulate([reach, *done]).tolist()
+        bounds += reaches
+        rows = [None, *range(begun.size), None]
+        return _without_empty_margins(device, [*bounds, max(reaches[-1], last_end)], rows,
+                                      ["before", *["step"] * begun.size, "after"])
     for k, gap in enumerate(paused.tolist()):
         bounds.append(reach)
         steps.append(k)

@@ -110,13 +110,11 @@ def idle_per_step(facts: Facts) -> tuple[int, int] | None:
     if not facts.activities or not facts.used:
         return None
     idle_codes = [c.code for c in CATEGORIES if c not in BUSY and c is not Category.HOST_COMPUTE]
-    between, within = [], []
-    for account in facts.working:
-        for row in facts.used_rows(account):
-            idle = int(account.parts[row, idle_codes].sum())
-            between.append(int(account.between_steps_ns[row]))
-            within.append(idle - between[-1])
-    return round(float(np.median(between))), round(float(np.median(within)))
+    rows = [facts.used_rows(account) for account in facts.working]
+    parts = (account.parts[of][:, idle_codes].sum(axis=1) for account, of in zip(facts.working, rows, strict=True))
+    idle = np.concatenate(list(parts))
+    between = np.concatenate([each.between_steps_ns[of] for each, of in zip(facts.working, rows, strict=True)])
+    return round(float(np.median(between))), round(float(np.median(idle - between)))
 
 
 def phases_per_step(facts: Facts) -> dict[str, int] | None:

@@ -22,6 +22,7 @@ from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among, grouped
 from stepscope.trace.forest import is_outermost, outermost
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import I32, I64, NULL, Bools, Kind, Rows, TrackKind
 from stepscope.trace.trace import Trace
 
@@ -145,7 +146,7 @@ def xla_facts(
 def executions_of(trace: Trace, activity: DeviceActivity, host: HostActivity) -> Executions:
     """The executions on a device: as its modules line draws them, else what each run's ops span together."""
     drawn = _drawn(trace, activity.device)
-    if len(drawn):
+    if len(drawn) or not len(trace.xla_ops):
         return drawn
     row_of = np.full(len(trace.slices), -1, np.int32)
     row_of[trace.xla_ops.slice] = np.arange(len(trace.xla_ops), dtype=np.int32)
@@ -169,7 +170,8 @@ def executions_of(trace: Trace, activity: DeviceActivity, host: HostActivity) ->
 def _drawn(trace: Trace, device: int) -> Executions:
     tracks = trace.tracks
     lines = np.flatnonzero((tracks.kind == TrackKind.DEVICE_LINE) & (tracks.device == device))
-    rows = np.flatnonzero(among(trace.slices.track, lines) & (trace.slices.kind == Kind.MODULE))
+    modules = np.flatnonzero(trace.slices.kind == Kind.MODULE)
+    rows = modules[among(trace.slices.track[modules], lines)]
     rows = rows[np.argsort(trace.slices.start_ns[rows], kind="stable")]
     start = trace.slices.start_ns[rows]
     program = np.full(rows.size, NULL, np.int64)
@@ -190,11 +192,16 @@ def _execution_keys(
         # A run id is the host's: several programs may use it, so the program is part of the key.
         return _dense(run, trace.xla_ops.program[rows]), run != NULL
     calls = activity.call[ops]
-    executing = outermost(host.in_role(XlaRole.EXECUTE), trace.slices.parent)
-    of = np.where(calls >= 0, executing[calls], -1).astype(np.int64)
+    of = np.where(calls >= 0, _executing(host)[calls], -1).astype(np.int64)
     module, program = trace.xla_ops.module[rows].astype(np.int64), trace.xla_ops.program[rows]
     changes = np.concatenate(([0], np.cumsum((np.diff(module) != 0) | (np.diff(program) != 0)))) if rows.size else of
     return _dense(of, np.where(of >= 0, 0, changes)), of >= 0
+
+
+@shared
+def _executing(host: HostActivity) -> I32:
+    """Per slice, the outermost execute call around it."""
+    return outermost(host.in_role(XlaRole.EXECUTE), host.trace.slices.parent)
 
 
 def _dense(*columns: I64) -> I64:

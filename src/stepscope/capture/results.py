@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ from .manifest import ENDING, SCHEMA
 _LEVELS_UP = 3
 """From ``plugins/profile/<run>`` to the folder of the manifest."""
 _MOST_MANIFESTS, _LARGEST_MANIFEST = 256, 4 << 20
+_SETTLED_NS = 2_000_000_000
+"""A folder that changed less long ago may change again without its time telling."""
 _NOTHING = type(None)
 _TYPES: dict[str, tuple[type, ...]] = {
     "started_ns": (int,), "rank": (int, _NOTHING), "steps_seen": (int, _NOTHING), "own_traces": (list, _NOTHING),
@@ -67,11 +72,37 @@ def manifest_of(profile: Path) -> dict[str, Any] | None:
     profile = profile.absolute()
     for folder in (profile.parent, *profile.parents[1 : 1 + _LEVELS_UP]):
         name = profile.relative_to(folder).as_posix()
-        for path in sorted(folder.glob(f"*{ENDING}"), reverse=True)[:_MOST_MANIFESTS]:
+        for path in _likely_first(folder, profile.name):
             facts = _read(path)
             if facts is not None and name in (file.get("path") for file in facts.get("files", ())):
                 return facts
     return None
+
+
+def _likely_first(folder: Path, name: str) -> list[Path]:
+    """The manifests of a folder that may list a profile: a job of thousands of processes leaves as many, each named as
+    the profiles of its process are, but for the time. Of equally likely ones the newest comes first."""
+    try:
+        changed_ns = os.stat(folder).st_mtime_ns
+        listed = _listed if time.time_ns() - changed_ns > _SETTLED_NS else _listed.__wrapped__
+        names = listed(folder, changed_ns)
+    except OSError:
+        return []
+    at = bisect_left(names, name)  # What begins alike stands side by side.
+    near = names[max(at - _MOST_MANIFESTS, 0) : at + _MOST_MANIFESTS]
+    near.sort(key=lambda path: (_alike(path, name), path), reverse=True)
+    return [folder / path for path in near[:_MOST_MANIFESTS]]
+
+
+def _alike(first: str, second: str) -> int:
+    """How many characters two names begin with alike."""
+    return next((at for at, pair in enumerate(zip(first, second, strict=False)) if pair[0] != pair[1]), len(first))
+
+
+@lru_cache(maxsize=4)  # Of the ranks of a job each asks.
+def _listed(folder: Path, changed_ns: int) -> list[str]:
+    """The names of the manifests in a folder that was changed at that time, in order."""
+    return sorted(name for name in os.listdir(folder) if name.endswith(ENDING))
 
 
 def _read(path: Path) -> dict[str, Any] | None:

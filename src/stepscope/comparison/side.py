@@ -241,9 +241,10 @@ def _damage(facts: JobFacts) -> str | None:
 def _parts_per_step(facts: Facts) -> I64:
     """Whole ns, mean over the devices that are used."""
     total = np.zeros((len(facts.used), len(CATEGORIES)), np.int64)
+    place = {step: k for k, step in enumerate(facts.used)}
     for account in facts.working:
-        for k, step in enumerate(facts.used):
-            total[k] += account.parts[account.step_rows((step,))].sum(axis=0)
+        rows = facts.used_rows(account)
+        total[[place[account.rows.steps[row] or 0] for row in rows]] += account.parts[rows]
     return total // max(len(facts.working), 1)
 
 

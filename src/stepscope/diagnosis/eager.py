@@ -13,6 +13,7 @@ from stepscope.diagnosis.remedies import JAX, PYTORCH, TENSORFLOW
 from stepscope.names.compiled_code import is_compiled, is_eager_op
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import outermost
+from stepscope.trace.shared import shared
 from stepscope.trace.tables import NULL, Bools
 
 
@@ -28,18 +29,23 @@ def eager_dispatch(facts: Facts, activity: DeviceActivity, account: Account) -> 
 
 def _eager(facts: Facts, activity: DeviceActivity) -> Bools | None:
     """Which ops of a device were launched outside compiled code; None where the profile does not tell."""
-    trace, slices = facts.trace, facts.trace.slices
-    framework = trace.info.framework
+    framework = facts.trace.info.framework
     if framework == JAX:
         return _single_programs(facts, activity)
-    if framework not in (PYTORCH, TENSORFLOW):
+    says = _inside(facts)
+    if says is None:
         return None
-    says = is_compiled if framework == PYTORCH else is_eager_op
-    named = mapped(slices.name, trace.strings, says, np.bool_)
-    if not named.any():
-        return None
-    inside = outermost(named, slices.parent)[activity.call] >= 0
+    inside = says[activity.call]
     return activity.launched & (~inside if framework == PYTORCH else inside)
+
+
+@shared
+def _inside(facts: Facts) -> Bools | None:
+    """Which slices lie in compiled code, of TensorFlow in an op that runs eagerly; None where none is named so."""
+    trace, slices = facts.trace, facts.trace.slices
+    says = {PYTORCH: is_compiled, TENSORFLOW: is_eager_op}.get(trace.info.framework or "")
+    named = None if says is None else mapped(slices.name, trace.strings, says, np.bool_)
+    return None if named is None or not named.any() else outermost(named, slices.parent) >= 0
 
 
 def _single_programs(facts: Facts, activity: DeviceActivity) -> Bools | None:

@@ -12,7 +12,7 @@ from stepscope.analysis.floors import Faster, faster, reached_ns
 from stepscope.analysis.kernels import LOW_PRECISION, KernelGroup, KernelUse
 from stepscope.analysis.narrower import halved_by_autocast, shares_in_format
 from stepscope.analysis.peaks import device_of, device_peaks, takes
-from stepscope.analysis.phases import Phase, device_phases, phase_code
+from stepscope.analysis.phases import Phase, device_phases, phase_code, said_of_slices
 from stepscope.analysis.places import Place, find_places
 from stepscope.analysis.roofline import Work
 from stepscope.diagnosis.evidence import placed
@@ -178,7 +178,7 @@ def _in_format(work: Work, shares: F64, target: str) -> Faster:
 
 
 def _in_optimizer(work: MatrixWork) -> Bools:
-    phases = device_phases(work.facts.trace, work.work.activity)[work.work.rows]
+    phases = device_phases(work.facts.trace, work.work.activity, said_of_slices(work.facts))[work.work.rows]
     return np.asarray(phases == phase_code(Phase.OPTIMIZER))
 
 

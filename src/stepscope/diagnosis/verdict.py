@@ -186,8 +186,9 @@ def _steps_that_lose(facts: Facts, causes: tuple[Category, ...]) -> int:
     codes = [cause.code for cause in causes]
     per_step = dict.fromkeys(facts.used, 0)
     for account in facts.working:
-        for row in facts.used_rows(account):
-            per_step[account.rows.steps[row] or 0] += int(account.parts[row, codes].sum())
+        rows = facts.used_rows(account)
+        for row, lost in zip(rows, account.parts[rows][:, codes].sum(axis=1).tolist(), strict=True):
+            per_step[account.rows.steps[row] or 0] += lost
     return sum(2 * lost * len(per_step) >= sum(per_step.values()) for lost in per_step.values())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from stepscope.hardware import amd, cloud, nvidia
 from stepscope.hardware.peaks import DevicePeaks, Figure, Precision
@@ -17,6 +18,7 @@ _DEVICES = tuple(
     for pattern, peaks in (*nvidia.DEVICES, *amd.DEVICES, *cloud.DEVICES))
 
 
+@lru_cache(maxsize=256)
 def lookup(name: str, compute_capability: tuple[int, int] | None = None) -> DevicePeaks | None:
     """The peaks of the device of that name; None for a device that is not in the tables.
 

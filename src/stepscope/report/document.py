@@ -112,7 +112,7 @@ def _steps(of: Timed) -> list[dict[str, Any]]:
 
 def _rows(of: Timed) -> list[dict[str, Any]]:
     rows = of.rows
-    columns = (rows.device, rows.step, rows.start, rows.dur, of.parts)
+    columns, names = (rows.device, rows.step, rows.start, rows.dur, of.parts), [str(one) for one in CATEGORIES]
     return [
         {
             "rank": of.rank,
@@ -121,7 +121,7 @@ def _rows(of: Timed) -> list[dict[str, Any]]:
             "phase": phase,
             "start_ns": start,
             "dur_ns": dur,
-            "parts": {str(CATEGORIES[code]): ns for code, ns in enumerate(parts) if ns},
+            "parts": {name: ns for name, ns in zip(names, parts, strict=True) if ns},
         }
         for phase, device, step, start, dur, parts in zip(rows.phase, *(c.tolist() for c in columns), strict=True)
     ]

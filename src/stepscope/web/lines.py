@@ -17,7 +17,7 @@ from stepscope.analysis.categories import CATEGORIES, Category
 from stepscope.analysis.device import DeviceActivity
 from stepscope.analysis.facts import Facts
 from stepscope.analysis.layers import Paths, layer_paths
-from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_code
+from stepscope.analysis.phases import PHASES, Phase, device_phases, phase_code, said_of_slices
 from stepscope.record import record
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.trace.forest import levels
@@ -263,7 +263,7 @@ def _critical(facts: Facts, texts: Texts) -> list[Line]:
 
 
 def _phases(facts: Facts, texts: Texts, activity: DeviceActivity, group: str) -> Line:
-    phases = device_phases(facts.trace, activity).astype(np.int32)
+    phases = device_phases(facts.trace, activity, said_of_slices(facts)).astype(np.int32)
     told = phases != phase_code(Phase.UNKNOWN)
     told &= phases != phase_code(Phase.COMMUNICATION)
     code, start, end = _runs(phases[told], activity.start[told], activity.end[told])

@@ -24,7 +24,8 @@ from stepscope.names.hosts import runs_others
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import mapped
 from stepscope.trace.forest import is_outermost, outermost, summed
-from stepscope.trace.tables import Bools, Kind
+from stepscope.trace.shared import shared
+from stepscope.trace.tables import I32, Bools, Kind, Rows
 from stepscope.units import format_mean
 from stepscope.whatif.change import Change
 from stepscope.whatif.limits import LAUNCH_GAP_NS
@@ -137,18 +138,32 @@ def _fix(facts: Facts, found: Stretches) -> str:
     views = _views(facts, found)
     if views:
         return "\n".join([views, remedy(_FEWER_VIEWS, facts.workload)])
-    slices, longest = facts.trace.slices, (found.end - found.start).argmax(0, keepdims=True)
-    is_op = (slices.kind == Kind.HOST_OP) & ~mapped(slices.name, facts.trace.strings, runs_others, np.bool_)
+    longest = (found.end - found.start).argmax(0, keepdims=True)
+    is_op, outer = _ops(facts)
     inside = covering(facts, found.track[longest], found.start[longest], found.end[longest])
-    op = int(outermost(is_op, slices.parent)[inside[0]]) if inside[0] >= 0 else -1
+    op = int(outer[inside[0]]) if inside[0] >= 0 else -1
     cures = [remedy(_CURE, facts.workload)] if op < 0 else _cures(facts, op, is_op)
     return "\n".join([*cures, _BEHIND])
+
+
+@shared
+def _ops(facts: Facts) -> tuple[Bools, I32]:
+    """Which slices are ops that do not run others, and per slice the outermost such op around it."""
+    slices = facts.trace.slices
+    is_op = (slices.kind == Kind.HOST_OP) & ~mapped(slices.name, facts.trace.strings, runs_others, np.bool_)
+    return is_op, outermost(is_op, slices.parent)
+
+
+@shared
+def _outer_ops(facts: Facts) -> Rows:
+    slices = facts.trace.slices
+    return np.flatnonzero(is_outermost(slices.kind == Kind.HOST_OP, slices.parent))
 
 
 def _views(facts: Facts, found: Stretches) -> str | None:
     """What is said of ops that only describe tensors, where they are many and most of what the host does."""
     slices = facts.trace.slices
-    ops = np.flatnonzero(is_outermost(slices.kind == Kind.HOST_OP, slices.parent))
+    ops = _outer_ops(facts)
     at = np.searchsorted(found.start, slices.start_ns[ops], "right") - 1
     inside = (at >= 0) & (slices.start_ns[ops] < found.end[at]) & (slices.track[ops] == found.track[at])
     ops = ops[inside]
