@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import stepscope
 from stepscope.units import format_ns
+from stepscope.web.assemble import Run, html_file
 from tests.kit.traces import real_trace
 from tests.web.reports import EXAMPLES
 
@@ -183,3 +185,14 @@ def test_help_opens_at_its_beginning(page: Page, reports: Reports) -> None:
     open_page(page, reports("example"), "overview")
     page.keyboard.press("?")
     assert page.evaluate("document.querySelector('dialog.help').scrollTop") == 0
+
+
+def test_no_one_is_sent_to_xla_who_came_from_there(page: Page, tmp_path: Path) -> None:
+    document = stepscope.open(EXAMPLES / JAX).document()
+    document = {**document, "analyses": {**document["analyses"], "roofline": {"ops": [], "kernels": []}}}
+    out = tmp_path / "report.html"
+    out.write_text(html_file([Run("a", document, None)]), encoding="utf-8")
+    open_page(page, out.as_uri(), "kernels")
+    text = page.locator("section:has(h2:text-is('Roofline of ops by shape'))").inner_text()
+    assert "record_shapes" not in text
+    assert "XLA wrote no costs of its ops into this profile." in text

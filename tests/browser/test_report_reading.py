@@ -126,5 +126,5 @@ BOUNDS = {
     "compute": "bound by computing",
     "memory": "bound by memory",
     "neither": "near neither roof",
-    "unknown": "peak not known",
+    "unknown": "what bounds it is not known",
 }

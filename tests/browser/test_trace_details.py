@@ -57,7 +57,7 @@ def test_what_is_not_known_of_a_kernel_is_said(shared_page: Page, reports: Repor
     assert "the peak of this device is not known" in panel(shared_page)
     opened(shared_page, reports(SMALL))
     found(shared_page, "kind:kernel name:relu|elementwise")
-    assert "not recorded: it follows from the shapes of the op" in panel(shared_page)
+    assert "not known: the op has no shapes (record_shapes=True), or its work" in panel(shared_page)
 
 
 def test_all_occurrences_as_a_histogram_whose_bars_list_them(shared_page: Page, reports: Reports) -> None:

@@ -22,8 +22,10 @@ export function roofs(context) {
   const placed = rows.filter((/** @type {Row} */ row) => row.intensity > 0 && row.flops_per_s > 0);
   const title = what === 'ops' ? 'Roofline of ops by shape' : 'Roofline of kernels';
   if (!rows.length) {
-    return panel(title, null, missing('The work of no op is known.', prose(
-      'It follows from shapes: record them (PyTorch: `record_shapes=True`), or a profile of XLA, which has them.')));
+    return panel(title, null, missing('The work of no op is known.', prose(report.profile.format === 'XPlane'
+      ? 'XLA wrote no costs of its ops into this profile.'
+      : 'It follows from shapes: record them (PyTorch: `record_shapes=True`); of ops whose work does not follow from '
+        + 'them it stays unknown.')));
   }
   const select = h('select', { 'aria-label': 'Roofline of', onchange: () => {
     context.go('kernels', { ...context.place.params, roofline: select.value });

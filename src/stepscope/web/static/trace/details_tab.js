@@ -234,7 +234,7 @@ function rates({ arguments: all }) {
     .map((/** @type {any} */ one) => [one.name, one.value]));
   const line = (/** @type {string} */ name, /** @type {string} */ rate, /** @type {string} */ unit,
     /** @type {string} */ share, /** @type {string} */ of) => fact(name, cost[rate] === undefined
-    ? ['not recorded: it follows from the shapes of the op (record_shapes=True)']
+    ? ['not known: the op has no shapes (record_shapes=True), or its work does not follow from them']
     : [formatRate(cost[rate], unit), cost[share] === undefined ? `; ${of} of this device is not known`
       : `, ${formatShare(cost[share])} of ${of}`]);
   return [

@@ -15,7 +15,7 @@ const NARROW = '(max-width: 760px)';
 /** What bounds work, as the legend says it. */
 const BOUNDS = /** @type {[string, string][]} */ ([
   ['compute', 'bound by computing'], ['memory', 'bound by memory'], ['neither', 'near neither roof'],
-  ['unknown', 'peak not known']]);
+  ['unknown', 'what bounds it is not known']]);
 
 /** @typedef {Record<string, any>} Roof a row of `analyses.roofline` */
 
