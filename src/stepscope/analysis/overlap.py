@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from stepscope.analysis.categories import Category
@@ -10,7 +12,7 @@ from stepscope.record import record
 from stepscope.trace import intervals as iv
 from stepscope.trace.codes import among
 
-WHAT = {
+WHAT: dict[Literal["collectives", "copies"], tuple[Category, ...]] = {
     "collectives": (Category.COLLECTIVE,),
     "copies": (Category.COPY_H2D, Category.COPY_D2H, Category.COPY_P2P),
 }
@@ -22,7 +24,7 @@ copies (``accounting``), so that what is booked for one is what nothing before i
 class Overlap:
     """Of the used steps on all devices in use; instants in which a device does several of a kind count once."""
 
-    what: str
+    what: Literal["collectives", "copies"]
     ns: int
     hidden_ns: int
 

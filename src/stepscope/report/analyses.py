@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepscope.analysis.accounting import Account
 from stepscope.analysis.annotations import annotation_times
@@ -20,10 +19,13 @@ from stepscope.analysis.serving import serving
 from stepscope.analysis.xla import XlaFacts
 from stepscope.report import annotated, critical, efficiency, input_pipeline, op_costs
 from stepscope.report import serving as served
-from stepscope.report.entries import named, where_entry
+from stepscope.report.entries import named, plain, where_entry
 from stepscope.report.memory import memory
 from stepscope.report.op_tree import op_tree
 from stepscope.report.program_memory import program_memory
+
+if TYPE_CHECKING:
+    from stepscope.document import kernels, programs, waits
 
 KERNELS_SHOWN = 50
 
@@ -54,7 +56,7 @@ def analyses(facts: Facts) -> dict[str, Any]:
         if any(device.kind == "gpu" for device in facts.trace.info.devices):
             made["precision"] = _precision(facts)
     if only_functions(facts.trace):
-        made["functions"] = [dataclasses.asdict(use) for use in functions_by_self_time(facts.trace)[:KERNELS_SHOWN]]
+        made["functions"] = [plain(use) for use in functions_by_self_time(facts.trace)[:KERNELS_SHOWN]]
     if facts.ops is not None:
         made["ops"] = op_costs.ops(facts.ops)
     if facts.layers:
@@ -68,7 +70,7 @@ def analyses(facts: Facts) -> dict[str, Any]:
     if facts.xla is not None:
         made["xla"] = _xla(facts, facts.xla)
     if facts.placement is not None:
-        made["placement"] = dataclasses.asdict(facts.placement)
+        made["placement"] = plain(facts.placement)
     return made | _beside(facts)
 
 
@@ -86,14 +88,14 @@ def _served_and_counted(facts: Facts) -> dict[str, Any]:
     """What few profiles have: iterations of a server, counters of devices, exchanges over the network."""
     ran = serving(facts)
     made = {
-        "counters": [dataclasses.asdict(use) for use in counters(facts)],
-        "network": [dataclasses.asdict(use) for use in network(facts)],
+        "counters": [plain(use) for use in counters(facts)],
+        "network": [plain(use) for use in network(facts)],
         "serving": None if ran is None else served.entry(ran),
     }
     return {name: entry for name, entry in made.items() if entry}
 
 
-def _overlap(facts: Facts, found: Overlap) -> dict[str, Any]:
+def _overlap(facts: Facts, found: Overlap) -> waits.Overlap:
     devices = len(facts.working)
     return {
         "what": found.what,
@@ -103,7 +105,7 @@ def _overlap(facts: Facts, found: Overlap) -> dict[str, Any]:
     }
 
 
-def _idle(account: Account) -> dict[str, Any]:
+def _idle(account: Account) -> waits.DeviceIdle:
     idle = [c.code for c in CATEGORIES if c not in BUSY]
     steps = [i for i, phase in enumerate(account.rows.phases) if phase == "step"]
     total = int(account.parts[steps][:, idle].sum())
@@ -116,12 +118,13 @@ def _idle(account: Account) -> dict[str, Any]:
     }
 
 
-def _gap(gap: Any) -> dict[str, Any]:
-    made = dataclasses.asdict(gap)
-    return made | {"parts": named(gap.parts), "where": where_entry(gap.where)}
+def _gap(gap: Any) -> waits.Gap:
+    made: waits.Gap = plain(gap)
+    made["parts"], made["where"] = named(gap.parts), where_entry(gap.where)
+    return made
 
 
-def _delay(facts: Facts, at: int) -> dict[str, Any]:
+def _delay(facts: Facts, at: int) -> waits.LaunchDelay:
     delay, account = facts.delays[at], facts.accounts[at]
     total = int(account.parts[facts.used_rows(account)].sum())
     return {
@@ -133,7 +136,7 @@ def _delay(facts: Facts, at: int) -> dict[str, Any]:
     }
 
 
-def _sync(facts: Facts, at: int, sync: Any) -> dict[str, Any]:
+def _sync(facts: Facts, at: int, sync: Any) -> waits.Sync:
     return {
         "device": facts.activities[at].device,
         "op": sync.op,
@@ -147,7 +150,7 @@ def _sync(facts: Facts, at: int, sync: Any) -> dict[str, Any]:
     }
 
 
-def _copy(facts: Facts, at: int, copies: Any) -> dict[str, Any]:
+def _copy(facts: Facts, at: int, copies: Any) -> waits.Copy:
     return {
         "device": facts.activities[at].device,
         "direction": str(copies.category).removeprefix("copy_"),
@@ -165,7 +168,7 @@ def _copy(facts: Facts, at: int, copies: Any) -> dict[str, Any]:
     }
 
 
-def _xla(facts: Facts, xla: XlaFacts) -> dict[str, Any]:
+def _xla(facts: Facts, xla: XlaFacts) -> programs.Xla:
     building = xla.building
     return {
         "duty_cycle": [
@@ -201,21 +204,27 @@ def _xla(facts: Facts, xla: XlaFacts) -> dict[str, Any]:
     }
 
 
-def _logged(facts: Facts, one: LoggedOp) -> dict[str, Any]:
-    found = dataclasses.asdict(one)
-    return found | {"per_step": one.count / len(facts.used), "ns_per_step": facts.per_step(found.pop("ns"))}
+def _logged(facts: Facts, one: LoggedOp) -> kernels.LoggedOp:
+    made: Any = plain(one)
+    made["per_step"], made["ns_per_step"] = one.count / len(facts.used), facts.per_step(made.pop("ns"))
+    found: kernels.LoggedOp = made
+    return found
 
 
-def _lazy_metrics(found: LazyMetrics) -> dict[str, Any]:
-    counted = [dataclasses.asdict(one) | {"tells": found.tells(one)} for one in found.counted]
+def _lazy_metrics(found: LazyMetrics) -> programs.LazyMetrics:
+    counted = [plain(one) | {"tells": found.tells(one)} for one in found.counted]
     return {"steps": found.steps, "counted": counted}
 
 
-def _precision(facts: Facts) -> dict[str, Any]:
+def _precision(facts: Facts) -> kernels.Precision:
     found = precision_of(facts.kernels)
     return {
         "low_precision_share": {"by_count": found.low_by_count, "by_time": found.low_by_time},
         "known_by_time": found.known_by_time,
-        "tensor_core_share": found.tensor_core_by_time or {"yes": None, "no": None, "unknown": None},
+        "tensor_core_share": {
+            "yes": found.tensor_core_by_time.get("yes"),
+            "no": found.tensor_core_by_time.get("no"),
+            "unknown": found.tensor_core_by_time.get("unknown"),
+        },
         "eligible_unused_ns_per_step": facts.per_step(found.eligible_unused_ns),
     }

@@ -6,10 +6,13 @@ Layout only, apart from one sum: parts too small to see are folded into one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.record import record
 from stepscope.report import labels
+
+if TYPE_CHECKING:
+    from stepscope.document.steps import Summary
 
 _BUSY_GLYPHS = "█▓▒#%"
 _IDLE_GLYPHS = "░·-~+:"
@@ -32,7 +35,7 @@ class Part:
     folded: int = 0
 
 
-def parts_of(summary: dict[str, Any]) -> list[Part]:
+def parts_of(summary: Summary) -> list[Part]:
     """The parts of the mean step, busy ones first, each side largest first; zeros are left out."""
     entries = [
         (name, ns, summary["parts_share"].get(name, 0.0))

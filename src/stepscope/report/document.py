@@ -19,12 +19,14 @@ from stepscope.diagnosis.finding import Diagnosis
 from stepscope.document import REPORT_SCHEMA
 from stepscope.report import exchange
 from stepscope.report.analyses import analyses
-from stepscope.report.entries import finding_entry, named
+from stepscope.report.entries import finding_entry, named, plain
 from stepscope.report.labels import CATEGORIES as LABELS
 from stepscope.trace.tables import NULL
 
 if TYPE_CHECKING:
     from stepscope.cluster.job import JobFacts
+    from stepscope.document import profile as about
+    from stepscope.document import steps as told
 
 __all__ = ["File", "brief", "make", "of_job", "whole"]
 
@@ -67,16 +69,16 @@ def _begun(told: Outline, diagnosis: Diagnosis, rank: int | None) -> dict[str, A
         "summary": _summary(told.summary, diagnosis),
         "findings": [finding_entry(finding, rank) for finding in diagnosis.findings],
         "plan": list(diagnosis.plan),
-        "whatif": dataclasses.asdict(diagnosis.whatif),
+        "whatif": plain(diagnosis.whatif),
         "analyses": {"breakdown": [_breakdown(one) for one in told.breakdowns]},
     }
 
 
-def _profile(read: Recorded, diagnosis: Diagnosis) -> dict[str, Any]:
+def _profile(read: Recorded, diagnosis: Diagnosis) -> about.Profile:
     return {
         "format": read.format,
         "framework": read.framework,
-        "files": [dataclasses.asdict(file) for file in read.files],
+        "files": [plain(file) for file in read.files],
         "ranks": read.ranks,
         "world_size": read.world_size,
         "devices": [{"id": d.id, "name": d.name, "kind": d.kind, "memory_bytes": d.memory_bytes} for d in read.devices],
@@ -85,12 +87,12 @@ def _profile(read: Recorded, diagnosis: Diagnosis) -> dict[str, Any]:
         "epoch_ns": read.epoch_ns,
         "complete": read.complete,
         "events": read.events,
-        "losses": [dataclasses.asdict(loss) for loss in read.losses],
-        "notices": [dataclasses.asdict(notice) for notice in diagnosis.notices],
+        "losses": [plain(loss) for loss in read.losses],
+        "notices": [plain(notice) for notice in diagnosis.notices],
     }
 
 
-def _steps(of: Timed) -> list[dict[str, Any]]:
+def _steps(of: Timed) -> list[told.Step]:
     columns = ("number", "start", "dur", "host_dur", "complete", "slow")
     rows = zip(*(getattr(of.steps, column).tolist() for column in columns), strict=True)
     return [
@@ -110,7 +112,7 @@ def _steps(of: Timed) -> list[dict[str, Any]]:
     ]
 
 
-def _rows(of: Timed) -> list[dict[str, Any]]:
+def _rows(of: Timed) -> list[told.AccountingRow]:
     rows = of.rows
     columns, names = (rows.device, rows.step, rows.start, rows.dur, of.parts), [str(one) for one in CATEGORIES]
     return [
@@ -137,7 +139,7 @@ def _summary(told: Summary, diagnosis: Diagnosis) -> dict[str, Any]:
     }
 
 
-def _breakdown(one: Breakdown) -> dict[str, Any]:
+def _breakdown(one: Breakdown) -> told.Breakdown:
     return {
         "rank": one.rank,
         "device": one.device,

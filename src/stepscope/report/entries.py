@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepscope.analysis.categories import Category
 from stepscope.analysis.where import Where
 from stepscope.diagnosis.finding import Finding, FixPart
+
+if TYPE_CHECKING:
+    from stepscope.document import findings as entry
 
 _INTERNAL = ("change", "next_waits", "loading", "alone", "ranks")
 
@@ -27,7 +30,7 @@ def finding_entry(finding: Finding, of_rank: int | None = None) -> dict[str, Any
     }
 
 
-def _fix_part(part: FixPart) -> dict[str, Any]:
+def _fix_part(part: FixPart) -> entry.FixPart:
     return {
         "title": part.title,
         "where": where_entry(part.where),
@@ -37,11 +40,16 @@ def _fix_part(part: FixPart) -> dict[str, Any]:
     }
 
 
-def where_entry(place: Where | None) -> dict[str, Any] | None:
+def where_entry(place: Where | None) -> entry.Where | None:
     """A place as the document holds it."""
-    return dataclasses.asdict(place) if place else None
+    return plain(place) if place else None
 
 
 def named(parts: Mapping[Category, Any]) -> dict[str, Any]:
     """Values by category, with plain names."""
     return {str(category): value for category, value in parts.items()}
+
+
+def plain(of: Any) -> Any:
+    """A dataclass whose fields are those that the document declares, as the document holds it."""
+    return dataclasses.asdict(of)

@@ -10,13 +10,18 @@ import html
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.report import bar, gradients, phrases
 from stepscope.report.names import code_spans, shorten, visible
 from stepscope.report.phrases import Document
 from stepscope.report.section import Section
 from stepscope.units import format_ns, format_share
+
+if TYPE_CHECKING:
+    from stepscope.document.findings import Finding
+    from stepscope.document.profile import Notice
+    from stepscope.document.steps import Summary
 
 _BAR_WIDTH = 80
 _NAME_WIDTH = 100
@@ -101,7 +106,7 @@ def _top(document: Document) -> Iterator[str]:
     yield ""
 
 
-def _finding(number: int, finding: dict[str, Any], summary: dict[str, Any], *, verbose: bool) -> list[str]:
+def _finding(number: int, finding: Finding, summary: Summary, *, verbose: bool) -> list[str]:
     lines = [f"#### {number}. {prose(finding['title'])}", ""]
     lines += [f"**{text(phrases.saving(finding, summary))}** ({text(phrases.trust(finding))})", ""]
     if verbose:
@@ -142,7 +147,7 @@ def _fix(fix: str) -> list[str]:
     return out[:-1]
 
 
-def _notices(notices: list[dict[str, Any]], untold: list[str]) -> list[str]:
+def _notices(notices: list[Notice], untold: list[str]) -> list[str]:
     lines = [f"- ⚠ {prose(phrases.notice(item))}" for item in notices]
     lines += [f"- ? {prose(reason)}" for reason in untold]
     return [*lines, ""] if lines else []

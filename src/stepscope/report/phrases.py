@@ -8,12 +8,18 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stepscope.analysis.limits import FINDING_SHARE
 from stepscope.diagnosis.limits import PRECISION_KNOWN, PRECISION_UNKNOWN
 from stepscope.report import labels
 from stepscope.units import NOT_RECORDED, format_bytes, format_count, format_ns, format_share
+
+if TYPE_CHECKING:
+    from stepscope.document.findings import Finding
+    from stepscope.document.profile import Device, File, Notice
+    from stepscope.document.report import WhatIf
+    from stepscope.document.steps import Summary
 
 Document = dict[str, Any]
 Place = Mapping[str, Any]
@@ -46,13 +52,13 @@ def is_job(document: Document) -> bool:
     return "ranks" in document["analyses"]
 
 
-def _folder(files: list[dict[str, Any]]) -> str:
+def _folder(files: list[File]) -> str:
     """The name of the folder that all files are in."""
     folders = [os.path.dirname(os.path.abspath(file["path"])) for file in files]
     return os.path.basename(os.path.commonpath(folders)) or _files(files)
 
 
-def _files(files: list[dict[str, Any]]) -> str:
+def _files(files: list[File]) -> str:
     first = os.path.basename(files[0]["path"]) or files[0]["path"]
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
@@ -60,12 +66,12 @@ def _files(files: list[dict[str, Any]]) -> str:
 _KINDS = {"gpu": "GPU", "tpu": "TPU", "cpu": "CPU device"}
 
 
-def _devices(devices: list[dict[str, Any]]) -> str:
-    names = Counter(device["name"] or _KINDS.get(device["kind"], "device") for device in devices)
+def _devices(devices: list[Device]) -> str:
+    names = Counter(device["name"] or _KINDS.get(device["kind"] or "", "device") for device in devices)
     return ", ".join(f"{count} × {name}" if count > 1 else name for name, count in names.items())
 
 
-def _steps(count: int, summary: dict[str, Any]) -> str:
+def _steps(count: int, summary: Summary) -> str:
     if not count:
         return "no steps"
     if is_capture(summary):
@@ -93,7 +99,7 @@ class Headline(NamedTuple):
         return f"{self.value}{self.between}{self.rest}" if self.rest else self.value
 
 
-def step_time(summary: dict[str, Any]) -> Headline:
+def step_time(summary: Summary) -> Headline:
     """The step time with its spread, or why there is none."""
     if is_capture(summary):
         took = format_ns(sum(summary["parts_ns_per_step"].values()))
@@ -109,7 +115,7 @@ def step_time(summary: dict[str, Any]) -> Headline:
     mean = summary["step_time_ns"].get("mean")
     if used > 1 and mean is not None and (slow or format_ns(mean) != format_ns(median)):
         spread += f", mean {f'of the {used} usual ones ' if slow else ''}{format_ns(mean)}"
-    where = {"device": "on the device", "host": "on the host"}.get(summary["step_basis"], "")
+    where = {"device": "on the device", "host": "on the host"}.get(summary["step_basis"] or "", "")
     if (unrecorded := summary.get("unrecorded_step_ns")) is not None:
         spread += f"{', ' if spread else ''}{format_ns(unrecorded)} when not recorded, which savings are told of"
     rest = ", ".join(piece for piece in (where, spread) if piece)
@@ -188,7 +194,7 @@ def low_precision(shares: Mapping[str, Any], known: float | None) -> Headline:
     )
 
 
-def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
+def saving(finding: Finding, summary: Summary) -> str:
     """What a fix saves of the step time, and what the step would then take."""
     saved, predicted = finding["saving_ns_per_step"], finding["predicted_step_ns"]
     mean = promised_step_ns(summary)
@@ -197,8 +203,9 @@ def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
         unknown = "saving not known" if missing is None else f"saving not known: {missing}"
         return unknown if cost is None else f"costs {format_ns(cost)} {_per(finding, summary)}, {unknown}"
     best, per = finding.get("best_step_ns"), _per(finding, summary)
-    ranges = best is not None and predicted is not None
-    text = f"saves {format_ns(saved)}" + (f" to {format_ns(saved + predicted - best)}" if ranges else "")
+    text = f"saves {format_ns(saved)}"
+    if best is not None and predicted is not None:
+        text += f" to {format_ns(saved + predicted - best)}"
     then = finding.get("saving_after_ns_per_step")
     if then is not None and mean is not None and then >= MUCH_MORE * max(saved, 1):
         alone = f"{text} {per}" if saved else "saves nothing"
@@ -209,18 +216,18 @@ def saving(finding: dict[str, Any], summary: dict[str, Any]) -> str:
     if mean is not None:
         text += f" of {format_ns(mean)} {per}"
     if predicted is not None:
-        text += f", leaving {f'{format_ns(best)} to ' if ranges else ''}{format_ns(predicted)}"
+        text += f", leaving {f'{format_ns(best)} to ' if best is not None else ''}{format_ns(predicted)}"
     return text + _in_turn(finding)
 
 
-def promised_step_ns(summary: dict[str, Any]) -> int | None:
+def promised_step_ns(summary: Summary) -> int | None:
     """The mean step that savings are told of: as it is when nobody records, where that is known."""
     times, unrecorded = summary["step_time_ns"], summary.get("unrecorded_step_ns")
     found: int | None = times.get("mean", times["median"]) if unrecorded is None else unrecorded
     return found
 
 
-def _per(finding: dict[str, Any], summary: dict[str, Any]) -> str:
+def _per(finding: Finding, summary: Summary) -> str:
     """Of what a finding's times are: of a step, or of all that was recorded."""
     if _is_whole(summary):
         return "in this recording"
@@ -230,7 +237,7 @@ def _per(finding: dict[str, Any], summary: dict[str, Any]) -> str:
     return "per step on average over this recording" if several else "in this recording"
 
 
-def _is_whole(summary: dict[str, Any]) -> bool:
+def _is_whole(summary: Summary) -> bool:
     """Whether the profile has no steps, and stands for one."""
     return bool(summary.get("step_source") == "whole profile")
 
@@ -241,31 +248,31 @@ _ALIKE = 0.1
 """A saving that those above it change by less than this share of it is not given twice."""
 
 
-def _in_turn(finding: dict[str, Any]) -> str:
+def _in_turn(finding: Finding) -> str:
     """What a fix saves once those above it are made, where that differs."""
     alone, then = finding["saving_ns_per_step"], finding.get("saving_after_ns_per_step")
-    if then is None or abs(then - alone) <= _ALIKE * alone:
+    if then is None or alone is None or abs(then - alone) <= _ALIKE * alone:
         return ""
     return f"; once the above is fixed {format_ns(then) if then > 0.01 * alone else 'nothing more'}"
 
 
-def told_and_untold(document: Document) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def told_and_untold(document: Document) -> tuple[list[Finding], list[Finding]]:
     """Findings whose cost is known, and those of which the profile could not tell whether they hold."""
-    told: list[dict[str, Any]] = []
-    untold: list[dict[str, Any]] = []
+    told: list[Finding] = []
+    untold: list[Finding] = []
     for item in document["findings"]:
         known = item["not_determined"] is None or item["cost_ns_per_step"] is not None
         (told if known else untold).append(item)
     return told, untold
 
 
-def fix_set(finding: dict[str, Any]) -> list[str]:
+def fix_set(finding: Finding) -> list[str]:
     """What must be fixed together, a line each, with what fixing it alone would save."""
     lines = []
     for part in finding["fix_set"]:
         alone = part["saving_alone_ns_per_step"]
-        known = part["where"] is not None and part["where"]["file"] is not None
-        place = where({**part["where"], "op": None}) if known else ""
+        at = part["where"]
+        place = where({**at, "op": None}) if at is not None and at["file"] is not None else ""
         gain = "" if alone is None else ": alone saves nothing" if not alone else f": alone saves {format_ns(alone)}"
         lines.append(" ".join(piece for piece in (f"{place} ·" if place else "", part["title"]) if piece) + gain)
     return lines
@@ -289,7 +296,7 @@ def proof(document: Document) -> str:
     return f"`stepscope try COMMAND`, with the job's command, measures what cures of {', '.join(told)} save of it."
 
 
-def replayed(whatif: dict[str, Any]) -> str:
+def replayed(whatif: WhatIf) -> str:
     """How good the replay behind the predictions is, or why there is none."""
     if whatif["reason"] is not None:
         return f"The step as a whole was not simulated: {whatif['reason']}."
@@ -300,7 +307,7 @@ def replayed(whatif: dict[str, Any]) -> str:
     return text if combined is None else f"{text} With every finding fixed a step takes {format_ns(combined)}."
 
 
-def trust(finding: dict[str, Any]) -> str:
+def trust(finding: Finding) -> str:
     """What the saving rests on."""
     prediction = labels.PREDICTION_BASES.get(finding["prediction_basis"] or "")
     confidence = f"{finding['confidence']} confidence"
@@ -375,7 +382,7 @@ def damage(document: Document) -> str | None:
     return "Part of this profile could not be read: this covers the rest, and the notices say what was lost."
 
 
-def notice(item: dict[str, Any]) -> str:
+def notice(item: Notice) -> str:
     """A notice as one line, with its count where it has one that the words do not say."""
     count, text = item["count"], item["text"]
     if count is None or count == 1 or item.get("says_count"):
@@ -383,23 +390,23 @@ def notice(item: dict[str, Any]) -> str:
     return f"{text} ({format_count(count)}×)"
 
 
-def without_findings(summary: dict[str, Any]) -> str:
+def without_findings(summary: Summary) -> str:
     """What to say when no rule found anything: good news only where the device sets the pace."""
     bound = labels.bottleneck(summary["bottleneck"])
     return f"{'Nothing to fix' if is_healthy(summary) else 'No remedy'} was found: {bound}."
 
 
-def is_healthy(summary: dict[str, Any]) -> bool:
+def is_healthy(summary: Summary) -> bool:
     """Whether the device's own work sets the step time."""
     return bool(summary["bottleneck"] == "device")
 
 
-def is_capture(summary: dict[str, Any]) -> bool:
+def is_capture(summary: Summary) -> bool:
     """Whether graphs are captured in what was recorded: no step of it ran."""
     return bool(summary["bottleneck"] == "capture")
 
 
-def is_partial(summary: dict[str, Any]) -> bool:
+def is_partial(summary: Summary) -> bool:
     """Whether the device's activity is lost, at least in part: how its time divides is then not known."""
     return bool(summary["step_basis"] == "device" and summary["device_busy_share"] is None)
 
@@ -408,15 +415,15 @@ _TITLES_NAMED = 3
 """Findings that lack the same thing which are named in short reports."""
 
 
-def alike(untold: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def alike(untold: list[Finding]) -> dict[str, list[Finding]]:
     """What could not be told, by what to record for it."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[Finding]] = {}
     for item in untold:
-        found.setdefault(item["not_determined"], []).append(item)
+        found.setdefault(item["not_determined"] or "", []).append(item)
     return found
 
 
-def reasons(untold: list[dict[str, Any]], *, all_titles: bool = False) -> list[str]:
+def reasons(untold: list[Finding], *, all_titles: bool = False) -> list[str]:
     """What could not be told, with what to record; findings that lack the same thing share a sentence."""
     lines = []
     for reason, items in alike(untold).items():
@@ -428,6 +435,6 @@ def reasons(untold: list[dict[str, Any]], *, all_titles: bool = False) -> list[s
     return lines
 
 
-def file_line(item: dict[str, Any]) -> str:
+def file_line(item: File) -> str:
     """One input file with its size and events."""
     return f"{item['path']}, {format_bytes(item['bytes'])}, {format_count(item['events'])} events"

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.cluster.blame import Straggler
 from stepscope.cluster.job import JobFacts
 from stepscope.cluster.limits import ROWS_SHOWN
 from stepscope.cluster.outline import RankRow, device_of, rank_rows
-from stepscope.report.entries import named
+from stepscope.report.entries import named, plain
+
+if TYPE_CHECKING:
+    from stepscope.document import ranks as entry
 
 
-def ranks(facts: JobFacts) -> dict[str, Any]:
+def ranks(facts: JobFacts) -> entry.Ranks:
     """``analyses.ranks``."""
     blame = facts.blame
     return {
         "world_size": facts.world_size,
         "present": len(facts.partials),
         "missing": facts.missing[:ROWS_SHOWN],
-        "unreadable": [dataclasses.asdict(one) for one in facts.failed],
+        "unreadable": [plain(one) for one in facts.failed],
         "clocks": [_clock(facts, at) for at in range(len(facts.partials))],
         "determined": bool(blame is not None and blame.determined and not facts.sampled),
         "stragglers": [_straggler(facts, one) for one in blame.stragglers] if blame and not facts.sampled else [],
@@ -28,7 +30,7 @@ def ranks(facts: JobFacts) -> dict[str, Any]:
     }
 
 
-def _clock(facts: JobFacts, at: int) -> dict[str, Any]:
+def _clock(facts: JobFacts, at: int) -> entry.RankClock:
     clock = facts.clocks[at]
     known = clock is not None and len(facts.partials) > 1
     return {
@@ -41,7 +43,7 @@ def _clock(facts: JobFacts, at: int) -> dict[str, Any]:
     }
 
 
-def _straggler(facts: JobFacts, one: Straggler) -> dict[str, Any]:
+def _straggler(facts: JobFacts, one: Straggler) -> entry.Straggler:
     assert facts.blame is not None
     lane = facts.blame.lanes[one.lane]
     cause = facts.cause_of(lane, one.waited_ns)
@@ -60,7 +62,7 @@ def _straggler(facts: JobFacts, one: Straggler) -> dict[str, Any]:
     }
 
 
-def _late_steps(facts: JobFacts) -> list[dict[str, Any]]:
+def _late_steps(facts: JobFacts) -> list[entry.LateStep]:
     if facts.blame is None or facts.sampled:
         return []
     blame = facts.blame
@@ -79,5 +81,7 @@ def _late_steps(facts: JobFacts) -> list[dict[str, Any]]:
     ]
 
 
-def _row(one: RankRow) -> dict[str, Any]:
-    return dataclasses.asdict(one) | {"parts_ns_per_step": named(one.parts_ns_per_step)}
+def _row(one: RankRow) -> entry.RankRow:
+    made: entry.RankRow = plain(one)
+    made["parts_ns_per_step"] = named(one.parts_ns_per_step)
+    return made

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -21,6 +21,11 @@ from stepscope.report.names import code_spans, shorten, shorten_path, visible
 from stepscope.report.phrases import Document
 from stepscope.report.section import Section
 from stepscope.units import format_ns, format_share
+
+if TYPE_CHECKING:
+    from stepscope.document.findings import Evidence, Finding, Where
+    from stepscope.document.profile import Notice
+    from stepscope.document.steps import Summary
 
 _NOTICES_SHORT = 4
 _FIX_LINES_SHORT = (4, 1)
@@ -193,7 +198,7 @@ def _legend_side(title: str, parts: list[bar.Part]) -> Table:
     return grid
 
 
-def _finding(number: int, finding: dict[str, Any], document: Document, *, verbose: bool) -> RenderableType:
+def _finding(number: int, finding: Finding, document: Document, *, verbose: bool) -> RenderableType:
     saving = _text(phrases.saving(finding, document["summary"]), "bold green")
     saving.append(f" ({phrases.trust(finding)})", style="not bold dim")
     body: list[RenderableType] = [saving]
@@ -221,7 +226,7 @@ def _marked(mark: str, body: RenderableType) -> RenderableType:
     return grid
 
 
-def _places(places: list[dict[str, Any]], most: int | None) -> list[RenderableType]:
+def _places(places: list[Where], most: int | None) -> list[RenderableType]:
     lines = phrases.places(places)
     shown = lines[:most]
     if len(lines) > len(shown):
@@ -258,7 +263,7 @@ def _hanging(name: str, body: RenderableType) -> RenderableType:
     return grid
 
 
-def _untold(finding: dict[str, Any]) -> RenderableType:
+def _untold(finding: Finding) -> RenderableType:
     """What could not be told, why it is thought of all the same, and what to do about it."""
     head = _prose(f"{finding['title']}: {finding['not_determined']}")
     head.append(f" ({visible(finding['id'])})", style="dim")
@@ -271,7 +276,7 @@ def _coded(mark: str, text: str, code: str) -> RenderableType:
     return _marked(mark, _Narrow(out))
 
 
-def _evidence(evidence: list[dict[str, Any]], steps: dict[int | None, str]) -> list[RenderableType]:
+def _evidence(evidence: list[Evidence], steps: dict[int | None, str]) -> list[RenderableType]:
     lines = []
     for item in evidence[:5]:
         places = [item["track"], f"step {steps[item['step']]}" if item["step"] in steps else None]
@@ -283,7 +288,7 @@ def _evidence(evidence: list[dict[str, Any]], steps: dict[int | None, str]) -> l
     return [_hanging("seen" if at == 0 else "", _text(line)) for at, line in enumerate(lines)]
 
 
-def _more_findings(findings: list[dict[str, Any]], first: int, summary: dict[str, Any]) -> Iterator[RenderableType]:
+def _more_findings(findings: list[Finding], first: int, summary: Summary) -> Iterator[RenderableType]:
     if not findings:
         return
     yield Text("")
@@ -299,7 +304,7 @@ def _more_findings(findings: list[dict[str, Any]], first: int, summary: dict[str
         yield Text(f"and {more} smaller {'finding' if more == 1 else 'findings'}", style="dim")
 
 
-def _short_notices(notices: list[dict[str, Any]], untold: list[dict[str, Any]]) -> Iterator[RenderableType]:
+def _short_notices(notices: list[Notice], untold: list[Finding]) -> Iterator[RenderableType]:
     if untold or notices:
         yield Text("")
     for item in notices[:_NOTICES_SHORT]:

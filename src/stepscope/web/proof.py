@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stepscope.capture.cures import CURES
 from stepscope.report.phrases import Document
+
+if TYPE_CHECKING:
+    from stepscope.document.findings import Finding
 
 _MODULES = {"PyTorch": "torch"}
 """What a report calls a framework -> the module that cures are put into."""
 
 
-def proof(finding: dict[str, Any], document: Document, command: list[str] | None) -> str | None:
+def proof(finding: Finding, document: Document, command: list[str] | None) -> str | None:
     """``stepscope try`` with the cures that answer the finding; None where there is none for this framework.
 
     ``command`` is how the job was started, where that was recorded.

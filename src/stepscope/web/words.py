@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepscope.analysis.workload import Workload
 from stepscope.capture.results import Recording, recordings
@@ -17,6 +17,9 @@ from stepscope.report.rank_sections import CAUSES
 from stepscope.units import format_ns, format_share
 from stepscope.web.proof import proof
 from stepscope.web.sources import source_of
+
+if TYPE_CHECKING:
+    from stepscope.document.findings import Finding
 
 _DEVICE: Remedies = {
     PYTORCH: "Record `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]` on a machine with a GPU.",
@@ -105,7 +108,7 @@ def _tile(headline: phrases.Headline) -> tuple[str, str, str]:
     return headline.name, headline.value, headline.rest
 
 
-def _finding(finding: dict[str, Any], document: Document, command: list[str] | None) -> dict[str, Any]:
+def _finding(finding: Finding, document: Document, command: list[str] | None) -> dict[str, Any]:
     first = next(iter(finding["where"]), None)
     return {
         "saving": phrases.saving(finding, document["summary"]),
