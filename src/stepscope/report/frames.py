@@ -6,11 +6,10 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from stepscope.analysis.facts import Facts
 from stepscope.report import critical
 from stepscope.report.labels import CATEGORIES
 from stepscope.sql import Tables
@@ -20,6 +19,9 @@ from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.select import by_time, select
 from stepscope.trace.trace import Completeness, Info, Trace
 from stepscope.units import NS_PER_MS
+
+if TYPE_CHECKING:
+    from stepscope.analysis.facts import Facts
 
 Document = dict[str, Any]
 
