@@ -24,13 +24,13 @@ from typing import Any
 
 DOCUMENT = "import sys; from stepscope import pipeline; pipeline.open_profile(sys.argv[1]).document()"
 Events = Iterator[dict[str, Any]]
-STEP_US = 2_000
+LAUNCH_US = 12
 
 
-def steps(count: int) -> Events:
+def steps(count: int, length: int) -> Events:
     """Markers of as many steps, one behind the other."""
     for step in range(count):
-        yield slice_of("user_annotation", f"ProfilerStep#{step}", step * STEP_US, STEP_US, (1, 1))
+        yield slice_of("user_annotation", f"ProfilerStep#{step}", step * length, length, (1, 1))
 
 
 def launch(number: int, at: float, name: str, thread: int = 1, stream: tuple[int, int] = (0, 7)) -> Events:
@@ -49,11 +49,12 @@ def slice_of(cat: str, name: str, at: float, dur: float, place: tuple[int, int],
 
 def spread(count: int, of: int, make: Callable[[int, float], Events]) -> Events:
     """So many launches over so many steps, no two at once."""
-    yield from steps(of)
     each = max(count // of, 1)
+    length = 20 + LAUNCH_US * each
+    yield from steps(of, length)
     for k in range(count):
         step, place = divmod(k, each)
-        yield from make(k + 1, step * STEP_US + 10 + place * (STEP_US - 20) / each)
+        yield from make(k + 1, step * length + 10 + place * LAUNCH_US)
 
 
 def events(count: int) -> Events:

@@ -32,19 +32,19 @@ def _nest(track: I32, start: I64, dur: I64, tolerance: int) -> tuple[I32, I16]:
     for i in range(n):
         if i > 0 and track[i] != track[i - 1]:
             size = 0
-        # Finished slices leave the stack; one that a longer crossing slice hides leaves when it surfaces.
         while size > 0 and start[stack[size - 1]] + dur[stack[size - 1]] <= start[i]:
             size -= 1
         end = start[i] + dur[i]
         j = size - 1
-        while j >= 0:
-            outer_end = start[stack[j]] + dur[stack[j]]
-            if outer_end + tolerance >= end and outer_end > start[i]:
-                break
+        while j >= 0 and start[stack[j]] + dur[stack[j]] + tolerance < end:
             j -= 1
         if j >= 0:
             parent[i] = stack[j]
             depth[i] = min(depth[stack[j]] + 1, 32767)
+        # One that ends no later than this one holds nothing that this one does not: ends fall from the bottom of the
+        # stack to its top, and of slices that cross each other few are looked at twice.
+        while size > 0 and start[stack[size - 1]] + dur[stack[size - 1]] <= end:
+            size -= 1
         if size == stack.size:
             grown = np.empty(2 * size, np.int32)
             for k in range(size):  # an assignment of slices would take three seconds more to compile
