@@ -37,7 +37,7 @@ class _Calls:
                 self._open = frame
                 self.functions.setdefault(frame.f_code, function)
                 self.within.setdefault(frame.f_code, [])
-        elif event == "call" and frame.f_code is Watched.__call__.__code__:
+        elif event == "call" and frame.f_code is Watched.told.__code__:
             self.within[self._open.f_code].append(("jax", id(frame.f_locals["self"])))
         elif event == "return" and frame is self._open:
             self._open = None
