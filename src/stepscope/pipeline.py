@@ -97,8 +97,9 @@ class Profile(Diagnosed):
         """
         from stepscope.report import frames
         from stepscope.sql import query
+        from stepscope.whatif.critical import columns
 
-        return query(sql, frames.by_name(self.trace, self.brief, time_ns, lambda: self.facts))
+        return query(sql, frames.by_name(self.trace, self.brief, time_ns, lambda: columns(self.facts)))
 
     def region(self, start_ns: int | None, end_ns: int | None) -> pl.DataFrame:
         """Where a stretch of time went on each device and host thread (columns: ``analysis.region.REGION``).

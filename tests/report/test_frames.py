@@ -53,12 +53,12 @@ def test_a_range_of_time_narrows_every_table():
         "accounting": [],
     }
     trace = trace_of(drawing.events())
-    found = frames.by_name(trace, lambda: document, (110_000, 200_000), lambda: None)
+    found = frames.by_name(trace, lambda: document, (110_000, 200_000), dict)
     assert found["host"]().filter(name="aten::mm").height == 1
     assert found["memory"]().height == 1
     assert found["steps"]()["index"].to_list() == [1]
     assert found["accounting"]().height == 0
-    opened = frames.by_name(trace, lambda: document, (110_000, None), lambda: None)
+    opened = frames.by_name(trace, lambda: document, (110_000, None), dict)
     assert opened["steps"]()["index"].to_list() == [1, 2]
     with pytest.raises(UsageError, match="holds nothing of the time"):
-        frames.by_name(trace, lambda: document, (10**12, None), lambda: None)
+        frames.by_name(trace, lambda: document, (10**12, None), dict)

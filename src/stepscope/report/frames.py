@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from stepscope.report import critical
 from stepscope.report.labels import CATEGORIES
 from stepscope.sql import Tables
 from stepscope.trace import tables as t
@@ -19,9 +18,6 @@ from stepscope.trace.builder import TraceBuilder
 from stepscope.trace.select import by_time, select
 from stepscope.trace.trace import Completeness, Info, Trace
 from stepscope.units import NS_PER_MS
-
-if TYPE_CHECKING:
-    from stepscope.analysis.facts import Facts
 
 Document = dict[str, Any]
 
@@ -47,6 +43,15 @@ _ACCOUNTING: dict[str, tuple[Any, str]] = {
     **{name: (pl.Int64, f"Time in ns: {label.words}.") for name, label in CATEGORIES.items()},
 }
 
+_CRITICAL_PATH: dict[str, tuple[Any, str]] = {
+    "step": (pl.Int64, "Index of the step whose time it is part of."),
+    "start_ns": (pl.Int64, "Start, from the trace's origin; the elements of a step follow each other without a gap."),
+    "dur_ns": (pl.Int64, "Duration; those of a step add up to the step's."),
+    "category": (pl.String, "What the time goes to (docs/categories.md)."),
+    "name": (pl.String, "The op, the wait, or the outermost host op; absent where nothing recorded has a name."),
+    "device": (pl.Int64, "Device of the op; absent for the host's time."),
+    "slice": (pl.Int64, "Row of the slices; absent for none."),
+}
 
 _ON_ONE_RANK = [name for name in CATEGORIES if name not in ("collective_wait", "collective_transfer")]
 """Waiting and moving data are not told apart on one rank: absent where a row does not have them, never 0."""
@@ -75,7 +80,7 @@ def by_name(
     trace: Trace,
     document: Callable[[], Document],
     time_ns: tuple[int | None, int | None] | None,
-    facts: Callable[[], Facts | None],
+    critical_path: Callable[[], Mapping[str, list[Any]]],
 ) -> Tables:
     """The declared tables, ``ops``, ``host``, ``steps``, ``accounting`` and ``critical_path``; each is made when it is
     asked for.
@@ -89,8 +94,12 @@ def by_name(
         "host": partial(views.host, part),
         "steps": lambda: _overlapping(steps(document()), time_ns),
         "accounting": lambda: _overlapping(accounting(document()), time_ns),
-        "critical_path": lambda: _overlapping(critical.frame(facts()), time_ns),
+        "critical_path": lambda: _overlapping(_critical_path(critical_path()), time_ns),
     }
+
+
+def _critical_path(columns: Mapping[str, list[Any]]) -> pl.DataFrame:
+    return pl.DataFrame(columns, schema={name: kind for name, (kind, _) in _CRITICAL_PATH.items()})
 
 
 def _overlapping(frame: pl.DataFrame, time_ns: tuple[int | None, int | None] | None) -> pl.DataFrame:
@@ -126,7 +135,7 @@ def columns() -> pl.DataFrame:
     empty = TraceBuilder().build(Info(""), Completeness(0, {}))
     rows = [
         (table, column, _type(dtype), _sentence(table, column))
-        for table, make in by_name(empty, lambda: {"steps": [], "accounting": []}, None, lambda: None).items()
+        for table, make in by_name(empty, lambda: {"steps": [], "accounting": []}, None, dict).items()
         for column, dtype in make().schema.items()
     ]
     return pl.DataFrame(rows, schema=["table", "column", "type", "holds"], orient="row")
@@ -155,7 +164,7 @@ def _sentence(table: str, column: str) -> str:
         declared = next(f for f in dataclasses.fields(t.TABLES[table]) if f.name == column)
         return str(declared.metadata["doc"])
     texts = {"ops": views.OPS, "host": views.HOST}.get(table, {"id": views.ID})
-    dated = {"steps": _STEPS, "accounting": _ACCOUNTING, "critical_path": critical.COLUMNS}.get(table, {})
+    dated = {"steps": _STEPS, "accounting": _ACCOUNTING, "critical_path": _CRITICAL_PATH}.get(table, {})
     return dated[column][1] if column in dated else texts[column]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -336,3 +337,21 @@ def saving_ns(facts: Facts, path: CriticalPath, rows: Rows) -> int | None:
     if isinstance(replayed, str) or change is None:
         return None
     return min(replayed.saving_ns(change), facts.per_step(int(path.dur[rows].sum())))
+
+
+def columns(facts: Facts) -> dict[str, list[Any]]:
+    """The elements in the order of time as lists by column; none where there is no path."""
+    path = critical_path(facts)
+    if isinstance(path, str):
+        return {}
+    slices, strings = facts.trace.slices, facts.trace.strings
+    device = [activity.device for activity in facts.activities for _ in range(len(activity))]
+    return {
+        "step": path.step.tolist(),
+        "start_ns": path.start.tolist(),
+        "dur_ns": path.dur.tolist(),
+        "category": [str(CATEGORIES[code]) for code in path.category.tolist()],
+        "name": [strings[slices.name[at]] if at >= 0 else None for at in path.slice.tolist()],
+        "device": [device[op] if op >= 0 else None for op in path.op.tolist()],
+        "slice": [at if at >= 0 else None for at in path.slice.tolist()],
+    }
