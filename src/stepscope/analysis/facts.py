@@ -73,8 +73,7 @@ class Facts:
     markers: Markers
     complete: tuple[bool, ...]
     used: tuple[int, ...]
-    """Steps that costs and shares are made of: complete ones, without first and last where four or more remain, and
-    without the slow ones."""
+    """Steps that costs and shares are of: complete ones but slow ones; of four and more not the first and last."""
     slow: tuple[SlowStep, ...]
     """Steps set apart for a rare cause (``slow_steps``)."""
     accounts: list[Account]
