@@ -21,10 +21,6 @@ ARITHMETIC = ("numpy", "numba", "scipy")
 COMPUTING = ("stepscope.analysis", "stepscope.cluster", "stepscope.whatif")
 
 
-LAYS_COLUMNS = "critical"
-"""The maker of a frame whose columns it lays side by side."""
-
-
 def imported(file: Path) -> set[str]:
     """Every module that a file names, where it is imported at once and where on use; for types alone none is."""
     found: set[str] = set()
@@ -51,8 +47,7 @@ def test_the_makers_are_there() -> None:
 @pytest.mark.parametrize("file", sorted(REPORT.glob("*.py")), ids=lambda file: file.stem)
 def test_no_file_of_the_report_computes(file: Path) -> None:
     modules = imported(file)
-    if file.stem != LAYS_COLUMNS:
-        assert not under(modules, ARITHMETIC)
+    assert not under(modules, ARITHMETIC)
     if file.stem not in MAKERS:
         assert not under(modules, COMPUTING)
     if file.stem not in OF_JOBS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
@@ -51,7 +50,7 @@ from stepscope.analysis.syncs import Sync, find_syncs, returning_syncs
 from stepscope.analysis.unrecorded import with_unrecorded
 from stepscope.analysis.where import Locator
 from stepscope.analysis.worker_starts import WorkerStarts, worker_starts
-from stepscope.analysis.workload import Feature, Workload, workload_of
+from stepscope.analysis.workload import Workload, workload_of
 from stepscope.analysis.xla import XlaFacts, xla_facts
 from stepscope.record import record
 from stepscope.trace import intervals as iv
@@ -173,8 +172,7 @@ class Facts:
     @cached_property
     def workload(self) -> Workload:
         """What kind of program this is: what advice has to fit."""
-        found = workload_of(self.trace, self.phases, is_capture=self.is_capture)
-        return replace(found, uses=found.uses | {Feature.OWN_RECORDING}) if self.run.ours else found
+        return workload_of(self.trace, self.phases, is_capture=self.is_capture, ours=self.run.ours)
 
     @cached_property
     def is_capture(self) -> bool:

@@ -58,10 +58,12 @@ class Workload:
         return not self.vendors or bool(self.vendors & frozenset(vendors))
 
 
-def workload_of(trace: Trace, phases: list[dict[Phase, int]], *, is_capture: bool = False) -> Workload:
+def workload_of(
+    trace: Trace, phases: list[dict[Phase, int]], *, is_capture: bool = False, ours: bool = False
+) -> Workload:
     """The workload of a profile; ``phases`` are per device the busy times of the used steps by phase.
 
-    ``is_capture`` says that graphs were captured, and hardly anything ran.
+    ``is_capture`` says that graphs were captured, and hardly anything ran; ``ours`` that stepscope recorded it.
     """
     names = _names(trace)
     versions = _versions(trace, names)
@@ -71,7 +73,9 @@ def workload_of(trace: Trace, phases: list[dict[Phase, int]], *, is_capture: boo
         oldest=versions.oldest,
         newest=versions.newest,
         vendors=_vendors(trace),
-        uses=in_use(names) | ({Feature.SESSION} if len(trace.nodes) else frozenset()),
+        uses=in_use(names)
+        | ({Feature.SESSION} if len(trace.nodes) else frozenset())
+        | ({Feature.OWN_RECORDING} if ours else frozenset()),
     )
 
 
