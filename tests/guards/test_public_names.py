@@ -12,7 +12,7 @@ import stepscope
 
 def test_every_public_name_exists_and_is_documented(root: Path) -> None:
     pages = "\n".join(
-        page.read_text(encoding="utf-8") for page in (root / "README.md", *(root / "docs").glob("*.md"))
+        page.read_text(encoding="utf-8") for page in (root / "README.md", *(root / "docs").rglob("*.md"))
     )
     for name in stepscope.__all__:
         value = getattr(stepscope, name)
