@@ -83,9 +83,9 @@ def test_ranks_that_findings_name_are_in_the_file(
 ) -> None:
     """Also where nobody waits for them, or who is waited for is not known."""
     monkeypatch.setattr(pages, "RANK_PAGES", 1)
-    from stepscope.report import job as report
+    from stepscope.report import document as report
 
-    made = report.make
+    made = report.of_job
 
     def renamed(*given: object) -> object:
         document = made(*given)  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def test_ranks_that_findings_name_are_in_the_file(
         document["analyses"]["ranks"]["stragglers"] = []
         return document
 
-    monkeypatch.setattr(report, "make", renamed)
+    monkeypatch.setattr(report, "of_job", renamed)
     out = tmp_path / "job.html"
     assert cli.main(["diagnose", str(example_ranks.FOLDER), "--format", "html", "-o", str(out)]) == 0
     page.goto(f"{out.as_uri()}#/overview")

@@ -10,7 +10,6 @@ LARGER = {
     "cli.md": 3_000,
     "formats.md": 2_800,
     "limits.md": 4_200,
-    "performance.md": 1_400,
     "report-schema.md": 4_900,
     "rules.md": 2_000,
     "tables.md": 2_000,
