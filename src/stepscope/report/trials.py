@@ -115,7 +115,7 @@ def notes(row: dict[str, Any]) -> Iterator[str]:
     if argument is not None:
         yield (
             f"{name}: times are for {argument['given']} samples, as many as a step has as it is; another batch size "
-            "changes results by its nature: the learning rate may have to follow."
+            "changes results by its nature."
         )
     for cure in row["cures"]:
         if cure["changes_numbers"]:

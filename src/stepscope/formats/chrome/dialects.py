@@ -54,9 +54,9 @@ DIALECTS: tuple[Dialect, ...] = (
         "correlation", "External id", "external id", "stream", "device", "bytes", "size", "kind", "direction", "grid",
         "block", "registers per thread", "shared memory", "est. achieved occupancy %", "graph id", "Sequence number",
         "Fwd thread id", "Input Dims", "Input type", "Concrete Inputs", "Call stack", "Collective name",
-        "Process Group Name", "dtype", "Python id", "In msg nelems", "Group size", "wait_on_stream",
-        "wait_on_cuda_event_record_corr_id", "Device Type", "Device Id", "Addr", "Bytes", "Total Allocated",
-        "Total Reserved", "hlo_op", "hlo_module", *_OWN,
+        "Process Group Name", "Process Group Description", "dtype", "Python id", "In msg nelems", "Group size",
+        "wait_on_stream", "wait_on_cuda_event_record_corr_id", "Device Type", "Device Id", "Addr", "Bytes",
+        "Total Allocated", "Total Reserved", "hlo_op", "hlo_module", *_OWN,
     )),
     Dialect("TensorFlow Timeline", "tf1.timeline", ("name", "op", "kernel", "snapshot", *NODE_INPUTS)),
     Dialect("XLA trace JSON", "chrome.xla", (
