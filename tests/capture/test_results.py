@@ -51,3 +51,7 @@ def test_a_manifest_that_is_new_is_seen_at_once(folder: Path) -> None:
     facts = {"schema": results.SCHEMA, "files": [{"path": "another.json"}]}
     (folder / f"another{results.ENDING}").write_text(json.dumps(facts))
     assert manifest_of(folder / "another.json") == facts
+
+
+def test_a_name_that_no_folder_can_have_has_no_manifest() -> None:
+    assert manifest_of(Path("a\0b") / "trace.json") is None

@@ -23,7 +23,7 @@ def test_the_document_is_valid_and_readable_in_every_format(name: str):
             text = terminal.render(document, width=width, verbose=verbose)
             assert verdict in " ".join(text.split())
             assert max(map(len, text.splitlines())) <= width
-    assert len(terminal.render(document).splitlines()) <= 48  # A screen, with the time of each place.
+    assert len(terminal.render(document).splitlines()) <= 50  # A screen, with the time of each place.
     assert markdown.render(document, verbose=True).startswith("### ")
 
 

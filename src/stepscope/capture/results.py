@@ -86,7 +86,7 @@ def _likely_first(folder: Path, name: str) -> list[Path]:
         changed_ns = os.stat(folder).st_mtime_ns
         listed = _listed if time.time_ns() - changed_ns > _SETTLED_NS else _listed.__wrapped__
         names = listed(folder, changed_ns)
-    except OSError:
+    except (OSError, ValueError):  # No folder, or a name that none can have.
         return []
     at = bisect_left(names, name)  # What begins alike stands side by side.
     near = names[max(at - _MOST_MANIFESTS, 0) : at + _MOST_MANIFESTS]

@@ -245,9 +245,10 @@ function measures(app, canvas, place) {
     const [begin, end] = await Promise.all([from, time].map((one) => snapped(app, one, perPixel * SNAP)));
     from = NaN;
     app.area = null;
-    app.measure = Math.abs(end - begin) > perPixel * 2
+    const measured = Math.abs(end - begin) > perPixel * 2
       ? { begin: Math.min(begin, end), end: Math.max(begin, end) } : null;
-    if (app.measure && app.selection) app.select(null);
+    if (measured && app.selection) app.select(null);  // Which ends what was measured before.
+    app.measure = measured;
     app.emit('area');
     if (app.tab === 'details') app.emit('tab');
     if (app.measure) app.say(`${formatNs(app.measure.end - app.measure.begin)} measured`);
