@@ -128,14 +128,14 @@ def _divided(ranked: Sequence[Finding], scale: Scale) -> tuple[tuple[Finding, ..
 
 
 def _is_worth_telling(finding: Finding, scale: Scale) -> bool:
-    """Whether its fix gains enough, and more than the replay is off, in steps long enough to be judged; or what it
+    """Whether its fix may gain enough, and more than the replay is off, in steps long enough to be judged; or what it
     gains is to be measured and its cause costs enough, or is not known."""
     replayed = scale.replayed
     off = replayed.error if isinstance(replayed, Predictor) and finding.prediction_basis == "replay" else 0.0
     if scale.short:
         return False
     open_ = finding.not_determined is not None and finding.cost_ns_per_step is None
-    return open_ or size(finding) >= max(least_told(scale.step_ns), off * (scale.step_ns or 0))
+    return open_ or _at_most(finding) >= max(least_told(scale.step_ns), off * (scale.step_ns or 0))
 
 
 def _stands(finding: Finding, scale: Scale, above: Change, rules: set[str]) -> bool:
@@ -162,6 +162,13 @@ def _comes_with_others(finding: Finding, scale: Scale) -> bool:
 def least_told(step_ns: int | None) -> float:
     """What a fix must gain per step to be a finding; where that is not known, what its cause must cost."""
     return max(FINDING_SHARE * (step_ns or 0), FINDING_NS)
+
+
+def _at_most(finding: Finding) -> int:
+    """What its fix gains at best, where that is a range."""
+    if finding.predicted_step_ns is None or finding.best_step_ns is None:
+        return size(finding)
+    return size(finding) + max(finding.predicted_step_ns - finding.best_step_ns, 0)
 
 
 def size(finding: Finding) -> int:

@@ -27,7 +27,7 @@ def main():
     torch.set_num_threads(1)
     model = torch.nn.Linear(128, 64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    x, values = torch.randn(64, 128), torch.rand(600)
+    x, values = torch.randn(64, 128), torch.rand(1500)
     if "--whole" not in sys.argv:
         values = list(values)
     for _ in range(3):
