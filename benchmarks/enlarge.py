@@ -19,7 +19,8 @@ from pathlib import Path
 
 NUMBERS = re.compile(
     rb'"(ts|id|correlation|[Ee]xternal id|Ev Idx|Profiler Event Index|Record function id|Python id|Python parent id|'
-    rb'wait_on_cuda_event_record_corr_id)"\s*:\s*"?(-?\d+)')
+    rb'wait_on_cuda_event_record_corr_id)"\s*:\s*"?(-?\d+)'
+)
 
 
 def main() -> None:
@@ -56,7 +57,7 @@ def events_of(text: bytes) -> tuple[int, int]:
     found = re.search(rb'"traceEvents"\s*:\s*\[', text)
     if found is None:
         raise SystemExit("no traceEvents in the trace")
-    behind = re.search(rb"\}\s*\](?=\s*(?:,\s*\"[^\"\n]+\"\s*:|\}\s*\Z))", text[found.end():])
+    behind = re.search(rb"\}\s*\](?=\s*(?:,\s*\"[^\"\n]+\"\s*:|\}\s*\Z))", text[found.end() :])
     if behind is None:
         raise SystemExit("the list of events does not end")
     return found.end(), found.end() + behind.end() - 1
@@ -74,7 +75,8 @@ class Repetition:
         times = [value for value, is_time in zip(self._numbers, self._is_time, strict=True) if is_time and value > 0]
         self._length = max(times) - min(times) + 1_000_000
         self._stride = 1 + max(
-            (value for value, is_time in zip(self._numbers, self._is_time, strict=True) if not is_time), default=0)
+            (value for value, is_time in zip(self._numbers, self._is_time, strict=True) if not is_time), default=0
+        )
 
     def shifted(self, number: int) -> Iterator[bytes]:
         """The pieces of repetition ``number``."""

@@ -76,8 +76,10 @@ def main() -> None:
     options = parser.parse_args()
     found = []
     for trace in options.trace:
-        runs = [measure("stepscope", trace, [sys.executable, "-c", STEPSCOPE, str(trace), "fast"])
-                for _ in range(options.repeat)]
+        runs = [
+            measure("stepscope", trace, [sys.executable, "-c", STEPSCOPE, str(trace), "fast"])
+            for _ in range(options.repeat)
+        ]
         found.append(min(runs, key=lambda run: run.wall_s))
     if not options.no_peers:
         found += peers(options.trace[0], options.peers_python, found[0].megabytes)
@@ -119,18 +121,29 @@ def measure(name: str, trace: Path, command: list[str], megabytes: float | None 
         output.seek(0)
         events, size = map(int, output.read().splitlines()[-1].split())
     unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
-    return Measurement(name, trace.name, events, megabytes or size / 1e6, wall, usage.ru_utime + usage.ru_stime,
-                       usage.ru_maxrss * unit / 1e6)
+    return Measurement(
+        name,
+        trace.name,
+        events,
+        megabytes or size / 1e6,
+        wall,
+        usage.ru_utime + usage.ru_stime,
+        usage.ru_maxrss * unit / 1e6,
+    )
 
 
 def report(found: list[Measurement]) -> None:
     """The table."""
-    print(f"{'':24}{'trace':22}{'events':>10}{'wall s':>9}{'CPU s':>9}{'M events/s':>12}{'MB/s':>8}{'peak MB':>9}"
-          f"{'ratio':>8}")
+    print(
+        f"{'':24}{'trace':22}{'events':>10}{'wall s':>9}{'CPU s':>9}{'M events/s':>12}{'MB/s':>8}{'peak MB':>9}"
+        f"{'ratio':>8}"
+    )
     for run in found:
-        print(f"{run.name:24}{run.trace[:21]:22}{run.events:>10}{run.wall_s:>9.2f}{run.cpu_s:>9.2f}"
-              f"{run.events / run.wall_s / 1e6:>12.2f}{run.megabytes / run.wall_s:>8.0f}{run.peak_mb:>9.0f}"
-              f"{run.wall_s / found[0].wall_s:>8.1f}")
+        print(
+            f"{run.name:24}{run.trace[:21]:22}{run.events:>10}{run.wall_s:>9.2f}{run.cpu_s:>9.2f}"
+            f"{run.events / run.wall_s / 1e6:>12.2f}{run.megabytes / run.wall_s:>8.0f}{run.peak_mb:>9.0f}"
+            f"{run.wall_s / found[0].wall_s:>8.1f}"
+        )
 
 
 if __name__ == "__main__":

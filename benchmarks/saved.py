@@ -41,8 +41,10 @@ def main() -> None:
         measured = {path: opened(path, options.repeat) for path in (options.trace, saved)}
         for path, (first, again, slices) in measured.items():
             size = path.stat().st_size / 1e6
-            print(f"{path.name}: {size:,.0f} MB, {slices:,} slices, first {first * 1e3:,.1f} ms, "
-                  f"again {again * 1e3:,.1f} ms")
+            print(
+                f"{path.name}: {size:,.0f} MB, {slices:,} slices, first {first * 1e3:,.1f} ms, "
+                f"again {again * 1e3:,.1f} ms"
+            )
         (first, again, _), (saved_first, saved_again, _) = measured.values()
         print(f"the saved form opens {first / saved_first:,.0f} times faster first, {again / saved_again:,.0f} again")
 

@@ -145,11 +145,15 @@ REFUSED: tuple[Refusal, ...] = (
     Refusal("A JSON list of other things", b"[1, 2, 3]", "is no trace"),
     Refusal("An empty JSON list", b"[]", "is an empty list of events"),
     Refusal(
-        "A trace without events", trace([]), "holds no usable event; record the run again",
+        "A trace without events",
+        trace([]),
+        "holds no usable event; record the run again",
         met="HolisticTraceAnalysis#107",
     ),
     Refusal(
-        "A trace of names of threads alone", trace(events()[:1]), "holds no usable event",
+        "A trace of names of threads alone",
+        trace(events()[:1]),
+        "holds no usable event",
         met="HolisticTraceAnalysis#337",
     ),
     Refusal("Cut off before the first event", TRACE[:60], "ends before its traceEvents begin"),

@@ -82,6 +82,7 @@ def _loaded() -> Any:
     found.core.config._config_fname = ""  # No file has this name.
     return found
 
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}

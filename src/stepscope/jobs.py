@@ -20,7 +20,6 @@ from stepscope.errors import InputError
 from stepscope.inputs.source import Source
 
 if TYPE_CHECKING:
-
     from stepscope.comparison.side import Side
     from stepscope.web.assemble import Run
 

@@ -83,7 +83,8 @@ def test_host_device_and_idle_of_nested_annotations_and_nothing_twice():
 
 
 def test_an_annotation_inside_one_of_its_name_counts_once():
-    made = found(facts_of_drawing("""
+    made = found(
+        facts_of_drawing("""
         main  |[S                   ]
         main  |[x            ]
         main  |  [y       ]
@@ -94,7 +95,8 @@ def test_an_annotation_inside_one_of_its_name_counts_once():
         x = ann block
         y = ann other
         z = ann block
-    """))
+    """)
+    )
     assert told(made) == {
         "block": ((150, 40 + 50, 20 + 20 + 10 + 10), (50 + 50, 50, 20 + 10)),
         "other": ((100, 40 + 50, 20 + 10 + 10), (50, 40, 20 + 10)),
@@ -104,7 +106,8 @@ def test_an_annotation_inside_one_of_its_name_counts_once():
 
 def test_a_gap_behind_a_queued_launch_goes_with_the_op_and_not_with_where_the_host_has_got_to():
     """The host is far ahead, in another annotation, when the device waits for nothing but itself."""
-    made = found(facts_of_drawing("""
+    made = found(
+        facts_of_drawing("""
         main  |[S                        ]
         main  |[first ][second           ]
         main  | a b
@@ -112,7 +115,8 @@ def test_a_gap_behind_a_queued_launch_goes_with_the_op_and_not_with_where_the_ho
         S = step 1
         first = ann first
         second = ann second
-    """))
+    """)
+    )
     assert told(made)["first"] == ((80, 80 + 110, 30 + 40), (80, 80 + 110, 30 + 40))
     assert told(made)["second"] == ((190, 0, 0), (190, 0, 0))
 

@@ -111,10 +111,12 @@ def test_a_look_at_another_function_of_that_name_tells_nothing() -> None:
 
 
 def test_without_any_frame_the_look_itself_is_the_place() -> None:
-    trace = trace_of(draw("""
+    trace = trace_of(
+        draw("""
         1 char = 10 us
         main  | [aten::mm ] [aten::add]
-    """))
+    """)
+    )
     trace = with_lines(trace, looks=((60, 15),))
     assert line_of(trace, "aten::mm") == Where("/home/ana/train.py", 15, "main", "aten::mm")
     assert line_of(trace, "aten::add") == Where(op="aten::add")

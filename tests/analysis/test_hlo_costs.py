@@ -81,9 +81,7 @@ def test_slices_and_updates_in_place_move_what_they_touch() -> None:
 
 def test_a_fusion_is_the_sum_of_what_it_holds_and_moves_its_operands_and_results_once() -> None:
     inside = [*take("f32[8]", "f32[8]"), op("a", "add", "f32[8]", "p0", "p1"), op("b", "multiply", "f32[8]", "a", "p0")]
-    assert one("fusion", "f32[8]", "f32[8]", "f32[8]", calls=("f",), f=inside) == HloCost(
-        CostKind.ELEMENTWISE, 16, 96
-    )
+    assert one("fusion", "f32[8]", "f32[8]", "f32[8]", calls=("f",), f=inside) == HloCost(CostKind.ELEMENTWISE, 16, 96)
 
 
 def test_a_fusion_reads_only_the_slice_it_takes_and_writes_only_what_it_updates() -> None:
@@ -167,8 +165,10 @@ def test_fused_attention_of_cudnn(target: str, decided: tuple[int, str], flops: 
 
 @pytest.mark.parametrize(("mask", "share"), [(0, 64), (2, 36), (1, None), (3, None)])
 def test_fused_attention_of_transformer_engine(mask: int, share: int | None) -> None:
-    said = (f"{{attn_heads = 3 : i64, head_dim = 16 : i64, input_batch = 2 : i64, is_training = true, "
-            f"kv_max_seqlen = 8 : i64, mask_type = {mask} : i64, q_max_seqlen = 8 : i64, window_size_left = -1 : i64}}")
+    said = (
+        f"{{attn_heads = 3 : i64, head_dim = 16 : i64, input_batch = 2 : i64, is_training = true, "
+        f"kv_max_seqlen = 8 : i64, mask_type = {mask} : i64, q_max_seqlen = 8 : i64, window_size_left = -1 : i64}}"
+    )
     target = "te_fused_attn_forward_ffi"
     found = one("custom-call", "(bf16[2,8,3,16], u8[9])", "bf16[2,8,3,16]", more=((28, target), (43, said)))
     assert found.flops == (None if share is None else 2 * 6 * share * 32)

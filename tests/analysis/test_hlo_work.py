@@ -32,8 +32,11 @@ def gpu(proto: bytes, *kernels: tuple[str, str, int], name: str = "NVIDIA A100-S
         events.append(Ev(kernel, at * US, took * US, stats))
         launches.append(Ev("cuLaunchKernel", number * US, US // 2, {"correlation_id": Unsigned(number)}))
         at += took
-    device = Plane("/device:GPU:0", (line("Stream #7(Kernel)", *events, id=7),), {
-        "device_vendor": "Nvidia", "gpu_device_name": name, "compute_cap_major": 8, "compute_cap_minor": 0})
+    device = Plane(
+        "/device:GPU:0",
+        (line("Stream #7(Kernel)", *events, id=7),),
+        {"device_vendor": "Nvidia", "gpu_device_name": name, "compute_cap_major": 8, "compute_cap_minor": 0},
+    )
     host = Plane("/host:CPU", (line("python", Ev("train", 0, at * US, {"_r": 1, "step_num": 1}), *launches, id=1),))
     metadata = Plane("/host:metadata", shared={"jit_f(1)": {"Hlo Proto": proto}}, extra_names=("jit_f(1)",))
     return read(space(device, host, metadata))
@@ -100,8 +103,12 @@ def test_an_unknown_call_takes_the_utilisation_with_it() -> None:
 def test_what_the_profile_says_of_an_op_counts_before_its_program() -> None:
     name = "%neg = f32[8]{0} negate(f32[8]{0} %p)"
     told = {name: {"hlo_category": "elementwise", "flops": 77, "bytes_accessed": 99}}
-    chip = Plane("/device:TPU:0", (line("XLA Modules", Ev("jit_f(1)", 0, 50 * US), id=1),
-                                   line("XLA Ops", Ev(name, 0, 50 * US), id=2)), shared=told, shown={name: "neg"})
+    chip = Plane(
+        "/device:TPU:0",
+        (line("XLA Modules", Ev("jit_f(1)", 0, 50 * US), id=1), line("XLA Ops", Ev(name, 0, 50 * US), id=2)),
+        shared=told,
+        shown={name: "neg"},
+    )
     proto = program(op("p", "parameter", "f32[8]"), op("neg", "negate", "f32[8]", "p"))
     metadata = Plane("/host:metadata", shared={"jit_f(1)": {"Hlo Proto": proto}}, extra_names=("jit_f(1)",))
     host = Plane("/host:CPU", (line("python", Ev("train", 0, 60 * US, {"_r": 1, "step_num": 1}), id=1),))

@@ -66,6 +66,7 @@ def test_exchanges_over_the_network_are_no_device():
 
 def test_an_action_takes_as_long_as_it_says():
     """Actions in progress together share a line, where each lasts from the end of the one before it."""
+
     def send(ended: int, shown: int, took: int | None) -> Ev:
         return Ev("NetworkSend END", (ended - shown) * MS, shown * MS, {"graph_key": "device_7_gid_a$1^i0"} | (
             {} if took is None else {"action_duration_ns": took * 1_000_000}))  # fmt: skip

@@ -28,9 +28,7 @@ def steps(*of_one: tuple[str, str, int, int]) -> Facts:
 
 @pytest.mark.parametrize("type", ["CollectiveReduceV2", "CollectiveGatherV2", "NcclAllReduce", "CollectiveBcastRecvV2"])
 def test_exchanges_count_where_nothing_computes_meanwhile(type: str) -> None:
-    facts = steps(
-        ("tf_Compute/1", "MatMul:MatMul", 2, 20), ("collective_ops/2", f"group/{type}_1:{type}", 12, 40)
-    )
+    facts = steps(("tf_Compute/1", "MatMul:MatMul", 2, 20), ("collective_ops/2", f"group/{type}_1:{type}", 12, 40))
     parts = mean_parts(facts)
     assert parts["host_compute"] == 20_000_000
     assert parts["collective"] == 30_000_000

@@ -331,10 +331,12 @@ def test_libraries_are_known_on_windows_too(file: str):
 @pytest.mark.parametrize("shown", ["XPlane", "Kineto JSON", "viztracer"])
 def test_a_line_that_is_where_the_function_begins_is_told_as_that(shown: str) -> None:
     """The tracers of TSL and PyTorch write where functions begin: which line of one ran is not in the file."""
-    trace = trace_of(draw("""
+    trace = trace_of(
+        draw("""
         main  |[P   ]
         P = py train.py(24): load
-    """))
+    """)
+    )
     trace = replace(trace, info=replace(trace.info, format=shown))
     made = Locator(trace).frame("train.py(24): load")
     assert made is not None

@@ -70,9 +70,7 @@ def test_the_command_of_the_capture_is_the_one_that_is_tried(page: Page, tmp_pat
     assert page.locator(".proof code").first.inner_text().endswith(" --cure prefetch a.py '--name=a b'")
 
 
-def test_the_users_lines_stand_beside_the_place(
-    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_users_lines_stand_beside_the_place(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     document = stepscope.open(EXAMPLE).document()
     place = document["findings"][0]["where"][0]
@@ -92,9 +90,7 @@ def test_the_users_lines_stand_beside_the_place(
 
 
 @pytest.mark.parametrize("name", ["../secret.py", "/etc/passwd", "notes.txt", "link.py", "missing.py", "a\0.py", "."])
-def test_only_python_files_of_the_project_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_only_python_files_of_the_project_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)

@@ -78,9 +78,7 @@ def test_a_band_says_its_largest_and_opens_its_ranks(page: Page, tmp_path: Path)
     page.wait_for_selector(".heat-rows > :text-is('ranks 0–15')")
 
 
-def test_ranks_that_findings_name_are_in_the_file(
-    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ranks_that_findings_name_are_in_the_file(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where nobody waits for them, or who is waited for is not known."""
     monkeypatch.setattr(pages, "RANK_PAGES", 1)
     from stepscope.report import document as report

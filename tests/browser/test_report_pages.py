@@ -85,9 +85,7 @@ def test_the_step_range_filters_what_has_steps(page: Page, reports: Reports) -> 
     assert page.locator(".strip .range").inner_text() == "steps 6 to 7"
     assert "mean of 2 steps: steps 6 to 7" in page.locator("main").inner_text()
     rows = [
-        row
-        for row in real_profile(V100).document()["accounting"]
-        if row["phase"] == "step" and row["step"] in (1, 2)
+        row for row in real_profile(V100).document()["accounting"] if row["phase"] == "step" and row["step"] in (1, 2)
     ]
     mean = round(sum(row["parts"]["input"] for row in rows) / 2)
     assert format_ns(mean) in page.locator(".legend").inner_text()

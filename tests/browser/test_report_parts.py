@@ -64,13 +64,13 @@ def test_of_several_devices_the_mean_is_the_verdicts(page: Page, reports: Report
     document = stepscope.open(EXAMPLES / JAX).document()
     parts = document["summary"]["parts_ns_per_step"]
     open_page(page, reports(JAX), "overview")
-    section = page.locator("section:has(h2:text-is(\"Where each step's time goes (mean of 8 devices)\"))")
+    section = page.locator('section:has(h2:text-is("Where each step\'s time goes (mean of 8 devices)"))')
     text = section.inner_text()
     assert format_ns(sum(parts.values())) + " per step" in text
     assert format_ns(sum(parts.values())) in document["summary"]["verdict"]
     for ns in (parts["sync"], parts["compute"], parts["collective"]):
         assert format_ns(ns) in text
-    each = page.locator("section:has(h2:text-is(\"Where each device's time goes\"))").inner_text()
+    each = page.locator('section:has(h2:text-is("Where each device\'s time goes"))').inner_text()
     for entry in document["analyses"]["breakdown"]:
         assert format_ns(entry["step_ns"]) in each
     shot(page)

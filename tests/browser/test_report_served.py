@@ -55,9 +55,7 @@ def running(*command: str | Path) -> Iterator[subprocess.Popen[str]]:
     """A process of this Python's environment, ended as Ctrl-C ends it."""
     environment = {**os.environ, "SSH_CONNECTION": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
     words = [sys.executable, *map(str, command)]
-    process = subprocess.Popen(
-        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         yield process
     finally:

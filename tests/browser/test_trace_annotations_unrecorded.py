@@ -70,13 +70,16 @@ def test_the_overview_has_a_colour_of_its_own_for_work_not_recorded(
 
 def pixel(page: Page, x: float, y: float) -> list[int]:
     """What is drawn on the tracks at a place of the page."""
-    found: list[int] = page.evaluate("""([x, y]) => {
+    found: list[int] = page.evaluate(
+        """([x, y]) => {
       const canvas = [...document.querySelectorAll('.tv-stage canvas')].find((one) => one.getContext('2d'));
       const box = canvas.getBoundingClientRect();
       const scale = canvas.width / box.width;
       const at = canvas.getContext('2d').getImageData((x - box.left) * scale, (y - box.top) * scale, 1, 1);
       return [...at.data].slice(0, 3);
-    }""", [x, y])
+    }""",
+        [x, y],
+    )
     return found
 
 

@@ -122,11 +122,9 @@ def test_the_critical_path_is_a_track_and_a_list(page: Page, reports: Reports, s
     # Each of its slices stands once more on its own track: sums count no time twice.
     pressed(page, "/")
     page.keyboard.press("Control+a")
-    page.keyboard.type(f"name=\"{path['ops'][0]['name']}\"")
+    page.keyboard.type(f'name="{path["ops"][0]["name"]}"')
     settled(page)
-    slices = profile.query(
-        f"SELECT COUNT(*) AS n FROM ops WHERE name = '{path['ops'][0]['name']}'"
-    )
+    slices = profile.query(f"SELECT COUNT(*) AS n FROM ops WHERE name = '{path['ops'][0]['name']}'")
     assert page.locator(".tv-count").inner_text().startswith(f"{slices['n'][0]} ")
 
 

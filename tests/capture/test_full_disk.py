@@ -34,7 +34,7 @@ def test_a_profile_that_kineto_could_not_write_whole(
     assert os.listdir(tmp_path) == ["other"]
 
 
-@pytest.mark.parametrize("end", [b"}", b"]}\n", b'}\n}\n'])
+@pytest.mark.parametrize("end", [b"}", b"]}\n", b"}\n}\n"])
 def test_a_whole_one_is_left_alone(tmp_path: Path, end: bytes) -> None:
     part = tmp_path / ".p.part.json"
     part.write_bytes(b'{"traceEvents": []' + end)

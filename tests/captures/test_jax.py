@@ -174,8 +174,10 @@ def test_the_json_beside_the_xplane_has_the_same_ops(captures: Captures) -> None
     """Names, devices, order and, but for its three decimals of a microsecond, times."""
     for name in ("jax", "jax_frames"):
         both = [device_ops(opened(captures[name].file(pattern))) for pattern in ("*.xplane.pb", "*.trace.json.gz")]
-        assert both[0].select("device", "name", "kind", "op", "module").equals(
-            both[1].select("device", "name", "kind", "op", "module")
+        assert (
+            both[0]
+            .select("device", "name", "kind", "op", "module")
+            .equals(both[1].select("device", "name", "kind", "op", "module"))
         )
         for column in ("start_ns", "dur_ns"):
             assert np.abs(both[0][column].to_numpy() - both[1][column].to_numpy()).max() <= 1

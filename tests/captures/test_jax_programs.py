@@ -22,9 +22,7 @@ def calling(captures: Captures, name: str, ending: str) -> Profile:
 
 
 @pytest.mark.parametrize("name", ["jax_callbacks", "jax_callbacks_frames"])
-def test_the_device_waits_for_the_functions_that_its_program_calls(
-    captures: Captures, name: str, ending: str
-) -> None:
+def test_the_device_waits_for_the_functions_that_its_program_calls(captures: Captures, name: str, ending: str) -> None:
     profile, truth = calling(captures, name, ending), captures[name].truth
     parts = parts_by_step(profile.document(), 0)
     assert len(truth["slept_ns"]) == truth["steps"] == len(parts)

@@ -18,9 +18,7 @@ def test_as_pytorch_counts(captures: Captures) -> None:
     capture = captures["torch_flops"]
     trace = opened(capture.file("trace.json.gz")).trace
     costs = op_costs(trace, Programs(trace))
-    ours = {
-        str(kind): int(costs.flops[np.flatnonzero(costs.kind == KINDS.index(kind))].sum()) for kind in MATRIX_KINDS
-    }
+    ours = {str(kind): int(costs.flops[np.flatnonzero(costs.kind == KINDS.index(kind))].sum()) for kind in MATRIX_KINDS}
     theirs = capture.truth["flops"]
     products = sum(theirs[f"aten.{op}"] for op in ("mm", "bmm", "addmm", "baddbmm"))
     convolutions = theirs["aten.convolution"] + theirs["aten.convolution_backward"]

@@ -35,5 +35,3 @@ def test_json_holds_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     assert [one["name"] for one in made["read"]] == [reader.name for reader in readers.READERS]
     assert all(one["containers"] == list(CONTAINERS) for one in made["read"])
     assert [one["suffixes"] for one in made["written"]] == [list(writer.suffixes) for writer in writers.WRITERS]
-
-

@@ -86,9 +86,7 @@ def test_a_module_that_runs_as_the_program_leaves_its_folder_on_the_path(tmp_pat
         ["-m", "stepscope", "diagnose", "ranks"],
         pytest.param(["-m", "stepscope", "diagnose", "ranks", "--scheduler", "local"], marks=pytest.mark.slow),
         ["-m", "stepscope", "doctor"],
-        pytest.param(
-            ["-m", "stepscope", "convert", "ranks/rank0.json.gz", "out.stepscope"], marks=pytest.mark.slow
-        ),
+        pytest.param(["-m", "stepscope", "convert", "ranks/rank0.json.gz", "out.stepscope"], marks=pytest.mark.slow),
         pytest.param(["-c", _POOL], marks=pytest.mark.slow),
         pytest.param(["-c", _DASK], marks=pytest.mark.slow),
         ["-m", "stepscope", "query", "ranks/rank0.json.gz", "SELECT COUNT(*) FROM slices"],

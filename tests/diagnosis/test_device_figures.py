@@ -89,8 +89,9 @@ def test_a_name_decides_before_figures_do() -> None:
 
 
 @pytest.mark.parametrize("named", [{}, {"gpu_device_name": "gfx942"}, {"gpu_device_name": "gfx942:sramecc+:xnack-"}])
-@pytest.mark.parametrize(("memory", "name"), [(206_141_652_992, "AMD Instinct MI300X"),
-                                              (103_070_826_496, "AMD Instinct MI300 series")])
+@pytest.mark.parametrize(
+    ("memory", "name"), [(206_141_652_992, "AMD Instinct MI300X"), (103_070_826_496, "AMD Instinct MI300 series")]
+)
 def test_a_nameless_accelerator_of_amd_is_known_by_units_memory_and_instruction_set(
     memory: int, name: str, named: dict[str, object]
 ) -> None:

@@ -273,8 +273,7 @@ def test_a_thread_that_waits_for_its_own_batch_does_not_wait_for_its_turn() -> N
     """The second replica begins when its batch is there, by chance when the first one has been launched."""
     events = by_threads((1, 100, "replica_1", 14), (0, 1_600, "replica_0", 14))
     batches = [
-        Event("user_annotation", LOADER, Thread("replica_0"), number * STEP * 1_000, 1_500_000)
-        for number in range(6)
+        Event("user_annotation", LOADER, Thread("replica_0"), number * STEP * 1_000, 1_500_000) for number in range(6)
     ]
     assert (found(in_time_order([*events, *batches])).get("launched_in_turn") or 0) <= 100_000
 

@@ -72,11 +72,18 @@ def test_blocks_are_for_what_the_scope_of_the_op_says() -> None:
     (use,) = profile().memory
     assert use.peak.allocated == BEFORE + (1 + 3 + 4 + 6) * MIB
     assert {held: size // MIB for held, size in use.peak.held.items() if size} == {
-        Held.BEFORE: 100, Held.ACTIVATION: 4, Held.GRADIENT: 4, Held.UNKNOWN: 6}
+        Held.BEFORE: 100,
+        Held.ACTIVATION: 4,
+        Held.GRADIENT: 4,
+        Held.UNKNOWN: 6,
+    }
     assert use.pool.blocks is not None
-    assert sorted({(place, str(tuple(Held)[held])) for place, held in zip(
-        (use.pool.blocks.bytes // MIB).tolist(), use.pool.blocks.held.tolist(), strict=True)}) == [
-        (1, "activation"), (2, "temporary"), (3, "activation"), (4, "gradient"), (5, "temporary"), (6, "unknown")]
+    assert sorted(
+        {
+            (place, str(tuple(Held)[held]))
+            for place, held in zip((use.pool.blocks.bytes // MIB).tolist(), use.pool.blocks.held.tolist(), strict=True)
+        }
+    ) == [(1, "activation"), (2, "temporary"), (3, "activation"), (4, "gradient"), (5, "temporary"), (6, "unknown")]
 
 
 def test_the_peak_lists_ops_types_and_shapes() -> None:

@@ -139,8 +139,10 @@ def test_no_remedy_begins_in_the_middle_of_a_sentence(name):
     for workload in WORKLOADS:
         text = remedy(REMEDIES[name], workload)
         first = text.lstrip(" `(-")[:1]
-        assert not text or name in ("launching.OPTIMIZER", "launching.ZERO_GRAD", "efficiency._ALLOWED") or (
-            text[0] == "`" or text[0] == "-" or first.isupper() or text.startswith("{")
+        assert (
+            not text
+            or name in ("launching.OPTIMIZER", "launching.ZERO_GRAD", "efficiency._ALLOWED")
+            or (text[0] == "`" or text[0] == "-" or first.isupper() or text.startswith("{"))
         ), text
         assert not text.rstrip().endswith(("(", ",")), text
 

@@ -122,15 +122,19 @@ def test_a_decompressed_copy_is_no_second_profile(tmp_path: Path) -> None:
 
 
 def test_several_hosts_are_several_profiles(tmp_path: Path) -> None:
-    tree(tmp_path, {f"plugins/profile/run/host{host}.{kind}": data for host in (2, 10)
-                    for kind, data in (("xplane.pb", PLANE), ("trace.json.gz", gzip.compress(TRACE)))})
+    tree(
+        tmp_path,
+        {
+            f"plugins/profile/run/host{host}.{kind}": data
+            for host in (2, 10)
+            for kind, data in (("xplane.pb", PLANE), ("trace.json.gz", gzip.compress(TRACE)))
+        },
+    )
     assert [Path(name).name for name in names(find(str(tmp_path)), tmp_path)] == ["host2.xplane.pb", "host10.xplane.pb"]
 
 
 @pytest.mark.parametrize("inside", ["", "plugins", "plugins/profile"])
-def test_of_several_runs_the_newest_is_read(
-    tmp_path: Path, inside: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_several_runs_the_newest_is_read(tmp_path: Path, inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = ["2026_11_21_05_27_53", "2026_11_21_05_27_59", "2025_12_31_23_59_59"]
     tree(tmp_path, {f"plugins/profile/{run}/vm.xplane.pb": PLANE for run in runs})
     tree(tmp_path, {"plugins/profile/2027_01_01_00_00_00/vm.xplane.pb": b""})  # empty: not a run to choose
@@ -330,8 +334,12 @@ def test_an_archive_of_one_file_is_that_file(tmp_path: Path) -> None:
 
 def test_an_archive_of_several_files_is_a_folder(tmp_path: Path) -> None:
     run = "logs/plugins/profile/2026_11_21_05_27_53"
-    files = {f"{run}/vm.xplane.pb": PLANE, f"{run}/vm.trace.json.gz": gzip.compress(TRACE), "logs/notes.txt": b"hello",
-             "logs/plugins/profile/2025_11_21_05_27_53/vm.xplane.pb": PLANE}
+    files = {
+        f"{run}/vm.xplane.pb": PLANE,
+        f"{run}/vm.trace.json.gz": gzip.compress(TRACE),
+        "logs/notes.txt": b"hello",
+        "logs/plugins/profile/2025_11_21_05_27_53/vm.xplane.pb": PLANE,
+    }
     path = tree(tmp_path, {"a.zip": zipped(files)}) / "a.zip"
     found = find(str(path))
     assert names(found, tmp_path) == [f"a.zip/{run}/vm.xplane.pb"]

@@ -115,8 +115,6 @@ def test_what_is_written_is_read_again(name: str, writer: Writer, tmp_path: Path
 
 @pytest.mark.real
 @pytest.mark.parametrize("writer", READ_BACK, ids=lambda writer: writer.name)
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in SOON else pytest.mark.slow) for name in REAL]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in SOON else pytest.mark.slow) for name in REAL])
 def test_what_is_written_of_a_real_profile_is_read_again(name: str, writer: Writer, tmp_path: Path) -> None:
     assert_carried(real_trace(name), writer, tmp_path)

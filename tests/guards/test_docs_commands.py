@@ -53,9 +53,7 @@ PAGES = [
     if "```" in page.read_text(encoding="utf-8")
 ]
 FIRST_READ = ("README.md", "docs/guides/read-a-report.md")
-FENCE = re.compile(
-    r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
-)
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -172,9 +170,7 @@ def assert_shown(printed: str, shown: str, place: str) -> None:
     """The page shows what the command prints; lines of only ``...`` stand for any lines."""
     actual = "\n".join(line.rstrip() for line in printed.strip().splitlines())
     expected = "\n".join(line.rstrip() for line in shown.strip().splitlines())
-    pattern = r"(?:.*\n)*?".join(
-        re.escape(part) for part in re.split(r"^\.\.\.(?:\n|$)", expected, flags=re.MULTILINE)
-    )
+    pattern = r"(?:.*\n)*?".join(re.escape(part) for part in re.split(r"^\.\.\.(?:\n|$)", expected, flags=re.MULTILINE))
     assert re.fullmatch(pattern, f"{actual}\n" if expected.endswith("...") else actual), (
         f"{place} prints something else than the page shows:\n{actual}"
     )

@@ -25,9 +25,7 @@ Event = dict[str, Any]
 
 def load(root: Path, name: str) -> dict[str, Any]:
     """A shipped profile, read without stepscope."""
-    profile: dict[str, Any] = json.loads(
-        gzip.decompress((root / f"examples/profiles/{name}.json.gz").read_bytes())
-    )
+    profile: dict[str, Any] = json.loads(gzip.decompress((root / f"examples/profiles/{name}.json.gz").read_bytes()))
     return profile
 
 
@@ -54,8 +52,7 @@ def test_frames_point_at_the_lines_of_the_script(root: Path, name: str) -> None:
     lines = {(node.name, line) for node in functions for line in range(node.lineno, node.end_lineno + 1)}
     firsts = {(node.name, node.lineno) for node in functions if node.name not in ("main", "train")}
     frames = [
-        re.fullmatch(r"capture_demo\.py\((\d+)\): (\w+)", event["name"])
-        for event in load(root, name)["traceEvents"]
+        re.fullmatch(r"capture_demo\.py\((\d+)\): (\w+)", event["name"]) for event in load(root, name)["traceEvents"]
     ]
     recorded = {(frame[2], int(frame[1])) for frame in frames if frame and frame[2] != "<module>"}
     assert {function for function, _ in recorded} >= {"main", "train", "forward"}

@@ -174,9 +174,7 @@ def test_what_is_no_profile_is_refused(refused: Any, tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.parametrize("place", PLACES["FOLDERS"], ids=lambda place: place.what)
-def test_of_a_folder_is_read_what_the_page_says(
-    place: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_a_folder_is_read_what_the_page_says(place: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = diagnose(place.files, tmp_path, capsys, "text")
     assert status == place.status
     found = find(str(tmp_path / "trace.json"))

@@ -7,9 +7,7 @@ import re
 from pathlib import Path
 
 # Roots of personal and temporary folders; a path needs at least one more component ("/data" alone is prose).
-LOCAL_PATH = re.compile(
-    r"(?<![\w.:/~}>-])/(?:home|Users|root|tmp|mnt|scratch|work\w*|builds?|runner|private)/[\w.~-]+"
-)
+LOCAL_PATH = re.compile(r"(?<![\w.:/~}>-])/(?:home|Users|root|tmp|mnt|scratch|work\w*|builds?|runner|private)/[\w.~-]+")
 
 # Files that may name such a path, with the reason.
 ALLOWED = {

@@ -11,9 +11,7 @@ import stepscope
 
 
 def test_every_public_name_exists_and_is_documented(root: Path) -> None:
-    pages = "\n".join(
-        page.read_text(encoding="utf-8") for page in (root / "README.md", *(root / "docs").rglob("*.md"))
-    )
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (root / "README.md", *(root / "docs").rglob("*.md")))
     for name in stepscope.__all__:
         value = getattr(stepscope, name)
         assert isinstance(value, str) or value.__doc__, f"stepscope.{name} has no docstring"
@@ -45,9 +43,7 @@ def test_every_module_class_and_public_function_has_a_docstring(modules: list[Pa
 def undocumented(tree: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[str]:
     """Public functions, classes and methods without a docstring."""
     for node in tree.body:
-        if not isinstance(
-            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        ) or node.name.startswith("_"):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.name.startswith("_"):
             continue
         if not ast.get_docstring(node) and not is_overload(node):
             yield prefix + node.name

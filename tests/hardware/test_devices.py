@@ -23,60 +23,66 @@ def known(name: str) -> DevicePeaks:
     return peaks
 
 
-@pytest.mark.parametrize(("name", "format_", "tera"), [
-    # Data sheets quote these "with sparsity", which doubles them: 624, 1979, 3958, 362, 733, 72000 / 8, ...
-    ("NVIDIA A100-SXM4-80GB", "bf16", 312),
-    ("NVIDIA H100 80GB HBM3", "bf16", 989.4),
-    ("NVIDIA H100 80GB HBM3", "fp8", 1978.9),
-    ("NVIDIA H100 PCIe", "bf16", 756.5),
-    ("NVIDIA L4", "fp16", 121),
-    ("NVIDIA L40S", "fp8", 733),
-    ("NVIDIA B200", "fp8", 4500),
-    ("NVIDIA B200", "fp4", 9000),
-    ("NVIDIA GB200", "bf16", 2500),
-    ("NVIDIA RTX 6000 Ada Generation", "fp8", 728.5),
-    ("NVIDIA GeForce RTX 4090", "fp16", 165.2),  # 330.3 with 16-bit accumulation
-    ("NVIDIA GeForce RTX 5090", "fp4", 1676),
-    ("NVIDIA GeForce RTX 3070", "bf16", 40.6),
-    ("NVIDIA GeForce RTX 4080", "fp8", 194.9),
-    ("NVIDIA GeForce RTX 5080", "fp16", 112.6),
-    ("NVIDIA GeForce RTX 5070 Ti", "fp16", 87.9),
-    ("NVIDIA GeForce RTX 5070", "int8", 246.9),
-    ("Tesla V100-SXM2-32GB", "fp16", 125),
-    ("Tesla V100-DGXS-32GB", "fp16", 125),
-    ("Tesla T4", "int8", 130),
-    ("NVIDIA A10G", "bf16", 70),
-    ("AMD Instinct MI300X", "fp8", 2614.9),
-    ("AMD Instinct MI325X", "bf16", 1307.4),
-    ("AMD Instinct MI355X", "fp4", 10066.3),
-    ("AMD Instinct MI100", "bf16", 92.3),
-    ("TPU v5 lite", "bf16", 197),
-    ("TPU v6e", "int8", 1836),
-    ("Trainium2", "fp8", 1299),
-])
+@pytest.mark.parametrize(
+    ("name", "format_", "tera"),
+    [
+        # Data sheets quote these "with sparsity", which doubles them: 624, 1979, 3958, 362, 733, 72000 / 8, ...
+        ("NVIDIA A100-SXM4-80GB", "bf16", 312),
+        ("NVIDIA H100 80GB HBM3", "bf16", 989.4),
+        ("NVIDIA H100 80GB HBM3", "fp8", 1978.9),
+        ("NVIDIA H100 PCIe", "bf16", 756.5),
+        ("NVIDIA L4", "fp16", 121),
+        ("NVIDIA L40S", "fp8", 733),
+        ("NVIDIA B200", "fp8", 4500),
+        ("NVIDIA B200", "fp4", 9000),
+        ("NVIDIA GB200", "bf16", 2500),
+        ("NVIDIA RTX 6000 Ada Generation", "fp8", 728.5),
+        ("NVIDIA GeForce RTX 4090", "fp16", 165.2),  # 330.3 with 16-bit accumulation
+        ("NVIDIA GeForce RTX 5090", "fp4", 1676),
+        ("NVIDIA GeForce RTX 3070", "bf16", 40.6),
+        ("NVIDIA GeForce RTX 4080", "fp8", 194.9),
+        ("NVIDIA GeForce RTX 5080", "fp16", 112.6),
+        ("NVIDIA GeForce RTX 5070 Ti", "fp16", 87.9),
+        ("NVIDIA GeForce RTX 5070", "int8", 246.9),
+        ("Tesla V100-SXM2-32GB", "fp16", 125),
+        ("Tesla V100-DGXS-32GB", "fp16", 125),
+        ("Tesla T4", "int8", 130),
+        ("NVIDIA A10G", "bf16", 70),
+        ("AMD Instinct MI300X", "fp8", 2614.9),
+        ("AMD Instinct MI325X", "bf16", 1307.4),
+        ("AMD Instinct MI355X", "fp4", 10066.3),
+        ("AMD Instinct MI100", "bf16", 92.3),
+        ("TPU v5 lite", "bf16", 197),
+        ("TPU v6e", "int8", 1836),
+        ("Trainium2", "fp8", 1299),
+    ],
+)
 def test_dense_matrix_peaks(name: str, format_: str, tera: float) -> None:
     assert known(name).matrix_flops(format_) == round(Fraction(str(tera)) * TERA)
 
 
-@pytest.mark.parametrize(("name", "giga_per_second", "gib"), [
-    ("NVIDIA A100-SXM4-40GB", 1555, 40),
-    ("NVIDIA A100-PG509-200", 1555, 40),
-    ("A100-SXM4-40GB", 1555, 40),
-    ("NVIDIA A100-SXM4-80GB", 2039, 80),
-    ("NVIDIA A100-PCIE-40GB", 1555, 40),
-    ("NVIDIA A100 80GB PCIe", 1935, 80),
-    ("NVIDIA H100 80GB HBM3", 3350, 80),
-    ("NVIDIA H100 NVL", 3900, 94),
-    ("NVIDIA H200", 4800, 141),
-    ("NVIDIA GH200 480GB", 4000, 96),
-    ("Tesla V100S-PCIE-32GB", 1134, 32),
-    ("NVIDIA A30", 933, 24),
-    ("AMD Instinct MI210", 1638.4, 64),
-    ("AMD Instinct MI300X VF", 5300, 192),
-    ("TPU v5p", 2765, 95),
-    ("TPU7x", 3690, 96),
-    ("NVIDIA GeForce RTX 4080", 716.8, 16),
-])
+@pytest.mark.parametrize(
+    ("name", "giga_per_second", "gib"),
+    [
+        ("NVIDIA A100-SXM4-40GB", 1555, 40),
+        ("NVIDIA A100-PG509-200", 1555, 40),
+        ("A100-SXM4-40GB", 1555, 40),
+        ("NVIDIA A100-SXM4-80GB", 2039, 80),
+        ("NVIDIA A100-PCIE-40GB", 1555, 40),
+        ("NVIDIA A100 80GB PCIe", 1935, 80),
+        ("NVIDIA H100 80GB HBM3", 3350, 80),
+        ("NVIDIA H100 NVL", 3900, 94),
+        ("NVIDIA H200", 4800, 141),
+        ("NVIDIA GH200 480GB", 4000, 96),
+        ("Tesla V100S-PCIE-32GB", 1134, 32),
+        ("NVIDIA A30", 933, 24),
+        ("AMD Instinct MI210", 1638.4, 64),
+        ("AMD Instinct MI300X VF", 5300, 192),
+        ("TPU v5p", 2765, 95),
+        ("TPU7x", 3690, 96),
+        ("NVIDIA GeForce RTX 4080", 716.8, 16),
+    ],
+)
 def test_memory(name: str, giga_per_second: float, gib: int) -> None:
     peaks = known(name)
     assert peaks.memory_bandwidth is not None
@@ -121,8 +127,9 @@ def test_a_contradicting_compute_capability_is_not_believed() -> None:
 
 
 def test_formats_of_the_matrix_units() -> None:
-    v100, t4, a100, b300 = (known(n) for n in ("Tesla V100-SXM2-16GB", "Tesla T4", "NVIDIA A100-SXM4-80GB",
-                                               "NVIDIA B300"))
+    v100, t4, a100, b300 = (
+        known(n) for n in ("Tesla V100-SXM2-16GB", "Tesla T4", "NVIDIA A100-SXM4-80GB", "NVIDIA B300")
+    )
     assert v100.has_tensor_cores
     assert [v100.supports(f) for f in ("fp16", "bf16", "tf32", "int8")] == [True, False, False, False]
     assert [t4.supports(f) for f in ("fp16", "int8", "bf16")] == [True, True, False]
@@ -139,8 +146,7 @@ def test_vector_and_matrix_rates_differ() -> None:
     assert (a100.vector_flops("fp32"), a100.matrix_flops("fp32")) == (19_500 * TERA // 1000, None)
     assert (a100.vector_flops("fp16"), a100.matrix_flops("fp16")) == (78 * TERA, 312 * TERA)
     mi300x = known("AMD Instinct MI300X")
-    assert (mi300x.vector_flops("fp64"), mi300x.matrix_flops("fp64")) == (81_700 * TERA // 1000,
-                                                                          163_400 * TERA // 1000)
+    assert (mi300x.vector_flops("fp64"), mi300x.matrix_flops("fp64")) == (81_700 * TERA // 1000, 163_400 * TERA // 1000)
 
 
 def test_links_that_are_an_option_have_no_bandwidth() -> None:
@@ -180,9 +186,18 @@ def test_no_two_rows_claim_the_same_name() -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("trace", ["a100_alexnet_sync", "b200_eager_rank0_of_8", "h100_qwen05b", "mi210_gpu_only",
-                                   "mi300_resnet_checkpointing_rank0_of_8", "v100_resnet50_workers0",
-                                   "v100_two_ranks_rank1"])
+@pytest.mark.parametrize(
+    "trace",
+    [
+        "a100_alexnet_sync",
+        "b200_eager_rank0_of_8",
+        "h100_qwen05b",
+        "mi210_gpu_only",
+        "mi300_resnet_checkpointing_rank0_of_8",
+        "v100_resnet50_workers0",
+        "v100_two_ranks_rank1",
+    ],
+)
 def test_devices_of_the_real_traces_are_known_and_fit_what_they_recorded(trace: str) -> None:
     with gzip.open(real_trace(f"kineto/{trace}.json.gz"), "rt", errors="replace") as file:
         device = json.load(file, strict=False)["deviceProperties"][0]

@@ -36,9 +36,7 @@ def heap(*events: tuple[int, ...]) -> bytes:
                      for kind, one, *other in events))  # fmt: skip
 
 
-def program(
-    values: list[bytes], allocations: list[bytes], heaps: list[bytes], ops: list[bytes] | None = None
-) -> bytes:
+def program(values: list[bytes], allocations: list[bytes], heaps: list[bytes], ops: list[bytes] | None = None) -> bytes:
     made = ops or [instruction(id, f"op{id}", "fusion", MB // 4) for id in range(10)]
     module = message((1, "jit_f"), (3, message((1, "main"), *((2, op) for op in made), (5, 1))))
     parts = ((1, values), (3, allocations), (4, heaps))

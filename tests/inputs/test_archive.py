@@ -226,9 +226,7 @@ def test_overlapping_members_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", ["MOST_MEMBERS", "DIRECTORY_BYTES"])
-def test_an_archive_of_too_many_files_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
+def test_an_archive_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setattr(archive, limit, 100)
     whole = zipped({str(number): b"x" for number in range(101)}, zipfile.ZIP_STORED)
     assert "zip archive of more than" in refusal(tmp_path, whole)

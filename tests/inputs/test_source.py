@@ -74,13 +74,13 @@ def test_a_cut_gzip_gives_all_that_zlib_can_give(tmp_path: Path, engine: str, cu
 @pytest.mark.parametrize("place", [200, 3500, 20_000, 60_000])
 def test_corrupt_gzip_gives_what_precedes_the_fault(tmp_path: Path, engine: str, place: int) -> None:
     packed = bytearray(gzip.compress(TEXT))
-    packed[place:place + 40] = bytes(byte ^ 0x5A for byte in packed[place:place + 40])
+    packed[place : place + 40] = bytes(byte ^ 0x5A for byte in packed[place : place + 40])
     data, fault = read_all(write(tmp_path, bytes(packed)))
     assert fault is not None
     assert fault.code in ("gzip_corrupt", "gzip_truncated")  # garbage may decompress until the file ends
     assert fault.offset == len(data)
     sound = zlib.decompressobj(31).decompress(bytes(packed[:place]))
-    assert data[:len(sound)] == sound
+    assert data[: len(sound)] == sound
     assert fault.lost_bytes <= len(packed) - place + 64
 
 
@@ -135,9 +135,14 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty").touch()
     os.mkfifo(tmp_path / "pipe")
-    for name, words in (("missing", "no such file"), ("folder", "is a directory"), ("empty", "is empty"),
-                        ("pipe", "not a regular file"), ("nul\0byte", "cannot be opened"),
-                        ("x" * 300, "cannot be opened")):
+    for name, words in (
+        ("missing", "no such file"),
+        ("folder", "is a directory"),
+        ("empty", "is empty"),
+        ("pipe", "not a regular file"),
+        ("nul\0byte", "cannot be opened"),
+        ("x" * 300, "cannot be opened"),
+    ):
         with pytest.raises(InputError, match=words) as caught:
             Source(tmp_path / name)
         assert "\n" not in str(caught.value)

@@ -63,17 +63,13 @@ class TraceDrawing:
         """The loop waits for its next batch."""
         return self.annotation(LOADER, start, dur, thread)
 
-    def call(
-        self, name: str, start: Micros, dur: Micros, thread: str = "main", cat: Category = "cuda_runtime"
-    ) -> int:
+    def call(self, name: str, start: Micros, dur: Micros, thread: str = "main", cat: Category = "cuda_runtime") -> int:
         """A call into the runtime; returns its correlation."""
         number, self._next = self._next, self._next + 1
         self.add(Event(cat, name, Thread(thread), _ns(start), _ns(dur), number))
         return number
 
-    def launch(
-        self, start: Micros, dur: Micros = 5, name: str = "cudaLaunchKernel", thread: str = "main"
-    ) -> int:
+    def launch(self, start: Micros, dur: Micros = 5, name: str = "cudaLaunchKernel", thread: str = "main") -> int:
         """A launch; returns the correlation for the work it launched."""
         return self.call(name, start, dur, thread)
 
@@ -145,9 +141,7 @@ class TraceDrawing:
         args: dict[str, Any] = {"direction": direction, "bytes": size}
         if "H" in direction:
             args["memory"] = memory
-        return self.add(
-            Event("gpu_memcpy", "copy", stream or Stream(), _ns(start), _ns(dur), launch, args=args)
-        )
+        return self.add(Event("gpu_memcpy", "copy", stream or Stream(), _ns(start), _ns(dur), launch, args=args))
 
     def memset(
         self, launch: int | None, start: Micros, dur: Micros, size: int = 4, stream: Stream | None = None

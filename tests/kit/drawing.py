@@ -178,9 +178,7 @@ class _Numbers:
             meaning = drawing.meaning(cell)
             if isinstance(cell.track, Stream) and meaning.split()[0] in ("kernel", "copy", "memset"):
                 self.work[cell.text] = meaning
-        self.calls = Counter(
-            drawing.launches(cell) for cell in drawing.cells if isinstance(cell.track, Thread)
-        )
+        self.calls = Counter(drawing.launches(cell) for cell in drawing.cells if isinstance(cell.track, Thread))
 
     def fresh(self) -> int:
         self.next += 1
@@ -259,11 +257,7 @@ def render(events: Iterable[Event], unit_ns: int = 10 * US) -> str:
     lines = [f"1 char = {unit_ns} ns"]
     for track in sorted(rows, key=lambda track: isinstance(track, Stream)):
         lines += [f"{names[track]:{width}}|{''.join(row).rstrip()}" for row in rows[track]]
-    work = {
-        event.correlation: label
-        for event, label in zip(listed, labels, strict=True)
-        if event.cat in DEVICE_WORK
-    }
+    work = {event.correlation: label for event, label in zip(listed, labels, strict=True) if event.cat in DEVICE_WORK}
     calls = Counter(event.correlation for event in listed if event.cat in CALLS)
     if calls and max(calls.values()) > 1:
         raise DrawingError("two calls share a correlation")
@@ -313,11 +307,7 @@ def _track_name(track: Track) -> str:
 
 def _description(event: Event, work: str | None) -> str:
     args, dur = dict(event.args), "" if event.dur_ns else " dur=0"
-    tail = (
-        _arguments(args)
-        + "".join(f" {'fwd' if flow.starts else 'bwd'}={flow.id}" for flow in event.flows)
-        + dur
-    )
+    tail = _arguments(args) + "".join(f" {'fwd' if flow.starts else 'bwd'}={flow.id}" for flow in event.flows) + dur
     if event.cat in CALLS and work is not None:
         return f"launch {work} {event.name}{tail}"
     if event.cat == "memory":
@@ -333,7 +323,5 @@ def _description(event: Event, work: str | None) -> str:
 
 def _arguments(args: Any) -> str:
     """Arguments as JSON without blanks."""
-    texts = {
-        key: json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020") for key, value in args.items()
-    }
+    texts = {key: json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020") for key, value in args.items()}
     return "".join(f" {key.replace(' ', '~')}={text}" for key, text in texts.items())

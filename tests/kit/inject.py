@@ -183,7 +183,7 @@ def _mark(events: list[Event], step: str | None) -> Event:
             if event.get("name") == step and "dur" in event and event.get("cat") != "gpu_user_annotation"
         )
     ops = [event for event in events if event.get("cat") in ("cpu_op", "Operator") and "dur" in event]
-    ((pid, tid), _), = Counter((event["pid"], event["tid"]) for event in ops).most_common(1)
+    (((pid, tid), _),) = Counter((event["pid"], event["tid"]) for event in ops).most_common(1)
     warm = [event["ts"] + event["dur"] for event in events if _is_warm_up(event)]
     begun, end = max([min(event["ts"] for event in ops), *warm]), max(event["ts"] + event["dur"] for event in ops)
     return {"pid": pid, "tid": tid, "ts": begun, "dur": end - begun}

@@ -130,9 +130,7 @@ class _Speller:
         sign, (whole, rest) = "-" if ns < 0 else "", divmod(abs(ns), 1000)
         if self.form.generation in WHOLE_MICROSECONDS:
             if rest:
-                raise ValueError(
-                    f"{ns} ns is no whole microsecond, which is all {self.form.generation} can write"
-                )
+                raise ValueError(f"{ns} ns is no whole microsecond, which is all {self.form.generation} can write")
             return Number(f"{sign}{whole}")
         decimals = f"{rest:03}"
         # json.dump writes a float as short as it can.
@@ -151,9 +149,7 @@ class _Speller:
             if not old or event.correlation in self.worked:
                 ends.append((event.correlation, starts, *(("async", "launch") if old else ("ac2g", "ac2g"))))
         for flow in event.flows:
-            ends.append(
-                (flow.id, flow.starts, *(("forward_backward", "fwd_bwd") if old else ("fwdbwd", "fwdbwd")))
-            )
+            ends.append((flow.id, flow.starts, *(("forward_backward", "fwd_bwd") if old else ("fwdbwd", "fwdbwd"))))
         thread = int(tid) if isinstance(tid, str) and tid.isdigit() else tid
         return [
             {
@@ -215,9 +211,7 @@ class _Speller:
     def work_args(self, position: int, event: Event) -> dict[str, Any]:
         assert isinstance(event.track, Stream)
         external, amd = self.external_args(position, event), self.form.vendor == "amd"
-        place = (
-            {"device": event.track.device} | ({} if amd else {"context": 1}) | {"stream": event.track.stream}
-        )
+        place = {"device": event.track.device} | ({} if amd else {"context": 1}) | {"stream": event.track.stream}
         number = {} if event.correlation is None else {"correlation": event.correlation}
         known = place | number | (_amd_work(event) if amd else _nvidia_work(event))
         if event.cat == "kernel" and not amd:
@@ -254,9 +248,7 @@ class _Speller:
             made.append(_named("thread_name", zero, (pid, tid), {"name": name}))
             made.append(_named("thread_sort_index", zero, (pid, tid), {"sort_index": tid}))
         # The oldest generation did not sort.
-        return [
-            one for one in made if not (self.form.generation == "2021" and one["name"].endswith("sort_index"))
-        ]
+        return [one for one in made if not (self.form.generation == "2021" and one["name"].endswith("sort_index"))]
 
     def marks(self) -> list[dict[str, Any]]:
         """The profiler's own span, and the instants at its ends."""

@@ -75,9 +75,7 @@ def zero_ns(form: Form) -> int:
     return ZERO_NS[form.generation] - (BASE_NS if nameless else 0)
 
 
-def write_kineto(
-    events: Sequence[Event], form: Form | None = None, header: Mapping[str, Any] | None = None
-) -> bytes:
+def write_kineto(events: Sequence[Event], form: Form | None = None, header: Mapping[str, Any] | None = None) -> bytes:
     """The profile as a file holds it; ``header`` adds or replaces root keys (``distributedInfo`` …).
 
     Events the writer of that form did not record (:func:`representable`) are left out. Raises ValueError
@@ -146,9 +144,7 @@ def _kineto_element(element: dict[str, Any]) -> str:
         if key in breaks:
             lines.append([])
         lines[-1].append(
-            f'"args": {{\n      {_dumps(value)[1:-1]}\n    }}'
-            if key == "args"
-            else f'"{key}": {_dumps(value)}'
+            f'"args": {{\n      {_dumps(value)[1:-1]}\n    }}' if key == "args" else f'"{key}": {_dumps(value)}'
         )
     return "  {\n    " + ",\n    ".join(", ".join(line) for line in lines if line) + "\n  }"
 

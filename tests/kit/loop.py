@@ -43,9 +43,7 @@ class _Loop:
     def run(self) -> Run:
         plan = self.plan
         for number in range(plan.earlier):
-            self.m.earlier_work(
-                Work(f"warm_up_kernel_{number}", plan.kernel_us * US, stream=Stream(0, COMPUTE))
-            )
+            self.m.earlier_work(Work(f"warm_up_kernel_{number}", plan.kernel_us * US, stream=Stream(0, COMPUTE)))
         for cycle in range(plan.cycles):
             with self.frame("train.py(120): <module>"), self.frame(USER_FRAMES["main"]):
                 for index in range(plan.steps):

@@ -172,9 +172,7 @@ class Machine:
         yield
         self._record(Event(cat, name, thread, start, self.now - start, flows=flows, args=args or {}), opened)
 
-    def call(
-        self, name: str, ns: int | None = None, cause: str = "launch", cat: Category = "cuda_runtime"
-    ) -> int:
+    def call(self, name: str, ns: int | None = None, cause: str = "launch", cat: Category = "cuda_runtime") -> int:
         """A call into the device runtime that launches nothing; returns its correlation."""
         start = self.now
         self.spend(self.costs.call_ns if ns is None else ns, cause)
@@ -278,9 +276,7 @@ class Machine:
         self._told.discard(work.stream)
         heapq.heappush(self._queue.setdefault(work.stream.device, []), begin + work.dur_ns)
 
-    def _place(
-        self, work: Work, begin: int, call_start: int | None, call_end: int | None, awaited: bool
-    ) -> None:
+    def _place(self, work: Work, begin: int, call_start: int | None, call_end: int | None, awaited: bool) -> None:
         self._free[work.stream] = begin + work.dur_ns
         correlation = self._correlation
         if call_start is None:
@@ -304,9 +300,7 @@ class Machine:
 
     def _record_call(self, name: str, start: int) -> None:
         self._correlation += 1
-        self._record(
-            Event("cuda_runtime", name, Thread(self.thread), start, self.now - start, self._correlation)
-        )
+        self._record(Event("cuda_runtime", name, Thread(self.thread), start, self.now - start, self._correlation))
 
     def _record_sync(self, kind: str, place: Stream, start: int, **args: int) -> None:
         """CUPTI's row of a wait: on the stream, at the time of the call, a little shorter than it."""

@@ -160,9 +160,7 @@ class _Writer:
 
     def thread(self, event: Event) -> int:
         assert isinstance(event.track, Thread)
-        return global_id(
-            self.export.pid, self.threads.setdefault(event.track, self.export.pid + len(self.threads))
-        )
+        return global_id(self.export.pid, self.threads.setdefault(event.track, self.export.pid + len(self.threads)))
 
     def place(self, event: Event) -> Row:
         assert isinstance(event.track, Stream)

@@ -78,11 +78,7 @@ def _event(draw: st.DrawFn, grain_ns: int) -> Event:
             "wait_on_stream": draw(st.sampled_from((7, 20, -1))),
             "wait_on_cuda_event_record_corr_id": draw(st.integers(-1, 12)),
         }
-    flows = (
-        (FlowEnd(draw(st.integers(1, 4)), draw(st.booleans())),)
-        if cat == "cpu_op" and draw(st.booleans())
-        else ()
-    )
+    flows = (FlowEnd(draw(st.integers(1, 4)), draw(st.booleans())),) if cat == "cpu_op" and draw(st.booleans()) else ()
     return Event(cat, draw(st.sampled_from(names[cat])), track, start, dur, correlation, flows, args)
 
 

@@ -64,9 +64,7 @@ def marks_of(name: str) -> tuple[pytest.MarkDecorator, ...]:
     return (pytest.mark.real, pytest.mark.slow) if name in LARGE else (pytest.mark.real,)
 
 
-KINETO_TRACES = [
-    pytest.param(f"kineto/{name}.json.gz", id=name, marks=marks_of(name)) for name in KINETO_NAMES
-]
+KINETO_TRACES = [pytest.param(f"kineto/{name}.json.gz", id=name, marks=marks_of(name)) for name in KINETO_NAMES]
 """For ``@pytest.mark.parametrize("name", KINETO_TRACES)``.
 
 Pass the name to :func:`real_trace`, which skips.

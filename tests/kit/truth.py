@@ -188,9 +188,7 @@ class _DeviceLedger:
     def __init__(self, machine: Machine, marks: Sequence[Mark], device: int, covered: bool) -> None:
         self.machine, self.marks, self.covered = machine, marks, covered
         self.device = device
-        self.ops = sorted(
-            (op for op in machine.ops if op.device == device), key=lambda op: (op.start, _rank(op))
-        )
+        self.ops = sorted((op for op in machine.ops if op.device == device), key=lambda op: (op.start, _rank(op)))
         self.compute = [op for op in self.ops if op.category == "compute"]
         self.span_starts = [span.start for span in machine.spans]
         self.span_ends = [span.end for span in machine.spans]
@@ -208,11 +206,7 @@ class _DeviceLedger:
                 if start <= at < end:
                     open_ns.update(share)
             if end > start or phase == "step":
-                made.append(
-                    Row(
-                        self.device, step, phase, start, end - start, _clip(pieces, start, end), dict(open_ns)
-                    )
-                )
+                made.append(Row(self.device, step, phase, start, end - start, _clip(pieces, start, end), dict(open_ns)))
         return made
 
     def _bounds(self) -> list[tuple[int | None, str, int, int]]:
@@ -248,9 +242,7 @@ class _DeviceLedger:
 
     def _busy(self) -> list[Piece]:
         """Elementary intervals with the category that counts, "" where nothing runs."""
-        changes = sorted(
-            [(op.start, _rank(op), 1) for op in self.ops] + [(op.end, _rank(op), -1) for op in self.ops]
-        )
+        changes = sorted([(op.start, _rank(op), 1) for op in self.ops] + [(op.end, _rank(op), -1) for op in self.ops])
         running, at, made = [0] * len(BUSY), self.origin, []
         for when, rank, change in changes:
             if when > at:
@@ -356,18 +348,14 @@ class _DeviceLedger:
         for start, end, name in share.pieces:
             for span in self._spans(start, end):
                 if span.thread != op.thread == "main" and name == "launch":
-                    share.may_be(
-                        min(span.end, end) - max(span.start, start), "launch", "python", "unknown_host"
-                    )
+                    share.may_be(min(span.end, end) - max(span.start, start), "launch", "python", "unknown_host")
 
 
 def _moved(pieces: list[Piece], ns: int) -> list[Piece]:
     made: list[Piece] = []
     for start, end, name in pieces:
         taken = min(ns, end - start) if name == "launch" else 0
-        made += [(start, start + taken, "sync")] * (taken > 0) + [(start + taken, end, name)] * (
-            end - start > taken
-        )
+        made += [(start, start + taken, "sync")] * (taken > 0) + [(start + taken, end, name)] * (end - start > taken)
         ns -= taken
     return made
 

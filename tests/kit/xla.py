@@ -159,6 +159,7 @@ def _ops(b: TraceBuilder, job: Job, first: int) -> None:
             **{name: value.astype(getattr(empty, name).dtype) for name, value in columns.items()},
         )
     )
+
     def texts(values: list[str | None]) -> t.I32:
         return np.array([b.text(value) for value in values], np.int32)
 

@@ -139,11 +139,7 @@ def test_any_trace_that_can_be_drawn_survives(events: list[Event]) -> None:
             continue
         if event.cat in DEVICE_WORK:
             numbers.add(event.correlation)
-        if (
-            event.name
-            and event.cat != "cuda_sync"
-            and (event.correlation or event.cat not in (*CALLS, *DEVICE_WORK))
-        ):
+        if event.name and event.cat != "cuda_sync" and (event.correlation or event.cat not in (*CALLS, *DEVICE_WORK)):
             kept.append(event)
     assert numbered(draw(render(kept, US))) == numbered(kept)
 

@@ -84,9 +84,7 @@ def test_launches_and_arrows_can_be_followed(form: Form) -> None:
     assert Counter(name for name, _ in flows) == {launch: 8 * 14, backward: 8 * 4}
     assert set(map(tuple, map(sorted, flows.values()))) == {("f", "s")}
     ids = {number for name, number in flows if name == launch}
-    assert ids == {
-        event["args"]["correlation"] for event in events if event.get("cat", "").lower() == "kernel"
-    }
+    assert ids == {event["args"]["correlation"] for event in events if event.get("cat", "").lower() == "kernel"}
 
 
 def test_device_work_names_the_op_that_launched_it() -> None:
@@ -190,9 +188,7 @@ def _shapes(events: list[dict[str, Any]]) -> tuple[dict[Any, set[tuple[str, ...]
 @pytest.mark.real
 def test_the_text_of_a_release_is_laid_out_like_a_real_file() -> None:
     """Where lines break, whatever stands in them."""
-    real = gzip.decompress(
-        real_trace("kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz").read_bytes()
-    ).decode()
+    real = gzip.decompress(real_trace("kineto/mi300_resnet_checkpointing_rank0_of_8.json.gz").read_bytes()).decode()
     made = write_kineto(CASES["healthy"]().events, Form(vendor="amd")).decode()
     assert _layout(made) <= _layout(real)
 

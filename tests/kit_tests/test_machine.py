@@ -135,9 +135,7 @@ def test_a_full_queue_blocks_the_launch() -> None:
 def test_a_copy_from_pageable_memory_blocks_until_it_is_done() -> None:
     machine = Machine()
     machine.launch(Work("a", 100 * US))
-    machine.blocking_copy(
-        Work("copy", 50 * US, "gpu_memcpy", "copy_h2d", args={"direction": "HtoD"}), 20 * US
-    )
+    machine.blocking_copy(Work("copy", 50 * US, "gpu_memcpy", "copy_h2d", args={"direction": "HtoD"}), 20 * US)
     kernel, copy = machine.ops
     assert copy.start == kernel.end + machine.costs.between_ns
     assert copy.call_end == copy.end == machine.now

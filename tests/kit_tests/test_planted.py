@@ -305,7 +305,5 @@ def test_mismatches_allow_what_is_open_and_name_the_rest() -> None:
 @each_case(but=("sampled", "launched_before"))
 def test_a_gap_in_the_events_of_a_case_is_explained_by_a_call(planted: Planted) -> None:
     """No work but that of before the recording is without its call, so a reader can explain every gap."""
-    calls: dict[int | None, Event] = {
-        event.correlation: event for event in planted.events if event.cat in CALLS
-    }
+    calls: dict[int | None, Event] = {event.correlation: event for event in planted.events if event.cat in CALLS}
     assert all(event.correlation in calls for event in planted.events if event.cat in DEVICE_WORK)

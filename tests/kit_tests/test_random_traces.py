@@ -24,24 +24,18 @@ def test_events_lie_on_tracks_of_their_kind(events: list[Event]) -> None:
 
 def crossing(events: list[Event]) -> bool:
     notes = [event for event in events if event.cat == "user_annotation"]
-    return any(
-        a.track == b.track and a.start_ns < b.start_ns < a.end_ns < b.end_ns for a in notes for b in notes
-    )
+    return any(a.track == b.track and a.start_ns < b.start_ns < a.end_ns < b.end_ns for a in notes for b in notes)
 
 
 def overlapping_kernels(events: list[Event]) -> bool:
     work = [event for event in events if event.cat == "kernel"]
-    return any(
-        a is not b and a.track == b.track and a.start_ns <= b.start_ns < a.end_ns for a in work for b in work
-    )
+    return any(a is not b and a.track == b.track and a.start_ns <= b.start_ns < a.end_ns for a in work for b in work)
 
 
 def launched_afterwards(events: list[Event]) -> bool:
     calls = {event.correlation: event for event in events if event.cat in CALLS and event.correlation}
     return any(
-        event.cat in DEVICE_WORK
-        and event.correlation in calls
-        and calls[event.correlation].start_ns > event.start_ns
+        event.cat in DEVICE_WORK and event.correlation in calls and calls[event.correlation].start_ns > event.start_ns
         for event in events
     )
 

@@ -78,17 +78,20 @@ def test_role_of_a_call(role: CallRole, name: str) -> None:
     assert traits.waits_for_device == (role in (CallRole.SYNC, CallRole.COPY_BLOCKING))
 
 
-@pytest.mark.parametrize(("name", "role"), [
-    ("enqueueCommand memcpyHtoDAsync", CallRole.COPY),
-    ("enqueueCommand waitOnEvent", CallRole.STREAM_WAIT),
-    ("runFunction - job_prep_and_submit_for_execution", CallRole.LAUNCH),
-    ("predictor_executor::run gif_thread_id:1454", CallRole.OTHER),
-    ("Lazy Function Loading", CallRole.MODULE_LOAD),
-    ("Runtime Triggered Module Loading", CallRole.MODULE_LOAD),
-    ("Activity Buffer Request", CallRole.OTHER),
-    ("", CallRole.OTHER),
-    ("_v1" * 100_000, CallRole.OTHER),
-])
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("enqueueCommand memcpyHtoDAsync", CallRole.COPY),
+        ("enqueueCommand waitOnEvent", CallRole.STREAM_WAIT),
+        ("runFunction - job_prep_and_submit_for_execution", CallRole.LAUNCH),
+        ("predictor_executor::run gif_thread_id:1454", CallRole.OTHER),
+        ("Lazy Function Loading", CallRole.MODULE_LOAD),
+        ("Runtime Triggered Module Loading", CallRole.MODULE_LOAD),
+        ("Activity Buffer Request", CallRole.OTHER),
+        ("", CallRole.OTHER),
+        ("_v1" * 100_000, CallRole.OTHER),
+    ],
+)
 def test_role_of_a_call_whose_name_has_spaces(name: str, role: CallRole) -> None:
     assert classify_call(name).role is role
 
@@ -306,23 +309,26 @@ def test_a_frame_is_not_read_as_an_annotation_nor_the_other_way_round() -> None:
     assert classify_host_name("IteratorGetNext", is_python=True) is None
 
 
-@pytest.mark.parametrize(("name", "title", "number"), [
-    ("ProfilerStep#551", "torch.profiler", 551),
-    ("stepscope.step#0", "stepscope", 0),
-    ("[pl][profile]run_training_batch", "Lightning batches", None),
-    ("[pl][profile][Strategy]DDPStrategy.training_step", "Lightning training steps", None),
-    ("[pl][profile][Strategy]SingleDeviceStrategy.validation_step", "Lightning evaluation steps", None),
-    ("Profiled batch", "Keras batches", None),
-    ("Profiled batch 12", "Keras batches", 12),
-    ("train 7", "named steps", 7),
-    ("Training step 40", "named steps", 40),
-    ("execute_context_1(888_788544)_generation_0(0)", "vLLM iterations", None),
-    ("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)", "vLLM iterations", None),
-    ("execute_model", "vLLM iterations", None),
-    ("step[DECODE bs=32]", "SGLang iterations", None),
-    ("step[EXTEND bs=2 toks=107]", "SGLang iterations", None),
-    ("Optimizer.step#AdamW.step", "optimizer steps", None),
-])
+@pytest.mark.parametrize(
+    ("name", "title", "number"),
+    [
+        ("ProfilerStep#551", "torch.profiler", 551),
+        ("stepscope.step#0", "stepscope", 0),
+        ("[pl][profile]run_training_batch", "Lightning batches", None),
+        ("[pl][profile][Strategy]DDPStrategy.training_step", "Lightning training steps", None),
+        ("[pl][profile][Strategy]SingleDeviceStrategy.validation_step", "Lightning evaluation steps", None),
+        ("Profiled batch", "Keras batches", None),
+        ("Profiled batch 12", "Keras batches", 12),
+        ("train 7", "named steps", 7),
+        ("Training step 40", "named steps", 40),
+        ("execute_context_1(888_788544)_generation_0(0)", "vLLM iterations", None),
+        ("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)", "vLLM iterations", None),
+        ("execute_model", "vLLM iterations", None),
+        ("step[DECODE bs=32]", "SGLang iterations", None),
+        ("step[EXTEND bs=2 toks=107]", "SGLang iterations", None),
+        ("Optimizer.step#AdamW.step", "optimizer steps", None),
+    ],
+)
 def test_step_markers(name: str, title: str, number: int | None) -> None:
     marker = step_marker(name)
     source = next(source for source in STEP_SOURCES if source.title == title)
@@ -347,23 +353,26 @@ def test_names_that_mark_no_step(name: str) -> None:
     assert step_marker(name) is None
 
 
-@pytest.mark.parametrize(("op", "always", "says"), [
-    ("aten::item", True, "Python number"),
-    ("aten::_local_scalar_dense", True, "Python number"),
-    ("aten::is_nonzero", True, "condition"),
-    ("aten::nonzero", True, "size depends"),
-    ("aten::masked_select", True, "size depends"),
-    ("aten::_unique2", True, "size depends"),
-    ("aten::unique_consecutive", True, "size depends"),
-    ("aten::index", False, "mask"),
-    ("aten::repeat_interleave", False, "size depends"),
-    ("aten::bincount", True, "size depends"),
-    ("aten::equal", True, "bool"),
-    ("aten::_to_copy", False, "pageable"),
-    ("aten::copy_", False, "pageable"),
-    ("aten::_linalg_check_errors", False, "error code"),
-    ("aten::one_hot", False, "largest value"),
-])
+@pytest.mark.parametrize(
+    ("op", "always", "says"),
+    [
+        ("aten::item", True, "Python number"),
+        ("aten::_local_scalar_dense", True, "Python number"),
+        ("aten::is_nonzero", True, "condition"),
+        ("aten::nonzero", True, "size depends"),
+        ("aten::masked_select", True, "size depends"),
+        ("aten::_unique2", True, "size depends"),
+        ("aten::unique_consecutive", True, "size depends"),
+        ("aten::index", False, "mask"),
+        ("aten::repeat_interleave", False, "size depends"),
+        ("aten::bincount", True, "size depends"),
+        ("aten::equal", True, "bool"),
+        ("aten::_to_copy", False, "pageable"),
+        ("aten::copy_", False, "pageable"),
+        ("aten::_linalg_check_errors", False, "error code"),
+        ("aten::one_hot", False, "largest value"),
+    ],
+)
 def test_sync_hints(op: str, always: bool, says: str) -> None:
     hint = sync_hint(op)
     assert hint is not None
@@ -417,12 +426,19 @@ def test_input_ranges_of_real_traces() -> None:
 @pytest.mark.real
 def test_every_runtime_call_of_the_real_traces_has_the_role_its_name_says() -> None:
     traces = ("mtia_inference", "a100_event_sync_multi_stream", "mi300_resnet_checkpointing_rank0_of_8")
-    calls = {name for trace in traces for kind, name in _names(trace)
-             if kind in ("cuda_runtime", "cuda_driver", "mtia_runtime")}
+    calls = {
+        name
+        for trace in traces
+        for kind, name in _names(trace)
+        if kind in ("cuda_runtime", "cuda_driver", "mtia_runtime")
+    }
     waits = {name for name in calls if classify_call(name).waits_for_device}
     assert waits == {name for name in calls if "ynchronize" in name}
     assert {name for name in calls if classify_call(name).role is CallRole.STREAM_WAIT} == {
-        "cudaStreamWaitEvent", "hipStreamWaitEvent", "enqueueCommand waitOnEvent"}
+        "cudaStreamWaitEvent",
+        "hipStreamWaitEvent",
+        "enqueueCommand waitOnEvent",
+    }
 
 
 @pytest.mark.parametrize(

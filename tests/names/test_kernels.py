@@ -23,7 +23,9 @@ def _table(columns: int, text: str) -> list[list[str]]:
     return [line.split(None, columns) for line in text.splitlines() if line and not line.startswith("#")]
 
 
-PRODUCTS = _table(3, """
+PRODUCTS = _table(
+    3,
+    """
 # family       tensor   format
 # cuBLAS and cuDNN: the MMA shape decides; without one the math letter names the FMA units' format.
 gemm           no       fp32  volta_sgemm_128x32_tn
@@ -157,7 +159,8 @@ convolution    no       fp16  gridwise_convolution_forward_dlops_v5r1_f16
 gemm           no       fp16  _ZN2ck4impl27kernel_gemm_dl_multiple_d_vIDF16_DF16_fE
 attention      yes      bf16  _ZN7ck_tile6kentryILi1ENS_13FmhaFwdKernelIDF16bDF16bfEEEvv
 gemm           yes      -     mfma_moe1_silu_mul_afp8_wfp4
-""")
+""",
+)
 
 
 @pytest.mark.parametrize(("family", "tensor_core", "precision", "name"), PRODUCTS, ids=lambda v: v[:60])
@@ -168,7 +171,9 @@ def test_kernels_that_multiply_matrices(family: str, tensor_core: str, precision
     assert traits.collective is None
 
 
-OTHERS = _table(2, """
+OTHERS = _table(
+    2,
+    """
 # family       format
 # Helpers that carry the name of the product they serve, and vector products.
 gemm           fp32     void splitKreduce_kernel<float, float, float, float>(cublasSplitKParams<float>)
@@ -293,7 +298,8 @@ copy_kernel    -        Memcpy HtoD (Pageable -> Device)
 memset         -        Memset (Device)
 memset         -        __amd_rocclr_fillBufferAligned
 copy_kernel    -        __amd_rocclr_copyBuffer
-""")
+""",
+)
 
 
 @pytest.mark.parametrize(("family", "precision", "name"), OTHERS, ids=lambda v: v[:60])
@@ -305,7 +311,9 @@ def test_kernels_without_a_matrix_product(family: str, precision: str, name: str
     assert traits.collective is None
 
 
-COLLECTIVES = _table(2, """
+COLLECTIVES = _table(
+    2,
+    """
 # collective   format
 # NCCL by generation: 1.x and 2.0, 2.4 to 2.7, 2.8 to 2.18, 2.19 and later, symmetric kernels.
 all_reduce     fp32     void AllReduceKernel<256, 4, FuncSum<float>, float>(KernelArgs<float>)
@@ -380,7 +388,8 @@ all_to_all     -        void a2a_combine_recv_kernel<true>(P)
 all_reduce     fp16     void tensorrt_llm::kernels::oneShotAllReduceKernel<__half>(P)
 all_reduce     fp16     void flashinfer::trtllm_allreduce_fusion::\
 allreduce_fusion_kernel_oneshot_lamport<__half>(P)
-""")
+""",
+)
 
 
 @pytest.mark.parametrize(("collective", "precision", "name"), COLLECTIVES, ids=lambda v: v[:60])
@@ -538,9 +547,7 @@ def _kernels(name: str) -> list[dict[str, Any]]:
         ("mi300_vllm_decode", 145, 0, {P.BF16: 121, None: 24}),
     ],
 )
-def test_tensor_core_use_of_real_traces(
-    trace: str, yes: int, no: int, precisions: dict[Precision | None, int]
-) -> None:
+def test_tensor_core_use_of_real_traces(trace: str, yes: int, no: int, precisions: dict[Precision | None, int]) -> None:
     eligible = [traits for event in _kernels(trace) if (traits := describe(event["name"])).eligible]
     assert Counter(traits.tensor_core for traits in eligible) == Counter({YES: yes, NO: no})
     assert Counter(traits.precision for traits in eligible) == precisions
@@ -582,14 +589,10 @@ def test_every_kernel_of_the_real_traces_is_known(trace: str) -> None:
         ("v100_resnet50_workers0", 966),
     ],
 )
-def test_precision_agrees_with_the_types_of_the_op_that_launched_the_kernel(
-    trace: str, compared: int
-) -> None:
+def test_precision_agrees_with_the_types_of_the_op_that_launched_the_kernel(trace: str, compared: int) -> None:
     """Two witnesses that know nothing of each other: the kernel's name and the op's recorded input types."""
     events = _events(trace)
-    types = {
-        _op_id(e): json.dumps(e["args"]["Input type"]) for e in events if "Input type" in e.get("args", {})
-    }
+    types = {_op_id(e): json.dumps(e["args"]["Input type"]) for e in events if "Input type" in e.get("args", {})}
     pairs = [
         (describe(e["name"]).precision, op_precision(types[_op_id(e)]))
         for e in events

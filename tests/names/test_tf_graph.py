@@ -56,7 +56,8 @@ LABELS = {
     "c = NoOp()": ("NoOp", None),
     "[cpu 1.2MB 0.3MB] c = MatMul(a, b)": ("MatMul", "a, b"),
     "x = _Recv(edge_5_y @/job:localhost/replica:0/task:0/cpu:0)": (
-        "_Recv", "edge_5_y @/job:localhost/replica:0/task:0/cpu:0"
+        "_Recv",
+        "edge_5_y @/job:localhost/replica:0/task:0/cpu:0",
     ),
     "": (None, None),
     "ThreadId 77": (None, None),

@@ -106,8 +106,11 @@ FRAMES = {
 
 def _cases(table: dict[XlaRole | None, str]) -> list[tuple[XlaRole | None, str]]:
     return [
-        (role, name.strip()) for role, names in table.items() for line in names.split("\n")
-        for name in line.split("; ") if name.strip()
+        (role, name.strip())
+        for role, names in table.items()
+        for line in names.split("\n")
+        for name in line.split("; ")
+        if name.strip()
     ]
 
 
@@ -206,7 +209,8 @@ def test_jax_profile() -> None:
     events = [e for e in json.loads(gzip.decompress(path.read_bytes()))["traceEvents"] if e]
     threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e.get("name") == "thread_name"}
     names = {
-        e["name"] for e in events
+        e["name"]
+        for e in events
         if e.get("ph") == "X" and threads.get((e["pid"], e["tid"])) == "python" and not e["name"].startswith("$")
     }
     unnamed = {"ParseArguments", "AllocateOutputBuffersWithInputReuse"}  # covered by the ranges around them

@@ -20,9 +20,7 @@ def running() -> dict[str, Running]:
     return {}
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=pytest.mark.timed if job.alone else ()) for name, job in JOBS.items()]
-)
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.timed if job.alone else ()) for name, job in JOBS.items()])
 def job(
     request: pytest.FixtureRequest, running: dict[str, Running], tmp_path_factory: pytest.TempPathFactory
 ) -> Running:

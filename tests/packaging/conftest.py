@@ -37,9 +37,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, clean_environment: dict[str,
 
 
 @pytest.fixture(scope="session")
-def installed(
-    wheel: Path, tmp_path_factory: pytest.TempPathFactory, clean_environment: dict[str, str]
-) -> Path:
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory, clean_environment: dict[str, str]) -> Path:
     """The folder of programs of a clean environment that has only the wheel and what it asks for."""
     folder = tmp_path_factory.mktemp("clean") / "venv"
     subprocess.run([sys.executable, "-m", "venv", folder], check=True, env=clean_environment)

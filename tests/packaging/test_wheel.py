@@ -28,9 +28,7 @@ def run(tmp_path: Path, clean_environment: dict[str, str]) -> Run:
     """Runs a program in another folder; gives its standard output."""
 
     def run(*command: str | Path) -> str:
-        ran = subprocess.run(
-            command, cwd=tmp_path, env=clean_environment, check=False, capture_output=True, text=True
-        )
+        ran = subprocess.run(command, cwd=tmp_path, env=clean_environment, check=False, capture_output=True, text=True)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout
 

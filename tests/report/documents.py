@@ -137,9 +137,7 @@ def base(parts: dict[str, int], *, devices: int = 1, steps: int = 6) -> Document
             "parts_share": shares,
             "device_busy_share": busy if devices else None,
             "device_busy_share_without_collectives": busy if devices else None,
-            "device_ops_share": {"by_count": 0.62, "by_time": 0.875}
-            if devices
-            else {"by_count": 0.0, "by_time": 0.0},
+            "device_ops_share": {"by_count": 0.62, "by_time": 0.875} if devices else {"by_count": 0.0, "by_time": 0.0},
             "low_precision_share": {"by_count": 0.412, "by_time": 0.731 if devices else None},
             "launch_wait_share": 0.01 if devices else None,
             "idle_between_steps_ns": 40_000,
@@ -180,9 +178,7 @@ def base(parts: dict[str, int], *, devices: int = 1, steps: int = 6) -> Document
 
 
 def healthy() -> Document:
-    document = base(
-        {"compute": 91 * MS, "collective": 6 * MS, "launch_latency": 2 * MS, "unknown_device": 1 * MS}
-    )
+    document = base({"compute": 91 * MS, "collective": 6 * MS, "launch_latency": 2 * MS, "unknown_device": 1 * MS})
     document["summary"]["device_busy_share_without_collectives"] = 0.91
     document["summary"]["phases_ns_per_step"] = {
         "forward": 30 * MS,
@@ -285,9 +281,7 @@ def input_bound() -> Document:
             confidence="low",
             fix="Pin the batches: `DataLoader(..., pin_memory=True)` and `.to(device, non_blocking=True)`.",
         ),
-        finding(
-            "tensor_cores_unused", "Tensor cores", not_determined="Record shapes (`record_shapes=True`)."
-        ),
+        finding("tensor_cores_unused", "Tensor cores", not_determined="Record shapes (`record_shapes=True`)."),
     ]
     document["plan"] = ["input_bound.1", "sync_bound.1", "launch_bound.1", "exposed_copy.1"]
     document["profile"]["notices"] = [
@@ -348,9 +342,7 @@ def _analyses() -> dict[str, Any]:
                 },
             ],
         },
-        "launch_delay": [
-            {"device": 0, "count": 7224, "median_ns": 8_400, "p95_ns": 31_000, "waiting_share": 0.08}
-        ],
+        "launch_delay": [{"device": 0, "count": 7224, "median_ns": 8_400, "p95_ns": 31_000, "waiting_share": 0.08}],
         "syncs": [
             {
                 "op": "aten::item",
@@ -401,9 +393,7 @@ def _analyses() -> dict[str, Any]:
 
 
 def cpu_only() -> Document:
-    document = base(
-        {"host_compute": 80 * MS, "input": 12 * MS, "python": 6 * MS, "unknown_host": 2 * MS}, devices=0
-    )
+    document = base({"host_compute": 80 * MS, "input": 12 * MS, "python": 6 * MS, "unknown_host": 2 * MS}, devices=0)
     document["summary"] |= {
         "verdict": "No device was recorded; on the host, computing takes 80 % of each step.",
         "bottleneck": "host",
@@ -422,9 +412,7 @@ def cpu_only() -> Document:
 
 def sampled() -> Document:
     document = base({"compute": 70 * MS, "unknown_host": 30 * MS})
-    document["summary"]["verdict"] = (
-        "This profile was sampled: what holds the device up cannot be told from it."
-    )
+    document["summary"]["verdict"] = "This profile was sampled: what holds the device up cannot be told from it."
     document["summary"]["bottleneck"] = "unknown"
     document["profile"] |= {"ranks": [0], "world_size": 128}
     document["profile"]["notices"] = [
@@ -447,8 +435,7 @@ def damaged() -> Document:
     document["profile"]["notices"] = [
         {
             "code": "input_truncated",
-            "text": "The file ends in the middle of an event at byte 1,230,001; "
-            "1 event and 212 bytes were lost.",
+            "text": "The file ends in the middle of an event at byte 1,230,001; 1 event and 212 bytes were lost.",
             "count": 1,
         },
         {"code": "input_bad_utf8", "text": "A name is not UTF-8, first at byte 991.", "count": 3},
@@ -457,9 +444,7 @@ def damaged() -> Document:
 
 
 def many_devices() -> Document:
-    document = base(
-        {"compute": 60 * MS, "collective": 25 * MS, "copy_p2p": 2 * MS, "dependency": 13 * MS}, devices=8
-    )
+    document = base({"compute": 60 * MS, "collective": 25 * MS, "copy_p2p": 2 * MS, "dependency": 13 * MS}, devices=8)
     document["summary"]["device_busy_share_without_collectives"] = 0.62
     document["profile"] |= {"ranks": [3], "world_size": 8}
     return document
@@ -533,6 +518,5 @@ def _poison(node: Any) -> None:
 
 
 ALL = {
-    make.__name__: make
-    for make in (healthy, input_bound, cpu_only, sampled, damaged, many_devices, no_steps, hostile)
+    make.__name__: make for make in (healthy, input_bound, cpu_only, sampled, damaged, many_devices, no_steps, hostile)
 }

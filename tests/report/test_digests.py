@@ -19,9 +19,7 @@ def test_the_report_of_a_real_trace_holds_what_it_held(name: str):
     else:
         real_trace(name.replace("[01]", "0"))
     differ = digests.changed(digests.kept().get(name, {}), digests.sections_of(name))
-    assert not differ, (
-        f"{', '.join(differ)} of the report changed; where that is meant: python -m tests.report.digests"
-    )
+    assert not differ, f"{', '.join(differ)} of the report changed; where that is meant: python -m tests.report.digests"
 
 
 def test_a_field_that_changes_is_named_by_its_section():

@@ -141,7 +141,6 @@ def _objects(node: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | in
     return found
 
 
-
 def test_every_documented_key_is_required():
     whole = documents.input_bound()
     may_lack = {"parts", "parts_ns_per_step", "parts_share", "analyses"}

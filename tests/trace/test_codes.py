@@ -16,8 +16,7 @@ VALUES = st.one_of(st.integers(-2, 5), st.integers(INT64.min, INT64.max), st.sam
 @given(st.lists(st.tuples(VALUES, st.integers(-1, 3), st.booleans(), VALUES), max_size=40))
 def test_rows_are_grouped_as_numpy_groups_them(rows):
     columns = [
-        np.array([row[at] for row in rows], dtype)
-        for at, dtype in enumerate((np.int64, np.int32, np.bool_, np.int64))
+        np.array([row[at] for row in rows], dtype) for at, dtype in enumerate((np.int64, np.int32, np.bool_, np.int64))
     ]
     first, group = grouped(*columns)
     stacked = np.stack(columns, axis=1).astype(np.int64)

@@ -1,7 +1,7 @@
 """How well causes are found, sized and predicted, measured anew: what ``docs/truth.md`` is made from.
 
-    python -m tests.truth.measure             # writes docs/truth.json; then make docs
-    python -m tests.truth.measure injected    # one of its tables
+python -m tests.truth.measure             # writes docs/truth.json; then make docs
+python -m tests.truth.measure injected    # one of its tables
 """
 
 from __future__ import annotations

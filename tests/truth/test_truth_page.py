@@ -71,10 +71,7 @@ def test_pairs():
 
 @pytest.mark.parametrize(
     "row",
-    [
-        pytest.param(row, id=f"{row['trace']}-{row['kind']}", marks=marks_of(row["trace"]))
-        for row in FIGURES["stalled"]
-    ],
+    [pytest.param(row, id=f"{row['trace']}-{row['kind']}", marks=marks_of(row["trace"])) for row in FIGURES["stalled"]],
 )
 def test_stalls_in_real_profiles(row):
     real_trace(f"kineto/{row['trace']}.json.gz")

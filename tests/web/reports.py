@@ -18,7 +18,7 @@ HOSTILE = (
     "\u202eesrever\u202c & \u05e9\u05dc\u05d5\u05dd",
     "{{constructor.constructor('window.hacked = 1')()}}",
     "javascript:window.hacked=1",
-    "=HYPERLINK(\"http://example.invalid\")",
+    '=HYPERLINK("http://example.invalid")',
 )
 LONG = "x" * 1_000_000
 

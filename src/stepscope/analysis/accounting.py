@@ -112,9 +112,7 @@ def _idle_at_start(rows: Rows, idle: Idle) -> I64:
     return np.where(inside, between, 0)
 
 
-def unused_devices(
-    accounts: list[Account], steps: tuple[int, ...], marked: Collection[int] = ()
-) -> frozenset[int]:
+def unused_devices(accounts: list[Account], steps: tuple[int, ...], marked: Collection[int] = ()) -> frozenset[int]:
     """Devices that ran a kernel or a collective in fewer than half of some steps, where others did in more, and that
     mark no steps of their own (``marked``).
 
@@ -186,9 +184,7 @@ def host_time(trace: Trace, host: HostActivity, cause: Category, window: iv.Inte
     return iv.union(*(np.concatenate(part) for part in zip(iv.EMPTY, *parts, strict=True)))
 
 
-def _host_pieces(
-    trace: Trace, host: HostActivity, window: iv.Intervals
-) -> Iterator[tuple[Category, iv.Intervals]]:
+def _host_pieces(trace: Trace, host: HostActivity, window: iv.Intervals) -> Iterator[tuple[Category, iv.Intervals]]:
     """A window of the host's time by cause: the first that applies takes it."""
     rest = window
     for cause, spans in [] if trace.completeness.nameless else _host_sets(trace, host):

@@ -78,9 +78,7 @@ def _is_odd(sizes: Sizes, multiple: int) -> bool:
     return any(size % multiple for size in sizes)
 
 
-def _clears(
-    fast: Misaligned, other: Misaligned, aligned: list[OpRoof], best: dict[str, float | None]
-) -> bool:
+def _clears(fast: Misaligned, other: Misaligned, aligned: list[OpRoof], best: dict[str, float | None]) -> bool:
     """Whether a product shows that sizes like another's do not slow this device: its own fit no better, and it runs on
     the matrix units as fast as aligned ones of its size do, or as any of its format where there are none."""
     roof = fast.op.roof

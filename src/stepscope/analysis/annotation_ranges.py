@@ -142,9 +142,7 @@ class Ranges:
 _NONE: Pieces = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
 
 
-def annotation_ranges(
-    trace: Trace, host: HostActivity, markers: I32, activities: Sequence[DeviceActivity]
-) -> Ranges:
+def annotation_ranges(trace: Trace, host: HostActivity, markers: I32, activities: Sequence[DeviceActivity]) -> Ranges:
     """The annotations of host threads; ``markers`` are the slices that mark the steps."""
     slices = trace.slices
     chosen = among(slices.kind, (Kind.ANNOTATION, Kind.STEP))

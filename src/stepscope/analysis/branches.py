@@ -109,9 +109,7 @@ def _sender(name: str) -> str:
     return base if mark and number.isdigit() else ""
 
 
-def _of_device(
-    trace: Trace, graph: _Graph, activity: DeviceActivity, windows: tuple[I64, I64]
-) -> Branches | None:
+def _of_device(trace: Trace, graph: _Graph, activity: DeviceActivity, windows: tuple[I64, I64]) -> Branches | None:
     computes = activity.category == Category.COMPUTE.code
     at = np.searchsorted(windows[0], activity.start, "right") - 1
     rows = np.flatnonzero(computes & (at >= 0) & (activity.start < windows[1][np.maximum(at, 0)]))

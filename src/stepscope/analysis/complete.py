@@ -29,9 +29,7 @@ class StepContents:
     """From the marker's start to its end, without what is done once."""
 
 
-def step_contents(
-    trace: Trace, markers: Markers, activities: list[DeviceActivity], once: OneTimeWork
-) -> StepContents:
+def step_contents(trace: Trace, markers: Markers, activities: list[DeviceActivity], once: OneTimeWork) -> StepContents:
     """Count what each step launches, and what the host does in it."""
     size = len(markers)
     ops, busy = np.zeros(size, np.int64), np.zeros(size, np.int64)

@@ -81,9 +81,7 @@ def contention(
     held, expected, lost = held[lost > 0], expected[lost > 0], lost[lost > 0]
     tracks = trace.slices.track[ops[held]]
     ends = {
-        int(track): iv.union(
-            (start[held] + expected)[tracks == track], (start[held] + length[held])[tracks == track]
-        )
+        int(track): iv.union((start[held] + expected)[tracks == track], (start[held] + length[held])[tracks == track])
         for track in np.unique(tracks)
     }
     total = {name: int(lost[trace.slices.name[ops[held]] == name].sum()) for name in names}
@@ -93,9 +91,7 @@ def contention(
     return Contention(threads, *shown, tuple(ops[order].tolist()), ends)
 
 
-def _ops(
-    trace: Trace, waiting: I32, markers: Markers, used: tuple[int, ...], activities: list[DeviceActivity]
-) -> Rows:
+def _ops(trace: Trace, waiting: I32, markers: Markers, used: tuple[int, ...], activities: list[DeviceActivity]) -> Rows:
     """Outermost ops and calls of the launching threads in the used steps that wait for nothing."""
     slices = trace.slices
     launching = np.unique(np.concatenate([np.empty(0, np.int32), *(a.thread[a.launched] for a in activities)]))

@@ -135,9 +135,7 @@ def _waits_for_others(
     return (in_order(parts, gaps), found) if found else (pieces, found)
 
 
-def _queued(
-    trace: Trace, activity: DeviceActivity, gaps: Gaps, calls: _Calls, latency: int, held: I64
-) -> list[Pieces]:
+def _queued(trace: Trace, activity: DeviceActivity, gaps: Gaps, calls: _Calls, latency: int, held: I64) -> list[Pieces]:
     """Gaps that began after the launch: what their ops waited for (``held``: until when) before the rest of its call
     and behind it, else latency, else the device alone knows."""
     queued = gaps.launch[calls.gap] < gaps.start[calls.gap]
@@ -265,9 +263,7 @@ def _calls(trace: Trace, activity: DeviceActivity, gaps: Gaps, rows: Rows, held:
     return _Calls(rows, begin, np.clip(gaps.launch_end[rows], begin, end))
 
 
-def _in_call(
-    trace: Trace, activity: DeviceActivity, gaps: Gaps, calls: _Calls, host: HostActivity
-) -> list[Pieces]:
+def _in_call(trace: Trace, activity: DeviceActivity, gaps: Gaps, calls: _Calls, host: HostActivity) -> list[Pieces]:
     """The part of each gap inside the launch call: staging of a pageable copy, what is nested, else launching."""
     staging = staged(trace, activity.row[gaps.cause_op[calls.gap]])
     found = [pieces_of(kept(calls.begin[staging], calls.end[staging]), Category.COPY_STAGING)]

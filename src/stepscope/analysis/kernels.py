@@ -128,9 +128,7 @@ def _group(name: str, op: int) -> KernelGroup:
     return KernelGroup(name, traits, *_precision(traits, _PRECISIONS[op - 1] if op else None))
 
 
-def _uses(
-    trace: Trace, activity: DeviceActivity, rows: Rows, precision_of_op: I32, op_around: I32
-) -> list[KernelUse]:
+def _uses(trace: Trace, activity: DeviceActivity, rows: Rows, precision_of_op: I32, op_around: I32) -> list[KernelUse]:
     groups, dense = kernel_groups(trace, activity, rows, precision_of_op)
     if not groups:
         return []

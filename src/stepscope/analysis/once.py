@@ -167,9 +167,7 @@ def _captured(trace: Trace, calls: I32, roles: U8, captures: list[Capture]) -> t
 def warm_up_ranges(trace: Trace) -> iv.Intervals:
     """When the program was in a range that it calls its warm-up."""
     slices = trace.slices
-    rows = np.flatnonzero(
-        (slices.kind == Kind.ANNOTATION) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD)
-    )
+    rows = np.flatnonzero((slices.kind == Kind.ANNOTATION) & (trace.tracks.kind[slices.track] == TrackKind.HOST_THREAD))
     rows = rows[mapped(slices.name[rows], trace.strings, is_warm_up, np.bool_)]
     return iv.union(slices.start_ns[rows], slices.start_ns[rows] + slices.dur_ns[rows])
 
@@ -244,8 +242,9 @@ def _sets_up(trace: Trace, row: int, calls: I32, begun: int | None) -> bool:
         return True
     if role not in (CallRole.ALLOCATION, CallRole.FREE):
         return False
-    if role is CallRole.ALLOCATION and (slices.start_ns[calls[slices.name[calls] == slices.name[row]]]).min() < (
-        slices.start_ns[row]
+    if (
+        role is CallRole.ALLOCATION
+        and (slices.start_ns[calls[slices.name[calls] == slices.name[row]]]).min() < (slices.start_ns[row])
     ):
         return False
     early = begun is not None and trace.end_ns(row) <= begun

@@ -30,10 +30,16 @@ def peaks_of(device: Device) -> DevicePeaks | None:
     known = lookup(name, device.compute_capability)
     if known is not None or not _may_be_nvidia(device):
         return known
-    return peaks_of_figures(name, Figures(
-        device.compute_capability, device.multiprocessors, device.clock_khz, device.memory_bytes,
-        device.memory_bandwidth,
-    ))
+    return peaks_of_figures(
+        name,
+        Figures(
+            device.compute_capability,
+            device.multiprocessors,
+            device.clock_khz,
+            device.memory_bytes,
+            device.memory_bandwidth,
+        ),
+    )
 
 
 def _may_be_nvidia(device: Device) -> bool:

@@ -30,11 +30,13 @@ METADATA_OPS = frozenset(
 ) | {"detach", "detach_"}
 """Ops that only describe tensors or hand values over: they compute nothing anywhere."""
 
-_METADATA_TYPES = frozenset({
-    *("_Arg", "_Retval", "Const", "ControlTrigger", "ExpandDims", "Identity", "IdentityN", "NoOp", "Placeholder"),
-    *("PreventGradient", "Rank", "ReadVariableOp", "Reshape", "Shape", "ShapeN", "Size", "Squeeze", "StopGradient"),
-    *("VarHandleOp", "VarIsInitializedOp", "Variable", "VariableV2"),
-})
+_METADATA_TYPES = frozenset(
+    {
+        *("_Arg", "_Retval", "Const", "ControlTrigger", "ExpandDims", "Identity", "IdentityN", "NoOp", "Placeholder"),
+        *("PreventGradient", "Rank", "ReadVariableOp", "Reshape", "Shape", "ShapeN", "Size", "Squeeze", "StopGradient"),
+        *("VarHandleOp", "VarIsInitializedOp", "Variable", "VariableV2"),
+    }
+)
 """The same of TensorFlow, by type."""
 
 

@@ -81,7 +81,5 @@ def network(facts: Facts) -> list[NetworkUse]:
     by_name: dict[str, list[int]] = {}
     for code, ns in zip(slices.name[rows].tolist(), slices.dur_ns[rows].tolist(), strict=True):
         by_name.setdefault(_GRAPH.sub("", strings[code], count=1), []).append(ns)
-    found = [
-        NetworkUse(name, len(took), sum(took), int(np.median(took)), max(took)) for name, took in by_name.items()
-    ]
+    found = [NetworkUse(name, len(took), sum(took), int(np.median(took)), max(took)) for name, took in by_name.items()]
     return sorted(found, key=lambda use: (-use.ns, use.name))

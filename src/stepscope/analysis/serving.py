@@ -238,7 +238,7 @@ def _modules(trace: Trace) -> _Ran | None:
 
 def _batches(trace: Trace) -> _Ran | None:
     """Batches of TensorFlow Serving, whose threads take them side by side."""
-    if trace.info.framework != "TensorFlow" :
+    if trace.info.framework != "TensorFlow":
         return None
     slices = trace.slices
     rows = np.flatnonzero(mapped(slices.name, trace.strings, _is_batch, np.bool_))

@@ -82,9 +82,7 @@ def joint_windows(rows: list[Rows], count: int) -> tuple[I64, I64]:
     return np.maximum.reduce(begun), np.maximum.reduce(over)
 
 
-def tiled_rows(
-    device: int, origin: int, times: tuple[I64, I64], ops: Assigned, begun: I64, paused: Bools
-) -> Rows:
+def tiled_rows(device: int, origin: int, times: tuple[I64, I64], ops: Assigned, begun: I64, paused: Bools) -> Rows:
     """The same from the starts and ends of the ops and the steps they belong to, when the steps begin, and after which
     the profiler paused."""
     starts, ends = times
@@ -100,8 +98,9 @@ def tiled_rows(
         reaches = np.maximum.accumulate([reach, *done]).tolist()
         bounds += reaches
         rows = [None, *range(begun.size), None]
-        return _without_empty_margins(device, [*bounds, max(reaches[-1], last_end)], rows,
-                                      ["before", *["step"] * begun.size, "after"])
+        return _without_empty_margins(
+            device, [*bounds, max(reaches[-1], last_end)], rows, ["before", *["step"] * begun.size, "after"]
+        )
     for k, gap in enumerate(paused.tolist()):
         bounds.append(reach)
         steps.append(k)

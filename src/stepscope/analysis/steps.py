@@ -204,9 +204,7 @@ def _one_thread(trace: Trace, found: list[Mark]) -> list[Mark]:
     return kept
 
 
-def _from_slices(
-    trace: Trace, found: list[Mark], every: list[Mark]
-) -> Markers:
+def _from_slices(trace: Trace, found: list[Mark], every: list[Mark]) -> Markers:
     """The steps of some markers; ``every`` are those of all tracks."""
     found, every = _marked_by_all(trace, found, every)
     rows = np.array([row for row, _ in found], np.int32)
@@ -247,9 +245,7 @@ def _marked_by_all(trace: Trace, found: list[Mark], every: list[Mark]) -> tuple[
     return [mark for mark in found if mark[1] in shared], [mark for mark in every if mark[1] in shared]
 
 
-def _own_marks(
-    trace: Trace, found: list[Mark], every: list[Mark]
-) -> dict[int, tuple[I64, I64]]:
+def _own_marks(trace: Trace, found: list[Mark], every: list[Mark]) -> dict[int, tuple[I64, I64]]:
     """Of steps that devices mark: what each marks itself, where it marks as many. Devices run the same step at times of
     their own: chips of one program a little apart, those of other processes far from each other."""
     tracks = trace.slices.track[[row for row, _ in every]]

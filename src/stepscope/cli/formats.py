@@ -47,6 +47,11 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> str:
     width = max((len(name) for name, _ in rows), default=0) + 4
     lines = [title]
     for name, about in rows:
-        lines += textwrap.wrap(about, max(stdout_width(), width + 30), initial_indent=f"  {name}".ljust(width),
-                               subsequent_indent=" " * width, break_long_words=False)
+        lines += textwrap.wrap(
+            about,
+            max(stdout_width(), width + 30),
+            initial_indent=f"  {name}".ljust(width),
+            subsequent_indent=" " * width,
+            break_long_words=False,
+        )
     return "\n".join(lines) + "\n"

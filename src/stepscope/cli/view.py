@@ -120,9 +120,7 @@ def _entry(source: Source, title: str) -> Entry:
 def _titles(sources: list[Source]) -> list[str]:
     """What tells each profile from the others."""
     names = [source.path.name for source in sources]
-    titles = [
-        name if names.count(name) == 1 else str(source.path) for name, source in zip(names, sources, strict=True)
-    ]
+    titles = [name if names.count(name) == 1 else str(source.path) for name, source in zip(names, sources, strict=True)]
     return [f"before: {titles[0]}", f"after: {titles[1]}"] if len(titles) == 2 else titles
 
 

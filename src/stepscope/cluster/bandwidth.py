@@ -20,6 +20,7 @@ from stepscope.trace.tables import NULL, Bools
 
 _ALL_TO_ALL = KINDS.index(Collective.ALL_TO_ALL)
 
+
 @record
 class Traffic:
     """The collectives of one kind and size in one group, over the steps that count."""

@@ -60,7 +60,8 @@ def calls_of(facts: Facts, within: Bools, function: Frame) -> I32:
     is_frame = slices.kind == Kind.PYTHON_FRAME
     # As profiles write it, or as the locator gives it: without a line that is none, or as a definition.
     codes = [
-        code for code in used_codes(slices.name[is_frame], len(strings)).tolist()
+        code
+        for code in used_codes(slices.name[is_frame], len(strings)).tolist()
         if function in (parse_frame(strings[code]), facts.locator.frame(strings[code]))
     ]
     mine = is_frame & np.isin(slices.name, codes) & (outermost(within, slices.parent) >= 0)

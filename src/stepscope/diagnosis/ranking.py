@@ -59,9 +59,7 @@ def bounded(finding: Finding, step_ns: int | None) -> Finding:
     return replace(finding, saving_ns_per_step=saving, predicted_step_ns=step_ns - saving)
 
 
-def ranked(
-    found: Sequence[Finding], scale: Scale
-) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[str, ...]]:
+def ranked(found: Sequence[Finding], scale: Scale) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[str, ...]]:
     """Those worth telling and those that are not, in order and numbered, and the plan: ids in the order of work."""
     worth, minor = _divided(_named(ordered(found, scale.rules), scale), scale)
     order = list(scale.rules)

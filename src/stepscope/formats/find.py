@@ -215,8 +215,10 @@ def _newest(candidates: list[_Candidate], skipped: list[Skipped], notes: list[st
         others = sorted(named.keys() - {newest}, reverse=True)
         if others:
             folder = named[newest][0].path.parent
-            notes.append(f"{folder} is read, the newest of {len(named)} runs; to read another, name it: "
-                         f"{_some([str(folder.parent / name) for name in others])}")
+            notes.append(
+                f"{folder} is read, the newest of {len(named)} runs; to read another, name it: "
+                f"{_some([str(folder.parent / name) for name in others])}"
+            )
         skipped += [Skipped(one.path, "is of an older run", True) for name in others for one in named[name]]
     return kept
 

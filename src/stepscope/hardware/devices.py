@@ -14,8 +14,8 @@ _LONGEST = 200
 _PREFIX = re.compile(r"(?:(?:NVIDIA|AMD|Tesla|GeForce|Radeon|Graphics|Instinct|Google|AWS|Cloud)[ -])*", re.I)
 _SUFFIX = re.compile(r"(?: GPU| Tensor Core GPU| OAM)*\s*", re.I)
 _DEVICES = tuple(
-    (re.compile(pattern, re.I), peaks)
-    for pattern, peaks in (*nvidia.DEVICES, *amd.DEVICES, *cloud.DEVICES))
+    (re.compile(pattern, re.I), peaks) for pattern, peaks in (*nvidia.DEVICES, *amd.DEVICES, *cloud.DEVICES)
+)
 
 
 @lru_cache(maxsize=256)
@@ -30,7 +30,7 @@ def lookup(name: str, compute_capability: tuple[int, int] | None = None) -> Devi
     """
     short = name.strip()[:_LONGEST]
     prefix = _PREFIX.match(short)
-    short = short[prefix.end():] if prefix else short
+    short = short[prefix.end() :] if prefix else short
     for pattern, peaks in _DEVICES:
         match = pattern.match(short)
         if match and _SUFFIX.fullmatch(short, match.end()):

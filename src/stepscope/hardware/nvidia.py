@@ -28,15 +28,19 @@ _RTX_BLACKWELL = "NVIDIA RTX Blackwell GPU Architecture white paper"
 _GV100_SXM = Unit(f"{_A100_PAPER} (V100 column)", {"fp16": 125}, {"fp64": 7.8, "fp32": 15.7, "fp16": 31.4})
 _GV100_DGXS = Unit(
     "NVIDIA DGX Station data sheet (500 tensor TFLOPS of four GPUs: the clock, so the vector rates, of SXM2)",
-    {"fp16": 125}, {"fp64": 7.8, "fp32": 15.7, "fp16": 31.4})
+    {"fp16": 125},
+    {"fp64": 7.8, "fp32": 15.7, "fp16": 31.4},
+)
 _GA100 = Unit(
     _A100_PAPER,
     {"fp64": 19.5, "tf32": 156, "fp16": 312, "bf16": 312, "int8": 624},
-    {"fp64": 9.7, "fp32": 19.5, "fp16": 78, "bf16": 39})
+    {"fp64": 9.7, "fp32": 19.5, "fp16": 78, "bf16": 39},
+)
 _GH100_SXM = Unit(
     "NVIDIA H100 Tensor Core GPU Architecture white paper (SXM5)",
     {"fp64": 66.9, "tf32": 494.7, "fp16": 989.4, "bf16": 989.4, "fp8": 1978.9, "int8": 1978.9},
-    {"fp64": 33.5, "fp32": 66.9, "fp16": 133.8, "bf16": 133.8})
+    {"fp64": 33.5, "fp32": 66.9, "fp16": 133.8, "bf16": 133.8},
+)
 _GH100_NVL_RATES = {"fp64": 60, "tf32": 417.5, "fp16": 835.5, "bf16": 835.5, "fp8": 1670.5, "int8": 1670.5}
 _GH100_NVL_VECTOR = {"fp64": 30, "fp32": 60}
 

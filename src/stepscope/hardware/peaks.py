@@ -99,9 +99,7 @@ class Memory:
     link_gb_s: float | None = None
 
 
-def build(
-    name: str, vendor: str, capability: tuple[int, int] | None, unit: Unit, memory: Memory
-) -> DevicePeaks:
+def build(name: str, vendor: str, capability: tuple[int, int] | None, unit: Unit, memory: Memory) -> DevicePeaks:
     """Make the peaks of a device from its chip and its memory."""
     return DevicePeaks(
         name=name,
@@ -117,8 +115,7 @@ def build(
 
 
 def _rates(tera: Mapping[str, float], source: str) -> Mapping[Precision, Figure]:
-    return MappingProxyType(
-        {Precision(key): Figure(round(value * _TERA), source) for key, value in tera.items()})
+    return MappingProxyType({Precision(key): Figure(round(value * _TERA), source) for key, value in tera.items()})
 
 
 def _figure(value: float | None, scale: int, source: str) -> Figure | None:

@@ -172,9 +172,7 @@ class _Assignment:
                 donor = None if at is None else donors.pop(at)[1]
             yield replace(self._buffer(row, use, size, peak - size), donor=donor)
 
-    def _buffer(
-        self, row: int, use: Use, size: int, without: int, life: tuple[str | None, int] = (None, 0)
-    ) -> Buffer:
+    def _buffer(self, row: int, use: Use, size: int, without: int, life: tuple[str | None, int] = (None, 0)) -> Buffer:
         op, shape = self._instructions.at(int(self._defined[row]), self._path(row))
         unpadded = min(shape.bytes, size) if shape.bits else size
         return Buffer(self._name(row), op, shape, use, size, unpadded, life[0], life[1], without)

@@ -134,9 +134,7 @@ def _parameters(data: U8, module: Spans) -> tuple[str, ...] | None:
         return None
     shapes = children(data, program, 1).spans
     types, dims = numbers(data, shapes, 2)[0].tolist(), _integers(data, shapes, 3)
-    return tuple(
-        f"{_ELEMENT_TYPES.get(kind, 'type?')}[{_joined(dims.get(row, []))}]" for row, kind in enumerate(types)
-    )
+    return tuple(f"{_ELEMENT_TYPES.get(kind, 'type?')}[{_joined(dims.get(row, []))}]" for row, kind in enumerate(types))
 
 
 def _ops(data: U8, found: Children, computations: dict[int | None, str | None], stacks: _Stacks) -> Iterator[HloOp]:
@@ -259,11 +257,15 @@ def _mesh_groups(data: U8, messages: Spans) -> dict[int, str]:
     named = _by_parent(axes.parent, names)
     meshes = _by_parent(axes.parent, [f"{name}={size}" for name, size in zip(names, sizes, strict=True)])
     parts = (_optional(column) for column in numbers(data, texts(data, used.spans, 2), 1, 2))
-    along = _by_parent(used.parent, [
-        (_at(named.get(row, []), (axis or 0) + 1) or "?") + (f":({before}){size}" if size else "")
-        for row, axis, before, size in zip(
-            used.parent.tolist(), _optional(numbers(data, used.spans, 1)[0]), *parts, strict=True)
-    ])
+    along = _by_parent(
+        used.parent,
+        [
+            (_at(named.get(row, []), (axis or 0) + 1) or "?") + (f":({before}){size}" if size else "")
+            for row, axis, before, size in zip(
+                used.parent.tolist(), _optional(numbers(data, used.spans, 1)[0]), *parts, strict=True
+            )
+        ],
+    )
     ids, order = _integers(data, mesh, 2), _iota_order(data, iotas, 1)
     found = {}
     for row in range(len(messages)):

@@ -87,8 +87,9 @@ def read(path: Path) -> Archive:
     if len(found) > MOST_MEMBERS:
         raise _too_many(path)
     if sum(_LOCAL.size + member.packed for member in found) > size:
-        raise InputError(f"{path}: is a zip archive whose members overlap, as only bombs do; zip it again if you "
-                         "trust it")
+        raise InputError(
+            f"{path}: is a zip archive whose members overlap, as only bombs do; zip it again if you trust it"
+        )
     return Archive(tuple(member for member in found if _visible(member.name)), place is None)
 
 
@@ -96,8 +97,11 @@ def only_member(path: Path) -> Member:
     """The one file in an archive. Raises :class:`InputError` where there are none or several."""
     held = read(path)
     if not held.members:
-        raise InputError(f"{path}: is a zip archive cut off within its first file; get the whole archive" if held.cut
-                         else f"{path}: is a zip archive without files; zip it again")
+        raise InputError(
+            f"{path}: is a zip archive cut off within its first file; get the whole archive"
+            if held.cut
+            else f"{path}: is a zip archive without files; zip it again"
+        )
     if len(held.members) > 1:
         names = ", ".join(member.name for member in held.members[:3]) + (", …" if len(held.members) > 3 else "")
         raise InputError(f"{path}: is a zip archive of {len(held.members)} files; name one as ARCHIVE/NAME ({names})")
@@ -180,8 +184,9 @@ def _wide(extra: bytes, unpacked: int, packed: int, offset: int) -> tuple[int, i
         at += 4 + length
         if tag == _ZIP64:
             numbers = iter(struct.unpack(f"<{len(values) // 8}Q", values[: len(values) // 8 * 8]))
-            _, packed, offset = (next(numbers, _ABSENT) if number == _ABSENT else number
-                                 for number in (unpacked, packed, offset))
+            _, packed, offset = (
+                next(numbers, _ABSENT) if number == _ABSENT else number for number in (unpacked, packed, offset)
+            )
     return packed, offset
 
 
@@ -197,8 +202,9 @@ def _before_cut(file: Any, size: int) -> Iterator[Member]:
         name, more = _slice(file, at + _LOCAL.size, named), _slice(file, at + _LOCAL.size + named, extra)
         packed, _ = _wide(more, unpacked, packed, 0)
         behind, rest = bool(flags & _SIZES_BEHIND), size - start
-        yield _member(name, flags, method, at, rest if behind else min(packed, rest), None if behind else crc,
-                      _time(date, time))
+        yield _member(
+            name, flags, method, at, rest if behind else min(packed, rest), None if behind else crc, _time(date, time)
+        )
         at = size if behind else start + packed
 
 
@@ -207,8 +213,9 @@ def _time(date: int, time: int) -> tuple[int, ...]:
     return 1980 + (date >> 9), date >> 5 & 15, date & 31, time >> 11, time >> 5 & 63, time % 32 * 2
 
 
-def _member(name: bytes, flags: int, method: int, offset: int, packed: int, crc: int | None,
-            modified: tuple[int, ...]) -> Member:
+def _member(
+    name: bytes, flags: int, method: int, offset: int, packed: int, crc: int | None, modified: tuple[int, ...]
+) -> Member:
     text = name.decode("utf-8" if flags & _UTF8 else "cp437", errors="replace")
     text = text.replace("\\", "/")
     text = text if len(text) <= _NAME_LENGTH else "…" + text[-_NAME_LENGTH:]

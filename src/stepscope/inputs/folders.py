@@ -101,8 +101,9 @@ class Scan:
         shown = [Path(entry.path) for entry in entries if not entry.name.startswith(".")]
         below = [path for path in shown if os.path.isdir(path)]  # Path.is_dir raises where it may not look
         if {entry.name for entry in entries} >= _EXPORT:
-            self.skipped.append(Skipped(folder, "is an export to Parquet, which is not read back; name the profile it "
-                                                "was made from"))
+            self.skipped.append(
+                Skipped(folder, "is an export to Parquet, which is not read back; name the profile it was made from")
+            )
             return below
         for path in shown:
             if not os.path.isdir(path):

@@ -124,8 +124,10 @@ class Bomb:
         """Note some more bytes. Raises :class:`InputError` past the limit."""
         self.produced += count
         if self.produced > BOMB_BYTES and self.produced > BOMB_RATIO * self._size:
-            raise InputError(f"{self.path}: expands more than {BOMB_RATIO} times, which no profile does; "
-                             "decompress it yourself if you trust it")
+            raise InputError(
+                f"{self.path}: expands more than {BOMB_RATIO} times, which no profile does; "
+                "decompress it yourself if you trust it"
+            )
 
 
 class InflatedFile(io.RawIOBase):
@@ -182,8 +184,9 @@ class GzipStream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._fast is not None:
             self._fast.close()
 
@@ -243,7 +246,7 @@ class CarefulInflate:
         filled = 0
         while filled < len(view) and self.fault is None and not self._members.finished:
             data = self._next(min(_BLOCK, len(view) - filled))
-            view[filled:filled + len(data)] = data
+            view[filled : filled + len(data)] = data
             filled += len(data)
         return filled
 

@@ -44,8 +44,6 @@ def _plugin(context: base_plugin.TBContext, tab: Any) -> base_plugin.TBPlugin:
 
         def frontend_metadata(self) -> base_plugin.FrontendMetadata:
             """How the tab is shown."""
-            return base_plugin.FrontendMetadata(
-                es_module_path="/index.js", tab_name="stepscope", disable_reload=True
-            )
+            return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="stepscope", disable_reload=True)
 
     return Plugin(context)

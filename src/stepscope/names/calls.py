@@ -68,7 +68,6 @@ _SUFFIX = re.compile(r"(?:_(?:v\d+|ptsz|ptds|spt))+$")
 """CUPTI and the driver append the version and the kind of default stream."""
 
 
-
 def without_version(name: str) -> str:
     """A call's name without those.
 

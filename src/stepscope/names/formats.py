@@ -37,10 +37,13 @@ _ANY_TOKEN = "|".join(sorted(_TOKENS, key=len, reverse=True))
 _TOKEN = re.compile(
     rf"(?<![a-z\d])(?:mx|nv)?({_ANY_TOKEN})(?:\1|f32|i32|e4m3|e5m2)?(?![a-z\d])"
     # Triton joins operands by "x"; CuTe writes the type of each tensor pointer.
-    r"|(?:(?<=_)(?=\w{3,4}x(?:bf16|fp16|fp8|mx|nv))|(?<=tensorptr))(bf16|fp16|f16|fp8)")
+    r"|(?:(?<=_)(?=\w{3,4}x(?:bf16|fp16|fp8|mx|nv))|(?<=tensorptr))(bf16|fp16|f16|fp8)"
+)
 _OPERAND = r"(?:E4m3|E5m2|E2m1|Bfloat16|Fp16|Tf32|Int8)"
-_OPERANDS = re.compile(rf"^(?:bmm|gemm)_[A-Za-z\d]+?_((?:(?:Mx|Nv)?{_OPERAND})+)_Fp"
-                       rf"|^fmha\w*_Q(?:kv)?({_OPERAND}(?:Kv{_OPERAND})?)O")
+_OPERANDS = re.compile(
+    rf"^(?:bmm|gemm)_[A-Za-z\d]+?_((?:(?:Mx|Nv)?{_OPERAND})+)_Fp"
+    rf"|^fmha\w*_Q(?:kv)?({_OPERAND}(?:Kv{_OPERAND})?)O"
+)
 _ATOM = re.compile(r"SM\d+_\d+x\d+x\d+_(?:F32|F16|S32|F64)(BF16|F16|TF32|E4M3|E5M2|S8|F64)")
 _NVJET = re.compile(r"nvjet_(?:sm\d+_)?([a-z]{3,5})_")
 _NVJET_LETTERS = {"t": _P.BF16, "h": _P.FP16, "q": _P.FP8, "r": _P.FP8, "o": _P.FP4}
@@ -51,7 +54,13 @@ _TENSILE_LETTERS = {
 }  # fmt: skip
 _MATH = re.compile(r"(?<![a-z\d])(gc|[shdczi])(\d{3,6})?(?:gemm|cudnn|fprop|dgrad|wgrad)")
 _MATH_LETTERS = {
-    "gc": _P.FP32, "s": _P.FP32, "c": _P.FP32, "h": _P.FP16, "d": _P.FP64, "z": _P.FP64, "i": _P.INT8,
+    "gc": _P.FP32,
+    "s": _P.FP32,
+    "c": _P.FP32,
+    "h": _P.FP16,
+    "d": _P.FP64,
+    "z": _P.FP64,
+    "i": _P.INT8,
 }
 _CK_TYPES = (
     (_P.BF16, re.compile(r"DF16b|(?<![a-z])t{2,3}f")),
@@ -64,8 +73,11 @@ _NCCL_TYPES = {
     "f32": _P.FP32, "float": _P.FP32, "f16": _P.FP16, "half": _P.FP16, "bf16": _P.BF16, "bfloat16": _P.BF16,
     "f64": _P.FP64, "double": _P.FP64, "i8": _P.INT8, "int8": _P.INT8, "f8e4m3": _P.FP8, "f8e5m2": _P.FP8,
 }  # fmt: skip
-_NCCL_TYPE = re.compile(r"(?:sum|prod|min|max|minmax|avg|premulsum|sumpostdiv)_+(?:nv_|hip_)?("
-                        + "|".join(_NCCL_TYPES) + r")(?:_t)?(?![a-z\d])")
+_NCCL_TYPE = re.compile(
+    r"(?:sum|prod|min|max|minmax|avg|premulsum|sumpostdiv)_+(?:nv_|hip_)?("
+    + "|".join(_NCCL_TYPES)
+    + r")(?:_t)?(?![a-z\d])"
+)
 _WIDTH = {_P.FP4: 4, _P.FP8: 8, _P.INT8: 8, _P.FP16: 16, _P.BF16: 16, _P.TF32: 19}
 
 

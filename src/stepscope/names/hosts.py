@@ -329,21 +329,24 @@ RANK_MODULES = 15
 """The module on a device's XLA Modules line that takes most of its time."""
 
 _N = r"(?P<number>\d{1,15})"
-STEP_SOURCES = tuple(StepSource(rank, title, re.compile(f"{form}$"), ends) for rank, title, form, ends in (
-    (0, "torch.profiler", rf"ProfilerStep#{_N}", False),
-    (1, "stepscope", rf"stepscope\.step#{_N}", False),
-    (3, "Lightning batches", r"\[pl\]\[profile\]run_training_batch", False),
-    (4, "Lightning training steps", r"\[pl\]\[profile\].*\btraining_step", False),
-    (5, "Lightning evaluation steps", r"\[pl\]\[profile\].*\b(?:validation|test|predict)_step", False),
-    (6, "Keras batches", rf"Profiled batch(?: {_N})?", False),
-    (7, "named steps", rf"(?:train|test|predict|TraceContext|(?:[Tt]rain|Training)[_ ]step)[ #]{_N}", False),
-    (8, "numbered steps", rf"(?:[Ss]tep|[Ii]ter(?:ation)?|[Bb]atch)[ _#:=]{{0,3}}{_N}", False),
-    (10, "vLLM iterations", r"execute_(?:\d+_)?(?:context|generation|new|model)(?:[_(].*)?", False),
-    (11, "SGLang iterations", r"step\[[A-Z_0-9]+(?: .*)?\]", False),
-    (RANK_SESSION_RUNS, "TensorFlow session runs", rf"tf\.Session\.run#{_N}", False),
-    (13, "TensorRT-LLM iterations", rf"\[Executor\] _forward_step(?: {_N})?: \d+ ctx reqs, .*", False),
-    (14, "ATOM iterations", r"(?:prefill|decode)\[bs=\d+.*\]", False),
-    (16, "vLLM iterations by their preparation", r"gpu_model_runner: preprocess", False),
-    (20, "optimizer steps", r"Optimizer\.step#\w+\.step", True),
-))
+STEP_SOURCES = tuple(
+    StepSource(rank, title, re.compile(f"{form}$"), ends)
+    for rank, title, form, ends in (
+        (0, "torch.profiler", rf"ProfilerStep#{_N}", False),
+        (1, "stepscope", rf"stepscope\.step#{_N}", False),
+        (3, "Lightning batches", r"\[pl\]\[profile\]run_training_batch", False),
+        (4, "Lightning training steps", r"\[pl\]\[profile\].*\btraining_step", False),
+        (5, "Lightning evaluation steps", r"\[pl\]\[profile\].*\b(?:validation|test|predict)_step", False),
+        (6, "Keras batches", rf"Profiled batch(?: {_N})?", False),
+        (7, "named steps", rf"(?:train|test|predict|TraceContext|(?:[Tt]rain|Training)[_ ]step)[ #]{_N}", False),
+        (8, "numbered steps", rf"(?:[Ss]tep|[Ii]ter(?:ation)?|[Bb]atch)[ _#:=]{{0,3}}{_N}", False),
+        (10, "vLLM iterations", r"execute_(?:\d+_)?(?:context|generation|new|model)(?:[_(].*)?", False),
+        (11, "SGLang iterations", r"step\[[A-Z_0-9]+(?: .*)?\]", False),
+        (RANK_SESSION_RUNS, "TensorFlow session runs", rf"tf\.Session\.run#{_N}", False),
+        (13, "TensorRT-LLM iterations", rf"\[Executor\] _forward_step(?: {_N})?: \d+ ctx reqs, .*", False),
+        (14, "ATOM iterations", r"(?:prefill|decode)\[bs=\d+.*\]", False),
+        (16, "vLLM iterations by their preparation", r"gpu_model_runner: preprocess", False),
+        (20, "optimizer steps", r"Optimizer\.step#\w+\.step", True),
+    )
+)
 """Preferred first. One source is chosen per trace; ranges of others are annotations."""

@@ -102,8 +102,9 @@ def describe(name: str) -> KernelTraits:
             precision, evidence = message_format(text, reduces=collective in _REDUCING)
         else:
             precision, evidence = operand_format(text)
-        return KernelTraits(Family.COLLECTIVE, collective, Tri.NO, "a collective moves data", False,
-                            precision, evidence)
+        return KernelTraits(
+            Family.COLLECTIVE, collective, Tri.NO, "a collective moves data", False, precision, evidence
+        )
     precision, evidence = operand_format(text)
     family, eligible = _family(text.lower(), about)
     tensor_core, reason = _tensor_core(text.lower(), family, eligible, precision)
@@ -123,21 +124,24 @@ _KINDS = tuple((kind, re.compile(pattern)) for kind, pattern in (
     (Collective.REDUCE, r"reduce"),
 ))  # fmt: skip
 _REDUCING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE, Collective.GENERIC)
-_LIBRARY = re.compile(
-    r"^(?:void )?(?:nccl|rccl|msccl(?!pp)|gloo:|oneccl|ccl::|hccl|hcom_|c10d::|nvshmem|rocshmem)")
+_LIBRARY = re.compile(r"^(?:void )?(?:nccl|rccl|msccl(?!pp)|gloo:|oneccl|ccl::|hccl|hcom_|c10d::|nvshmem|rocshmem)")
 _NAMESPACE = re.compile(
     r"(?:^|::|void )(?:deep_ep|uccl|nixl_ep|hybrid_ep|mori|mscclpp|rocshmem|nvshmem_extension|symmetric_memory"
-    r"|intranode|internode(?:_ll)?)::")
+    r"|intranode|internode(?:_ll)?)::"
+)
 _CUSTOM = re.compile(
     r"cross_device_reduce|(?<!warp)(?<!warp_)(?<!block)(?<!block_)(?<!cta)(?<!cta_)(?<!wave)(?<!wave_)(?<!quad)"
     r"(?<!quad_)(?<!thread)(?<!thread_)(?:all_?reduce|all_?gather|reduce_?scatter)|all_?to_?all|userbuffers_"
     r"|^(?:barrier|sync|fcollect|broadcast|rdxn|quiet|signal_op|signal_wait)\w{0,20}_on_stream_kernel"
-    r"|(?:^|[:_])ep(?:dispatch|combine)[a-z]|moea2a(?:dispatch|combine)kernel|a2a_(?:dispatch|combine)_(?:send|recv)_")
+    r"|(?:^|[:_])ep(?:dispatch|combine)[a-z]|moea2a(?:dispatch|combine)kernel|a2a_(?:dispatch|combine)_(?:send|recv)_"
+)
 _LOCAL = re.compile(r"layout|convert_?dispatch|local_?expert_?count|init_array")
 """What those libraries do on one device alone: counting tokens, arranging what has come."""
 _PRODUCT = re.compile(r"gemm|matmul|flux_")
-_XLA = re.compile(r"^%?(?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-(?:permute|broadcast)"
-                  r"|send|recv)(?:-start|-done)?(?:\.\d+)?$")
+_XLA = re.compile(
+    r"^%?(?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-(?:permute|broadcast)"
+    r"|send|recv)(?:-start|-done)?(?:\.\d+)?$"
+)
 _INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|for|spl)_")
 
 
@@ -193,11 +197,14 @@ _RULES = tuple((family, eligible, re.compile("|".join(patterns))) for family, el
     (_F.ELEMENTWISE, False, r"elementwise|elemwise|multi_tensor_apply|pointwise|act_and_mul|silu|gelu|relu",
      r"swiglu|rotary|rope|fill|scal_kernel|^wrapped_|^loop_\w*fusion"),
 ))  # fmt: skip
-_FUNCTORS = tuple((family, re.compile(pattern)) for family, pattern in (
-    (_F.RANDOM, r"dropout|bernoulli"),
-    (_F.OPTIMIZER, r"adam|sgd|lamb(?!da)|adagrad"),
-    (_F.COPY, r"copy_kernel|copy_device_to_device|copyfunctor"),
-))
+_FUNCTORS = tuple(
+    (family, re.compile(pattern))
+    for family, pattern in (
+        (_F.RANDOM, r"dropout|bernoulli"),
+        (_F.OPTIMIZER, r"adam|sgd|lamb(?!da)|adagrad"),
+        (_F.COPY, r"copy_kernel|copy_device_to_device|copyfunctor"),
+    )
+)
 
 
 def _family(lowered: str, about: str) -> tuple[Family, bool]:
@@ -245,13 +252,15 @@ _EVIDENCE = tuple((answer, re.compile(pattern), reason) for answer, pattern, rea
 ))  # fmt: skip
 _MATRIX_TOKEN = re.compile(r"(?:^|_)(?:hmma|imma|wgmma|umma|tcgen05|mfma|wmma|xdlops|tensorop)(?:_|$)")
 _TENSOR_ONLY = (Precision.TF32, Precision.FP8, Precision.FP4)
-_WORK = {Family.MEMSET: "fills memory", Family.COPY: "moves data", Family.INDEX: "sorts or indexes",
-         Family.OTHER: "no matrix product"}
+_WORK = {
+    Family.MEMSET: "fills memory",
+    Family.COPY: "moves data",
+    Family.INDEX: "sorts or indexes",
+    Family.OTHER: "no matrix product",
+}
 
 
-def _tensor_core(
-    lowered: str, family: Family, eligible: bool, precision: Precision | None
-) -> tuple[Tri, str]:
+def _tensor_core(lowered: str, family: Family, eligible: bool, precision: Precision | None) -> tuple[Tri, str]:
     if family is Family.UNKNOWN:
         if _MATRIX_TOKEN.search(lowered):
             return Tri.YES, "the name has a matrix instruction"

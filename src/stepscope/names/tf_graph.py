@@ -49,10 +49,14 @@ class DeviceRow:
     """What a stream's row is limited to (``MemcpyH2D``)."""
 
 
-_ROW = re.compile(r"(?P<task>/job:[^/]+(?:/replica:\d+)?(?:/task:\d+)?)?/(?:device:)?(?P<type>\w+):(?P<number>\d+)"
-                  r"(?P<rest>/.*)?", re.ASCII)
-_STREAM = re.compile(r"/(?:context#\d+/)?stream[:#](?P<stream>\d{0,18})(?:<(?P<about>[^<>]*)>|:(?P<kind>\w+))?",
-                     re.ASCII)
+_ROW = re.compile(
+    r"(?P<task>/job:[^/]+(?:/replica:\d+)?(?:/task:\d+)?)?/(?:device:)?(?P<type>\w+):(?P<number>\d+)"
+    r"(?P<rest>/.*)?",
+    re.ASCII,
+)
+_STREAM = re.compile(
+    r"/(?:context#\d+/)?stream[:#](?P<stream>\d{0,18})(?:<(?P<about>[^<>]*)>|:(?P<kind>\w+))?", re.ASCII
+)
 _WHOLE = {"/stream:all": RowKind.ALL, "/memcpy": RowKind.COPIES, "/memcpy:all": RowKind.COPIES, "/sync": RowKind.SYNC}
 _ON_HOST = ("cpu", "xla_cpu", "tpu_system")
 
@@ -196,8 +200,10 @@ def is_memset(name: str, label: str, about: str | None) -> bool:
     return any(_MEMSET.search(text) for text in (about or "", label, name))
 
 
-_PASSIVE = re.compile(r"_(?:Host)?(?:Recv|Send)|RecvTensor|(?:Stateful)?PartitionedCall|SymbolicGradient|RemoteCall"
-                      r"|(?:Stateless)?(?:While|If|Case)|QueueEnqueue\w*")
+_PASSIVE = re.compile(
+    r"_(?:Host)?(?:Recv|Send)|RecvTensor|(?:Stateful)?PartitionedCall|SymbolicGradient|RemoteCall"
+    r"|(?:Stateless)?(?:While|If|Case)|QueueEnqueue\w*"
+)
 
 
 def is_passive(op: str) -> bool:

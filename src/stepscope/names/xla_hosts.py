@@ -330,10 +330,13 @@ _EDGE = re.compile(r"\w+::(?:Await|ToLiteral|CopyRawToHost\w*)$")
 _FRAMEWORKS = (
     ("PyTorch/XLA", re.compile(r"XLAGraphExecutor::|XLATensor::|SyncTensorsGraph|StepMarker$")),
     ("JAX", re.compile(r"PjitFunction\(|JaxCompiledFunction|np\.asarray\(jax\.Array\)")),
-    ("TensorFlow", re.compile(
-        r"ExecutorState::Process|Eager\w*Execute(?:Async)?(?:$|: )|KernelAndDevice\w+::Run|TFE_Py_"
-        r"|(?:Function|Session)Run$"
-    )),
+    (
+        "TensorFlow",
+        re.compile(
+            r"ExecutorState::Process|Eager\w*Execute(?:Async)?(?:$|: )|KernelAndDevice\w+::Run|TFE_Py_"
+            r"|(?:Function|Session)Run$"
+        ),
+    ),
     ("PyTorch", re.compile(r"aten::")),
 )
 """Names that only one framework writes, in the order they count."""

@@ -210,8 +210,7 @@ def serve(config: dict[str, Any], job: Job) -> Any:
         import grpc
     except ImportError:
         raise StepscopeError(
-            f"{sys.executable} has no grpcio: pip install grpcio there, or name a Python that has it with "
-            "python="
+            f"{sys.executable} has no grpcio: pip install grpcio there, or name a Python that has it with python="
         ) from None
     service = Service(grpc, job, config["token"])
     methods = {"Profile": service.profile, "Terminate": service.terminate, "Monitor": service.monitor}

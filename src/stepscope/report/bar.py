@@ -38,9 +38,7 @@ class Part:
 def parts_of(summary: Summary) -> list[Part]:
     """The parts of the mean step, busy ones first, each side largest first; zeros are left out."""
     entries = [
-        (name, ns, summary["parts_share"].get(name, 0.0))
-        for name, ns in summary["parts_ns_per_step"].items()
-        if ns > 0
+        (name, ns, summary["parts_share"].get(name, 0.0)) for name, ns in summary["parts_ns_per_step"].items() if ns > 0
     ]
     entries.sort(key=lambda entry: -entry[1])
     smallest = sum(ns for _, ns, _ in entries) // _SMALL

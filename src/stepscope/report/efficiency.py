@@ -59,9 +59,7 @@ def roofline(facts: Facts) -> dict[str, Any]:
             }
             for op in ops[:ROWS]
         ],
-        "kernels": [
-            {"device": kernel.device, "kernel": kernel.name, **_roof(kernel.roof)} for kernel in alone[:ROWS]
-        ],
+        "kernels": [{"device": kernel.device, "kernel": kernel.name, **_roof(kernel.roof)} for kernel in alone[:ROWS]],
     }
 
 

@@ -34,8 +34,7 @@ def _entries(found: Exchange) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if found.collectives is not None:
         made["collectives"] = [
-            dataclasses.asdict(one)
-            | {"kind": str(one.kind), "ranks": list(one.ranks) if found.ranks_known else []}
+            dataclasses.asdict(one) | {"kind": str(one.kind), "ranks": list(one.ranks) if found.ranks_known else []}
             for one in found.collectives
         ]
     if found.gradients is not None:

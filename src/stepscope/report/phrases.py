@@ -354,16 +354,13 @@ def locator(place: Place | None) -> str:
         if place["line"] is None:
             return place["file"] if place["function"] is None else f"{place['file']} in {place['function']}"
         return f"{place['file']}:{place['line']}{BEGINS if place.get('defined') else ''}"
-    return next(
-        (place[key] for key in ("function", "op", "module", "annotation") if place[key] is not None), ""
-    )
+    return next((place[key] for key in ("function", "op", "module", "annotation") if place[key] is not None), "")
 
 
 def step_names(document: Document) -> dict[int | None, str]:
     """What people know each step by, by its index: the marker's number, else the index."""
     return {
-        step["index"]: str(step["index"] if step["number"] is None else step["number"])
-        for step in document["steps"]
+        step["index"]: str(step["index"] if step["number"] is None else step["number"]) for step in document["steps"]
     }
 
 

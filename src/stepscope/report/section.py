@@ -67,7 +67,5 @@ def yes(value: bool | None) -> str:
 def cut(rows: Iterable[tuple[str, ...]], total: int) -> tuple[list[tuple[str, ...]], str]:
     """The first rows, and a remark on the ones left out."""
     kept = [row for row, _ in zip(rows, range(MOST_ROWS), strict=False)]
-    note = (
-        f"the first {MOST_ROWS} of {format_count(total)}; --format json has all" if total > MOST_ROWS else ""
-    )
+    note = f"the first {MOST_ROWS} of {format_count(total)}; --format json has all" if total > MOST_ROWS else ""
     return kept, note

@@ -146,9 +146,7 @@ def _breakdown(entry: Breakdown, document: Document) -> Section:
     rank = "" if entry["rank"] is None or len(document["profile"]["ranks"]) < 2 else f" of rank {entry['rank']}"
     captures = phrases.is_capture(document["summary"])
     per, whose = ("in all", "the profile's") if captures else ("per step", "each step's")
-    note = f"{format_ns(entry['step_ns'])} {per}" + (
-        f", mean of {entry['steps']} steps" if entry["steps"] > 1 else ""
-    )
+    note = f"{format_ns(entry['step_ns'])} {per}" + (f", mean of {entry['steps']} steps" if entry["steps"] > 1 else "")
     if behind := entry.get("behind_ns"):
         note += f"; ends {format_ns(behind)} after the first device"
     bottleneck = document["summary"]["bottleneck"]
@@ -189,7 +187,6 @@ def _phases(phases: dict[str, int] | None) -> Section:
     return Section("Device time by phase", (Column("phase"), number("per step")), rows)
 
 
-
 def _logged(found: list[LoggedOp]) -> Section:
     """Ops on the host of which a log beside the profile says that they were placed there."""
     return table("Ops on the CPU by the log of device placement", LoggedOp, found)
@@ -203,9 +200,7 @@ def _precision(precision: Precision | None, placement: Placement | None) -> Sect
         narrow = phrases.low_precision(precision["low_precision_share"], precision.get("known_by_time"))
         rows.append((narrow.name, narrow.text))
         rows.append(("tensor cores used, by kernel time", shares))
-        rows.append(
-            ("could use them and does not, per step", format_ns(precision["eligible_unused_ns_per_step"]))
-        )
+        rows.append(("could use them and does not, per step", format_ns(precision["eligible_unused_ns_per_step"])))
     if placement is not None:
         rows.append(("ops on the host", format_count(placement["host_ops"])))
         rows.append(("ops on the device", format_count(placement["device_ops"])))

@@ -13,9 +13,13 @@ def xla(found: Xla | None, steps: dict[int | None, str]) -> list[Section]:
     if found is None:
         return []
     building = found["graph_building"]
-    note = "" if building is None else (
-        f"the host builds graphs for {format_ns(building['ns_per_step'])} per step, "
-        f"{format_share(building['overlapped_share'])} of it while every device works"
+    note = (
+        ""
+        if building is None
+        else (
+            f"the host builds graphs for {format_ns(building['ns_per_step'])} per step, "
+            f"{format_share(building['overlapped_share'])} of it while every device works"
+        )
     )
     compiled = Look(cells={"step": lambda entry: steps.get(entry["step"], ABSENT), "parameters": _shapes})
     return [

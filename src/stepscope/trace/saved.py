@@ -189,9 +189,7 @@ def _split(data: npt.NDArray[np.uint8]) -> tuple[_Header, npt.NDArray[np.uint8]]
     if magic != MAGIC:
         raise SavedError("is not a saved trace; name one that stepscope wrote")
     if version != VERSION:
-        raise SavedError(
-            f"is of version {version} of the saved form, this stepscope reads version {VERSION}; {_AGAIN}"
-        )
+        raise SavedError(f"is of version {version} of the saved form, this stepscope reads version {VERSION}; {_AGAIN}")
     if header_bytes > HEADER_LIMIT:
         raise SavedError(f"is damaged: its header would have {header_bytes:,} bytes; {_AGAIN}")
     begin = _PREFIX.size + header_bytes + _padding(_PREFIX.size + header_bytes)

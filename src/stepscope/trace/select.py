@@ -168,5 +168,3 @@ def bounds(trace: Trace, start_ns: int | None, end_ns: int | None) -> tuple[int,
 
 def _words(parts: tuple[Part, ...]) -> str:
     return " and ".join(part.words for part in parts)
-
-

@@ -59,10 +59,7 @@ def html_file(runs: Sequence[Run], comparison: Document | None = None) -> str:
         f"default-src 'none'; script-src 'sha256-{_digest(code)}'; style-src 'sha256-{_digest(style)}'; "
         "img-src data: blob:; worker-src blob:; base-uri 'none'; form-action 'none'"
     )
-    head = (
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f"<style>{style}</style>\n"
-    )
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>\n'
     title = runs[0].title if len(runs) == 1 else f"{len(runs)} profiles"
     # The reports first and the packs last, so that the page shows while the traces are still read.
     data = "".join((*_comparison(comparison), *_data(runs)))

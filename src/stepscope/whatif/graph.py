@@ -118,9 +118,7 @@ def dependency_graph(facts: Facts) -> Graph:
 
 def _ops(facts: Facts, calls: I32) -> Ops:
     activities = facts.activities
-    start, end, launch = (
-        np.concatenate([getattr(a, part) for a in activities]) for part in ("start", "end", "launch")
-    )
+    start, end, launch = (np.concatenate([getattr(a, part) for a in activities]) for part in ("start", "end", "launch"))
     call = np.concatenate([np.where(a.launched, np.searchsorted(calls, a.call), NONE) for a in activities])
     place = np.repeat(np.arange(len(activities)), [len(a) for a in activities])
     stream = grouped(place, np.concatenate([a.stream for a in activities]))[1].astype(np.int32)

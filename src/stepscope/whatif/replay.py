@@ -46,7 +46,9 @@ def _times(graph: Graph, change: Change) -> tuple[I64, I64, I64]:
     clocks = np.array([int(t[0]) if t.size else 0 for t in first], np.int64)
     marks = int((graph.kind == Instant.MARK).sum())
     return _run(
-        (graph.kind, graph.ref, graph.line), (elapsed, since_main, anchored), clocks,
+        (graph.kind, graph.ref, graph.line),
+        (elapsed, since_main, anchored),
+        clocks,
         (waits.own, waits.back, waits.op, waits.for_start, gone),
         (ops.stream, ops.call, ops.latency, ops.pause, ops.awaits, late, ops.floor, duration),
         (graph.calls.size, marks),

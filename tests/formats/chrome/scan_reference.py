@@ -42,8 +42,9 @@ def header(data: bytes) -> dict[str, Any]:
 
 def _row(event: dict[str, Any]) -> dict[str, Any]:
     args = event.get("args")
-    values = {key: value for key, value in args.items() if key in KEYS[len(OF_EVENT):]} \
-        if isinstance(args, dict) else {}
+    values = (
+        {key: value for key, value in args.items() if key in KEYS[len(OF_EVENT) :]} if isinstance(args, dict) else {}
+    )
     values |= {key: event[key] for key in OF_EVENT if key in event}
     phase = event.get("ph")
     return {
@@ -124,18 +125,22 @@ def columns(events: RawEvents) -> list[dict[str, Any]]:
         assert np.all(np.diff(column.rows) > 0), f"{key}: rows must rise"
         for row, number, text in zip(column.rows.tolist(), column.ints.tolist(), column.texts.tolist(), strict=True):
             assert (number == NULL) != (text < 0), f"{key}: one of the two, never both"
-            arguments[row][key] = number if text < 0 else _plain(
-                json.loads(events.raws[text], parse_int=Number, parse_float=Number))
-    return [{
-        "phase": int(events.phase[row]),
-        "name": _text(events, events.name[row]),
-        "category": _text(events, events.category[row]),
-        "lane": tuple(_blur(value) for value in events.lanes[events.lane[row]]),
-        "ts_ns": _time(events.ts_ns[row]),
-        "dur_ns": _time(events.dur_ns[row]),
-        "bound": events.bound is not None and bool(events.bound[row]),
-        "arguments": arguments[row],
-    } for row in range(len(events))]
+            arguments[row][key] = (
+                number if text < 0 else _plain(json.loads(events.raws[text], parse_int=Number, parse_float=Number))
+            )
+    return [
+        {
+            "phase": int(events.phase[row]),
+            "name": _text(events, events.name[row]),
+            "category": _text(events, events.category[row]),
+            "lane": tuple(_blur(value) for value in events.lanes[events.lane[row]]),
+            "ts_ns": _time(events.ts_ns[row]),
+            "dur_ns": _time(events.dur_ns[row]),
+            "bound": events.bound is not None and bool(events.bound[row]),
+            "arguments": arguments[row],
+        }
+        for row in range(len(events))
+    ]
 
 
 def _text(events: RawEvents, code: int) -> str | None:
@@ -156,8 +161,12 @@ def _blur(value: int | str | None) -> int | str | None:
 
 def same(first: RawEvents, second: RawEvents) -> bool:
     """Whether two readings agree in every row, offset and header key."""
-    return (columns(first) == columns(second) and np.array_equal(first.offset, second.offset)
-            and first.header == second.header and first.total_bytes == second.total_bytes)
+    return (
+        columns(first) == columns(second)
+        and np.array_equal(first.offset, second.offset)
+        and first.header == second.header
+        and first.total_bytes == second.total_bytes
+    )
 
 
 def tidy(value: Any) -> Any:

@@ -40,8 +40,9 @@ texts = st.one_of(
                      "\\", '\\"', "12", "-7", "007", "1.5", "}{][", "\ud83d\ude00", "\x7f", "\ud800", "null", "]"]),
 )  # fmt: skip
 scalars = st.one_of(numbers, texts, st.none(), st.booleans(), _digits.map(Raw))
-values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=3),
-                      max_leaves=8)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=3), max_leaves=8
+)
 times = st.one_of(numbers, numbers.map(lambda number: number.text), st.sampled_from(["", " 12.5\t", "x"]), values)
 identifiers = st.one_of(st.integers(-1, 9), st.integers(0, 9).map(str), values)
 
@@ -56,9 +57,15 @@ _fields: dict[str, st.SearchStrategy[Any]] = {
 }  # fmt: skip
 _usual = [("ph", "cat", "name", "pid", "tid", "ts", "dur", "args"), ("name", "ph", "ts", "pid", "tid", "args"),
           ("ph", "id", "pid", "tid", "ts", "cat", "name"), tuple(_fields), ()]  # fmt: skip
-_plain = {"ph": st.just("X"), "cat": st.just("cpu_op"), "name": st.sampled_from(["aten::mm", "aten::add"]),
-          "pid": st.just(1), "tid": st.sampled_from([1, 2]), "ts": st.integers(0, 10**15),
-          "args": st.fixed_dictionaries({"External id": st.integers(0, 9), "Input Dims": st.just([[2, 3], []])})}
+_plain = {
+    "ph": st.just("X"),
+    "cat": st.just("cpu_op"),
+    "name": st.sampled_from(["aten::mm", "aten::add"]),
+    "pid": st.just(1),
+    "tid": st.sampled_from([1, 2]),
+    "ts": st.integers(0, 10**15),
+    "args": st.fixed_dictionaries({"External id": st.integers(0, 9), "Input Dims": st.just([[2, 3], []])}),
+}
 
 
 @st.composite
@@ -104,8 +111,13 @@ def write(value: Any, style: Style, duplicate: Callable[[], bool] = lambda: Fals
     return json.dumps(value, ensure_ascii=style.escape)
 
 
-headers = st.dictionaries(st.one_of(st.sampled_from(["schemaVersion", "traceName", "deviceProperties"]), texts)
-                          .filter(lambda key: key != "traceEvents"), values, max_size=3)
+headers = st.dictionaries(
+    st.one_of(st.sampled_from(["schemaVersion", "traceName", "deviceProperties"]), texts).filter(
+        lambda key: key != "traceEvents"
+    ),
+    values,
+    max_size=3,
+)
 
 
 @st.composite
@@ -121,8 +133,10 @@ def documents(draw: st.DrawFn) -> bytes:
         text = body if re.search('"ph"\\s*:\\s*"', body) else '[{"ph":"X"}]'
     else:
         before, after = draw(headers), draw(headers)
-        members = [*(json.dumps(key) + style.key + write(item, style) for key, item in before.items()),
-                   '"traceEvents"' + style.key + body,
-                   *(json.dumps(key) + style.key + write(item, style) for key, item in after.items())]
+        members = [
+            *(json.dumps(key) + style.key + write(item, style) for key, item in before.items()),
+            '"traceEvents"' + style.key + body,
+            *(json.dumps(key) + style.key + write(item, style) for key, item in after.items()),
+        ]
         text = "{" + style.indent + style.item.join(members) + style.indent + "}" + style.indent
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()

@@ -24,8 +24,16 @@ ROADS = ["fast", "tolerant"]
 
 
 def event(number: int, **changes: Any) -> dict[str, Any]:
-    return {"ph": "X", "cat": "cpu_op", "name": f"aten::op{number}", "pid": 7, "tid": 7, "ts": 1000 + number,
-            "dur": 5.25, "args": {"External id": number, "Input Dims": [[2, number], []], "Fwd": "a"}} | changes
+    return {
+        "ph": "X",
+        "cat": "cpu_op",
+        "name": f"aten::op{number}",
+        "pid": 7,
+        "tid": 7,
+        "ts": 1000 + number,
+        "dur": 5.25,
+        "args": {"External id": number, "Input Dims": [[2, number], []], "Fwd": "a"},
+    } | changes
 
 
 def trace(events: list[dict[str, Any]], indent: int | None = 1) -> bytes:
@@ -99,22 +107,22 @@ def test_cut_anywhere_keeps_every_whole_event(folder: Path, road: str, indent: i
 @given(data=st.data())
 @pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize("road", ROADS)
-def test_one_damaged_byte_costs_its_event_at_most(folder: Path, road: str, indent: int | None,
-                                                  data: st.DataObject) -> None:
+def test_one_damaged_byte_costs_its_event_at_most(
+    folder: Path, road: str, indent: int | None, data: st.DataObject
+) -> None:
     text = trace(EVENTS, indent)
     where = spans(text)
     position = data.draw(st.integers(0, len(text) - 1), label="position")
     byte = bytes([data.draw(st.one_of(st.sampled_from(b'"\\{}[],: \n0e'), st.integers(0, 255)), label="byte")])
     kind = data.draw(st.sampled_from(["flip", "delete", "insert"]), label="kind")
-    damaged = text[:position] + (b"" if kind == "delete" else byte) + text[position + (kind != "insert"):]
+    damaged = text[:position] + (b"" if kind == "delete" else byte) + text[position + (kind != "insert") :]
     try:
         events = read(folder, damaged, road)
     except InputError:
         assert position < where[0][0]
         return
     rows = reference.rows(text)
-    untouched = [row for row, (start, stop) in zip(rows, where, strict=True)
-                 if not start <= position < stop]
+    untouched = [row for row, (start, stop) in zip(rows, where, strict=True) if not start <= position < stop]
     found = reference.columns(events)
     assert [row for row in found if row in untouched] == untouched
 
@@ -128,15 +136,17 @@ def test_heavy_damage_never_crashes(folder: Path, road: str, data: st.DataObject
         position = data.draw(st.integers(0, len(text)))
         first = min(first, position)
         size = data.draw(st.integers(0, 60))
-        text[position:position + size] = data.draw(st.binary(max_size=20) | st.sampled_from(
-            [b'"', b"{", b"}", b'{"ph":"X",', b"]", b'"}]}', b'\\"', b'"args":{']))
+        text[position : position + size] = data.draw(
+            st.binary(max_size=20)
+            | st.sampled_from([b'"', b"{", b"}", b'{"ph":"X",', b"]", b'"}]}', b'\\"', b'"args":{'])
+        )
     intact = trace(EVENTS, None if b"\n" not in text[:20] else 1)
     try:
         events = read(folder, bytes(text), road)
     except InputError:
         return
     whole = [row for row, (_, stop) in zip(reference.rows(intact), spans(intact), strict=True) if stop <= first]
-    assert reference.columns(events)[:len(whole)] == whole
+    assert reference.columns(events)[: len(whole)] == whole
     read_arguments(Source(folder / "trace.json"), events.offset.tolist())
 
 
@@ -256,14 +266,18 @@ def test_extra_closing_brackets(folder: Path, road: str, extra: str) -> None:
     assert codes(events) == {"stray_bracket": len(extra)}
 
 
-@pytest.mark.parametrize(("old", "new", "code"), [
-    ("}, {", "}, , {", "stray_comma"), ("}, {", "} {", "stray_comma"),
-    ("}], \"traceName", "},], \"traceName", "stray_comma"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("}, {", "}, , {", "stray_comma"),
+        ("}, {", "} {", "stray_comma"),
+        ('}], "traceName', '},], "traceName', "stray_comma"),
+    ],
+)
 def test_commas_between_events(folder: Path, road: str, old: str, new: str, code: str) -> None:
     text = trace(EVENTS, None)
     place = text.rindex(old.encode())
-    events = read(folder, text[:place] + new.encode() + text[place + len(old):], road)
+    events = read(folder, text[:place] + new.encode() + text[place + len(old) :], road)
     assert reference.columns(events) == reference.rows(text)
     assert codes(events) == {code: 1}
     assert events.header["traceName"] == "a.json"
@@ -282,7 +296,7 @@ def test_elements_that_are_no_events(folder: Path, road: str, element: str) -> N
 @pytest.mark.parametrize("end", ["", "\n", "}", "]", "\n}\n"])
 def test_a_missing_end_loses_nothing(folder: Path, road: str, end: str) -> None:
     text = trace(EVENTS, 1)
-    events = read(folder, text[:spans(text)[-1][1]] + end.encode(), road)
+    events = read(folder, text[: spans(text)[-1][1]] + end.encode(), road)
     assert reference.columns(events) == reference.rows(text)
     assert lost(events) == 0
     assert events.damages
@@ -404,8 +418,9 @@ def test_hostile_input_costs_time_in_proportion_to_its_size(folder: Path, road: 
     assert time.process_time() - started < 10
 
 
-def test_an_event_beyond_the_size_limit_is_skipped_and_counted(folder: Path, road: str,
-                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_beyond_the_size_limit_is_skipped_and_counted(
+    folder: Path, road: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(window, "EVENT_LIMIT", 4096)
     monkeypatch.setattr(drive, "CHUNK", 2048)
     monkeypatch.setattr(drive, "MARGIN", 512)
@@ -420,8 +435,9 @@ def test_an_event_beyond_the_size_limit_is_skipped_and_counted(folder: Path, roa
 
 @pytest.mark.parametrize("container", ["plain", "gzip"])
 @pytest.mark.parametrize(("before", "after"), [(b"", b","), (b",", b""), (b"}", b","), (b"", b"]")])
-def test_blanks_without_end_are_passed_in_bounded_memory(folder: Path, road: Any, container: str, before: bytes,
-                                                         after: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blanks_without_end_are_passed_in_bounded_memory(
+    folder: Path, road: Any, container: str, before: bytes, after: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sizes: list[int] = []
 
     def noted(size: int) -> Any:
@@ -445,8 +461,9 @@ def test_blanks_without_end_are_passed_in_bounded_memory(folder: Path, road: Any
 
 
 def test_arguments_of_damaged_events_are_read_as_far_as_possible(folder: Path, road: str) -> None:
-    text = changed(('"External id": 2', '"note": "say "hi"", "External id": 2'),
-                   ('"External id": 3', '"bad": @, "x": NaN'))
+    text = changed(
+        ('"External id": 2', '"note": "say "hi"", "External id": 2'), ('"External id": 3', '"bad": @, "x": NaN')
+    )
     path = folder / "arguments.json"
     for data in (text, gzip.compress(text)):
         path.write_bytes(data)
@@ -464,7 +481,7 @@ def test_a_cut_gzip_reports_both_cuts(folder: Path, road: str) -> None:
     many = [event(number) for number in range(3000)]
     packed = gzip.compress(trace(many))
     path = folder / "cut.json.gz"
-    path.write_bytes(packed[:len(packed) // 2])
+    path.write_bytes(packed[: len(packed) // 2])
     events = read_events(Source(path), road=road)  # type: ignore[arg-type]
     assert {"gzip_truncated", "truncated"} <= set(codes(events))
     assert 1000 < len(events) < 2000

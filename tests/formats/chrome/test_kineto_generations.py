@@ -35,8 +35,13 @@ def scene() -> list[Event]:
     d.copy(d.call("cudaMemcpyAsync", 80, 5), "HtoD", 90, 40, 4096, "Pageable", COPY_STREAM)
     d.memset(d.call("cudaMemsetAsync", 90, 5), 135, 5)
     d.collective(d.launch(100, name="cudaLaunchKernelExC"), 140, 60)
-    backward = d.host("autograd::engine::evaluate_function: AddmmBackward0", 120, 40, thread="autograd",
-                      **{"Input Dims": [], "Sequence number": 5})
+    backward = d.host(
+        "autograd::engine::evaluate_function: AddmmBackward0",
+        120,
+        40,
+        thread="autograd",
+        **{"Input Dims": [], "Sequence number": 5},
+    )
     d.backward_of(forward, backward)
     graph = d.launch(165, name="cudaGraphLaunch")
     d.kernel(graph, "graph_a", 205, 10, **{"graph id": 9})

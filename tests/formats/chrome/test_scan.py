@@ -45,8 +45,9 @@ HARMLESS = {"time_out_of_range"}  # valid JSON, yet no time of a trace
 
 @given(text=documents(), sizes=st.tuples(st.integers(20, 400), st.integers(8, 100), st.integers(1, 300)))
 @pytest.mark.parametrize("container", ["plain", "gzip"])
-def test_chunk_and_block_borders_do_not_show(folder: Path, container: str, text: bytes,
-                                             sizes: tuple[int, int, int]) -> None:
+def test_chunk_and_block_borders_do_not_show(
+    folder: Path, container: str, text: bytes, sizes: tuple[int, int, int]
+) -> None:
     whole = read(folder, text, "tolerant")
     with pytest.MonkeyPatch.context() as patch:
         for name, size in zip(("CHUNK", "MARGIN", "HEAD_BLOCK"), sizes, strict=True):

@@ -62,10 +62,12 @@ def test_arguments_are_read_again_at_their_offsets(path: Path, tmp_path: Path) -
     for source in (Source(path), Source(plain)):
         found = read_arguments(source, events.offset[chosen].tolist())
         assert [list(args) for args in found] == [list(args) for args in expected]
-        assert [reference._plain(reference.load(repr_json(args))) for args in found] == \
-               [reference._plain(args) for args in expected]
+        assert [reference._plain(reference.load(repr_json(args))) for args in found] == [
+            reference._plain(args) for args in expected
+        ]
 
 
 def repr_json(value: object) -> bytes:
     import json
+
     return json.dumps(value).encode()

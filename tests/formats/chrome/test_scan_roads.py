@@ -36,8 +36,14 @@ def source(tmp_path: Path) -> Source:
 
 
 def run(code: str, *arguments: str, **environment: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120,
-                          env={**os.environ, **environment}, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -97,8 +103,9 @@ def test_progress_ends_at_the_size_of_the_file(source: Source) -> None:
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_progress_of_a_gzip_file_never_goes_back(tmp_path: Path, damaged: bool,
-                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_of_a_gzip_file_never_goes_back(
+    tmp_path: Path, damaged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading.drive, "CHUNK", 1 << 16)
     packed = gzip.compress(TEXT.encode())
     path = tmp_path / "trace.json.gz"
@@ -111,8 +118,9 @@ def test_progress_of_a_gzip_file_never_goes_back(tmp_path: Path, damaged: bool,
 
 
 @pytest.mark.parametrize("road", ["fast", "tolerant"])
-def test_a_file_that_shrinks_while_it_is_read_is_a_cut_file(source: Source, monkeypatch: pytest.MonkeyPatch,
-                                                            road: Any) -> None:
+def test_a_file_that_shrinks_while_it_is_read_is_a_cut_file(
+    source: Source, monkeypatch: pytest.MonkeyPatch, road: Any
+) -> None:
     monkeypatch.setattr(reading.drive, "CHUNK", 1 << 16)
     with source.path.open("r+b") as file:
         file.truncate(source.size // 2)
@@ -168,9 +176,7 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs a second user, whom only root can be")
-def test_a_folder_below_one_that_another_user_owns_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_below_one_that_another_user_owns_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir(mode=0o755)
     os.chown(theirs, 65534, 65534)

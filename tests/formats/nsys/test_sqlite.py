@@ -110,7 +110,7 @@ def test_a_row_id_under_another_name_is_read(columns, rowid):
 @pytest.mark.parametrize(
     ("statement", "columns"),
     [
-        ('CREATE TABLE "t x" ("a ""b""" INT, [c d], `e` TEXT DEFAULT \'x, y\')', ("a ""b" + '"', "c d", "e")),
+        ('CREATE TABLE "t x" ("a ""b""" INT, [c d], `e` TEXT DEFAULT \'x, y\')', ("a b" + '"', "c d", "e")),
         ("create table t(a decimal(10, 2) check (a > (1)), b, unique (a, b))", ("a", "b")),
         ("CREATE TABLE t (a /* , z */ INT, -- , y\n b REFERENCES u(c) ON DELETE CASCADE)", ("a", "b")),
     ],

@@ -59,8 +59,10 @@ def tensor(phase: str, pid: int, tid: int, ts: int, name: str, number: int, desc
     return place | args
 
 
-FLOAT = "dtype: DT_FLOAT\nshape {\n  dim {\n    size: 4\n  }\n  dim {\n  }\n}\nallocation_description {\n" \
+FLOAT = (
+    "dtype: DT_FLOAT\nshape {\n  dim {\n    size: 4\n  }\n  dim {\n  }\n}\nallocation_description {\n"
     "  requested_bytes: 16\n  allocated_bytes: 256\n  allocator_name: cpu\n  ptr: 94813\n}\n"
+)
 TWO = [
     process(0, "Allocators"),
     process(1, f"{CPU} Compute"),

@@ -48,6 +48,7 @@ def test_lines_that_began_before_the_session_count_from_1970_beside_others() -> 
 
 def test_a_tpu_s_own_clock_places_its_events() -> None:
     """Both stamps of two ops; the host's copy of the second is 300 ns off."""
+
     def own(start: int, dur: int) -> dict[str, int]:
         return {"device_offset_ps": start, "device_duration_ps": dur}
 
@@ -251,7 +252,9 @@ def test_what_is_known_of_the_run() -> None:
     assert info.header["planes"]["/host:metadata"] == {"jax_version": "0.10.2"}
     assert info.header["profile_options"]["python_tracer_level"] == 1
     assert [(loss.code, loss.text) for loss in trace.completeness.losses] == [
-        ("reader_warning", "the profiler wrote: no device"), ("reader_warning", "the profiler wrote: 1 event dropped")]
+        ("reader_warning", "the profiler wrote: no device"),
+        ("reader_warning", "the profiler wrote: 1 event dropped"),
+    ]
     assert trace.completeness.complete
 
 

@@ -34,7 +34,8 @@ def test_what_an_allocator_tells_of_its_limit_and_of_the_tensor() -> None:
     stats = GPU | {"bytes_available": 100, "fragmentation": 0.25, "tf_op": "dense/MatMul", "region_type": "output",
                    "data_type": 19, "shape": "[4,16]"}  # fmt: skip
     assert table(("Allocation", stats), columns=TOLD) == [
-        (1000, 100, 0.25, "dense/MatMul", "output", "DT_HALF", "[4,16]")]
+        (1000, 100, 0.25, "dense/MatMul", "output", "DT_HALF", "[4,16]")
+    ]
 
 
 @pytest.mark.parametrize("nothing", ["(null)", "dummy", ""])
@@ -55,7 +56,9 @@ def test_a_tpu_s_programs_reserve_memory_beside_what_is_allocated() -> None:
     idle = running | {"bytes_reserved": 0, "bytes_available": 27}
     columns = ("device_type", "device", "allocated", "reserved", "limit", "available", "allocator")
     assert table(("Allocation", running), ("Deallocation", idle), columns=columns) == [
-        (None, 2, 23, None, 30, 7, None), (None, 2, 3, None, 30, 27, None)]
+        (None, 2, 23, None, 30, 7, None),
+        (None, 2, 3, None, 30, 27, None),
+    ]
 
 
 def test_instants_of_that_name_without_any_allocator_are_no_memory() -> None:

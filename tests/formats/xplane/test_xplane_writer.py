@@ -117,9 +117,7 @@ def test_steps_as_step_trace_annotations_and_their_windows(space: XSpace, loop: 
         ("ProfilerStep", "ProfilerStep#6", 1, 6),
     ]
     windows = space.plane("/device:GPU:0").line("Steps")
-    assert [(e.stats["_ct"], e.stats["_c"]) for e in windows.events] == [
-        (e.stats["_pt"], e.stats["_p"]) for e in steps
-    ]
+    assert [(e.stats["_ct"], e.stats["_c"]) for e in windows.events] == [(e.stats["_pt"], e.stats["_p"]) for e in steps]
     assert [(e.start_ps // 10**7, e.dur_ps // 10**7) for e in windows.events] == [(0, 37), (37, 3)]
     assert all(e.shared == {"stepscope_kind": "derived"} for e in windows.events)
     times = {line.time_ns for line in space.plane("/device:GPU:0").lines}

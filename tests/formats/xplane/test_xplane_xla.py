@@ -257,8 +257,6 @@ def test_modules_in_the_file_tell_what_their_ops_are() -> None:
     assert trace.hlo == (module,)
 
 
-
-
 # --- calls that name the op they launch (ROCm's collector, JAX 0.8) ---------------------------------------------------
 
 

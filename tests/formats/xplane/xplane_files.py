@@ -33,8 +33,10 @@ def rows(trace: Trace, *columns: str, table: str = "slices") -> list[tuple[objec
     found = []
     for column in columns:
         values = frame[column].to_list()
-        if table != "slices" and column in ("slice", "launch", "call", "op", "source", "target") and (
-            not values or isinstance(next((v for v in values if v is not None), 0), int)
+        if (
+            table != "slices"
+            and column in ("slice", "launch", "call", "op", "source", "target")
+            and (not values or isinstance(next((v for v in values if v is not None), 0), int))
         ):
             values = [None if row is None else trace.name_of(row) for row in values]
         found.append(values)
@@ -159,7 +161,8 @@ def processor() -> bytes:
         Ev("CommonPjRtLoadedExecutable::ExecuteHelperOnSingleDevice", 500 * US, 50 * US),
         Ev("Handle inputs", 501 * US, 1 * US),
         Ev("copy.2", 510 * US, 10 * US, op("copy.2", 0, 90) | {"run_id": 6}),
-        id=1, shown="python",
+        id=1,
+        shown="python",
     )
     pool = line(
         "tf_XLAPjRtCpuClient/7",

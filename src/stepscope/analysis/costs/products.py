@@ -119,7 +119,6 @@ def broadcast(*shapes: Shape) -> Shape | None:
     return tuple(reversed(made))
 
 
-
 PRODUCTS: dict[str, Formula] = {
     **dict.fromkeys(("aten::mm", "aten::bmm"), mm),
     "aten::_int_mm": int_mm,

@@ -112,9 +112,7 @@ def engine_attention(one: Instruction, taken: Sequence[Shape]) -> int | None:
 _FLAGS = ("true", "false")
 
 
-def _attention(
-    scores: tuple[int, ...], depths: tuple[int, int], *, causal: bool, backward: bool
-) -> int | None:
+def _attention(scores: tuple[int, ...], depths: tuple[int, int], *, causal: bool, backward: bool) -> int | None:
     batch, heads, queries, keys = scores
     if causal and queries != keys:
         return None

@@ -21,8 +21,12 @@ the step. Of p stages and m micro-batches (p - 1) / (m + p - 1) of a step is bub
 Huang et al. 2019); stages that are not equally long make more. Predicted is a step without it, which many micro-batches
 approach.""",
     limits=(
-        Limit("BUBBLE_SHARE", BUBBLE_SHARE, """\
-Bubbles of a pipeline are told from this share of the step: four stages have 3 % with 100 micro-batches."""),
+        Limit(
+            "BUBBLE_SHARE",
+            BUBBLE_SHARE,
+            """\
+Bubbles of a pipeline are told from this share of the step: four stages have 3 % with 100 micro-batches.""",
+        ),
     ),
     needs="Profiles of all stages over the same steps.",
     cure="A step without the bubbles, which many micro-batches approach.",

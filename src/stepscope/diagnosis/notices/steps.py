@@ -49,8 +49,7 @@ def inferred(facts: Facts) -> Notice | None:
     if facts.markers.source == "whole profile":
         return Notice(
             "profile_no_steps",
-            "No step markers: the whole profile is treated as one step. "
-            f"{remedy(STEP_ADVICE, facts.workload)}",
+            f"No step markers: the whole profile is treated as one step. {remedy(STEP_ADVICE, facts.workload)}",
         )
     return Notice("profile_steps_inferred", f"No step markers: steps are inferred from {facts.markers.source}.")
 

@@ -33,8 +33,7 @@ Verify with a synthetic batch that is reused in every step: if the step time doe
 
 NO_WORKERS: Remedies = {
     None: (
-        "The loader prepares batches in the main process (num_workers=0). Let worker processes do it ahead of "
-        "time:",
+        "The loader prepares batches in the main process (num_workers=0). Let worker processes do it ahead of time:",
         *loader_with("num_workers=4", "persistent_workers=True"),
         VERIFY,
     )

@@ -182,9 +182,7 @@ def _in_ranges(facts: Facts) -> list[Finding]:
         why = in_words(facts, work, f"the host is in {name} and launches nothing")
         advice = (BEFORE_COPY,) if _before_copies(work) else (WORK_AHEAD, HOST_WORK)
         fix = "\n".join(remedy(each, facts.workload) for each in advice).strip()
-        finding = host_finding(
-            facts, {work.cause: work}, rule=RULE.id, title=f"Steps wait in {name}", why=why, fix=fix
-        )
+        finding = host_finding(facts, {work.cause: work}, rule=RULE.id, title=f"Steps wait in {name}", why=why, fix=fix)
         found.append(keeping(doubted(facts, finding, work, 0.0), but))
     return found
 

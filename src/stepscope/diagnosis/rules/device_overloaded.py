@@ -23,8 +23,12 @@ The device that computes most does so `OVERLOADED_TIMES` as long as the median o
 the same time (else they are serialised, which is another finding), and the host does not hold up the others with
 something else (input, Python) for half of the difference. Predicted is a step in which the work is shared evenly.""",
     limits=(
-        Limit("OVERLOADED_TIMES", OVERLOADED_TIMES, """\
-A device is overloaded where it computes this many times what the others do: less is the noise of clocks."""),
+        Limit(
+            "OVERLOADED_TIMES",
+            OVERLOADED_TIMES,
+            """\
+A device is overloaded where it computes this many times what the others do: less is the noise of clocks.""",
+        ),
     ),
     needs="Kernels of several devices of one process.",
     cure="A step in which the work is shared evenly: to first order.",

@@ -27,9 +27,13 @@ them apart. Predicted is a step in which the others compute while the busiest on
 micro-batches approaches and no pipeline of these parts beats. What parts of equal size would save is said beside
 it.""",
     limits=(
-        Limit("SERIAL_SHARE", SERIAL_SHARE, """\
+        Limit(
+            "SERIAL_SHARE",
+            SERIAL_SHARE,
+            """\
 Devices that compute one after another do so for this share of the step together: else something else keeps them
-idle."""),
+idle.""",
+        ),
     ),
     shared_limits=("TOGETHER_SHARE",),
     needs="Kernels of several devices of one process.",

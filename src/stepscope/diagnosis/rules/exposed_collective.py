@@ -66,16 +66,32 @@ collective. Where it uses its link at less than `LINK_USED_SHARE` of the peak, t
 each is too small (half of them under `SMALL_COLLECTIVE_NS`). Many small ones (`SMALL_COLLECTIVES` per step) are said to
 be too many.""",
     limits=(
-        Limit("SMALL_COLLECTIVES", SMALL_COLLECTIVES, """\
-This many collectives per step, half of them small, are too many: PyTorch's DDP makes one per 25 MB of gradients."""),
-        Limit("SMALL_COLLECTIVE_NS", SMALL_COLLECTIVE_NS, """\
-A collective that takes less is small: one of DDP's 25 MB takes as long at 125 GB/s."""),
-        Limit("LINK_USED_SHARE", LINK_USED_SHARE, """\
+        Limit(
+            "SMALL_COLLECTIVES",
+            SMALL_COLLECTIVES,
+            """\
+This many collectives per step, half of them small, are too many: PyTorch's DDP makes one per 25 MB of gradients.""",
+        ),
+        Limit(
+            "SMALL_COLLECTIVE_NS",
+            SMALL_COLLECTIVE_NS,
+            """\
+A collective that takes less is small: one of DDP's 25 MB takes as long at 125 GB/s.""",
+        ),
+        Limit(
+            "LINK_USED_SHARE",
+            LINK_USED_SHARE,
+            """\
 Below this share of their link's peak collectives mostly wait, for late ranks or because each is too small: a choice,
-under the 11 % that one link of 400 Gbit/s between machines is of 450 GB/s."""),
-        Limit("MOSTLY_LATE", MOSTLY_LATE, """\
+under the 11 % that one link of 400 Gbit/s between machines is of 450 GB/s.""",
+        ),
+        Limit(
+            "MOSTLY_LATE",
+            MOSTLY_LATE,
+            """\
 From this share of its collectives' time on that a device waits for another of its profile, that one is what to look at:
-half of that time is no exchange."""),
+half of that time is no exchange.""",
+        ),
     ),
     shared_limits=("FINDING_SHARE", "FINDING_NS"),
     needs="Collectives of the device.",

@@ -76,9 +76,7 @@ def find(facts: Facts) -> list[Finding]:
     return found
 
 
-def _finding(
-    facts: Facts, activity: DeviceActivity, account: Account, beside: GraphCopies
-) -> list[Finding]:
+def _finding(facts: Facts, activity: DeviceActivity, account: Account, beside: GraphCopies) -> list[Finding]:
     ops = beside.ops
     chosen = np.zeros(len(activity), np.bool_)
     chosen[ops] = True
@@ -91,9 +89,7 @@ def _finding(
     length = (activity.end - activity.start)[ops]
     places = launched_at(facts, activity, ops.astype(np.int32), length)
     host = Change(host=dict.fromkeys(facts.launching_tracks, asking(facts.trace, activity, ops)))
-    where = (
-        "before" if beside.before.all() else "before and after" if beside.before.any() else "after"
-    )
+    where = "before" if beside.before.all() else "before and after" if beside.before.any() else "after"
     return [
         Finding(
             rule=RULE.id,
@@ -103,8 +99,7 @@ def _finding(
                 f"{format_mean(ops.size / len(facts.used))} copies within the device per step"
                 f"{_size(facts, activity, ops)} stand right {where} launches of graphs: for {format_ns(alone)} per "
                 f"step the device does nothing but copy, and for {format_ns(waited.cost_ns_per_step)} it waits for "
-                "their launches. The saving is that of a step without them."
-                + shares(facts, places, "Their time")
+                "their launches. The saving is that of a step without them." + shares(facts, places, "Their time")
             ),
             fix=paragraphs(remedy(_CURE, facts.workload)),
             basis="heuristic",

@@ -127,11 +127,7 @@ def _caller(facts: Facts, function: SilentFunction) -> Where | None:
     places = find_places(facts.locator, parents, facts.trace.slices.dur_ns[calls])
     known = (place.where for place in places if place.where.file is not None)
     return next(
-        (
-            Where(place.file, place.line, place.function, defined=place.defined)
-            for place in known
-            if _is_users(place)
-        ),
+        (Where(place.file, place.line, place.function, defined=place.defined) for place in known if _is_users(place)),
         None,
     )
 

@@ -49,9 +49,13 @@ meanwhile (from `PRODUCERS_BUSY_SHARE` on) they are too few or their work too he
 `PRODUCERS_IDLE_SHARE`) they wait for the source. Of a tf.data pipeline the iterator that takes most of the waiting
 itself is named, and the remedy follows from how it runs.""",
     limits=(
-        Limit("PRODUCERS_BUSY_SHARE", PRODUCERS_BUSY_SHARE, """\
+        Limit(
+            "PRODUCERS_BUSY_SHARE",
+            PRODUCERS_BUSY_SHARE,
+            """\
 Threads that prepare batches keep busy from this share of the time on in which a batch is waited for: one that works
-without a pause shows 0.9 or more, less what passes between two batches."""),
+without a pause shows 0.9 or more, less what passes between two batches.""",
+        ),
         Limit("PRODUCERS_IDLE_SHARE", PRODUCERS_IDLE_SHARE, "And up to this share they wait themselves."),
     ),
     needs="The host's ranges or Python frames; threads of `tf.data` where they prepare batches.",

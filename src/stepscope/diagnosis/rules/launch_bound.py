@@ -36,9 +36,13 @@ RULE = Rule(
 Short gaps (each under `LAUNCH_GAP_NS`) booked to `launch` and `launch_latency` take at least `LAUNCH_SHARE` of the
 step, `LAUNCH_SHARE_RECORDED` where the capture recorded what slows the host.""",
     limits=(
-        Limit("LAUNCH_SHARE_RECORDED", LAUNCH_SHARE_RECORDED, """\
+        Limit(
+            "LAUNCH_SHARE_RECORDED",
+            LAUNCH_SHARE_RECORDED,
+            """\
 `LAUNCH_SHARE` where stacks, shapes or memory were recorded: recording them makes the host's steps 1.6 to 2.3 times as
-long (measured with PyTorch 2.13 on a CPU), so half of what is seen may be the capture's own."""),
+long (measured with PyTorch 2.13 on a CPU), so half of what is seen may be the capture's own.""",
+        ),
     ),
     shared_limits=("LAUNCH_GAP_NS", "LAUNCH_SHARE"),
     needs="Launches.",

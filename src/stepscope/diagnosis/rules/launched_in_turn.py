@@ -29,8 +29,12 @@ loses least by the turns, or by waiting in collectives for one that does. Where 
 device that waits longest while another is launched, not the first one, waits so much longer than the one that waits
 least: that difference.""",
     limits=(
-        Limit("TURNS", TURNS, """\
-Runs of launches per step and device up to which devices are launched in turn: 1 and a straggling kernel or two."""),
+        Limit(
+            "TURNS",
+            TURNS,
+            """\
+Runs of launches per step and device up to which devices are launched in turn: 1 and a straggling kernel or two.""",
+        ),
     ),
     needs="Launches, of a process with several devices.",
     cure="A launcher of its own for each device: to first order.",

@@ -46,9 +46,13 @@ code where there is some. The advice is of the op that covers most of the longes
 others or more, or the first of its name, is told so; or of as many ops one after another that only describe tensors
 (views), where those are most of the time.""",
     limits=(
-        Limit("MANY_INNER_OPS", MANY_INNER_OPS, """\
+        Limit(
+            "MANY_INNER_OPS",
+            MANY_INNER_OPS,
+            """\
 An op that runs so many others inside of it takes its time by their number: at a few µs for each that is a long part of
-a gap of a millisecond, where the composite ops of a framework run a handful."""),
+a gap of a millisecond, where the composite ops of a framework run a handful.""",
+        ),
     ),
     shared_limits=("LAUNCH_GAP_NS",),
     needs="Launches.",

@@ -23,8 +23,12 @@ Fewer than `LOW_PRECISION_SHARE` of kernel time is in 16 bits or fewer, and matr
 cores; where some do not use them, `tensor_cores_unused` says so instead. Where mixed precision is on, what is left in
 32 bits is `amp_partial`. The saving is the ratio of the device's peaks, as there.""",
     limits=(
-        Limit("LOW_PRECISION_SHARE", LOW_PRECISION_SHARE, """\
-Below this share of kernel time in 16 bits or fewer, precision is worth a finding (XProf uses the same 10 %)."""),
+        Limit(
+            "LOW_PRECISION_SHARE",
+            LOW_PRECISION_SHARE,
+            """\
+Below this share of kernel time in 16 bits or fewer, precision is worth a finding (XProf uses the same 10 %).""",
+        ),
     ),
     needs="Kernels by name; shapes, for what memory allows.",
     cure="A step whose matrix kernels run in 16 bits.",

@@ -36,9 +36,13 @@ The launches that fusion takes away count only for what other cures gain beside 
 finding of its own (`attention_unfused`) belong to that. TensorFlow's profiles hold no shapes: there runs of `LEAST_RUN`
 kernels or more whose ops' types are memory-bound are told, without a saving, from `RUN_SHARE` of the step on.""",
     limits=(
-        Limit("RUN_SHARE", RUN_SHARE, """\
+        Limit(
+            "RUN_SHARE",
+            RUN_SHARE,
+            """\
 Share of the step from which on runs are told though nothing says what fusing saves: of three kernels that hand on one
-tensor at least two passes over it in six go, so that a tenth of the step is 3 % of it."""),
+tensor at least two passes over it in six go, so that a tenth of the step is 3 % of it.""",
+        ),
     ),
     shared_limits=("LEAST_RUN",),
     needs="Ops in order; shapes, for the saving.",

@@ -41,9 +41,13 @@ line. Where that takes `TOLD_SHARE` of this Python or more, doing it every N ste
 and at most the Python of the function that reads, too. What of other Python a cure takes away is not known: recording
 makes this time longer, too.""",
     limits=(
-        Limit("PYTHON_OVERHEAD_SHARE", PYTHON_OVERHEAD_SHARE, """\
+        Limit(
+            "PYTHON_OVERHEAD_SHARE",
+            PYTHON_OVERHEAD_SHARE,
+            """\
 Python between the ops of a host that computes is a finding from this share of the step: recording makes it 1.5 to 2
-times as long, and models of a usual size have 1 to 5 %."""),
+times as long, and models of a usual size have 1 to 5 %.""",
+        ),
     ),
     shared_limits=("DISPATCH_GAP_NS", "TOLD_SHARE"),
     needs="Python frames, of a job without a device.",

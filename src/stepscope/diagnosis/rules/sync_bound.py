@@ -40,8 +40,12 @@ waits is charged where shapes were recorded and `torch.where` over the whole con
 the device's peak memory bandwidth, in place of what the op launched. Elsewhere what the op launched stays. That what
 follows then works on the whole tensor too, the prediction does not know.""",
     limits=(
-        Limit("NEXT_WAITS", NEXT_WAITS, """\
-So many places that wait for nothing yet are tried as the next ones of a chain: each is a replay."""),
+        Limit(
+            "NEXT_WAITS",
+            NEXT_WAITS,
+            """\
+So many places that wait for nothing yet are tried as the next ones of a chain: each is a replay.""",
+        ),
     ),
     needs="Launches and the host's waits; shapes, for what a replacement takes.",
     cure="A step without these waits, all of them together.",

@@ -29,9 +29,13 @@ is more than its compute. Waiting for one launch for more than `LAUNCH_GAP_NS`, 
 functions that launch nothing does not count: other findings tell of it. A heuristic: whether the CPU alone, or a larger
 batch, is faster is not in the profile, so no saving is given.""",
     limits=(
-        Limit("LITTLE_WORK_NS", LITTLE_WORK_NS, """\
+        Limit(
+            "LITTLE_WORK_NS",
+            LITTLE_WORK_NS,
+            """\
 A device that computes less than this per step has little to do: the forward pass of a small network on one sample takes
-a CPU a few ms."""),
+a CPU a few ms.""",
+        ),
     ),
     shared_limits=("LAUNCH_GAP_NS",),
     needs="Launches and copies of a GPU.",

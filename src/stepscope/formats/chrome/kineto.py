@@ -296,4 +296,3 @@ def _stream_of(tid: int | str | None) -> int:
         named = _STREAM.match(tid)
         return int(named[1]) if named else t.NULL
     return t.NULL if tid is None else tid
-

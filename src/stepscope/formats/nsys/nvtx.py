@@ -54,9 +54,7 @@ def split(texts: Texts) -> OpTexts:
         np.where(here[3], found[3], texts.size) - begin,
         texts.encoding,
     )
-    return OpTexts(
-        Texts(texts.data, texts.spill, texts.start, end, texts.encoding), sequence, sizes, here[0] | here[1]
-    )
+    return OpTexts(Texts(texts.data, texts.spill, texts.start, end, texts.encoding), sequence, sizes, here[0] | here[1])
 
 
 _OP_NAME = re.compile(

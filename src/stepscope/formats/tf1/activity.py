@@ -13,8 +13,13 @@ from stepscope.record import record
 from stepscope.trace import tables as t
 from stepscope.trace.builder import TraceBuilder
 
-_WAYS = {"hd": t.Direction.H2D, "dh": t.Direction.D2H, "dd": t.Direction.D2D, "pp": t.Direction.P2P,
-         "hh": t.Direction.H2H}
+_WAYS = {
+    "hd": t.Direction.H2D,
+    "dh": t.Direction.D2H,
+    "dd": t.Direction.D2D,
+    "pp": t.Direction.P2P,
+    "hh": t.Direction.H2H,
+}
 _MEMORY = {kind.name.lower(): kind for kind in t.MemoryKind}
 
 
@@ -71,8 +76,10 @@ class DeviceSlices:
         rows = [names.parse_row(name) for name in recording.rows]
         keys = np.stack((runs.row[ops], runs.name[ops], runs.label[ops], copied[ops]))
         distinct, which = np.unique(keys, axis=1, return_inverse=True)
-        found = [activity_of(rows[row], text(name), labels[label], bool(copy))
-                 for row, name, label, copy in distinct.T.tolist()]
+        found = [
+            activity_of(rows[row], text(name), labels[label], bool(copy))
+            for row, name, label, copy in distinct.T.tolist()
+        ]
         return cls(ops, found, which.ravel())
 
     def busy(self) -> DeviceSlices:
@@ -98,8 +105,10 @@ class DeviceSlices:
         """The device ops; ``placed`` holds device and stream."""
         copies = [a.copy or names.CopyLabel(None, "", "", "") for a in self.distinct]
         ways = [_WAYS.get(copy.way, t.Direction.UNKNOWN) for copy in copies]
-        source, target = ([_MEMORY.get(end, t.MemoryKind.UNKNOWN) for end in ends]
-                          for ends in ([c.source for c in copies], [c.target for c in copies]))
+        source, target = (
+            [_MEMORY.get(end, t.MemoryKind.UNKNOWN) for end in ends]
+            for ends in ([c.source for c in copies], [c.target for c in copies])
+        )
         occupancy = [np.nan if a.label.occupancy_pct is None else a.label.occupancy_pct for a in self.distinct]
         no_text, no_number = np.full(self.ops.size, -1, np.int32), np.full(self.ops.size, t.NULL, np.int64)
         return t.DeviceOps(

@@ -70,8 +70,9 @@ class _Conversion:
         self._outputs()
         self._allocations()
         self._readings()
-        info = replace(info, framework="TensorFlow", devices=self.devices,
-                       origin_epoch_ns=self.origin if self.kept.size else None)
+        info = replace(
+            info, framework="TensorFlow", devices=self.devices, origin_epoch_ns=self.origin if self.kept.size else None
+        )
         rows = {"slices": int(self.kept.size), "duplicates": self.duplicates, **self.completeness.rows}
         counted = {name: count for name, count in rows.items() if count}
         return self.builder.build(info, Completeness(self.completeness.events, counted, tuple(self.losses)))
@@ -123,8 +124,10 @@ class _Conversion:
         if loss is not None:
             self.losses.append(loss)
         if launches.size and not devices:
-            text = ("nodes ran on an accelerator of which no kernel or copy was recorded: their times are those of "
-                    "launching; record with RunOptions.FULL_TRACE, and with CUPTI's library where it can be found")
+            text = (
+                "nodes ran on an accelerator of which no kernel or copy was recorded: their times are those of "
+                "launching; record with RunOptions.FULL_TRACE, and with CUPTI's library where it can be found"
+            )
             self.losses.append(Loss("accelerator_missing", int(launches.size), text))
         if unknown.size:
             name = self.recording.rows[int(self.runs.row[unknown[0]])]
@@ -313,4 +316,3 @@ def _makers(inputs: str, code_of: dict[str, int]) -> list[int]:
         if at is not None:
             found.append(at)
     return found
-

@@ -97,7 +97,10 @@ class _Timeline:
         known = self._phase("XstfMCNOD")
         self._lose(~known, "phase_unsupported", "events of kinds that a Timeline does not hold")
         counted = {
-            "counters": counters.size, "flows": flows.sum(), "tensors": tensors.sum(), "metadata": metadata.sum()
+            "counters": counters.size,
+            "flows": flows.sum(),
+            "tensors": tensors.sum(),
+            "metadata": metadata.sum(),
         }
         events = len(e) + sum(damage.lost_events for damage in e.damages)
         completeness = Completeness(events, {name: int(n) for name, n in counted.items()}, tuple(self.losses))

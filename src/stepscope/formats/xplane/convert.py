@@ -67,9 +67,7 @@ class _Conversion:
         self.fate = fate_of(self.view, self.times, self.ops.on_processor)
         self.devices = Devices(self.view, self.ops)
         self.kinds = kinds_of(self.view, self.times, self.ops)
-        self.placed = Tracks(
-            self.view, self.ops, self.devices, self.fate.held, threads_of_lines(self.view, self.times)
-        )
+        self.placed = Tracks(self.view, self.ops, self.devices, self.fate.held, threads_of_lines(self.view, self.times))
         rows = np.flatnonzero(self.fate.slices)
         self.rows = rows
         self.slice_id = np.full(len(self.view.events), -1, np.int32)

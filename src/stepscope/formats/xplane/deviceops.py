@@ -18,6 +18,7 @@ from stepscope.trace import tables as t
 
 T = TypeVar("T")
 
+
 class _Parsed(Generic[T]):
     """Texts of some statistics, parsed once per distinct text, and which of them each op has."""
 

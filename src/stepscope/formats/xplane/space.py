@@ -200,9 +200,7 @@ def _slots(planes: Planes, lines: Lines, names: Names, keys: Names, key_names: l
 class _Decoder:
     """What the decoding of events and statistics needs to know of the file."""
 
-    def __init__(
-        self, data: U8, lines: Lines, names: Names, keys: Names, key_names: Sequence[str], slots: I32
-    ) -> None:
+    def __init__(self, data: U8, lines: Lines, names: Names, keys: Names, key_names: Sequence[str], slots: I32) -> None:
         self._data, self._lines, self._key_names, self._slots = data, lines, key_names, slots
         self._tables = names.table.arrays, keys.table.arrays
         self._scratch = threading.local()
@@ -215,9 +213,7 @@ class _Decoder:
         def block_at(low: int) -> StatsPart:
             block = slice(low, low + _BLOCK)
             out = events.name[block], events.start_ns[block], events.dur_ns[block], events.what[block]
-            return self._decode(
-                found.spans[block], 4, (line[block], self._lines.plane, self._lines.time_ns), out, low
-            )
+            return self._decode(found.spans[block], 4, (line[block], self._lines.plane, self._lines.time_ns), out, low)
 
         parts: list[StatsPart] = []
         with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
@@ -231,9 +227,7 @@ class _Decoder:
         """The statistics of planes or of event metadata."""
         count = len(messages)
         lines = np.arange(count, dtype=np.int32), plane.astype(np.int32), np.zeros(count, np.int64)
-        return Stats(
-            self._data, self._key_names, [self._decode(messages, field, lines, _room_for_events(count), 0)]
-        )
+        return Stats(self._data, self._key_names, [self._decode(messages, field, lines, _room_for_events(count), 0)])
 
     def _decode(
         self,

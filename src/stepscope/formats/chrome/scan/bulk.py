@@ -47,7 +47,7 @@ def read_block(window: Window, at: int) -> tuple[list[Event], int] | None:
     following = EVENT_START.search(view, min(at + BLOCK, window.end), min(at + BLOCK + OVERLAP, window.end))
     if following is None:
         return None
-    text = bytes(view[at:following.start()])
+    text = bytes(view[at : following.start()])
     last = text.rfind(b"}") + 1
     if not _COMMA.fullmatch(text, last):
         return None

@@ -146,7 +146,7 @@ def nanoseconds(token: bytes) -> int | None:
         return 0
     if point > 20:
         raise OverflowError
-    value = int(digits[:point].ljust(point, b"0") or b"0") + (digits[point:point + 1] >= b"5")
+    value = int(digits[:point].ljust(point, b"0") or b"0") + (digits[point : point + 1] >= b"5")
     if value >= _INT64:
         raise OverflowError
     return -value if sign else value

@@ -66,8 +66,9 @@ class Feed:
         return got > 0
 
 
-def read_stream(source: Source, feed: Feed, stream: Stream, start: int, road: Road,
-                progress: Callable[[], None]) -> Listing:
+def read_stream(
+    source: Source, feed: Feed, stream: Stream, start: int, road: Road, progress: Callable[[], None]
+) -> Listing:
     """Read events front to back; what ``feed`` holds from ``start`` on comes first.
 
     One thread decompresses while this one parses.
@@ -102,15 +103,16 @@ class _Block:
         buffer, gap = self.buffer, SLACK
         if rest > SLACK:
             buffer, gap = empty_buffer(rest + self.size), rest
-            buffer[rest:rest + self.size] = self.buffer[SLACK:SLACK + self.size]
-        buffer[gap - rest:gap] = before.buffer[at:before.end]
-        return Window(buffer[gap - rest:], before.base + at, rest + self.size, self.last)
+            buffer[rest : rest + self.size] = self.buffer[SLACK : SLACK + self.size]
+        buffer[gap - rest : gap] = before.buffer[at : before.end]
+        return Window(buffer[gap - rest :], before.base + at, rest + self.size, self.last)
 
 
 def _blocks(stream: Stream) -> Generator[_Block]:
     """The rest of a stream, read ahead by one thread into three buffers in turn."""
+
     def read(buffer: npt.NDArray[np.uint8]) -> _Block:
-        size = fill(stream, buffer.data[SLACK:SLACK + CHUNK])
+        size = fill(stream, buffer.data[SLACK : SLACK + CHUNK])
         return _Block(buffer, size, size < CHUNK)
 
     with ThreadPoolExecutor(1) as pool:
@@ -129,17 +131,18 @@ def _blocks(stream: Stream) -> Generator[_Block]:
 
 def _rest(window: Window, at: int, blocks: Iterator[_Block]) -> tuple[bytes, int]:
     """What follows the list, and the size of the whole text."""
-    tail = bytearray(window.view[at:window.end])
+    tail = bytearray(window.view[at : window.end])
     total = window.base + window.end
     for block in blocks:
         total += block.size
         if len(tail) < TAIL_LIMIT:
-            tail += block.buffer.data[SLACK:SLACK + block.size]
+            tail += block.buffer.data[SLACK : SLACK + block.size]
     return bytes(tail), total
 
 
-def read_chunks(source: Source, start: int, roads: Callable[[], Road], threads: int,
-                progress: Callable[[int], None]) -> Listing:
+def read_chunks(
+    source: Source, start: int, roads: Callable[[], Road], threads: int, progress: Callable[[int], None]
+) -> Listing:
     """Read a plain file in chunks, each from the first event start in it to the first behind it.
 
     A chunk counts only if the one before ended exactly where it began; otherwise it is read again from there.
@@ -243,5 +246,6 @@ def _refuse_dust(source: Source, parts: deque[Part] | list[Part], size: int) -> 
     """Stop reading a file made to fill the memory: millions of events of a few bytes each."""
     events = sum(len(part.rows) for part in parts)
     if events > _MANY_EVENTS and events * _MIN_EVENT_BYTES > size:
-        raise InputError(f"{source.path}: holds {events:,} events in {size:,} bytes, as no profile does; record the "
-                         "run again")
+        raise InputError(
+            f"{source.path}: holds {events:,} events in {size:,} bytes, as no profile does; record the run again"
+        )

@@ -75,7 +75,7 @@ def key_table() -> U8:
     table = np.zeros((len(KEYS), _KEY_BYTES), np.uint8)
     for row, key in zip(table, KEYS, strict=True):
         row[0] = len(key)
-        row[1:1 + len(key)] = np.frombuffer(key.encode(), np.uint8)
+        row[1 : 1 + len(key)] = np.frombuffer(key.encode(), np.uint8)
     return table
 
 
@@ -207,8 +207,12 @@ def learn(templates, counts, previous, start, gap):
     template = 0
     for number in range(counts[0]):
         known = templates + TEMPLATE_BYTES * number
-        if (load_word(known + LENGTH) == length and load_word(known + DEPTH) == gap[DEPTH_AT]
-                and load_word(known + ACTION) == gap[ACTION_OF] and (equal_64(known, start) | mask) == -1):
+        if (
+            load_word(known + LENGTH) == length
+            and load_word(known + DEPTH) == gap[DEPTH_AT]
+            and load_word(known + ACTION) == gap[ACTION_OF]
+            and (equal_64(known, start) | mask) == -1
+        ):
             template = known
             break
     if template == 0:

@@ -21,7 +21,9 @@ _GLANCE = 4096
 EVENT_START = re.compile(
     rb'\{[\x00-\x20]*+(?:(?:"(?:name|cat|ts|dur|pid|tid|id|s|bp|tts|tdur|sf|cname)"[\x00-\x20]*+:[\x00-\x20]*+'
     rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[-+.\w]++)[\x00-\x20]*+,[\x00-\x20]*+){0,12}?"ph"[\x00-\x20]*+:[\x00-\x20]*+"'
-    rb'|"args"[\x00-\x20]*+:[\x00-\x20]*+\{)', re.DOTALL)
+    rb'|"args"[\x00-\x20]*+:[\x00-\x20]*+\{)',
+    re.DOTALL,
+)
 """Where an event plausibly begins: an opening brace, simple members, then ``ph``; or args first (sorted keys). It
 cannot match inside a valid string, where the quotes would be escaped."""
 
@@ -61,9 +63,9 @@ class Root:
         at = self._blank(data, at, more)
         while len(data) < 1 << 16 and more():
             pass
-        if data[at:at + 1] == b"[" and _starts_list(data, skip_blank(data, at + 1, len(data))):
+        if data[at : at + 1] == b"[" and _starts_list(data, skip_blank(data, at + 1, len(data))):
             return self._bare_list(data, at)
-        if data[at:at + 1] != b"{":
+        if data[at : at + 1] != b"{":
             return self._salvage(data, more)
         opening = Opening(-1)
         at += 1
@@ -82,7 +84,7 @@ class Root:
             if at >= size:
                 self._tally.note("truncated_tail", base + size)
                 return header
-            at += data[at:at + 1] == b"}"
+            at += data[at : at + 1] == b"}"
         at = skip_blank(data, at, size)
         if at < size:
             events = sum(1 for _ in EVENT_START.finditer(data, at))
@@ -93,7 +95,7 @@ class Root:
         try:
             key = _key_at(data, at)
             stop = value_end(data, key.end(), len(data))
-            self._keep(header, key.group(1), bytes(data[key.end():stop]))
+            self._keep(header, key.group(1), bytes(data[key.end() : stop]))
             return skip_blank(data, stop, len(data))
         except Incomplete:
             self._tally.note("truncated_tail", base + at, size=len(data) - at)
@@ -108,7 +110,7 @@ class Root:
     def _member(self, data: bytearray, at: int, more: Callable[[], bool], opening: Opening) -> int:
         """Read one root member (and the comma behind it) before the events; sets ``opening.start`` on finding them."""
         at = self._blank(data, at, more)
-        if data[at:at + 1] == b"}":
+        if data[at : at + 1] == b"}":
             raise self._refuse(f"is JSON without traceEvents, so no trace; {ASK}")
         try:
             key = self._grown(data, more, lambda: _key_at(data, at))
@@ -116,11 +118,11 @@ class Root:
             if opening.start >= 0:
                 return at
             stop = self._grown(data, more, lambda: value_end(data, key.end(), len(data)))
-            self._keep(opening.header, key.group(1), bytes(data[key.end():stop]))
+            self._keep(opening.header, key.group(1), bytes(data[key.end() : stop]))
             at = self._blank(data, stop, more)
-            if data[at:at + 1] == b",":
+            if data[at : at + 1] == b",":
                 return at + 1
-            if data[at:at + 1] == b"}":
+            if data[at : at + 1] == b"}":
                 return at
             raise Malformed(at)
         except (Malformed, ValueError, RecursionError):
@@ -138,12 +140,12 @@ class Root:
             if nested:
                 self._tally.note("nested_trace_events", value)
                 return nested.end()
-            if data[value:value + 1] == b"[":
+            if data[value : value + 1] == b"[":
                 return value + 1
             event = EVENT_START.search(data, value, value + _GLANCE)
         else:
             event = EVENT_START.match(data, skip_blank(data, value + 1, len(data)))
-            if data[value:value + 1] != b"[":
+            if data[value : value + 1] != b"[":
                 event = None
         if event is None:
             return -1
@@ -172,7 +174,7 @@ class Root:
     def _repair(self, data: bytes | bytearray, at: int, stop: int, base: int, header: dict[str, Any]) -> None:
         """Drop or repair the damaged member that reaches from ``at`` to ``stop``."""
         key = _KEY.match(data, at)
-        texts = _texts(bytes(data[key.end():stop])) if key else None
+        texts = _texts(bytes(data[key.end() : stop])) if key else None
         if key is None or texts is None:
             self._tally.note("header_damaged", base + at, size=stop - at)
         else:
@@ -199,8 +201,11 @@ class Root:
     def _blank(self, data: bytearray, at: int, more: Callable[[], bool]) -> int:
         while (at := BLANK.match(data, at).end()) == len(data):  # type: ignore[union-attr]
             if not self._more(data, more):
-                raise self._refuse("ends before its traceEvents begin; get the whole file" if data.strip(_BLANKS)
-                                   else "holds nothing but blanks; record the run again")
+                raise self._refuse(
+                    "ends before its traceEvents begin; get the whole file"
+                    if data.strip(_BLANKS)
+                    else "holds nothing but blanks; record the run again"
+                )
         return at
 
     def _grown(self, data: bytearray, more: Callable[[], bool], read: Callable[[], Any]) -> Any:
@@ -229,7 +234,7 @@ def _starts_list(data: bytearray, at: int) -> bool:
     """Whether ``at`` is the first event of a bare list, not a root object behind a stray bracket."""
     if EVENT_START.match(data, at):
         return True
-    return data[at:at + 1] == b"{" and _TRACE_EVENTS.search(data, at) is None
+    return data[at : at + 1] == b"{" and _TRACE_EVENTS.search(data, at) is None
 
 
 def _next_key(data: bytes | bytearray, at: int) -> int | None:
@@ -245,7 +250,7 @@ def _next_key(data: bytes | bytearray, at: int) -> int | None:
         if match.group(2) == b'"traceEvents"' or (indent.isspace() and match.group(1) == indent):
             return match.start()
         # A few candidates only: each is compared with all that precedes it.
-        if value and count < 64 and _texts(bytes(data[value.end():match.start()])) is not None:
+        if value and count < 64 and _texts(bytes(data[value.end() : match.start()])) is not None:
             return match.start()
     return None
 
@@ -255,7 +260,7 @@ def _key_at(data: bytes | bytearray, at: int) -> re.Match[bytes]:
     key = _KEY.match(data, at)
     if key is None:
         text = STRING.match(data, at)
-        if data[at:at + 1] != b'"' or (text and skip_blank(data, text.end(), len(data)) < len(data)):
+        if data[at : at + 1] != b'"' or (text and skip_blank(data, text.end(), len(data)) < len(data)):
             raise Malformed(at)
     if key is None or key.end() == len(data):
         raise Incomplete

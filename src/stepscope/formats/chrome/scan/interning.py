@@ -74,8 +74,11 @@ def same_bytes(first, second, length):
 def _insert(table, start, length, value, slot):
     number = load_word(table + _COUNT)
     used = load_word(table + _USED)
-    if (2 * number > load_word(table + _MASK) or number + 2 >= load_word(table + _MAX_STRINGS)
-            or used + length + 64 > load_word(table + _POOL_SIZE)):
+    if (
+        2 * number > load_word(table + _MASK)
+        or number + 2 >= load_word(table + _MAX_STRINGS)
+        or used + length + 64 > load_word(table + _POOL_SIZE)
+    ):
         return FULL
     pool = load_word(table + _POOL)
     for index in range(length):
@@ -191,13 +194,13 @@ class StringTable:
         crowded = 4 * len(self) > len(ids)
         self._allocate(len(ids) * 4 if crowded else len(ids), max(len(pool) * 4, len(pool) + length + 64))
         _rehash(hashes, ids, self._hashes, self._ids)
-        self._starts[:len(starts)] = starts
-        self._pool[:len(pool)] = pool
+        self._starts[: len(starts)] = starts
+        self._pool[: len(pool)] = pool
 
     def texts(self) -> list[bytes]:
         """The strings, by number."""
-        ends = self._starts[:len(self) + 1].tolist()
-        blob = self._pool[:ends[-1]].tobytes()
+        ends = self._starts[: len(self) + 1].tolist()
+        blob = self._pool[: ends[-1]].tobytes()
         return [blob[start:end] for start, end in pairwise(ends)]
 
     def _allocate(self, slots: int, pool: int) -> None:

@@ -85,6 +85,7 @@ _E = ord("e")
 # Words of the scanner's state.
 COUNT, COMMA, STRINGS, RAWS, LANES, TEMPLATES, KEYS, KEY_COUNT = range(8)
 
+
 @inlined
 def _matches(template, at):
     return template != 0 and (equal_64(template, at) | load_word(template + MASK)) == -1
@@ -311,7 +312,8 @@ def scan(window, start, limit, end, rows, streams, state, counts):  # noqa: C901
             elif action == TID:
                 tid, tid_kind = value, _lane_kind(found)
             elif (found == NUMBER or found == TEXT) and not _push_argument(
-                    streams, action - ARGUMENT, row, value, 1 if found == TEXT else 0):
+                streams, action - ARGUMENT, row, value, 1 if found == TEXT else 0
+            ):
                 found = BAD
         else:
             at, found = _skip(at, stop)
@@ -344,8 +346,13 @@ class Scanner:
         self._counts = np.zeros(2, np.int64)
         self._state = np.zeros(8, np.int64)
         self._state[[STRINGS, RAWS, LANES, TEMPLATES, KEYS, KEY_COUNT]] = (
-            self._strings.address, self._raws.address, self._lanes.address, self._templates.ctypes.data,
-            self._keys.ctypes.data, len(self._keys))
+            self._strings.address,
+            self._raws.address,
+            self._lanes.address,
+            self._templates.ctypes.data,
+            self._keys.ctypes.data,
+            len(self._keys),
+        )
 
     def scan(self, window: np.ndarray, start: int, limit: int, end: int, comma_due: bool) -> tuple[int, bool, int]:
         """Scan a padded window as :func:`scan` does, growing tables as needed: (position, comma due, why)."""

@@ -44,15 +44,19 @@ def _as_mask(builder: Any, truths: Any, width: int) -> Any:
 
 def _unary(codegen: Codegen) -> Any:
     """An intrinsic int64 -> int64."""
+
     def typed(typing_context: Any, address: Any) -> Any:
         return types.int64(types.int64), codegen
+
     return intrinsic(typed)
 
 
 def _binary(codegen: Codegen) -> Any:
     """An intrinsic (int64, int64) -> int64."""
+
     def typed(typing_context: Any, first: Any, second: Any) -> Any:
         return types.int64(types.int64, types.int64), codegen
+
     return intrinsic(typed)
 
 
@@ -60,6 +64,7 @@ def _loader(kind: Any, extend: str) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         value = _load(builder, arguments[0], kind)
         return value if kind is _WORD else getattr(builder, extend)(value, _WORD)
+
     return _unary(codegen)
 
 
@@ -72,14 +77,17 @@ def _storer(kind: Any) -> Any:
 
     def typed(typing_context: Any, address: Any, value: Any) -> Any:
         return types.void(types.int64, types.int64), codegen
+
     return intrinsic(typed)
 
 
 def _searcher(width: int, test: Callable[[Any, Any], Any]) -> Any:
     """Bit i of the result says whether ``test`` holds for byte i of the ``width`` bytes at the address."""
+
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         loaded = _load(builder, arguments[0], _vector(width))
         return _as_mask(builder, test(builder, loaded), width)
+
     return _unary(codegen)
 
 

@@ -21,7 +21,8 @@ _KEY = re.compile(rb'"([^"\\\n]{0,200}+)"[\x00-\x20]*+:[\x00-\x20]*+')
 _KEY_WITHOUT_QUOTE = re.compile(rb'"?([A-Za-z_][\w .%()/-]{0,60}+)"?[\x00-\x20]*+:[\x00-\x20]*+')
 _NEXT_KEY = re.compile(rb',[\x00-\x20]*+(?="[^"\\\n]{1,200}+"[\x00-\x20]*+:)|\}')
 _TEXT_END = re.compile(
-    rb'"(?=[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+(?:[,}]|\Z)))')
+    rb'"(?=[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+(?:[,}]|\Z)))'
+)
 _COMMA, _OPEN_BRACE, _CLOSE_BRACE, _QUOTE = b',{}"'
 _SIZE_LIMIT = 1 << 20
 _MAX_UNREADABLE = 16
@@ -54,7 +55,7 @@ def mend(data: bytes, offset: int, must_close: bool) -> Mended | None:
 def mend_arguments(data: bytes) -> list[Member]:
     """What can be read of the args of the damaged event that begins ``data``."""
     following = EVENT_START.search(data, 1)
-    walk = _Walk(data[:min(following.start() if following else len(data), _SIZE_LIMIT)])
+    walk = _Walk(data[: min(following.start() if following else len(data), _SIZE_LIMIT)])
     walk.run()
     return walk.args
 
@@ -111,7 +112,7 @@ class _Walk:
                 return self._skip(at), False
             self.codes.add("missing_key_quote")
         name, value = key.group(1), key.end()
-        if depth == 1 and name == b"args" and self.data[value:value + 1] == b"{":
+        if depth == 1 and name == b"args" and self.data[value : value + 1] == b"{":
             return value + 1, True
         stop = self._value_end(value)
         if stop is None:
@@ -128,7 +129,7 @@ class _Walk:
             stop = None
         if stop is not None and self._may_end(stop):
             return stop
-        if data[at:at + 1] != b'"':
+        if data[at : at + 1] != b'"':
             return None
         quote = _TEXT_END.search(data, at + 1)
         if quote is None:

@@ -69,8 +69,10 @@ class _Names:
     def maps(self, tables: Tables, used_raws: npt.NDArray[np.bool_]) -> _Maps:
         """The maps of one thread's tables; a raw ``null`` maps to -1."""
         raws = tables.raws.texts()
-        raw_map = [_UNUSED if not used else _NULL if text == b"null" else self.raws.code(*decode.raw(text))
-                   for text, used in zip(raws, used_raws.tolist(), strict=True)]
+        raw_map = [
+            _UNUSED if not used else _NULL if text == b"null" else self.raws.code(*decode.raw(text))
+            for text, used in zip(raws, used_raws.tolist(), strict=True)
+        ]
         string_map = [self.strings.code(*decode.string(text)) for text in tables.strings.texts()]
         lane_map = [self.lanes.setdefault(lane, len(self.lanes)) for lane in _lanes(tables, raws)]
         return _Maps(*(np.array([*numbers, -1], np.int32) for numbers in (string_map, raw_map, lane_map)))
@@ -81,6 +83,7 @@ def _lanes(tables: Tables, raws: list[bytes]) -> list[tuple[Identifier, Identifi
         if kind == LANE_TEXT:
             return decode.identifier(raws[number])
         return number if kind == LANE_INTEGER else None
+
     return [(value(pid, kinds % 4), value(tid, kinds // 4)) for pid, tid, kinds in tables.lanes.lanes().tolist()]
 
 
@@ -100,10 +103,15 @@ class _Columns:
     @classmethod
     def of(cls, count: int) -> _Columns:
         """Columns of ``count`` rows, not yet filled."""
-        return cls(phase=np.empty(count, np.uint8), category=np.empty(count, np.int32),
-                   name=np.empty(count, np.int32), lane=np.empty(count, np.int32),
-                   ts_ns=np.empty(count, np.int64), dur_ns=np.empty(count, np.int64),
-                   offset=np.empty(count, np.int64))
+        return cls(
+            phase=np.empty(count, np.uint8),
+            category=np.empty(count, np.int32),
+            name=np.empty(count, np.int32),
+            lane=np.empty(count, np.int32),
+            ts_ns=np.empty(count, np.int64),
+            dur_ns=np.empty(count, np.int64),
+            offset=np.empty(count, np.int64),
+        )
 
     def take(self, part: Part, maps: _Maps) -> None:
         """Append the rows of a part."""
@@ -185,11 +193,22 @@ def merge(parts: deque[Part], header: dict[str, Any], total_bytes: int, tally: T
     bound = columns.phase >= BOUND
     columns.phase &= BOUND - 1
     return RawEvents(
-        columns.phase, columns.category, columns.name, columns.lane, columns.ts_ns, columns.dur_ns, columns.offset,
+        columns.phase,
+        columns.category,
+        columns.name,
+        columns.lane,
+        columns.ts_ns,
+        columns.dur_ns,
+        columns.offset,
         strings=_numbered_by_use(names.strings.texts, [columns.name, columns.category]),
-        raws=_numbered_by_use(names.raws.texts, texts), lanes=_numbered_by_use(list(names.lanes), [columns.lane]),
+        raws=_numbered_by_use(names.raws.texts, texts),
+        lanes=_numbered_by_use(list(names.lanes), [columns.lane]),
         arguments={key: argument for key, argument in made.items() if len(argument.rows)},
-        header=header, total_bytes=total_bytes, damages=tally.damages(), bound=bound)
+        header=header,
+        total_bytes=total_bytes,
+        damages=tally.damages(),
+        bound=bound,
+    )
 
 
 def _numbered_by_use(values: list[Value], columns: Sequence[I32]) -> list[Value]:

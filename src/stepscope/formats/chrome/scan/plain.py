@@ -20,7 +20,9 @@ BLANK = re.compile(rb"[\x00-\x20]*+")
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _MEMBER = re.compile(
     rb'[\x00-\x20]*+("[^"\\]*+(?:\\.[^"\\]*+)*+")[\x00-\x20]*+:[\x00-\x20]*+'
-    rb'(?:("[^"\\]*+(?:\\.[^"\\]*+)*+")|([^\x00-\x20,}\]"\[{:][^\x00-\x20,}\]]*+)|([\[{]))', re.DOTALL)
+    rb'(?:("[^"\\]*+(?:\\.[^"\\]*+)*+")|([^\x00-\x20,}\]"\[{:][^\x00-\x20,}\]]*+)|([\[{]))',
+    re.DOTALL,
+)
 _KEY = re.compile(rb'[\x00-\x20]*+"[^"\\]*+(?:\\.[^"\\]*+)*+"[\x00-\x20]*+(:?)[\x00-\x20]*+', re.DOTALL)
 _STRUCTURE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
 _SCALAR = re.compile(rb'[^\x00-\x20,}\]"\[{:][^\x00-\x20,}\]]*+')
@@ -30,8 +32,7 @@ _COMMA, _OPEN_BRACE, _CLOSE_BRACE, _QUOTE, _OPEN_BRACKET, _CLOSE_BRACKET = b',{}
 _MAX_DEPTH = 1000
 _PAIR = {_CLOSE_BRACE: _OPEN_BRACE, _CLOSE_BRACKET: _OPEN_BRACKET}
 
-_ARGUMENT_NUMBER = {
-    key.encode(): number for number, key in enumerate(KEYS) if key not in OF_EVENT}
+_ARGUMENT_NUMBER = {key.encode(): number for number, key in enumerate(KEYS) if key not in OF_EVENT}
 
 
 class Incomplete(Exception):
@@ -129,7 +130,7 @@ def _next_member(data: Data, at: int, end: int, args: list[Member] | None) -> tu
     if match is None:
         raise _why_no_member(data, at, end)
     key_start, key_stop = match.span(1)
-    key = bytes(data[key_start + 1:key_stop - 1])
+    key = bytes(data[key_start + 1 : key_stop - 1])
     if b"\\" in key:
         key = decode.string(key)[0].encode()
     which = match.lastindex or 0
@@ -240,6 +241,7 @@ def _set_own(number: int) -> Callable[[Event, bytes], None]:
     def setter(event: Event, token: bytes) -> None:
         value = decode.integer(token)
         event.arguments[number] = token if value is None else value
+
     return setter
 
 

@@ -29,8 +29,9 @@ _SMALL = 1 << 17
 """Below this size the tolerant road is done before numba is even imported."""
 
 
-def read_events(source: Source, progress: Progress | None = None, *,
-                road: Literal["auto", "fast", "tolerant"] = "auto") -> RawEvents:
+def read_events(
+    source: Source, progress: Progress | None = None, *, road: Literal["auto", "fast", "tolerant"] = "auto"
+) -> RawEvents:
     """Read every event of a trace.
 
     ``progress`` is called with (bytes of the file done, bytes of the file). ``road`` "auto" takes the fast road, but
@@ -80,8 +81,9 @@ def _choose(road: str, small: bool, size: int) -> tuple[RoadType, list[str]]:
     if compiled.disabled():
         return TolerantRoad, ["NUMBA_DISABLE_JIT is set; reading without numba is some forty times slower"]
     if compiled.cache_folder(Path(__file__).parent) is None:
-        return fast.FastRoad, ["no folder for compiled kernels is writable; they are compiled anew each time "
-                               "(set STEPSCOPE_CACHE)"]
+        return fast.FastRoad, [
+            "no folder for compiled kernels is writable; they are compiled anew each time (set STEPSCOPE_CACHE)"
+        ]
     return fast.FastRoad, []
 
 

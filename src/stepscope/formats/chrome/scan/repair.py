@@ -28,7 +28,8 @@ _PATIENCE = 32 << 20
 """Bytes that may be read in vain, in all, for elements that hold something which looks like an event."""
 _MAX_STRAYS = 100
 _ARRAY_END = re.compile(
-    rb'\}[\x00-\x20]*+(\])[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+\Z)')
+    rb'\}[\x00-\x20]*+(\])[\x00-\x20]*+(?:,[\x00-\x20]*+"[^"\\\n]{1,200}+"[\x00-\x20]*+:|\}[\x00-\x20]*+\Z)'
+)
 Read = TypeVar("Read")
 _AFTER_LIST = re.compile(rb"[\x00-\x20]*+,?[\x00-\x20]*+")
 

@@ -116,7 +116,10 @@ class Scratch:
             null if event.dur_ns is None else event.dur_ns,
             -1 if event.name is None else tables.strings.intern(event.name),
             -1 if event.category is None else tables.strings.intern(event.category),
-            self._lane(event), event.offset - base, event.phase | (BOUND if event.bound else 0))
+            self._lane(event),
+            event.offset - base,
+            event.phase | (BOUND if event.bound else 0),
+        )
         for key, value in event.arguments.items():
             if isinstance(value, int):
                 self._push(FIRST_ARGUMENT + 2 * key, row, value)
@@ -133,9 +136,18 @@ class Scratch:
         streams = np.flatnonzero(self.argument_counts).tolist()
         counts = self.argument_counts[streams].tolist()
         arena = _Arena(self.count * ROW.itemsize + 12 * sum(counts) + 8 * (2 * len(counts) + 1))
-        part = Part(base, arena.copy(self.rows[:self.count]), {
-            stream: (arena.copy(self.argument_rows[stream, :count]), arena.copy(self.argument_values[stream, :count]))
-            for stream, count in zip(streams, counts, strict=True)}, self.tables)
+        part = Part(
+            base,
+            arena.copy(self.rows[: self.count]),
+            {
+                stream: (
+                    arena.copy(self.argument_rows[stream, :count]),
+                    arena.copy(self.argument_values[stream, :count]),
+                )
+                for stream, count in zip(streams, counts, strict=True)
+            },
+            self.tables,
+        )
         self.count = 0
         self.argument_counts[:] = 0
         return part

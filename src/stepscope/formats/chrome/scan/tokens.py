@@ -180,8 +180,11 @@ def read_digits(at):
     word = load_word(at) - _ZEROS
     if ((word + _TO_HIGH) | word) & _HIGH_BITS == 0:
         word = word * 10 + shift_right(word, 8)
-        value = shift_right((word & 0x000000FF000000FF) * 0x000F424000000064
-                            + (shift_right(word, 16) & 0x000000FF000000FF) * 0x0000271000000001, 32)
+        value = shift_right(
+            (word & 0x000000FF000000FF) * 0x000F424000000064
+            + (shift_right(word, 16) & 0x000000FF000000FF) * 0x0000271000000001,
+            32,
+        )
         at += 8
     digit = load_byte(at) - ZERO
     while 0 <= digit <= 9:

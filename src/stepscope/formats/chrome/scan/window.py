@@ -24,8 +24,8 @@ class Window:
 
     def __post_init__(self) -> None:
         """Write what stops every search behind the text: quotes for strings, then braces for scalars."""
-        self.buffer[self.end:self.end + PADDING // 2] = ord('"')
-        self.buffer[self.end + PADDING // 2:self.end + PADDING] = ord("}")
+        self.buffer[self.end : self.end + PADDING // 2] = ord('"')
+        self.buffer[self.end + PADDING // 2 : self.end + PADDING] = ord("}")
 
     @property
     def view(self) -> memoryview[Any]:
@@ -45,5 +45,5 @@ def empty_buffer(size: int) -> npt.NDArray[np.uint8]:
 def window_of(data: bytes | bytearray | memoryview[Any], base: int, last: bool) -> Window:
     """A window on a copy of ``data``."""
     buffer = empty_buffer(len(data))
-    buffer[:len(data)] = np.frombuffer(data, np.uint8)
+    buffer[: len(data)] = np.frombuffer(data, np.uint8)
     return Window(buffer, base, len(data), last)

@@ -186,9 +186,7 @@ def _follow(data: U8, page_size: int, usable: int, page: Any, spill: U8, at: Any
 
 
 @kernel
-def locate(
-    data: U8, page_size: int, usable: int, pages: I64, rows: I64, spill: U8, out: I64
-) -> tuple[int, int]:
+def locate(data: U8, page_size: int, usable: int, pages: I64, rows: I64, spill: U8, out: I64) -> tuple[int, int]:
     """Where the record of every row lies; the number of rows found, and the offset of the first broken one (or -1).
 
     ``out`` has a row each for begin, end, row id and the row's offset. Payloads that overflow their page are put

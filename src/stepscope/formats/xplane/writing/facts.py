@@ -149,8 +149,13 @@ def _details(trace: Trace) -> Iterator[Fact]:
     is_kernel = np.isin(kind, (t.Kind.KERNEL, t.Kind.COLLECTIVE))
     shape = (ops.registers, ops.shared_memory, ops.grid, ops.block, ops.occupancy_pct)
     yield _described("kernel_details", ops.slice, is_kernel, shape, kernel)
-    yield _described("memcpy_details", ops.slice, kind == t.Kind.COPY,
-                     (ops.source_memory, ops.target_memory, ops.bytes, ops.direction), copy)
+    yield _described(
+        "memcpy_details",
+        ops.slice,
+        kind == t.Kind.COPY,
+        (ops.source_memory, ops.target_memory, ops.bytes, ops.direction),
+        copy,
+    )
     yield _described("Memset_details", ops.slice, kind == t.Kind.MEMSET, (ops.target_memory, ops.bytes), memset)
 
 
@@ -176,8 +181,9 @@ def _steps(trace: Trace, markers: Markers) -> Iterator[Fact]:
     marks, chosen = trace.step_marks, host_steps(trace, markers)
     recorded = np.isin(marks.source, (t.MarkerSource.STEP_NUM_ROOT, t.MarkerSource.STEP_NUM))
     numbers = np.array([t.NULL if number is None else number for number in markers.numbers], np.int64)[chosen]
-    yield _fact("step_num", np.append(markers.slices[chosen], marks.slice[recorded]),
-                np.append(numbers, marks.number[recorded]))
+    yield _fact(
+        "step_num", np.append(markers.slices[chosen], marks.slice[recorded]), np.append(numbers, marks.number[recorded])
+    )
     roots = np.append(markers.slices[chosen], marks.slice[marks.source == t.MarkerSource.STEP_NUM_ROOT])
     yield _fact("_r", roots, np.ones(len(roots), np.int64))
     sources = [source.name.lower() for source in t.MarkerSource]
