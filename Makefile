@@ -32,6 +32,7 @@ check: lint types imports pages test  ## everything .ci/run checks, but the slow
 
 lint: setup  ## ruff
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet . || { echo 'not as "ruff format" writes it: $(BIN)/ruff format .' >&2; exit 1; }
 
 types: setup  ## mypy --strict
 	@$(BIN)/mypy
