@@ -15,7 +15,7 @@ from stepscope.diagnosis import engine
 from stepscope.diagnosis.engine import diagnose
 from stepscope.diagnosis.finding import Diagnosis, Finding
 from stepscope.diagnosis.limits import BOTTLENECK_SHARE
-from stepscope.diagnosis.ranking import bounded, ordered
+from stepscope.diagnosis.ranking import Scale, bounded, ordered, ranked
 from stepscope.diagnosis.rules import DECLARED, loop_sync, repeated_copies
 from stepscope.trace.tables import Kind
 from stepscope.trace.trace import Loss
@@ -106,6 +106,16 @@ def test_findings_are_told_and_ranked_by_what_their_fix_gains_not_by_what_they_c
     found = sized((2, 3_010), (5_000, 99), (99, None), (100, None), (100, 100))
     assert [f.title for f in found.findings] == ["t0", "t4", "t3"]  # without a saving last, by their cost
     assert [f.title for f in found.minor] == ["t1", "t2"]
+
+
+@pytest.mark.parametrize(("best_us", "told"), [(9_900, True), (9_901, False)])
+def test_a_saving_that_is_a_range_is_told_where_its_upper_end_is_enough(best_us: int, told: bool):
+    (one,) = sized((500, 500)).findings
+    ranged = dataclasses.replace(
+        one, saving_ns_per_step=60 * US, predicted_step_ns=9_940 * US, best_step_ns=best_us * US
+    )
+    worth, minor, _ = ranked([ranged], Scale(DECLARED, 10_000 * US, "not replayed"))
+    assert (len(worth), len(minor)) == (int(told), int(not told))
 
 
 @pytest.mark.parametrize(("saving", "left"), [(4, 6), (12, 0), (-1, 10)])

@@ -170,8 +170,8 @@ LAYER_DEPTH: Final = 64
 
 FINDING_SHARE: Final = 0.01
 FINDING_NS: Final = 50_000
-"""The fix of a finding gains at least both of these per step, also once the findings above it are fixed; where that is
-not known its cause costs as much. Less is shown under ``-v`` only."""
+"""The fix of a finding gains at least both of these per step (of a range, its upper end), also once the findings above
+it are fixed; where that is not known its cause costs as much. Less is shown under ``-v`` only."""
 
 HOT_PYTHON_SHARE: Final = 0.02
 """A Python function that launches nothing, called between launches, is worth naming from this share of the step: twice

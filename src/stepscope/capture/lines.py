@@ -20,7 +20,8 @@ EVERY_MS = 4
 MOST_SHARE = 0.008
 """The most of the time passed that looking takes: its thread's own processor time, or how long it kept the interpreter,
 whichever is more. One look takes some 50 us, most of it the waking up; where they are dearer there are fewer. Handing
-the interpreter over and back costs the job a little more (``benchmarks/line_lookups.py``): 1 % in all."""
+the interpreter over and back costs the job a little more, which nothing counts: between nothing and 3 % of a loop that
+never leaves Python, in sittings that differ by as much (``benchmarks/line_lookups.py``)."""
 SWITCH_S = 0.0002
 """How long a thread that computes in Python keeps the interpreter from one that wants it, while lines are looked up.
 With Python's own 5 ms a look comes when the job lets go of the interpreter by itself, in a wait or an op: the lines of
