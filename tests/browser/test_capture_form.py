@@ -15,7 +15,7 @@ from stepscope.remote.messages import XPLANE, ProfileRequest, encoded_response
 from stepscope.web.app import App
 from stepscope.web.server import Server
 from stepscope.wire import field
-from tests.browser.test_report_served import watched
+from tests.browser.test_report_served import SECONDS, watched
 from tests.web.reports import EXAMPLE
 
 pytestmark = pytest.mark.slow
@@ -56,7 +56,8 @@ def test_why_no_profile_came_is_one_sentence(browser: Browser, tmp_path: Path) -
     with form(browser, tmp_path) as page:
         from tests.remote.peers import nothing_listens, serving
 
-        record(page, nothing_listens(), "nothing listens there")
+        with nothing_listens() as address:
+            record(page, address, "nothing listens there")
         with serving(lambda *_: field(7, 1)) as empty:
             record(page, empty, "its profile is empty")
         with serving(busy) as address:
@@ -74,7 +75,7 @@ def test_a_capture_is_cancelled_from_the_page(browser: Browser, tmp_path: Path) 
             asked.set()
             if not context.add_callback(let_go.set):  # Called once the call has ended, on whichever side.
                 let_go.set()
-            assert let_go.wait(30)
+            assert let_go.wait(SECONDS)
             return encoded_response(request, XPLANE, b"")
 
         with serving(waits) as address:
@@ -82,10 +83,10 @@ def test_a_capture_is_cancelled_from_the_page(browser: Browser, tmp_path: Path) 
             page.get_by_role("button", name="Record").click()
             page.wait_for_selector(".capture-said progress")
             assert page.get_by_role("button", name="Record").is_disabled()
-            assert asked.wait(30)  # A call that is cancelled before it is sent never reaches the job's server.
+            assert asked.wait(SECONDS)  # A call that is cancelled before it is sent never reaches the job's server.
             page.get_by_role("button", name="Cancel").click()
             page.wait_for_selector(f".capture-said:has-text('{address}: cancelled before its profile came')")
-            assert let_go.wait(30)  # The job's server knows.
+            assert let_go.wait(SECONDS)  # The job's server knows.
             assert page.get_by_role("button", name="Record").is_enabled()
             assert page.get_by_role("button", name="Cancel").count() == 0
     assert not list(tmp_path.iterdir())
@@ -97,7 +98,7 @@ def test_a_job_is_recorded_and_its_profile_opens(browser: Browser, tmp_path: Pat
         from tests.remote.peers import XSPACE, serving
 
         def sends(request: ProfileRequest, _: Any) -> bytes:
-            assert let_go.wait(30)
+            assert let_go.wait(SECONDS)
             return encoded_response(request, XPLANE, XSPACE)
 
         with serving(sends) as address:

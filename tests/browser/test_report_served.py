@@ -39,6 +39,7 @@ SECONDS = 90
 def watched(browser: Browser, origin: str) -> Iterator[Page]:
     """A page that may ask ``origin`` alone, and must log no error."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(1000 * SECONDS)  # The server may compile the reader meanwhile, in the same process.
     wrong: list[str] = []
     context.route(lambda url: not url.startswith((origin, "blob:", "data:")), lambda route: route.abort())
     page = context.new_page()

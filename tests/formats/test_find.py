@@ -401,6 +401,11 @@ def test_a_pattern_is_expanded_here_too(tmp_path: Path) -> None:
     assert "hello" not in str(refusal(f"{tmp_path}/*.csv"))
 
 
+def test_a_pattern_that_can_name_no_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be opened"):
+        find(f"{tmp_path}/rank\0*.json")
+
+
 def test_a_file_whose_name_is_a_pattern_is_that_file(tmp_path: Path) -> None:
     tree(tmp_path, {"trace[1].json": TRACE, "trace1.json": TRACE})
     assert names(find(f"{tmp_path}/trace[1].json"), tmp_path) == ["trace[1].json"]

@@ -37,7 +37,8 @@ def told(made: Job) -> Shown:
 
 
 def test_d1_a_server_that_was_not_kept_is_named_as_a_cause(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert capture(tmp_path, nothing_listens()) == 1
+    with nothing_listens() as address:
+        assert capture(tmp_path, address) == 1
     said = " ".join(capsys.readouterr().err.split())
     assert "PyTorch/XLA's server ends with the object that start_server returns, so the script must keep it" in said
 

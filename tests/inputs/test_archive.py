@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.errors import InputError
+from stepscope.formats.find import find
 from stepscope.inputs import archive, inflate
 from stepscope.inputs.source import Source, fill
 
@@ -112,7 +113,19 @@ def test_members_are_chosen_by_their_entry_not_by_their_name(tmp_path: Path) -> 
             writer.writestr("../a\x01.json", b"second")
     members = archive.read(tmp_path / "a.zip").members
     assert [Source(tmp_path / "a.zip", member).head(9) for member in members] == [b"first", b"second"]
-    assert str(Source(tmp_path / "a.zip", members[0]).path) == f"{tmp_path}/a.zip/../a\x01.json"
+    assert str(Source(tmp_path / "a.zip", members[0]).path) == f"{tmp_path}/a.zip/../a\ufffd.json"
+
+
+def test_a_name_is_one_line_and_never_ends_a_path(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as writer:
+        writer.writestr("run", TEXT)
+        writer.writestr("a\nb\x1b[2J\u2028[c].json", TEXT)
+    held = (tmp_path / "a.zip").read_bytes().replace(b"run", b"r\0n")
+    (tmp_path / "a.zip").write_bytes(held)
+    names = [member.name for member in archive.read(tmp_path / "a.zip").members]
+    assert names == ["r\ufffdn", "a\ufffdb\ufffd[2J\ufffd[c].json"]
+    for name in names:
+        assert find(f"{tmp_path}/a.zip/{name}").sources[0].member.name == name
 
 
 def test_a_name_of_any_length_is_shown_in_short(tmp_path: Path) -> None:

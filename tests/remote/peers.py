@@ -74,7 +74,9 @@ def web() -> Iterator[str]:
             listening.shutdown(socket.SHUT_RDWR)
 
 
-def nothing_listens() -> str:
-    """An address that refuses connections."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return f"127.0.0.1:{listening.getsockname()[1]}"
+@contextmanager
+def nothing_listens() -> Iterator[str]:
+    """An address that refuses connections: its port is taken, so that no other process can listen there meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{bound.getsockname()[1]}"

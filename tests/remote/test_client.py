@@ -96,16 +96,16 @@ def test_hosts_record_at_the_same_time(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_hosts_that_do_not_answer_do_not_cost_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(sends_xspace) as address:
-        assert capture(tmp_path, f"{nothing_listens()},{address}") == 3
+    with serving(sends_xspace) as address, nothing_listens() as silent:
+        assert capture(tmp_path, f"{silent},{address}") == 3
     said = capsys.readouterr()
     assert "nothing listens there" in said.err
     assert "step time" in said.out
 
 
 def test_in_python_a_missing_profile_is_an_error_that_names_those_that_came(tmp_path: Path) -> None:
-    with serving(sends_xspace) as address, pytest.raises(StepscopeError) as raised:
-        stepscope.capture_from(f"{address},{nothing_listens()}", tmp_path, duration=0.01)
+    with serving(sends_xspace) as address, nothing_listens() as silent, pytest.raises(StepscopeError) as raised:
+        stepscope.capture_from(f"{address},{silent}", tmp_path, duration=0.01)
     (path,) = tmp_path.rglob("*.xplane.pb")
     assert f"arrived all the same: {path}" in raised.value.details
 
@@ -174,8 +174,8 @@ def test_another_grpc_service_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_a_refused_connection_names_its_causes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    address = nothing_listens()
-    assert capture(tmp_path, address) == 1
+    with nothing_listens() as address:
+        assert capture(tmp_path, address) == 1
     said = capsys.readouterr().err
     assert "stepscope.start_server(PORT)" in said
     assert f"server = xp.start_server({address.split(':')[1]})" in said

@@ -189,9 +189,28 @@ def test_clocks_that_disagree_do_not_hold_a_client_up(job: Served) -> None:
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
-def test_garbage_asks_for_nothing(job: Served) -> None:
-    for method in ("Monitor", "Terminate"):
-        job.call(method, b"\xff\xfe\x00garbage").result()
+@pytest.mark.parametrize("message", [b"", b"\xff\xfe\x00garbage", b"\x08", b"\x08\x00"])
+def test_garbage_is_not_recorded(job: Served, message: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    monkeypatch.setattr(job.demand, "_make", made.append)
+    with pytest.raises(grpc.RpcError) as refused:
+        job.call("Profile", message, timeout=60).result()
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert made == []
+    monkeypatch.undo()
+    assert len(ProfileResponse.decode(job.profile(ProfileRequest(steps=1, tools=(KINETO,))).result()).data)
+
+
+def test_garbage_ends_no_capture(job: Served) -> None:
+    recorded = job.profile(ProfileRequest(duration_ms=60_000, tools=(KINETO,)))
+    until(lambda: job.demand.status()["recording"])
+    for message in (b"\xff\xfe\x00garbage", b"\x0a"):
+        job.call("Terminate", message).result()
+    assert monitor_text(job.call("Monitor", b"\xff\xfe\x00garbage").result()).endswith("; recording")
+    assert job.demand._window is not None  # The job has answered since, and what it is told comes in order.
+    assert not job.demand._window.ends_early
+    job.call("Terminate", b"").result()
+    assert len(ProfileResponse.decode(recorded.result()).data)
 
 
 def test_a_process_has_one_server(job: Served, capsys: pytest.CaptureFixture[str]) -> None:
@@ -300,5 +319,5 @@ def test_nothing_heavy_is_imported_into_the_job() -> None:
 
 
 def test_no_server_is_there_by_itself(tmp_path: Path) -> None:
-    with pytest.raises(StepscopeError, match="nothing listens there"):
-        stepscope.capture_from(nothing_listens(), tmp_path)
+    with nothing_listens() as address, pytest.raises(StepscopeError, match="nothing listens there"):
+        stepscope.capture_from(address, tmp_path)

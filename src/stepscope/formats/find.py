@@ -63,7 +63,8 @@ def find(path: str, most: int = MOST_PROFILES) -> Found:
     if remote.is_url(path):
         return _remote(path, most)
     if not os.path.lexists(path):
-        matches = sorted(islice(glob.iglob(path), MOST_ENTRIES), key=natural) if glob.has_magic(path) else []
+        is_pattern = glob.has_magic(path) and "\0" not in path  # which the system refuses, and glob does not know
+        matches = sorted(islice(glob.iglob(path), MOST_ENTRIES), key=natural) if is_pattern else []
         if len(matches) == 1:
             return find(matches[0], most)
         if matches:

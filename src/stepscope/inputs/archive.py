@@ -217,6 +217,7 @@ def _member(
     name: bytes, flags: int, method: int, offset: int, packed: int, crc: int | None, modified: tuple[int, ...]
 ) -> Member:
     text = name.decode("utf-8" if flags & _UTF8 else "cp437", errors="replace")
-    text = text.replace("\\", "/")
+    # A name is shown in sentences: what ends a line there, or a path, is a letter that is not known.
+    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in text.replace("\\", "/"))
     text = text if len(text) <= _NAME_LENGTH else "…" + text[-_NAME_LENGTH:]
     return Member(text, method, bool(flags & _ENCRYPTED), offset, packed, crc, modified)

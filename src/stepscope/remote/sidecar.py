@@ -115,6 +115,8 @@ class Service:
         """``Profile``: one at a time."""
         self._check(context)
         request = ProfileRequest.decode(message)
+        if not request.duration_ms and not request.steps:  # Nothing, or garbage: no client means that.
+            context.abort(self._status.INVALID_ARGUMENT, "the request asks for no time and for no steps")
         if not self._busy.acquire(blocking=False):
             context.abort(self._status.ALREADY_EXISTS, "Another profiling session active.")
         done = threading.Event()
@@ -130,9 +132,10 @@ class Service:
             self._busy.release()
 
     def terminate(self, message: bytes, context: Any) -> bytes:
-        """``Terminate``: the window of a session ends with what it has."""
+        """``Terminate``: the window of a session, or of any where none is named, ends with what it has."""
         self._check(context)
-        if self._busy.locked() and terminated_session(message) in ("", self._session):
+        named = terminated_session(message)
+        if self._busy.locked() and (named == self._session if named else not message):
             self._job.end()
         return b""
 
